@@ -38,7 +38,7 @@ ASKED_TICKS = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CommandedMotion:
     """What the guard lets through at this tick; no joints: nothing."""
 
     joints: tuple[Motion, ...]
@@ -52,7 +52,7 @@ class Conduct:
     def __init__(self, limits: RobotLimits, max_effort_percent: float) -> None:
         self.limits = limits
         self.max_effort_percent = max_effort_percent
-        self._asked: deque[Asked] = deque(maxlen=ASKED_TICKS)
+        self._asked: deque[CommandedMotion] = deque(maxlen=ASKED_TICKS)
         self._since_ns: dict[Fault, int] = {}
         self._last: RobotState | None = None
         self._jump, self._jumped_ns = "", 0
@@ -63,7 +63,7 @@ class Conduct:
         self._since_ns.clear()
         self._last, self._jump = None, ""
 
-    def check(self, state: RobotState, asked: Asked, now_ns: int) -> dict[Fault, tuple[float, str]]:
+    def check(self, state: RobotState, asked: CommandedMotion, now_ns: int) -> dict[Fault, tuple[float, str]]:
         """For how many seconds each fault has been there now, and why it is one."""
         self._asked.append(asked)
         found = self._faults(state, asked)
@@ -72,7 +72,7 @@ class Conduct:
         self._since_ns = {fault: self._since_ns.get(fault, now_ns) for fault in found}
         return {fault: ((now_ns - self._since_ns[fault]) * 1e-9, why) for fault, why in found.items()}
 
-    def _faults(self, state: RobotState, asked: Asked) -> dict[Fault, str]:
+    def _faults(self, state: RobotState, asked: CommandedMotion) -> dict[Fault, str]:
         joints = self.limits.joints
         base = (state.base_v_mps, state.base_w_radps)
         for name, values in (("effort", state.effort), ("velocity", state.velocity)):
@@ -116,7 +116,7 @@ class Conduct:
             if abs(effort) >= self.max_effort_percent and limit.name != "gripper"
         )
 
-    def _behind(self, state: RobotState, asked: Asked) -> str:
+    def _behind(self, state: RobotState, asked: CommandedMotion) -> str:
         """The joints that are too far from their targets; a gripper that holds something is meant to be."""
         if not asked.joints:
             return ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from nodes.guard.lasting_faults import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, Asked, Conduct
+from nodes.guard.lasting_faults import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, CommandedMotion, Conduct
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.release import Release
@@ -212,9 +212,9 @@ class GuardMachine:
                 return fault
         return ""
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> CommandedMotion:
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
-        return Asked(self._joints, v_mps, w_radps)
+        return CommandedMotion(self._joints, v_mps, w_radps)
 
     def estop(self, why: str, now_ns: int) -> None:
         """Latch the emergency stop; braking begins with the next tick."""

@@ -79,7 +79,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OpenQuestion:
     """A question to a person, and what depends on the answer."""
 
     about: str  # "place", "yes", "which", "help", "thing"
@@ -111,7 +111,7 @@ class Mind:
     current: Task | None = None
     origin: str = ""
     deeds: list[Deed] = field(default_factory=list)
-    questions: list[Asked] = field(default_factory=list)
+    questions: list[OpenQuestion] = field(default_factory=list)
     talk: Conversation = field(default_factory=Conversation)
     world: Surroundings = field(default_factory=Surroundings)
     is_paused: bool = False
@@ -189,7 +189,7 @@ class Mind:
         self.kept.add(person.holds)  # offered once
         return ["You hold something out to me.", *self._add(self._stow(thing), now_ns)]
 
-    def _see_help(self, asked: Asked, now_ns: int) -> list[str]:
+    def _see_help(self, asked: OpenQuestion, now_ns: int) -> list[str]:
         if asked.about == "thing":
             assert asked.order is not None
             if not any(self._fitting(one) for one in asked.order.things):
@@ -271,7 +271,7 @@ class Mind:
         if _OUT.search(plain):
             return ["I am sorry.", *self._add([self._put(thing, home)], now_ns)]
         asked = f"I am sorry. I take it back. Where does the {name_of_thing(thing)} go?"
-        self._ask(Asked("place", asked, now_ns, tasks=(self._put(thing, ""),)))
+        self._ask(OpenQuestion("place", asked, now_ns, tasks=(self._put(thing, ""),)))
         return [asked, *self._add([self._put(thing, home)], now_ns)]
 
     def _hear_answer(self, text: str, plain: str, now_ns: int) -> list[str] | None:
@@ -515,7 +515,7 @@ class Mind:
         if sponge is None:
             order = Order("wipe", (Reference(label="sponge"),), (), place)
             return self._ask(
-                Asked("thing", "I do not see a sponge. Could you put one on the table?", now_ns, order=order)
+                OpenQuestion("thing", "I do not see a sponge. Could you put one on the table?", now_ns, order=order)
             )
         said = [f"Sure. I will wipe the {place}."]
         wide = [one for one in self._things() if self._place_of(one.id) == place and one.width_m > GRASP_WIDTH_M]
@@ -542,7 +542,7 @@ class Mind:
         found = [one for one in found if not order.place or self._place_of(one.id) != order.place] or found
         if not found:
             words = f"{reference.colour} {reference.label}".strip()
-            asked = Asked(
+            asked = OpenQuestion(
                 "thing", f"I do not see a {words}. Could you put it on the table for me?", now_ns, order=order
             )
             return [], self._ask(asked)
@@ -557,13 +557,13 @@ class Mind:
         if order.skill == "take" and held:
             return held[:1], []
         names = [f"the {name_of_thing(one)}" for one in found]
-        asked = Asked(
+        asked = OpenQuestion(
             "which", f"Which {reference.label} do you mean, {list_words(names, 'or')}?", now_ns,
             order=replace_things(order, (reference,)), choices=tuple(one.id for one in found),
         )  # fmt: skip
         return [], self._ask(asked)
 
-    def _choose(self, asked: Asked, chosen: str, now_ns: int) -> list[str]:
+    def _choose(self, asked: OpenQuestion, chosen: str, now_ns: int) -> list[str]:
         self.questions.remove(asked)
         thing, order = self._thing(chosen), asked.order
         if thing is None or order is None:
@@ -619,7 +619,7 @@ class Mind:
             text = (
                 f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {name_of_thing(thing)}'} go?"
             )
-            return self._ask(Asked("place", text, now_ns, tasks=(first,)))
+            return self._ask(OpenQuestion("place", text, now_ns, tasks=(first,)))
         if (
             thing is not None
             and thing.width_m > GRASP_WIDTH_M
@@ -629,7 +629,7 @@ class Mind:
         pours = first.skill == "rinse" or first.place in ("sink", "bin")
         if asks_first is not None and pours and not _is_empty(asks_first):
             text = f"The {name_of_thing(asks_first)} is not empty. Are you finished with it? Shall I pour it away?"
-            return self._ask(Asked("yes", text, now_ns, tasks=tuple(steps)))
+            return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
         self.tasks.extend(steps)
         return self._next_if_idle(now_ns)
 
@@ -637,7 +637,7 @@ class Mind:
         name = name_of_thing(thing)
         what = f"put the {name} {self._relation(task.place)} the {task.place}" if task.place else f"take the {name}"
         text = f"The {name} is too wide for my hand. Could you {what}, please?"
-        return self._ask(Asked("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
+        return self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
 
     def _next(self, now_ns: int) -> list[str]:
         blocked = {one.tasks[0].thing for one in self.questions if one.about == "help"}
@@ -670,14 +670,14 @@ class Mind:
             return [f"I have to leave that: {why}.", *self._next(now_ns)]
         near = "nearer to me" if "reach" in why else "where I can take it"
         text = f"I cannot get the {name_of_thing(thing)}: {why}. Could you help me and put it {near}, please?"
-        said = self._ask(Asked("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
+        said = self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
         return [*said, *self._next(now_ns)]
 
-    def _ask(self, asked: Asked) -> list[str]:
+    def _ask(self, asked: OpenQuestion) -> list[str]:
         self.questions.append(asked)
         return [asked.text]
 
-    def _open(self, about: str) -> Asked | None:
+    def _open(self, about: str) -> OpenQuestion | None:
         return next((one for one in reversed(self.questions) if one.about == about), None)
 
     def _drop(self, ids: set[str]) -> None:

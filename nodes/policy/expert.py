@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from nodes.policy.action_requester import Asked
+from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skill_catalogue import SPECS, Plan, catalogue_of, load_skills
@@ -143,7 +143,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.specs = {**SPECS, **{name: skill.spec for name, skill in self.added.items()}}
         self.sees = sees
         self.current: Action | None = None
-        self.asked: Asked | None = None
+        self.asked: ActionRequest | None = None
         self.progress: SkillProgress | None = None
         self.kept: JointVector = ()  # the last goals
         self.confirmations = Confirmations()
@@ -191,7 +191,7 @@ class ExpertPolicy(ForRobot, SeatNode):
     def begin(self, action: Action) -> None:
         """Take on an action from wherever the robot is."""
         state = self.state.latest()
-        asked = Asked.of(action, self.context.trigger)
+        asked = ActionRequest.of(action, self.context.trigger)
         if self.current is not None and asked.repeats(self.asked):
             self.asked = asked
             if not self.is_over:  # asked again, as after a false alarm: it is still at it

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from nodes.models.onnx_file import read_model_with_data
-from nodes.policy.action_requester import Asked
+from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.model_inputs import Felt, Pose, Trigger, feel, pose_of
@@ -212,7 +212,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.kept: JointVector | None = None  # the posture between two actions, of a model that says "done"
         self.last: JointVector | None = None  # commanded for the action under way
         self.confirmations = Confirmations()
-        self.asked: Asked | None = None
+        self.asked: ActionRequest | None = None
         self.fence_ns = -1
         self.is_guard_stopped = False
         self.told = ""
@@ -255,7 +255,7 @@ class OnnxPolicy(ForRobot, SeatNode):
     @on(action)
     def begin(self, action: Action) -> None:
         """Act on the newest action."""
-        asked, state = Asked.of(action, self.context.trigger), self.state.latest()
+        asked, state = ActionRequest.of(action, self.context.trigger), self.state.latest()
         if asked.repeats(self.asked):
             self.asked = asked
             if self.is_active:  # asked again, as after a false alarm: it is still at it

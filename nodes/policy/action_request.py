@@ -1,4 +1,4 @@
-"""`Asked`: who asked for an action, so that a repeated one is told from one that only bears the same number."""
+"""`ActionRequest`: who asked for an action, so that a repeated one is told from one that only bears the same number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.msgs import Action
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActionRequest:
     """An action by its speaker, the speaker's count of messages, and the number that it gave the action."""
 
     source: str
@@ -18,13 +18,13 @@ class Asked:
     ident: str
 
     @classmethod
-    def of(cls, action: Action, trigger: Stamped[Any] | None) -> Asked:
+    def of(cls, action: Action, trigger: Stamped[Any] | None) -> ActionRequest:
         """As the message says that the handler was called with."""
         if trigger is None:
             return cls("", 0, action.id)
         return cls(trigger.envelope.source, trigger.envelope.seq, action.id)
 
-    def repeats(self, before: Asked | None) -> bool:
+    def repeats(self, before: ActionRequest | None) -> bool:
         """Whether the same speaker asks for the same again.
 
         Who was started again counts messages and actions from 1 again; another on the seat has numbers of their own.
