@@ -1,4 +1,4 @@
-"""`polyrhythm explore`: explore for T steps, answer, explore again, refine; a table, and a record of each."""
+"""`polyrhythm explore`: explore, be asked, explore again, refine; a table, a record."""
 
 from __future__ import annotations
 

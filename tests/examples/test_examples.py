@@ -11,7 +11,9 @@ import pytest
 
 pytestmark = pytest.mark.processes
 
-EXAMPLES = sorted(file.parent for file in Path(__file__).parents[2].glob("examples/*/*.toml"))
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted({file.parent for file in FOLDER.glob("*/test_*.py")})
+"""Those with a launch file and tests; what shows a command, or a training, has tests beside that command's."""
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -39,6 +41,7 @@ def test_the_launch_file_of_an_example_fits_and_runs(folder: Path) -> None:
 
 
 def test_every_example_is_in_the_list() -> None:
-    listed = (EXAMPLES[0].parent / "README.md").read_text()
+    listed = (FOLDER / "README.md").read_text()
     assert len(EXAMPLES) >= 2
-    assert [folder.name for folder in EXAMPLES if f"]({folder.name})" not in listed] == []
+    folders = {file.parent.name for file in FOLDER.glob("*/*.*")}
+    assert [name for name in sorted(folders) if f"]({name})" not in listed] == []

@@ -18,7 +18,7 @@ ALLOWED = {
     "bridges/web/http/test_pages.py": 1,
     "bridges/web/study/test_study_node.py": 2,
     "nodes/camera/test_webcam.py": 1,
-    "nodes/guard/test_conduct.py": 2,
+    "nodes/guard/test_lasting_faults.py": 2,
     "nodes/policy/test_skills_page.py": 1,
     "nodes/recording/bag/test_recording.py": 1,
     "nodes/recording/test_ring_buffer.py": 1,

@@ -61,7 +61,6 @@ class LeaseStory:
 
     def __init__(self, folder: Path, now_ns: int = 50_000_000_000) -> None:
         self.folder = folder
-        self.token = make_token(folder)
         self.clock = Hand(now_ns)
         self.sent: list[tuple[str, SeatRequest]] = []  # with who sent it
         self.used: set[str] = set()  # proofs that were good already
@@ -72,6 +71,7 @@ class LeaseStory:
         self.line = SeatHolders(cast(Any, HOLDERS), {"command": "policy"})
         self.seqs: dict[str, int] = {}
         self.restart()
+        self.token = make_token(folder)  # the guard's; one that was there before it would say that a guard has gone
 
     def restart(self) -> None:
         """The guard's process dies and is started again."""
