@@ -179,6 +179,7 @@ class Supervisor:
             drawing.cancel()
             if beside is not None:
                 beside.cancel()
+                await asyncio.wait({beside})
             if observer is not None:
                 await asyncio.to_thread(observer.finish, LAST_WORDS_S)
                 await asyncio.sleep(0)  # the view's callbacks are on the loop
@@ -282,6 +283,11 @@ class Supervisor:
         finally:
             if process.returncode is None:
                 process.terminate()
+                try:
+                    await asyncio.wait_for(process.wait(), PATIENCE_S)
+                except TimeoutError:
+                    process.kill()
+                    await process.wait()
 
     def _interrupted(self) -> None:
         if self._ending is not None and not self._ending.done():
