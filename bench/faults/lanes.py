@@ -1,6 +1,7 @@
 """Lanes: trials of the whole matrix, several graphs side by side where that harms no figure, and how long is left.
 
-A fault that keeps the machine busy on purpose is tried alone, after all others.
+A fault that keeps the machine busy on purpose is tried alone, after all others; so is one that times a tool from the
+start of its process, which graphs that start beside it would delay.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def left_s(faults: Sequence[Fault], outcomes: Outcomes, trials: int, lanes: int)
         of = outcomes.of(fault.name)
         each_s = fmean(one.took_s for one in of) if of else usual_s
         rest_s = each_s * outcomes.missing(fault.name, min(trials, fault.most_trials))
-        if fault.is_loaded:
+        if fault.is_alone:
             alone_s += rest_s
         else:
             together_s += rest_s
@@ -74,8 +75,8 @@ def run_all(
     work = portions(faults, outcomes, trials)
     is_over = threading.Event()
     try:
-        _in_lanes(deque(one for one in work if not one.fault.is_loaded), outcomes, lanes, told, is_over)
-        _in_lanes(deque(one for one in work if one.fault.is_loaded), outcomes, 1, told, is_over)
+        _in_lanes(deque(one for one in work if not one.fault.is_alone), outcomes, lanes, told, is_over)
+        _in_lanes(deque(one for one in work if one.fault.is_alone), outcomes, 1, told, is_over)
     finally:
         is_over.set()
 

@@ -55,7 +55,7 @@ class Fault:
     changes: Mapping[str, str] = field(default_factory=dict)
     around: Callable[[Rig], AbstractContextManager[None]] = _nothing  # held during each trial
     serving: str = ""  # how a model's API behaves meanwhile
-    is_loaded: bool = False  # the machine is kept busy on purpose
+    is_alone: bool = False  # no graph beside it: it keeps the machine busy, or times a tool from its very start
     is_quick: bool = False  # belongs to the subset of `make test`
     is_fresh: bool = False  # each trial needs a run of its own
     prepare: Callable[[Path], None] = lambda place: None  # what the run needs in its folder
@@ -222,10 +222,10 @@ MATRIX: tuple[Fault, ...] = (
             REST,
         ),
         around=_hogged,
-        is_loaded=True,
+        is_alone=True,
         is_quick=True,
     ),
-    Fault(f"{HOGS} CPU hogs: policy SIGKILL", trials.killed, SILENCE, around=_hogged, is_loaded=True),
+    Fault(f"{HOGS} CPU hogs: policy SIGKILL", trials.killed, SILENCE, around=_hogged, is_alone=True),
     Fault(
         "planner blocks its loop: Ouch!",
         trials.switched(ouch, block=1),
@@ -264,7 +264,7 @@ MATRIX: tuple[Fault, ...] = (
         "5,000 commands a second: Ouch!",
         trials.flooded(FLOOD),
         (LOADED_OUCH, REST, Bound("commands taken a second", 55.0), Bound("CPU of the robot's process, %", 50.0)),
-        is_loaded=True,
+        is_alone=True,
         is_quick=True,
     ),
     Fault(
@@ -272,14 +272,14 @@ MATRIX: tuple[Fault, ...] = (
         trials.garbled(GARBLE),
         (*HARMLESS, Bound(measures.REFUSED, inf, least=2000)),
         changes=SEAT,
-        is_loaded=True,
+        is_alone=True,
     ),
     Fault(
         "oversized frames and MessagePack bombs: Ouch!",
         trials.garbled(BOMB),
         (*HARMLESS, Bound(measures.REFUSED, inf, least=6)),
         changes=SEAT,
-        is_loaded=True,
+        is_alone=True,
     ),
     Fault("NaN and infinite speeds", trials.silenced(mode=NANS), (*SILENCE, Bound(LIMITS, 0)), is_quick=True),
     Fault("10 m/s and joints out of range", trials.undisturbed(RANGE), (QUIET_OUCH, REST, *IN_LIMITS)),
@@ -327,7 +327,7 @@ MATRIX: tuple[Fault, ...] = (
         "recorder: SIGSTOP, 30 MB of images a second",
         trials.piling_up,
         (LOADED_OUCH, REST, Bound(measures.PILED, 64.0)),
-        is_loaded=True,
+        is_alone=True,
     ),
     Fault("images 3 s old", trials.silenced(image=1), SILENCE[1:]),
     Fault(
@@ -373,25 +373,33 @@ MATRIX: tuple[Fault, ...] = (
             Bound(answers.ASKED, inf, least=answers.OVER_HTTP),
         ),
     ),
-    Fault("hogs and full disk: e-stop", pressed, ESTOPS, around=_hogged_and_full, is_loaded=True),
+    Fault("hogs and full disk: e-stop", pressed, ESTOPS, around=_hogged_and_full, is_alone=True),
     Fault(
         "hogs, full disk and 5,000 commands a second: e-stop",
         trials.switched(pressed, mode=FLOOD),
         ESTOPS,
         around=_hogged_and_full,
-        is_loaded=True,
+        is_alone=True,
     ),
-    Fault("estop at a terminal", attacks.at_terminal, (Bound(attacks.ENTER, 400.0, p99=300.0), REST), is_quick=True),
+    Fault(
+        "estop at a terminal",
+        attacks.at_terminal,
+        (Bound(attacks.ENTER, 400.0, p99=300.0), REST),
+        is_quick=True,
+        is_alone=True,
+    ),
     Fault(
         "estop at a terminal, the guard is frozen",
         attacks.guard_frozen,
         (Bound(attacks.ENDED, 850.0), Bound(AT_REST, 2500.0), Bound(attacks.LATCHED, 1, least=1), UNASKED),
+        is_alone=True,
     ),
     Fault(
         "the run's folder with its sockets is deleted, then estop at a terminal",
         attacks.folder_deleted,
         (Bound(attacks.DELETED, 1000.0), Bound(attacks.ENTER, 400.0, p99=300.0), Bound(AT_REST, 2500.0)),
         is_fresh=True,
+        is_alone=True,
     ),
     Fault("a stopped robot: go on under every name", attacks.forged, (Bound(attacks.FORGED, 0), UNASKED)),
     Fault(
@@ -420,6 +428,6 @@ MATRIX: tuple[Fault, ...] = (
             REST,
         ),
         around=_full_disk,
-        is_loaded=True,
+        is_alone=True,
     ),
 )

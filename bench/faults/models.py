@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench.faults.black_box import Switchboard, folder
-from bench.faults.measures import DRIFT, HELD, LIMITS, MS, STALE, Figures, beyond_limits, held
+from bench.faults.measures import LIMITS, MS, Figures, beyond_limits, held
 from bench.faults.rig import HOLDING, Rig
 from bench.faults.trials import Trial
 from nodes.policy.onnx_policy import OnnxPolicy
@@ -109,8 +109,7 @@ def fails(how: int) -> Trial:
         rig.wait_moving()
         return {
             FAILED: (held_ns - start_ns) * MS,
-            **{name: found[name] for name in (HELD, DRIFT)},
-            STALE: found[STALE],
+            **found,
             LIMITS: beyond_limits(rig, start_ns),
         }
 

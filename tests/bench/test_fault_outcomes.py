@@ -97,7 +97,7 @@ def test_faults_that_can_share_a_graph_take_turns_in_it() -> None:
 def test_how_long_is_left_goes_by_what_each_fault_took() -> None:
     outcomes = Outcomes(None, "now")
     outcomes.add(outcome("a"))  # 2 s
-    faults = [fault("a"), fault("b"), fault("busy", is_loaded=True)]
+    faults = [fault("a"), fault("b"), fault("busy", is_alone=True)]
     assert left_s(faults, outcomes, trials=3, lanes=2) == pytest.approx((2 * 2 + 3 * 2) / 2 + 3 * 2)
     assert left_s(faults[:1], Outcomes(None, "now"), trials=1, lanes=1) == lanes.USUAL_S
 
@@ -130,7 +130,7 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> Attempts:
 def test_all_missing_trials_are_made_and_busy_faults_come_last_and_alone(attempts: Attempts) -> None:
     outcomes = Outcomes(None, "now")
     outcomes.add(outcome("a"))
-    faults = [fault("busy", is_loaded=True), fault("a"), fault("b")]
+    faults = [fault("busy", is_alone=True), fault("a"), fault("b")]
     run_all(faults, outcomes, 25, 2, lambda one: None)
     assert (attempts.made.count("a"), attempts.made.count("b"), attempts.made.count("busy")) == (24, 25, 25)
     assert attempts.made[-25:] == ["busy"] * 25
