@@ -23,7 +23,6 @@ MARK = "--guard-of="
 ANSWER_S = 0.3
 """A guard that does not answer within this time is frozen, or gone."""
 SIGNAL = signal.SIGRTMIN + 6 if hasattr(signal, "SIGRTMIN") else None
-_TURN_S = 0.5
 _MOST_WAITING = 64
 _PROCESSES = Path("/proc")
 
@@ -61,14 +60,19 @@ class EstopSignals:
     def close(self) -> None:
         """Listen no more."""
         self._end.set()
+        if SIGNAL is not None and self._thread.ident is not None:
+            signal.pthread_kill(self._thread.ident, SIGNAL)
         self._thread.join()
 
     def _wait(self) -> None:
         assert SIGNAL is not None
         ask_for_fifo(TRANSPORT_PRIORITY)  # where it is not granted, it goes on as an ordinary thread
-        while not self._end.is_set():
-            found = signal.sigtimedwait({SIGNAL}, _TURN_S)
-            if found is not None and found.si_pid:
+        while True:
+            # Without a time: Python's sigtimedwait makes up a sender where a freeze outlasts that time.
+            found = signal.sigwaitinfo({SIGNAL})
+            if self._end.is_set():
+                return
+            if found.si_pid:
                 self._pressed.append((found.si_pid, found.si_uid))
 
 
@@ -137,6 +141,6 @@ def press(processes: Iterable[GuardProcess], answer_s: float = ANSWER_S) -> list
             del waiting[process.pid]
     while waiting and (left_ns := end_ns - clock.now_ns()) > 0:
         found = signal.sigtimedwait({SIGNAL}, left_ns / NS_PER_S)
-        if found is not None:
+        if found is not None and found.si_signo == SIGNAL:  # another where this tool itself was frozen for so long
             waiting.pop(found.si_pid, None)
     return list(waiting.values())

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
-from bench.faults.measures import STALE, Figures, held, stale
+from bench.faults.measures import KILLED, STALE, Figures, held, stale
 from bench.faults.nodes import SPEED_MPS
 from bench.faults.rig import MOVING, ROOT, STOPPED, FaultError, Rig
 from bench.faults.trials import Trial
@@ -83,18 +83,21 @@ def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
         before = _address(rig)
         with person(rig) as hand:
             _await_person(rig, hand)
+            pid = rig.pid(process) if process else hand.pid
             start_ns = rig.send_signal(process, number) if process else _signal(hand, number)
             figures = held(rig, start_ns)
             held_ns = next(record[0] for record in rig.guard.since(start_ns) if record[1] != MOVING)
-            if number == signal.SIGSTOP:
+            if process and number == signal.SIGSTOP:
+                figures[KILLED] = rig.wait_killed(process, pid, start_ns)
+            elif number == signal.SIGSTOP:
                 time.sleep(FROZEN_S)
-                rig.send_signal(process, signal.SIGCONT) if process else _signal(hand, signal.SIGCONT)
+                _signal(hand, signal.SIGCONT)
                 time.sleep(0.5)
             figures |= {LINK: (held_ns - start_ns) * 1e-6, STALE: stale(rig, start_ns)}
             if person is at_tool:
                 figures[BACK] = (_stopped_ns(rig, start_ns) - start_ns) * 1e-6
         give_back(rig)
-        if process and number == signal.SIGKILL:  # it starts anew, at an address of its own
+        if process:  # it starts anew, at an address of its own
             rig.wait("the console is back", lambda: _address(rig) not in ("", before))
         rig.wait_moving()
         return figures

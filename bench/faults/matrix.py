@@ -71,6 +71,8 @@ ESTOPS = (Bound(measures.ESTOP, 250.0, p99=100.0), REST, Bound(measures.LIFTED, 
 SILENCE = (Bound(HELD, 250.0), REST, Bound(DRIFT, measures.speed_bound_mm(0.25)), Bound(STALE, 0))
 UNMOVED = (QUIET_OUCH, REST, Bound(FALSE_HOLDS, 0))
 STAND = Bound(STANDS, 1000.0)
+KILLED = Bound(measures.KILLED, 3000.0, least=1500.0)
+"""Killed after 2 s without a sign of life; the last one may be a heartbeat, 0.5 s before the freeze."""
 UNASKED = Bound(measures.UNASKED, 0)
 IN_LIMITS = (Bound(LIMITS, 0), Bound(STALE, 0), Bound("backwards", 0))
 
@@ -118,8 +120,8 @@ def mount_small(place: Path) -> None:
 
 def _without(name: str) -> list[Fault]:
     return [
-        Fault(f"{name}: {number.name}, then Ouch!", trials.without(name, number), UNMOVED)
-        for number in (signal.SIGKILL, signal.SIGSTOP)
+        Fault(f"{name}: SIGKILL, then Ouch!", trials.without(name, signal.SIGKILL), UNMOVED),
+        Fault(f"{name}: SIGSTOP, then Ouch!", trials.without(name, signal.SIGSTOP), (*UNMOVED, KILLED)),
     ]
 
 
@@ -172,7 +174,7 @@ MATRIX: tuple[Fault, ...] = (
         trials.recorder_killed,
         (QUIET_OUCH, REST, Bound(measures.LOST, 1000.0), Bound(measures.GAPS, 0)),
     ),
-    Fault("recorder: SIGSTOP, then Ouch!", trials.without("recorder", signal.SIGSTOP), UNMOVED),
+    Fault("recorder: SIGSTOP, then Ouch!", trials.without("recorder", signal.SIGSTOP), (*UNMOVED, KILLED)),
     Fault(
         "camera: SIGKILL, then Ouch!",
         trials.without("camera", signal.SIGKILL),
@@ -184,10 +186,7 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "camera: SIGSTOP, then Ouch!",
         trials.without("camera", signal.SIGSTOP),
-        (
-            QUIET_OUCH,
-            REST,
-        ),
+        (QUIET_OUCH, REST, KILLED),
     ),
     Fault("guard and driver: SIGKILL", trials.back(trials.robot_killed), (STAND, UNASKED)),
     Fault("guard and driver: SIGSTOP 1.5 s, SIGCONT", trials.robot_frozen, (STAND, Bound(STALE, 0), UNASKED)),
@@ -199,7 +198,7 @@ MATRIX: tuple[Fault, ...] = (
         Fault(
             f"{what}: {number.name} while a person drives",
             driven.lost(driven.at_page, number, process),
-            LINK_LOST,
+            (*LINK_LOST, KILLED) if process and number == signal.SIGSTOP else LINK_LOST,
             changes=CONSOLE,
         )
         for what, process in (("console's page", ""), ("console", "console"))
@@ -326,7 +325,7 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "recorder: SIGSTOP, 30 MB of images a second",
         trials.piling_up,
-        (LOADED_OUCH, REST, Bound(measures.PILED, 64.0)),
+        (LOADED_OUCH, REST, KILLED, Bound(measures.PILED, 64.0)),
         is_alone=True,
     ),
     Fault("images 3 s old", trials.silenced(image=1), SILENCE[1:]),

@@ -154,13 +154,13 @@ class SteadyPolicy(Node):
         self.leaked: list[bytearray] = []
         self.held_back: tuple[Envelope, Message] | None = None
         self.count = 0
-        # What the network does to frames is done where the runtime hands them over to it, envelopes and all.
-        hosted: Any = getattr(self.command.sink, "__self__", None)
-        if hosted is not None:
-            hosted.send = self._network(hosted.send)
+        self.is_lossy = False
 
     @every(hz=20)
     def tick(self) -> None:
+        if not self.is_lossy:  # where the runtime hands frames over to the network, which it knows once it runs
+            assert self.command.transmit is not None
+            self.command.transmit, self.is_lossy = self._network(self.command.transmit), True
         self.image.latest()
         self._leak()
         self.count += 1
@@ -197,7 +197,13 @@ class SteadyPolicy(Node):
         while True:
             self.leaked.append(bytearray(1 << 26))
 
-    def _network(self, send: Callable[[Envelope, Message], None]) -> Callable[[Envelope, Message], None]:
+    def _network(self, transmit: Callable[[Envelope, Message], None]) -> Callable[[Envelope, Message], None]:
+        turn = threading.Lock()
+
+        def send(envelope: Envelope, message: Message) -> None:
+            with turn:
+                transmit(envelope, message)
+
         def lossy(envelope: Envelope, message: Message) -> None:
             mode, luck = self.switches["mode"], self.random.random() < 0.3
             if mode in (DROP, MIXED) and luck:

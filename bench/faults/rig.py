@@ -244,6 +244,24 @@ class Rig:
         os.kill(pid, number)
         return now_ns
 
+    def wait_killed(self, name: str, pid: int, start_ns: int) -> float:
+        """Wait until the supervisor has killed that process, frozen since `start_ns`, and another one runs; when it
+        was killed, in ms.
+        """
+
+        def is_gone() -> bool:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, 0)
+                return False
+            return True
+
+        self.wait("the frozen process is killed", is_gone, 10.0)
+        killed_ns = time.monotonic_ns()
+        self.kills[name].append(time.monotonic())
+        self.wait("the supervisor knows of it", lambda: self.pid(name) != pid)
+        self.wait_whole()
+        return (killed_ns - start_ns) * 1e-6
+
     @property
     def is_spent(self) -> bool:
         """Whether the supervisor would not restart one more process, or is gone."""

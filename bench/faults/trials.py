@@ -13,6 +13,7 @@ from bench.faults.measures import (
     GAPS,
     GONE,
     GROWN,
+    KILLED,
     LIFTED,
     LIMITS,
     LOST,
@@ -105,20 +106,23 @@ def supervisor_killed(rig: Rig) -> Figures:
 
 
 def without(name: str, number: signal.Signals) -> Trial:
-    """A stop while that process is dead or frozen."""
+    """A stop while that process is dead or frozen; a process of a node that is frozen is killed then."""
 
     def trial(rig: Rig) -> Figures:
         rig.wait_moving()
-        rig.send_signal(name, number)
+        pid, sent_ns = rig.pid(name), rig.send_signal(name, number)
         try:
             time.sleep(0.1)
             start_ns = time.monotonic_ns()
             time.sleep(0.3)
             holds = false_holds(rig, start_ns)
-            return {**ouch(rig), FALSE_HOLDS: holds}
+            figures = {**ouch(rig), FALSE_HOLDS: holds}
         finally:
-            if number == signal.SIGSTOP:
+            if name == "supervisor" and number == signal.SIGSTOP:  # nobody else would end that
                 rig.send_signal(name, signal.SIGCONT)
+        if name != "supervisor" and number == signal.SIGSTOP:
+            figures[KILLED] = rig.wait_killed(name, pid, sent_ns)
+        return figures
 
     return trial
 
@@ -262,19 +266,17 @@ def runstopped(rig: Rig) -> Figures:
 
 
 def piling_up(rig: Rig) -> Figures:
-    """Images of 3 MB ten times a second, and a subscriber that is stopped: what the camera's process grows by."""
+    """Images of 3 MB ten times a second, and a subscriber that is frozen until it is killed: the camera's growth."""
     rig.wait_moving()
     rig.switches["image"] = 3
     try:
         time.sleep(1.0)  # its buffers have their size by then
         before_mb = rig.memory_mb("camera")
-        rig.send_signal("recorder", signal.SIGSTOP)
-        try:
-            time.sleep(1.2)  # what is frozen for 2 s is killed
-            figures = ouch(rig)
-            return {**figures, PILED: rig.memory_mb("camera") - before_mb}
-        finally:
-            rig.send_signal("recorder", signal.SIGCONT)
+        pid, start_ns = rig.pid("recorder"), rig.send_signal("recorder", signal.SIGSTOP)
+        time.sleep(0.4)
+        figures = ouch(rig)
+        killed_ms = rig.wait_killed("recorder", pid, start_ns)
+        return {**figures, KILLED: killed_ms, PILED: rig.memory_mb("camera") - before_mb}
     finally:
         rig.switches.clear()
 

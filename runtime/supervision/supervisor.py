@@ -78,7 +78,7 @@ class FreezeDetector:
 
     def heard(self, name: str) -> None:
         """It said something."""
-        self._silent[name] = 0
+        self._silent[name] = -1  # the next look may come at once
 
     def look(self, name: str, used: str) -> bool:
         """One more look; `used`: its processor time, "" where it is known to be busy. Whether it is frozen."""

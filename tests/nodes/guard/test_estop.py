@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -18,6 +19,7 @@ from nodes.guard import command, orders
 from runtime import estop_signal
 from runtime.errors import UserError
 from runtime.estop_signal import ANSWER_S, GuardProcess
+from tests.support.running import eventually
 
 HEAVY = ("zmq", "numpy", "runtime.transport.zeromq", "nodes.guard.node", "runtime.launch")
 SENT = """
@@ -132,6 +134,47 @@ def test_a_frozen_guard_is_ended_the_motors_stand_and_the_one_that_comes_back_is
     assert motors is not None
     assert motors[1] == 0.0  # their target; they brake for up to a second
     rig.wait("the motors stand", lambda: abs((rig.motors.last() or motors)[2]) < 1e-9, 3.0)
+
+
+LISTENS = """
+import sys
+from runtime import estop_signal
+estop_signal.block()
+signals = estop_signal.EstopSignals()
+signals.start()
+print("listens", flush=True)
+for line in sys.stdin:
+    print(signals.take(), flush=True)
+signals.close()
+"""
+
+
+@pytest.mark.processes
+def test_a_guard_that_was_frozen_hears_only_who_has_pressed() -> None:
+    assert estop_signal.SIGNAL is not None
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", LISTENS], cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as guard:
+        asked, said = guard.stdin, guard.stdout
+        assert asked is not None
+        assert said is not None
+        assert said.readline() == "listens\n"
+
+        def heard() -> str:
+            print("?", file=asked, flush=True)
+            return said.readline().strip()
+
+        def is_past(moment: float) -> bool:
+            return time.monotonic() > moment
+
+        for _ in range(3):
+            guard.send_signal(signal.SIGSTOP)
+            eventually(partial(is_past, time.monotonic() + 0.6), "it was frozen for a while")
+            guard.send_signal(signal.SIGCONT)
+            assert heard() == "[]"
+        guard.send_signal(estop_signal.SIGNAL)
+        eventually(lambda: heard() == str([(os.getpid(), os.getuid())]), "the press is heard", 5.0)
+        asked.close()
+        assert guard.wait(5.0) == 0
 
 
 @pytest.mark.processes

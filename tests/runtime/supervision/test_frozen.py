@@ -35,7 +35,7 @@ def test_a_heartbeat_begins_the_count_anew() -> None:
     for _ in range(LOOKS):
         assert not detector.look("policy", "7 0")
     detector.heard("policy")
-    assert not any(detector.look("policy", "7 0") for _ in range(LOOKS - 1))
+    assert [detector.look("policy", "7 0") for _ in range(LOOKS + 1)] == [False] * LOOKS + [True]
 
 
 def test_who_uses_the_processor_or_waits_for_a_disk_is_not_frozen() -> None:
