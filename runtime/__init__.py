@@ -3,29 +3,28 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from runtime.clock import NS_PER_S, Clock, to_ns, wall_time_ns
-from runtime.errors import (
-    GraphError,
-    LaunchFileError,
-    ParameterError,
-    PolyrhythmError,
-    RecordingError,
-    UserError,
-    choices,
-)
-from runtime.message import Message, Stamped
-from runtime.node import Node, every, on, on_deadline, rate_problem
-from runtime.ports import Publisher, Subscription
-from runtime.qos import ALONE, RELIABLE, SOON, URGENT, QoS
-
 if TYPE_CHECKING:
     __version__: str
 
+    from runtime.clock import NS_PER_S, Clock, to_ns, wall_time_ns
     from runtime.control_messages.fence import FENCE_TOPIC, Fence
     from runtime.control_messages.health import Health, Spending
     from runtime.control_messages.lease import LEASE_TOPIC, Lease
+    from runtime.errors import (
+        GraphError,
+        LaunchFileError,
+        ParameterError,
+        PolyrhythmError,
+        RecordingError,
+        UserError,
+        choices,
+    )
     from runtime.execution.in_process import run
     from runtime.launch.graph import Graph, NodeSpec
+    from runtime.message import Message, Stamped
+    from runtime.node import Node, every, on, on_deadline, rate_problem
+    from runtime.ports import Publisher, Subscription
+    from runtime.qos import ALONE, RELIABLE, SOON, URGENT, QoS
     from runtime.services import (
         CallError,
         GoalClient,
@@ -86,36 +85,31 @@ __all__ = [
 
 
 _LATER = {
-    "FENCE_TOPIC": "runtime.control_messages.fence",
-    "Fence": "runtime.control_messages.fence",
-    "Health": "runtime.control_messages.health",
-    "LEASE_TOPIC": "runtime.control_messages.lease",
-    "Lease": "runtime.control_messages.lease",
-    "Spending": "runtime.control_messages.health",
-    "Graph": "runtime.launch.graph",
-    "NodeSpec": "runtime.launch.graph",
-    "Simulation": "runtime.virtual.simulation",
-    "run": "runtime.execution.in_process",
-    **dict.fromkeys(
-        (
-            "CallError",
-            "GoalClient",
-            "GoalHandle",
-            "GoalServer",
-            "RequestRefused",
-            "ServiceClient",
-            "ServiceServer",
-            "serve",
-        ),
-        "runtime.services",
-    ),
+    name: module
+    for module, names in {
+        "clock": "NS_PER_S Clock to_ns wall_time_ns",
+        "control_messages.fence": "FENCE_TOPIC Fence",
+        "control_messages.health": "Health Spending",
+        "control_messages.lease": "LEASE_TOPIC Lease",
+        "errors": "GraphError LaunchFileError ParameterError PolyrhythmError RecordingError UserError choices",
+        "execution.in_process": "run",
+        "launch.graph": "Graph NodeSpec",
+        "message": "Message Stamped",
+        "node": "Node every on on_deadline rate_problem",
+        "ports": "Publisher Subscription",
+        "qos": "ALONE RELIABLE SOON URGENT QoS",
+        "services": "CallError GoalClient GoalHandle GoalServer RequestRefused ServiceClient ServiceServer serve",
+        "virtual.simulation": "Simulation",
+    }.items()
+    for name in names.split()
 }
 
 
 def __getattr__(name: str) -> Any:
-    """What few processes need is imported when it is first asked for: the others start sooner."""
+    """A name is imported when it is first asked for: an emergency stop at a terminal needs none, and starts sooner."""
     if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
+        found = globals()[name] = getattr(importlib.import_module(f"runtime.{_LATER[name]}"), name)
+        return found
     if name == "__version__":
         from importlib.metadata import version
 

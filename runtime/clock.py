@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable
 from typing import Protocol, TypeVar
@@ -64,6 +63,8 @@ class SystemClock:
         return self.now_ns() / NS_PER_S
 
     async def sleep(self, seconds: float) -> None:
+        import asyncio  # not at the top: an emergency stop at a terminal does without, and starts sooner
+
         await asyncio.sleep(seconds)
 
     async def external(self, call: Awaitable[T], latency_s: float) -> T:

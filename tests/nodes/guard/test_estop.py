@@ -21,7 +21,17 @@ from runtime.errors import UserError
 from runtime.estop_signal import ANSWER_S, GuardProcess
 from tests.support.running import eventually
 
-HEAVY = ("zmq", "numpy", "runtime.transport.zeromq", "nodes.guard.node", "runtime.launch")
+HEAVY = (
+    "zmq",
+    "numpy",
+    "asyncio",
+    "msgspec",
+    "ssl",
+    "runtime.node",
+    "runtime.transport.zeromq",
+    "nodes.guard.node",
+    "runtime.launch",
+)
 SENT = """
 import sys
 from runtime import cli, estop_signal
