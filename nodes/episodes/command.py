@@ -8,11 +8,11 @@ from pathlib import Path
 
 from nodes.episodes.commands.learn import add_learning
 from nodes.episodes.commands.partner import add_partner
+from nodes.episodes.commands.subcommand import DEFAULT
 from runtime.command_line.arguments import answered
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
 MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
-DEFAULT = " (default: %(default)s)"
 JUDGES = "rules (the default), MODEL, MODEL@URL; several with commas"
 
 

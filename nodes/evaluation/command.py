@@ -20,7 +20,7 @@ from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, trials_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_text
 from runtime.command_line.arguments import answered, count, seconds, share, unique_path
-from runtime.errors import UserError
+from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import Launch, check, find, load
 from runtime.launch.provenance import git_state, versions
 
@@ -71,24 +71,42 @@ def _evaluate(asked: argparse.Namespace) -> int:
         launch=launch.text, variants=tuple(variants), tasks=tasks, is_virtual=not asked.real_time, for_s=asked.for_s,
         versions=versions(), git=git_state(path.parent),
     )  # fmt: skip
-    folder = ResultsFolder(out, card)
+    results = run_to_end(asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=changes_of_task)
+    return _tell(results, out, at_least=asked.at_least, as_json=asked.json)
+
+
+def run_to_end(
+    asked: argparse.Namespace,
+    launch: str,
+    variants: Sequence[Variant],
+    trials: Sequence[EvaluationRun],
+    folder: ResultsFolder,
+    *,
+    changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
+    report: str = REPORT,
+) -> list[Result]:
+    """Run what is missing, and give all results in order; those that there are where somebody stops it.
+
+    Raises PolyrhythmError where it was stopped before the first, and UserError where every run broke.
+    """
     try:
-        with interrupted_by_term():
-            run_all(asked, str(path), variants, trials, folder, changes_of_task=changes_of_task)
+        with _interrupted_by_term():
+            _run_all(asked, launch, variants, trials, folder, changes_of_task=changes_of_task, report=report)
     except KeyboardInterrupt:
-        print(f"\nstopped after {len(folder.results)} of {len(trials)} runs; the same command with --out {out} goes on",
-              file=sys.stderr)  # fmt: skip
+        done = f"{len(folder.results)} of {len(trials)} runs"
+        stopped = f"stopped after {done}; the same command with --out {folder.path} goes on"
         if not folder.results:
-            return 1
+            raise PolyrhythmError(stopped) from None
+        print(f"\n{stopped}", file=sys.stderr)
     finally:
         folder.close()
     results = in_order(folder.results, trials)
     check_not_broken(results)
-    return _tell(results, out, at_least=asked.at_least, as_json=asked.json)
+    return results
 
 
 @contextmanager
-def interrupted_by_term() -> Iterator[None]:
+def _interrupted_by_term() -> Iterator[None]:
     """A polite end is one by Ctrl-C: no run is left behind."""
     both = (signal.SIGINT, signal.SIGTERM)  # a shell's background job begins with the first of them ignored
     before = {number: signal.signal(number, signal.default_int_handler) for number in both}
@@ -99,15 +117,15 @@ def interrupted_by_term() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def run_all(
+def _run_all(
     asked: argparse.Namespace,
     launch: str,
     variants: Sequence[Variant],
     trials: Sequence[EvaluationRun],
     folder: ResultsFolder,
     *,
-    changes_of_task: Callable[[str, Sequence[str]], Sequence[str]] | None = None,
-    report: str = REPORT,
+    changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
+    report: str,
 ) -> None:
     """Run what the folder does not hold yet, and tell how far it is and how long it still takes."""
     known = {result.trial for result in folder.results if not result.has_broken}
@@ -115,7 +133,7 @@ def run_all(
     left = [trial for trial in trials if trial not in known]
     jobs = 1 if asked.real_time else asked.jobs or os.cpu_count() or 1
     runs = Runs(
-        launch, folder.card.launch, variants, changes_of_task or _changes_of_task, folder.path,
+        launch, folder.card.launch, variants, changes_of_task, folder.path,
         is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=asked.keep == "all", longest_s=asked.longest,
         report=report,
     )  # fmt: skip

@@ -28,7 +28,7 @@ OTHER_ROOMS = range(1_000_000, 1_000_050)
 BASELINES = ("random answers", "always the majority")
 
 
-class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Phases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A task file's [explore]."""
 
     steps: int = 25  # of the first exploration
@@ -40,7 +40,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TaskFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A task file."""
 
-    explore: Task = Task()
+    explore: Phases = Phases()
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -62,7 +62,9 @@ def score_of(acc_exp: float, acc_ref: float, t3: int, energy: float) -> float:
     return acc_exp + (acc_ref - acc_exp) * math.exp(-energy * t3)
 
 
-async def play(policy: str, seed: int, task: Task, usual: dict[str, str], servers: Servers, record: list[Any]) -> Trial:
+async def play(
+    policy: str, seed: int, task: Phases, usual: dict[str, str], servers: Servers, record: list[Any]
+) -> Trial:
     """All four phases in one room; each step and answer goes to `record`. Raises OutageError, UserError."""
     room, memory = Room(seed), Memory()
     questions = questions_of(room, seed, task.questions)
@@ -144,7 +146,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _run(asked: argparse.Namespace) -> int:
-    task = convert(read_toml(asked.task), TaskFile, str(asked.task)).explore if asked.task else Task()
+    task = convert(read_toml(asked.task), TaskFile, str(asked.task)).explore if asked.task else Phases()
     if asked.seeds < 1 or min(task.steps, task.questions) < 1 or task.energy < 0:
         raise UserError("--seeds, steps and questions are at least 1, and energy is not negative")
     if asked.out is not None and asked.out.exists():

@@ -18,7 +18,7 @@ BACK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrailStep:
     """Where the joints were, how fast the base went, and for how long."""
 
     position: tuple[float, ...]
@@ -31,7 +31,7 @@ class Trail:
     """The last second of motion. `back` gives it step by step, from its end."""
 
     def __init__(self) -> None:
-        self._steps: deque[Step] = deque()
+        self._steps: deque[TrailStep] = deque()
         self._kept_s = 0.0
         self._left_s = 0.0  # of the step that is gone back now
 
@@ -42,12 +42,12 @@ class Trail:
         """Keep this step of the way; a robot that stands makes none."""
         if is_at_rest(state) or dt_s <= 0.0:
             return
-        self._steps.append(Step(state.position, state.base_v_mps, state.base_w_radps, dt_s))
+        self._steps.append(TrailStep(state.position, state.base_v_mps, state.base_w_radps, dt_s))
         self._kept_s += dt_s
         while self._kept_s > BACK_S and len(self._steps) > 1:
             self._kept_s -= self._steps.popleft().dt_s
 
-    def back(self, dt_s: float) -> Step | None:
+    def back(self, dt_s: float) -> TrailStep | None:
         """Where to go now; None once the way is at its end."""
         if not self._steps:
             return None
@@ -56,7 +56,7 @@ class Trail:
         if self._left_s <= 0.0:
             self._steps.pop()
             self._left_s = 0.0
-        return Step(step.position, -SHARE * step.base_v_mps, -SHARE * step.base_w_radps, dt_s)
+        return TrailStep(step.position, -SHARE * step.base_v_mps, -SHARE * step.base_w_radps, dt_s)
 
     def forget(self) -> None:
         """Begin anew."""

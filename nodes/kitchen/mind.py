@@ -69,7 +69,7 @@ def household() -> Household:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SkillCall:
     """One skill, about one thing or place."""
 
     skill: str
@@ -85,7 +85,7 @@ class OpenQuestion:
     about: str  # "place", "yes", "which", "help", "thing"
     text: str
     since_ns: int
-    tasks: tuple[Task, ...] = ()  # yes: these; place: of the thing
+    tasks: tuple[SkillCall, ...] = ()  # yes: these; place: of the thing
     order: Order | None = None  # which, thing
     choices: tuple[str, ...] = ()  # ids
     at_m: tuple[float, float] = (0.0, 0.0)  # help: where the thing stood
@@ -96,7 +96,7 @@ class OpenQuestion:
 class Deed:
     """What was done: for who says that it was wrong."""
 
-    task: Task
+    task: SkillCall
     origin: str  # the place where the thing stood
 
 
@@ -106,9 +106,9 @@ class Mind:
 
     habits: dict[str, str] = field(default_factory=dict)
     speaker: str = "robot"
-    tasks: deque[Task] = field(default_factory=deque)
+    tasks: deque[SkillCall] = field(default_factory=deque)
     number: int = 0
-    current: Task | None = None
+    current: SkillCall | None = None
     origin: str = ""
     deeds: list[Deed] = field(default_factory=list)
     questions: list[OpenQuestion] = field(default_factory=list)
@@ -256,7 +256,7 @@ class Mind:
         place = self._place_in(plain)
         if not self.deeds and self.current is None:
             return ["I have not done anything yet that I could take back."]
-        deed = self.deeds[-1] if self.deeds else Deed(Task(""), "")
+        deed = self.deeds[-1] if self.deeds else Deed(SkillCall(""), "")
         if self.current is not None and self.current.skill == "place" and not self.deeds:
             deed = Deed(self.current, self.origin)
         thing = self._thing(deed.task.thing)
@@ -328,8 +328,8 @@ class Mind:
         machines = [one for one in recipe.machines if not (is_black and one.startswith("cream"))]
         steps = []
         for machine in machines:
-            steps += [self._put(mug, machine), Task("wait_here", mug.id, machine, f"wait at the {machine}")]
-        steps.append(Task("hand_over", mug.id, "", f"give you the {name}"))
+            steps += [self._put(mug, machine), SkillCall("wait_here", mug.id, machine, f"wait at the {machine}")]
+        steps.append(SkillCall("hand_over", mug.id, "", f"give you the {name}"))
         return [f"Sure, a coffee{'' if is_black else ' with cream'}, in the {name}.", *self._add(steps, now_ns)]
 
     def _drink(self, now_ns: int) -> list[str]:
@@ -337,7 +337,7 @@ class Mind:
         if not full:
             return ["I see nothing to drink."]
         thing = full[0]
-        return self._add([Task("hand_over", thing.id, "", f"bring you the {name_of_thing(thing)}")], now_ns)
+        return self._add([SkillCall("hand_over", thing.id, "", f"bring you the {name_of_thing(thing)}")], now_ns)
 
     def _hear_objection(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         """ "No, the blue one", "not that one": about the task under way or the one just done."""
@@ -374,7 +374,7 @@ class Mind:
         elif self._is_held(thing.id):
             left = [self._put(thing, self.origin or "table")]
         later = [_about(one, new, self) if one.thing == thing.id else one for one in self.tasks]
-        first = Task(task.skill, new.id, place, self._words(task.skill, new, place))
+        first = SkillCall(task.skill, new.id, place, self._words(task.skill, new, place))
         self.current, self.tasks = None, deque()
         return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
 
@@ -411,10 +411,10 @@ class Mind:
             said += self._add(self._rinse(one), now_ns, asks_first=one)
         return said
 
-    def _rinse(self, thing: SeenObject) -> list[Task]:
+    def _rinse(self, thing: SeenObject) -> list[SkillCall]:
         to = self.habits.get(thing.label) or household().washed_to.get(thing.label, "countertop")
         return [
-            Task("rinse", thing.id, "sink", f"wash the {name_of_thing(thing)}"), self._put(thing, to)
+            SkillCall("rinse", thing.id, "sink", f"wash the {name_of_thing(thing)}"), self._put(thing, to)
         ]  # fmt: skip
 
     def _tidy(self, place: str, skip: set[str], now_ns: int) -> list[str]:
@@ -424,7 +424,7 @@ class Mind:
                 said += self._add(self._stow(thing), now_ns, asks_first=thing)
         return said
 
-    def _stow(self, thing: SeenObject) -> list[Task]:
+    def _stow(self, thing: SeenObject) -> list[SkillCall]:
         """To where it belongs; a place that is still to be asked for is ""."""
         belongs = self.habits.get(thing.label) or household().belongs.get(thing.label, "")
         return [self._put(thing, belongs)]
@@ -495,7 +495,8 @@ class Mind:
             return self._wipe(order.place or "table", now_ns)
         if not order.things:
             return self._add(
-                [Task({"wait": "hold"}.get(skill, skill), "", order.place, f"{skill} {order.place}".strip())], now_ns
+                [SkillCall({"wait": "hold"}.get(skill, skill), "", order.place, f"{skill} {order.place}".strip())],
+                now_ns,
             )
         said: list[str] = []
         for reference in order.things:
@@ -503,7 +504,7 @@ class Mind:
             said += asked
             for thing in things:
                 steps = self._rinse(thing) if skill == "rinse" else [
-                    Task(skill, thing.id, order.place, self._words(skill, thing, order.place))
+                    SkillCall(skill, thing.id, order.place, self._words(skill, thing, order.place))
                 ]  # fmt: skip
                 if skill in ("take", "pick") and self._is_held_by_person(thing.id):
                     steps = self._stow(thing)
@@ -521,11 +522,11 @@ class Mind:
         wide = [one for one in self._things() if self._place_of(one.id) == place and one.width_m > GRASP_WIDTH_M]
         for one in wide:
             said += self._ask_for_help(
-                Task("place", one.id, "countertop" if place != "countertop" else "table"), one, now_ns
+                SkillCall("place", one.id, "countertop" if place != "countertop" else "table"), one, now_ns
             )
         home = self._place_of(sponge.id) or "countertop"
         steps = [
-            Task("wipe", sponge.id, place, f"wipe the {place}"),
+            SkillCall("wipe", sponge.id, place, f"wipe the {place}"),
             self._put(sponge, home if home != place else "countertop"),
         ]
         if wide:
@@ -571,7 +572,7 @@ class Mind:
         if order.skill == "place" and not order.place:
             return self._add(self._stow(thing), now_ns, asks_first=thing)
         steps = self._rinse(thing) if order.skill == "rinse" else [
-            Task(order.skill, thing.id, order.place, self._words(order.skill, thing, order.place))
+            SkillCall(order.skill, thing.id, order.place, self._words(order.skill, thing, order.place))
         ]  # fmt: skip
         return self._add(steps, now_ns, asks_first=thing)
 
@@ -611,7 +612,7 @@ class Mind:
 
     # --- tasks
 
-    def _add(self, steps: list[Task], now_ns: int, *, asks_first: SeenObject | None = None) -> list[str]:
+    def _add(self, steps: list[SkillCall], now_ns: int, *, asks_first: SeenObject | None = None) -> list[str]:
         """Take tasks on, once what has to be asked before is asked."""
         first = steps[0]
         thing = self._thing(first.thing)
@@ -633,7 +634,7 @@ class Mind:
         self.tasks.extend(steps)
         return self._next_if_idle(now_ns)
 
-    def _ask_for_help(self, task: Task, thing: SeenObject, now_ns: int) -> list[str]:
+    def _ask_for_help(self, task: SkillCall, thing: SeenObject, now_ns: int) -> list[str]:
         name = name_of_thing(thing)
         what = f"put the {name} {self._relation(task.place)} the {task.place}" if task.place else f"take the {name}"
         text = f"The {name} is too wide for my hand. Could you {what}, please?"
@@ -657,13 +658,13 @@ class Mind:
             return [f"The {task.place} is filling the {self._name(task.thing)}."]
         return [f"I will {task.text}."] if task.text else []
 
-    def _finished(self, task: Task, now_ns: int) -> list[str]:
+    def _finished(self, task: SkillCall, now_ns: int) -> list[str]:
         self.deeds.append(Deed(task, self.origin))
         if task.text:
             self.done_names.append(task.text)
         return self._next(now_ns)
 
-    def _failed(self, task: Task, why: str, now_ns: int) -> list[str]:
+    def _failed(self, task: SkillCall, why: str, now_ns: int) -> list[str]:
         self.current = None
         thing = self._thing(task.thing)
         if thing is None:
@@ -689,8 +690,8 @@ class Mind:
             if held is not None and self._is_held(held.id):
                 self.tasks.appendleft(self._put(held, self.origin or "table"))
 
-    def _put(self, thing: SeenObject, place: str) -> Task:
-        return Task("place", thing.id, place, self._words("place", thing, place))
+    def _put(self, thing: SeenObject, place: str) -> SkillCall:
+        return SkillCall("place", thing.id, place, self._words("place", thing, place))
 
     def _words(self, skill: str, thing: SeenObject, place: str) -> str:
         name = name_of_thing(thing)
@@ -756,8 +757,8 @@ def replace_things(order: Order, things: tuple[Reference, ...]) -> Order:
     return Order(order.skill, things, order.excluding, order.place, order.relation)
 
 
-def _about(task: Task, thing: SeenObject, mind: Mind) -> Task:
-    return Task(task.skill, thing.id, task.place, mind._words(task.skill, thing, task.place))
+def _about(task: SkillCall, thing: SeenObject, mind: Mind) -> SkillCall:
+    return SkillCall(task.skill, thing.id, task.place, mind._words(task.skill, thing, task.place))
 
 
 def _plain(text: str) -> str:

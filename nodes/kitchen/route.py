@@ -20,7 +20,7 @@ def find_route(kitchen: Kitchen, start: PointM, end: PointM, circles: Sequence[C
 
     The start itself may be too near to something: from there the way leads out.
     """
-    room = Room(kitchen, circles)
+    room = FreeSpace(kitchen, circles)
     if not room.is_free(end):
         return None
     if room.is_clear(start, end):
@@ -31,7 +31,7 @@ def find_route(kitchen: Kitchen, start: PointM, end: PointM, circles: Sequence[C
     return _straightened(room, start, [*(_point(cell) for cell in cells[1:-1]), end])
 
 
-class Room:
+class FreeSpace:
     """Where the middle of the base may be."""
 
     def __init__(self, kitchen: Kitchen, circles: Sequence[Circle]) -> None:
@@ -69,7 +69,7 @@ def _point(cell: Cell) -> PointM:
     return cell[0] * STEP_M, cell[1] * STEP_M
 
 
-def _cells(room: Room, start: Cell, end: Cell) -> list[Cell] | None:
+def _cells(room: FreeSpace, start: Cell, end: Cell) -> list[Cell] | None:
     """A* over the eight neighbours."""
     open_cells: list[tuple[float, Cell]] = [(0.0, start)]
     cost: dict[Cell, float] = {start: 0.0}
@@ -94,7 +94,7 @@ def _cells(room: Room, start: Cell, end: Cell) -> list[Cell] | None:
     return None
 
 
-def _straightened(room: Room, start: PointM, points: list[PointM]) -> list[PointM]:
+def _straightened(room: FreeSpace, start: PointM, points: list[PointM]) -> list[PointM]:
     found, here, left = [], start, points
     while left:
         number = next((n for n in range(len(left) - 1, 0, -1) if room.is_clear(here, left[n])), 0)

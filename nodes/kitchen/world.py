@@ -114,7 +114,7 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.width_m <= GRASP_WIDTH_M
 
 
-class Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RoomSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The one room."""
 
     x_m: tuple[float, float]
@@ -136,7 +136,7 @@ class Looks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Kitchen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole world file."""
 
-    room: Room
+    room: RoomSize
     looks: Looks
     places: dict[str, Place]
     obstacles: dict[str, Obstacle]

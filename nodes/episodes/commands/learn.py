@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-DEFAULT = " (default: %(default)s)"
+from nodes.episodes.commands.subcommand import DEFAULT, add_command
 
 
 def add_learning(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,17 +20,8 @@ def add_learning(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_follow(commands)
 
 
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, does: str, example: str
-) -> argparse.ArgumentParser:
-    text = f"{does[:1].upper()}{does[1:]}."
-    parser = commands.add_parser(name, help=does, description=text, epilog=f"example: {example}")
-    parser.add_argument("--json", action="store_true", help="JSON and nothing else on standard output")
-    return parser
-
-
 def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "dataset",
         "training data of a run: filtered prompts and acts, with a card",
@@ -82,7 +73,7 @@ def _dataset(asked: argparse.Namespace) -> int:
 
 
 def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "scenarios",
         "new social tasks from inspirational prompts, none of them an evaluation task",
@@ -128,7 +119,7 @@ def _scenarios(asked: argparse.Namespace) -> int:
 
 
 def _add_rounds(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "rounds",
         "generate, play, filter, train, serve, evaluate, compare; the same command goes on where it was stopped",
@@ -153,7 +144,7 @@ def _rounds(asked: argparse.Namespace) -> int:
 
 
 def _add_follow(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "follow",
         "how varied acts are and how close to their goals (S_div, S_rel, S_sif), and side effects",

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-DEFAULT = " (default: %(default)s)"
+from nodes.episodes.commands.subcommand import DEFAULT, add_command
 
 
 def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add them to the parser."""
-    parser = _command(
+    parser = add_command(
         commands,
         "predict",
         "after each turn: what does the other want, believe, and do next? accuracy against the truth",
@@ -23,7 +23,7 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
     parser.add_argument("--by", default="", help="MODEL[@URL] that is asked; default: the baselines alone")
     parser.set_defaults(command=_predict)
-    parser = _command(
+    parser = add_command(
         commands,
         "sessions",
         "several meetings of the same two, remembered or not, and the gain over meetings",
@@ -38,7 +38,7 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL" + DEFAULT)
     parser.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="gone on with where it is there")
     parser.set_defaults(command=_sessions)
-    parser = _command(
+    parser = add_command(
         commands,
         "game",
         "a referential game: a speaker without a mind of the listener, with one, and one who knows them",
@@ -47,15 +47,6 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--listeners", type=int, default=60, help="so many, from seed 0" + DEFAULT)
     parser.add_argument("--rounds", type=int, default=10, help="with each listener" + DEFAULT)
     parser.set_defaults(command=_game)
-
-
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, does: str, example: str
-) -> argparse.ArgumentParser:
-    text = f"{does[:1].upper()}{does[1:]}."
-    parser = commands.add_parser(name, help=does, description=text, epilog=f"example: {example}")
-    parser.add_argument("--json", action="store_true", help="JSON and nothing else on standard output")
-    return parser
 
 
 def _predict(asked: argparse.Namespace) -> int:

@@ -35,7 +35,7 @@ Said = dict[tuple[str, int, int, str], str]
 """Episode, seat, turn, question: what was predicted."""
 
 
-class Moment(msgspec.Struct, frozen=True):
+class AskedTurn(msgspec.Struct, frozen=True):
     """One seat after one turn: what it may be asked, and the truth."""
 
     episode: str
@@ -46,7 +46,9 @@ class Moment(msgspec.Struct, frozen=True):
     truths: dict[str, str]  # question -> answer: a goal's letter, "yes" or "no", an act's kind
 
 
-def moments_of(plan: EpisodePlan, turns: Sequence[Turn], goals: Sequence[str], has_deal: bool | None) -> list[Moment]:
+def moments_of(
+    plan: EpisodePlan, turns: Sequence[Turn], goals: Sequence[str], has_deal: bool | None
+) -> list[AskedTurn]:
     """Every moment at which a seat of two waits for the other, with other scenarios' goals beside the true one.
 
     What the other believes is whether there will be a deal: the only belief whose truth the run knows, by its end.
@@ -65,11 +67,11 @@ def moments_of(plan: EpisodePlan, turns: Sequence[Turn], goals: Sequence[str], h
             truths = {WANTS: "abcd"[options.index(other.goal)], NEXT: turn.kind}
             truths |= {} if has_deal is None else {BELIEVES: "yes" if has_deal else "no"}
             heard = tuple(one for one in turns[:place] if one.is_for(name))
-            found.append(Moment(plan.id, seat, place - 1, heard, tuple(options), truths))
+            found.append(AskedTurn(plan.id, seat, place - 1, heard, tuple(options), truths))
     return found
 
 
-def all_moments(store: Store) -> list[Moment]:
+def all_moments(store: Store) -> list[AskedTurn]:
     """The moments of all finished episodes of two, in turns."""
     plans = [store.plan(row.id) for row in store.episodes() if row.state == "done"]
     goals = [truth.goal for plan in plans for truth in plan.truths]
@@ -82,7 +84,7 @@ def all_moments(store: Store) -> list[Moment]:
     return found
 
 
-def baseline(name: str, moments: Sequence[Moment]) -> Said:
+def baseline(name: str, moments: Sequence[AskedTurn]) -> Said:
     """What a baseline predicts at each moment of each question."""
     usual: dict[str, Counter[str]] = defaultdict(Counter)
     of_episode: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -101,12 +103,12 @@ def baseline(name: str, moments: Sequence[Moment]) -> Said:
     return said
 
 
-def _name_of(moment: Moment) -> str:
+def _name_of(moment: AskedTurn) -> str:
     """Whose moment it is: the seat's own turns alternate with the other's, and the last turn is its own."""
     return moment.heard[-1].speaker if moment.heard else ""
 
 
-def _key(moment: Moment, question: str) -> tuple[str, int, int, str]:
+def _key(moment: AskedTurn, question: str) -> tuple[str, int, int, str]:
     return moment.episode, moment.seat, moment.turn, question
 
 
@@ -123,7 +125,7 @@ Now, apart from play: think of {other}.
 Answer with one JSON object and nothing else: {{"wants": "a", "believes": "yes", "next": "speak"}}"""
 
 
-async def predict(store: Store, moments: Sequence[Moment], model: str) -> tuple[Said, int]:
+async def predict(store: Store, moments: Sequence[AskedTurn], model: str) -> tuple[Said, int]:
     """A model's predictions, kept as they come; and how many could not be read. Raises OutageError."""
     said: Said = {}
     servers, unreadable = Servers(), 0
@@ -152,7 +154,7 @@ async def predict(store: Store, moments: Sequence[Moment], model: str) -> tuple[
     return said, unreadable
 
 
-def keep(store: Store, moments: Sequence[Moment], who: str, said: Said) -> None:
+def keep(store: Store, moments: Sequence[AskedTurn], who: str, said: Said) -> None:
     """Whether each prediction came true, as scores of the turn after which it was made."""
     by_episode: dict[str, list[TurnScore]] = defaultdict(list)
     for one in moments:

@@ -33,7 +33,7 @@ class Description(msgspec.Struct, frozen=True):
     meanings: tuple[str, ...]
 
 
-class Listener:
+class PartnerListener:
     """Understands each word of its languages, and of others now and then; guesses among what fits."""
 
     def __init__(self, seed: int) -> None:
@@ -95,7 +95,7 @@ def messages_for(picture: Picture) -> list[Description]:
 
 def play(speaker: str, seed: int, rounds: int) -> list[bool]:
     """So many rounds with one listener; which were understood."""
-    listener, mind, chance = Listener(seed), Mind(), random.Random(f"game {seed}")
+    listener, mind, chance = PartnerListener(seed), Mind(), random.Random(f"game {seed}")
     if speaker == "knows the listener":
         mind.belief = {listener.spoken: 1.0}
     right: list[bool] = []

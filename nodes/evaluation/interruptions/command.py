@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from nodes.evaluation.command import in_order, interrupted_by_term, run_all, seeds_of
+from nodes.evaluation.command import run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.interruptions.arm import ARMS, REGIMES, changes_of
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, table, variant_name
 from nodes.evaluation.interruptions.scenarios import names, shipped
-from nodes.evaluation.running import check_not_broken
 from nodes.evaluation.trials import Card, Result, Variant, trials_of
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import count, seconds, unique_path
@@ -47,19 +45,9 @@ def main(argv: list[str]) -> int:
         launch=launch.text, variants=tuple(variants), tasks=scenarios, is_virtual=True, for_s=asked.for_s,
         versions=versions(), git=git_state(path.parent),
     )  # fmt: skip
-    folder = ResultsFolder(out, card)
-    try:
-        with interrupted_by_term():
-            run_all(asked, str(path), variants, trials, folder, changes_of_task=_with_scenario, report=REPORT)
-    except KeyboardInterrupt:
-        done = f"{len(folder.results)} of {len(trials)} runs"
-        print(f"\nstopped after {done}; the same command with --out {out} goes on", file=sys.stderr)
-        if not folder.results:
-            return 1
-    finally:
-        folder.close()
-    results = in_order(folder.results, trials)
-    check_not_broken(results)
+    results = run_to_end(
+        asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=_with_scenario, report=REPORT
+    )
     _tell(results, out, as_json=asked.json)
     return 1 if any(result.has_broken for result in results) else 0
 

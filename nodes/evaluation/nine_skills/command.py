@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from nodes.evaluation.command import in_order, interrupted_by_term, run_all, seeds_of
+from nodes.evaluation.command import run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.running import check_not_broken
 from nodes.evaluation.trials import Card, Result, Variant, trials_of
 from nodes.kitchen.scenario import SHIPPED, Scenario, load_scenario
 from nodes.statistics.paired import wilson
@@ -60,17 +58,7 @@ def main(argv: list[str]) -> int:
     def changed(task: str, changes: Sequence[str]) -> Sequence[str]:
         return changes_for_file(files[task], changes)
 
-    try:
-        with interrupted_by_term():
-            run_all(asked, str(path), [variant], trials, folder, changes_of_task=changed, report=REPORT)
-    except KeyboardInterrupt:
-        print(f"\nstopped after {len(folder.results)} of {len(trials)} runs", file=sys.stderr)
-        if not folder.results:
-            return 1
-    finally:
-        folder.close()
-    results = in_order(folder.results, trials)
-    check_not_broken(results)
+    results = run_to_end(asked, str(path), [variant], trials, folder, changes_of_task=changed, report=REPORT)
     figures = figures_of_skills(results, {name: load_scenario(files[name]) for name in names})
     if asked.json:
         print(msgspec.json.format(msgspec.json.encode(figures), indent=1).decode())

@@ -9,7 +9,7 @@ import pytest
 
 from nodes.kitchen.eyes import Eyes
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
-from nodes.kitchen.route import Room, find_route
+from nodes.kitchen.route import FreeSpace, find_route
 from nodes.kitchen.scenario import SHIPPED, holds, load_scenario
 from nodes.kitchen.world import ThingSpec, default_specs, lay_out, load_world
 from runtime import UserError
@@ -66,7 +66,7 @@ def test_a_way_goes_round_the_stool_and_keeps_off_all_furniture() -> None:
     assert way is not None
     assert len(way) > 1
     assert way[-1] == (0.05, 1.2)
-    room, here = Room(world, (stool,)), (0.05, 0.0)
+    room, here = FreeSpace(world, (stool,)), (0.05, 0.0)
     for corner in way:
         assert room.is_clear(here, corner)
         here = corner

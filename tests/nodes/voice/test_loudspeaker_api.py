@@ -117,9 +117,10 @@ def test_cancelling_closes_the_connection() -> None:
         async def cancel() -> None:
             one = voice(server)
             making = asyncio.ensure_future(one.sound("Hello."))
-            while not server.asked:
-                assert not making.done()
-                await asyncio.sleep(0.01)
+            async with asyncio.timeout(60):
+                while not server.asked:
+                    assert not making.done()
+                    await asyncio.sleep(0.01)
             making.cancel()
             await asyncio.wait([making])
             await one.close()

@@ -134,9 +134,10 @@ def test_a_program_that_hangs_is_killed_with_what_it_has_started(tmp_path: Path)
 
     async def hang() -> None:
         making = asyncio.ensure_future(ProgramVoice(program(body), PATIENT_S).sound("Hello."))
-        while not pids.exists() or len(pids.read_text().split()) < 2:
-            assert not making.done()
-            await asyncio.sleep(0.02)
+        async with asyncio.timeout(60):
+            while not pids.exists() or len(pids.read_text().split()) < 2:
+                assert not making.done()
+                await asyncio.sleep(0.02)
         making.cancel()
         await asyncio.wait([making])
 

@@ -236,8 +236,9 @@ class Room:
         asyncio.run(whole())
 
     async def until(self, fact: Callable[[], bool]) -> None:
-        while not fact():
-            await asyncio.sleep(0.005)
+        async with asyncio.timeout(60):
+            while not fact():
+                await asyncio.sleep(0.005)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.partner.predictions import WANTS, all_moments
-from nodes.episodes.partner.reference_game import PICTURES, Description, Listener, Mind, play
+from nodes.episodes.partner.reference_game import PICTURES, Description, Mind, PartnerListener, play
 from nodes.episodes.results.store import Store
 from tests.support.fake_openai_server import FakeOpenAI, answers
 
@@ -98,4 +98,4 @@ def test_a_belief_follows_bayes_rule_and_a_listener_is_learned_in_few_rounds() -
     assert after == pytest.approx(0.4 * hit / (0.4 * hit + 0.6 * miss))
     late = {who: sum(sum(play(who, seed, 6)[3:]) for seed in range(12)) for who in ("no mind", "partner in mind")}
     assert late["partner in mind"] > late["no mind"]
-    assert Listener(3).spoken == Listener(3).spoken
+    assert PartnerListener(3).spoken == PartnerListener(3).spoken
