@@ -148,7 +148,8 @@ def _run_all(
         how = {True: "succeeded", False: "failed", None: "was not judged"}[result.is_success]
         why = "" if result.is_success else f": {result.reason}"
         where = f"[{number} of {len(trials)}{_in_words(left_s)}]"
-        print(f"{where} {result.trial.name} {how} after {result.duration_s:.1f} s{why}", file=sys.stderr, flush=True)
+        after = f" after {result.duration_s:.1f} s" if result.duration_s else ""  # a report need not measure it
+        print(f"{where} {result.trial.name} {how}{after}{why}", file=sys.stderr, flush=True)
 
     runs.all_of(left, jobs, done)
 
