@@ -13,12 +13,12 @@ import zmq
 
 from bench.load_nodes import Parcel, Sink, Source
 from runtime.clock import SystemClock
-from runtime.control_messages.fence import PreemptionEpochs
-from runtime.execution.node_host import Host, NodeHost
+from runtime.coordination.fence import PreemptionEpochs
+from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.runners import run_guarded
 from runtime.message import Envelope, Stamped
-from runtime.messages.codec import decoder_of, encode_parts
 from runtime.node import Node
+from runtime.serialization.codec import decoder_of, encode_parts
 from runtime.transport.zeromq import PublisherSockets, Reader
 
 ROUNDS = 40
@@ -102,7 +102,7 @@ def _raw(way: Way, stages: Stages) -> None:
             stages.time("pyzmq alone: receive", lambda: [inward.recv() for _ in range(way.batch)])
 
 
-class Kept(Host):
+class Kept(NodeOutput):
     """Keeps what is sent."""
 
     def __init__(self) -> None:
@@ -112,15 +112,15 @@ class Kept(Host):
         self.sent.append((envelope, message))
 
 
-def _host(node: Node, host: Host) -> NodeHost:
-    return NodeHost(node, name="bench", clock=SystemClock(), seed=0, host=host, fence=PreemptionEpochs())
+def _bound(node: Node, output: NodeOutput) -> BoundNode:
+    return BoundNode(node, name="bench", clock=SystemClock(), seed=0, output=output, fence=PreemptionEpochs())
 
 
 def _ours(way: Way, stages: Stages) -> None:
     source, sink = Source(size_bytes=way.size_bytes), Sink(count=10**9)
     kept = Kept()
     sent: list[tuple[Envelope, Parcel]] = kept.sent
-    sender, receiver = _host(source, kept), _host(sink, Kept())
+    sender, receiver = _bound(source, kept), _bound(sink, Kept())
     lane, port = receiver.lanes[0], sink.parcel
     assert sender.lanes
     heard: list[Stamped[Parcel]] = []

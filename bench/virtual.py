@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.result import Result
-from runtime.execution.node_host import NodeHost
+from runtime.execution.bound_node import BoundNode
 from runtime.launch.file import find, load
 from runtime.virtual.simulation import Simulation
 from runtime.virtual.trace import MessageTrace
@@ -47,16 +47,16 @@ class Meter:
     def __init__(self, simulation: Simulation) -> None:
         self.used_ns: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
-        for hosted in simulation.hosted.values():
-            hosted.run = self._metered(hosted, hosted.run)  # type: ignore[method-assign]  # to measure is all it adds
+        for bound in simulation.bound_nodes.values():
+            bound.run = self._metered(bound, bound.run)  # type: ignore[method-assign]  # to measure is all it adds
 
-    def _metered(self, hosted: NodeHost, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _metered(self, bound: BoundNode, run: Callable[..., Any]) -> Callable[..., Any]:
         def metered(work: Any, call: Any) -> Any:
             start_ns = _cpu_ns()
             try:
                 return run(work, call)
             finally:
-                name = f"{hosted.name}.{work.handler}"
+                name = f"{bound.name}.{work.handler}"
                 self.used_ns[name] += _cpu_ns() - start_ns
                 self.calls[name] += 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.msgs import GuardState, Image, JointCommand, RobotState
 
 STOW = (0.30, 0.0, 3.0, -0.62, 0.0, 0.0, 0.0, 0.0)

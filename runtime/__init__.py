@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     __version__: str
 
     from runtime.clock import NS_PER_S, Clock, to_ns, wall_time_ns
-    from runtime.control_messages.fence import FENCE_TOPIC, Fence
-    from runtime.control_messages.health import Health, Spending
-    from runtime.control_messages.lease import LEASE_TOPIC, Lease
+    from runtime.coordination.fence import FENCE_TOPIC, Fence
+    from runtime.coordination.health import Health, Spending
+    from runtime.coordination.lease import LEASE_TOPIC, Lease
     from runtime.errors import (
         GraphError,
         LaunchFileError,
@@ -88,9 +88,9 @@ _LATER = {
     name: module
     for module, names in {
         "clock": "NS_PER_S Clock to_ns wall_time_ns",
-        "control_messages.fence": "FENCE_TOPIC Fence",
-        "control_messages.health": "Health Spending",
-        "control_messages.lease": "LEASE_TOPIC Lease",
+        "coordination.fence": "FENCE_TOPIC Fence",
+        "coordination.health": "Health Spending",
+        "coordination.lease": "LEASE_TOPIC Lease",
         "errors": "GraphError LaunchFileError ParameterError PolyrhythmError RecordingError UserError choices",
         "execution.in_process": "run",
         "launch.graph": "Graph NodeSpec",

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
 from runtime.context import HandlerContext, current_call
-from runtime.control_messages.health import Spending
+from runtime.coordination.health import Spending
 from runtime.errors import UserError
 from runtime.message import M, Message, Stamped
 from runtime.ports import Port, Publisher, Subscription

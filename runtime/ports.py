@@ -16,8 +16,8 @@ from typing import Any, Generic, Self, TypeVar
 
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.context import HandlerContext, NodeAges, current_call
-from runtime.control_messages.fence import PreemptionEpochs
-from runtime.control_messages.lease import SeatHolders
+from runtime.coordination.fence import PreemptionEpochs
+from runtime.coordination.lease import SeatHolders
 from runtime.errors import GraphError, UserError
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
@@ -91,7 +91,7 @@ class Publisher(Port[M]):
         self.sent = 0  # a worker thread may publish at the same time
         self.provenance = ""
         self.arrays: tuple[str, ...] = ()
-        """The names of its messages' arrays, which are read-only once they are published; known where it is hosted."""
+        """The names of its messages' arrays, which are read-only once they are published; known where it is bound."""
         self._lock = threading.Lock()
 
     def publish(self, message: M, *, stems_from: Sources = None) -> None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, NoReturn, Protocol, Self, Ty
 
 from runtime.clock import NS_PER_S, to_ns
 from runtime.context import HandlerContext, current_call
-from runtime.control_messages.fence import FENCE_TOPIC, Fence
+from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.errors import PolyrhythmError, UserError
 from runtime.message import FrozenMeta, Message, Stamped
 from runtime.node import N, Node, on

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+from runtime.messages.codec import Frame, encode
+
 from nodes.stretch.limits import STOW
 from runtime.message import Envelope
-from runtime.messages.codec import Frame, encode
 from runtime.msgs import JointCommand
 from runtime.supervision.registry import FoundRun
 from runtime.transport.taps import Injector

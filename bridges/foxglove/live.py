@@ -39,8 +39,8 @@ from runtime.command_line.plain_messages import find_type
 from runtime.errors import UserError
 from runtime.launch.process_plan import TopicInfo
 from runtime.message import Stamped
-from runtime.messages.codec import Frame, decode
 from runtime.msgs import JOINTS, Image, Interrupt, RobotState, Utterance
+from runtime.serialization.codec import Frame, decode
 
 JPEG_QUALITY = 80
 LOG_TOPIC, EVENT_TOPIC, TRANSFORM_TOPIC = "log/conversation", "events", "transforms"

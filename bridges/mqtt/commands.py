@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from runtime.messages.msgspec_cache import from_json
+from runtime.serialization.msgspec_cache import from_json
 
 VERBS = ("say", "stop", "estop", "resume", "runstop", "release", "home", "stow")
 LONGEST_LIFE_MS = 30_000

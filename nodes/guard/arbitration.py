@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence, raised
-from runtime.control_messages.lease import Kind, Lease
+from runtime.coordination.fence import Fence, raised
+from runtime.coordination.lease import Kind, Lease
 from runtime.message import Epochs
 from runtime.msgs import Interrupt, SeatRequest
 from runtime.msgs.interrupt import PREEMPTS

@@ -13,9 +13,9 @@ from runtime.clock import SystemClock
 from runtime.command_line.attach import Arrival, Interruption, Sender, attach, hear, user_name
 from runtime.errors import PolyrhythmError, choices
 from runtime.message import Envelope
-from runtime.messages.codec import decode
 from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
 from runtime.msgs.signature import order, service, token_of
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
 
 SILENT_S = 1.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.robot.robot_from_launch import claim_of
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.message import Epochs
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import file_name, state_folder

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from runtime.errors import PolyrhythmError
-from runtime.messages.msgspec_cache import from_json
+from runtime.serialization.msgspec_cache import from_json
 
 A = TypeVar("A")
 

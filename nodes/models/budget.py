@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from nodes.models.answers import BudgetError, ModelError
-from runtime.control_messages.health import Spending
+from runtime.coordination.health import Spending
 from runtime.launch.budgets_table import Budgets, RunBudget
-from runtime.messages.msgspec_cache import from_json
 from runtime.run_facts import RunFacts
+from runtime.serialization.msgspec_cache import from_json
 
 CHARACTERS_PER_TOKEN = 4.0
 TOKENS_PER_IMAGE = 1100

@@ -11,7 +11,7 @@ import msgspec
 from nodes.models.answers import LONGEST_ANSWER, MOST_TOKENS, ModelError
 from nodes.models.budget import estimated_tokens
 from nodes.models.dialect import Dialect
-from runtime.messages.msgspec_cache import from_json
+from runtime.serialization.msgspec_cache import from_json
 
 ANSWER = "answer"
 """The tool whose arguments are the answer, for servers that know tool calls and no structured output."""

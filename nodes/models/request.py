@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 
 from nodes.models.budget import Budget
 from runtime.clock import Clock, to_ns
-from runtime.control_messages.health import Spending
+from runtime.coordination.health import Spending
 from runtime.msgs import Image
 
 LONGEST_PAUSE_S = 20.0

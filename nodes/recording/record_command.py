@@ -16,8 +16,8 @@ from runtime.command_line.attach import Arrival, Interruption, add_run_argument,
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
-from runtime.messages.codec import decode
 from runtime.run_facts import RunFacts
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
 
 FLUSH_S = 0.5

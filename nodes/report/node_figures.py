@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from nodes.report.run import Run
-from runtime.control_messages.health import Health, PathHealth, TimerHealth
+from runtime.coordination.health import Health, PathHealth, TimerHealth
 from runtime.launch.budgets_table import MISSES
 
 SLACK_S = 3.0

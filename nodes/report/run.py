@@ -13,8 +13,8 @@ from nodes.sim.messages import Interruption, Truth
 from runtime.bag.file import BagReader
 from runtime.bag.parts import begin_ns_of, noted, parts_of, zero_ns_of
 from runtime.bag.record import BagMessage
-from runtime.control_messages.health import Health
-from runtime.control_messages.lease import LEASE_TOPIC, Lease, SeatHolders
+from runtime.coordination.health import Health
+from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.errors import RecordingError
 from runtime.message import M, Stamped
 from runtime.msgs import (

@@ -15,11 +15,11 @@ from nodes.seats.terminal_holder import TerminalHolder
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.command_line.arguments import seconds
 from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import PolyrhythmError, UserError, choices
-from runtime.messages.codec import decode
 from runtime.msgs import Comparison
 from runtime.msgs.signature import request, token_of
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
 
 LIST_S = 0.8

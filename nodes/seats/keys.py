@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.attach import Arrival, Sender
-from runtime.messages.codec import decode
 from runtime.msgs import JOINTS, JointCommand
+from runtime.serialization.codec import decode
 
 PERIOD_S = 0.05
 ACTIVE_S = 0.15

@@ -12,7 +12,7 @@ import msgspec
 from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of, zero_ns_of
 from runtime.clock import to_ns
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError, choices
 from runtime.message import Message
 

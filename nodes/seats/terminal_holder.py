@@ -11,10 +11,10 @@ from typing import ClassVar
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.attach import Arrival, Interruption, Sender, hear, topic_of
 from runtime.commands.pub import prepare
-from runtime.control_messages.lease import Kind, Lease
+from runtime.coordination.lease import Kind, Lease
 from runtime.errors import UserError, choices
-from runtime.messages.codec import decode
 from runtime.msgs.signature import request, token_of
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
 
 ANSWER_S = 2.0

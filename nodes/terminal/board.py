@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.msgs import GuardState
 from runtime.supervision.view import plain
 

@@ -11,8 +11,8 @@ from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, seconds
 from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import PolyrhythmError, UserError
-from runtime.messages.codec import decode
 from runtime.msgs import GuardState, Utterance
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
 
 LONGEST = 2000

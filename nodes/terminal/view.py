@@ -13,8 +13,8 @@ from rich.text import Text
 from nodes.terminal.board import BoardLine, ProcessRow, TerminalBoard
 from nodes.terminal.typed_lines import TypedLines
 from runtime.clock import Clock, SystemClock
-from runtime.control_messages.health import Health
-from runtime.control_messages.lease import Lease, SeatHolders
+from runtime.coordination.health import Health
+from runtime.coordination.lease import Lease, SeatHolders
 from runtime.message import Message, Stamped
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 from runtime.supervision.view import plain

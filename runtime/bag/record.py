@@ -11,7 +11,7 @@ import msgspec
 from runtime.bag.schema import ENVELOPE_KEY, Document, decode_message, envelope_of
 from runtime.errors import RecordingError
 from runtime.message import Envelope, M
-from runtime.messages.msgspec_cache import from_json
+from runtime.serialization.msgspec_cache import from_json
 
 
 class _Head(msgspec.Struct):

@@ -16,7 +16,7 @@ from runtime.context import NodeAges, captured_ns_of, inherit
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.launch.process_plan import TopicInfo
 from runtime.message import Envelope, Message
-from runtime.messages.codec import Frame, decode_envelope
+from runtime.serialization.codec import Frame, decode_envelope
 from runtime.supervision.registry import FoundRun, find_runs
 from runtime.transport.taps import Injector, Tap
 

@@ -15,7 +15,7 @@ import msgspec
 from runtime.errors import CodecError
 from runtime.launch.process_plan import load_type
 from runtime.message import Envelope, Message
-from runtime.messages.codec import MAX_DOCUMENT_BYTES, Frame, decode
+from runtime.serialization.codec import MAX_DOCUMENT_BYTES, Frame, decode
 
 Plain = Any  # None, bool, int, float, str, list or dict, as JSON has them
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.message import Stamped
 from runtime.supervision.view import View, shown_by
 

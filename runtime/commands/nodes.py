@@ -10,10 +10,10 @@ from typing import Any
 
 from runtime.command_line.arguments import seconds
 from runtime.command_line.attach import Interruption, add_run_argument, attach, hear
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.errors import CodecError
 from runtime.launch.graph import health_topic
-from runtime.messages.codec import decode
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, ProcessState
 from runtime.supervision.view import terminal_width
 

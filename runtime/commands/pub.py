@@ -15,7 +15,7 @@ from runtime.command_line.attach import Interruption, Sender, add_run_argument, 
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, UserError, choices
 from runtime.message import Envelope, Message
-from runtime.messages.codec import encode
+from runtime.serialization.codec import encode
 from runtime.supervision.registry import FoundRun
 
 

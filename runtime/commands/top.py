@@ -15,11 +15,11 @@ from runtime.command_line.arguments import seconds
 from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear
 from runtime.commands.nodes import table
 from runtime.commands.top_table import COLUMNS, ENDED, WRAPPED, NodeRow, budgets, cells, fitting, node_row, trouble
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.errors import CodecError
 from runtime.launch.graph import health_topic
 from runtime.message import Stamped
-from runtime.messages.codec import decode
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, ProcessState
 from runtime.supervision.view import terminal_width
 

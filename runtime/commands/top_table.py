@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from runtime.control_messages.health import Health, PathHealth, Spending, TimerHealth
+from runtime.coordination.health import Health, PathHealth, Spending, TimerHealth
 from runtime.launch.budgets_table import MISSES
 from runtime.message import Kind, Stamped
 from runtime.supervision.registry import ProcessState

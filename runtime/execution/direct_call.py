@@ -1,6 +1,6 @@
 """The usual case of a state that comes straight from its publisher: from the socket to the handler in one function.
 
-It serves a message that finds nothing else to be done. It does what port, lane, runner and host do, in the same order
+It serves a message that finds nothing else to be done. It does what port, lane, runner and node do, in the same order
 and with the same counts. Where there is anything else, the message goes to the port as all others do. After a rest of
 milliseconds each further function costs about ten microseconds, however short it is.
 """
@@ -12,8 +12,8 @@ from typing import Any
 
 from runtime.clock import Clock, to_ns
 from runtime.context import HandlerContext, current_call
+from runtime.execution.bound_node import BoundNode
 from runtime.execution.lane import Lane, Work
-from runtime.execution.node_host import NodeHost
 from runtime.execution.runners import SLOW_NS, tell_slow
 from runtime.message import Stamped
 from runtime.ports import Subscription
@@ -23,22 +23,22 @@ _BEHIND_NS = 2_000_000
 
 
 def direct_call(
-    hosted: NodeHost, lane: Lane, handler: str, port: Subscription[Any], clock: Clock
+    bound: BoundNode, lane: Lane, handler: str, port: Subscription[Any], clock: Clock
 ) -> Callable[[Stamped[Any]], None]:
     """What to do with each state of that port; called by the thread that runs the lane and no other."""
     push = port.push
     lifespan_s, leases = port.qos.lifespan_s, port.leases
     if (
-        hosted.journal is not None
-        or hosted.has_worker
+        bound.journal is not None
+        or bound.has_worker
         or port.qos.deadline_s is not None
         or (lifespan_s is not None and to_ns(lifespan_s) <= _BEHIND_NS)
         or (leases is not None and port.topic in leases.seat_topics)
         or sum(other is port for _, other in lane.listeners) != 1
     ):
         return push
-    method, takes_stamped = getattr(hosted.node, handler), hosted.takes_stamped(handler)
-    fence, ages, failures, node_clock = hosted.fence, hosted.ages, hosted.failures, hosted.node.clock
+    method, takes_stamped = getattr(bound.node, handler), bound.takes_stamped(handler)
+    fence, ages, failures, node_clock = bound.fence, bound.ages, bound.failures, bound.node.clock
     queues = [other.waiting for _, other in lane.listeners]
     next_turn = ([other for _, other in lane.listeners].index(port) + 1) % len(queues)
     now, lock = clock.now_ns, port.lock
@@ -69,6 +69,6 @@ def direct_call(
         finally:
             current_call.reset(token)
         if (took_ns := now() - now_ns) > SLOW_NS:
-            tell_slow(hosted, lane, Work(handler, lane.style, stamped), took_ns)
+            tell_slow(bound, lane, Work(handler, lane.style, stamped), took_ns)
 
     return handle

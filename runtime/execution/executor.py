@@ -17,13 +17,13 @@ from typing import Any, Protocol
 from runtime.bag.journal import calls_topic
 from runtime.clock import SystemClock, to_ns
 from runtime.context import AgeRules
-from runtime.control_messages.fence import Fence, PreemptionEpochs
-from runtime.control_messages.lease import Lease, SeatHolders
+from runtime.coordination.fence import Fence, PreemptionEpochs
+from runtime.coordination.lease import Lease, SeatHolders
 from runtime.errors import PolyrhythmError
+from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.deep_queue import DeepPort
 from runtime.execution.direct_call import direct_call
 from runtime.execution.lane import Lane
-from runtime.execution.node_host import Host, NodeHost
 from runtime.execution.reporting import health_of
 from runtime.execution.runners import LaneRunner, LoopRunner, MessageSource, ThreadRunner, run_guarded
 from runtime.launch.budgets_table import Budgets
@@ -81,7 +81,7 @@ class Transport(Protocol):
         return
 
 
-class Executor(Host):
+class Executor(NodeOutput):
     """The nodes of one process. `types` are those of the topics heard, `shared_types` those of them that no control
     loop reads by itself.
     """
@@ -118,16 +118,16 @@ class Executor(Host):
         self._by_seat: dict[str, list[LaneRunner]] = {}
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
         self._early_lock = threading.Lock()
-        self.hosted: list[NodeHost] = []
+        self.bound_nodes: list[BoundNode] = []
         facts = RunFacts.of(run_info)
         paths, rules = Budgets.of(run_info).paths, AgeRules.of(run_info)
         for spec in specs:
-            hosted = NodeHost(
+            bound = BoundNode(
                 spec.build(),
                 name=spec.name,
                 clock=self.clock,
                 seed=seed,
-                host=self,
+                output=self,
                 fence=self._fence,
                 leases=self._leases,
                 hz=spec.hz,
@@ -136,16 +136,16 @@ class Executor(Host):
                 paths=paths,
                 rules=rules,
             )
-            hosted.node.run_info = facts
+            bound.node.run_info = facts
             if keeps_journal and not spec.cls.subscribes_all:
-                hosted.keep_journal()
-            self.hosted.append(hosted)
+                bound.keep_journal()
+            self.bound_nodes.append(bound)
         self._open_sources()
 
     def _open_sources(self) -> None:
-        hearers = Counter(port.topic for hosted in self.hosted for port in hosted.subscriptions.values())
-        for hosted, lane in _plain_lanes(self.hosted):
-            is_realtime = type(hosted.node).realtime
+        hearers = Counter(port.topic for bound in self.bound_nodes for port in bound.subscriptions.values())
+        for bound, lane in _plain_lanes(self.bound_nodes):
+            is_realtime = type(bound.node).realtime
             ports = {port.topic: port for _, port in lane.listeners if hearers[port.topic] == 1}
             own = {
                 topic: message
@@ -166,38 +166,38 @@ class Executor(Host):
     @property
     def topics_kept(self) -> list[str]:
         """The topics whose newest message is there for those who come late."""
-        return [port.topic for hosted in self.hosted for port in hosted.publishers if port.qos.late_join]
+        return [port.topic for bound in self.bound_nodes for port in bound.publishers if port.qos.late_join]
 
     def prepare(self) -> None:
         """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
         self._loop = loop = asyncio.get_running_loop()
-        for hosted in self.hosted:
-            self._start(hosted)
-            for lane in hosted.lanes:
-                runner = self._runner(hosted, lane, loop)
+        for bound in self.bound_nodes:
+            self._start(bound)
+            for lane in bound.lanes:
+                runner = self._runner(bound, lane, loop)
                 self._runners.append(runner)
-                self._by_seat.setdefault(type(hosted.node).seat, []).append(runner)
+                self._by_seat.setdefault(type(bound.node).seat, []).append(runner)
                 for _, port in lane.listeners:
                     self._routes.setdefault(port.topic, []).append((port, runner.wake))
-            for port in hosted.subscriptions.values():
+            for port in bound.subscriptions.values():
                 if not port.has_handler:
                     self._routes.setdefault(port.topic, []).append((port, _nothing))
 
-    def _start(self, hosted: NodeHost) -> None:
+    def _start(self, bound: BoundNode) -> None:
         try:
-            hosted.start(self.clock.now_ns())
+            bound.start(self.clock.now_ns())
         except PolyrhythmError:
             raise
         except Exception as problem:
-            hosted.node.log.exception("on_start failed")
-            raise PolyrhythmError(f"on_start of {hosted.name} failed: {type(problem).__name__}: {problem}") from problem
+            bound.node.log.exception("on_start failed")
+            raise PolyrhythmError(f"on_start of {bound.name} failed: {type(problem).__name__}: {problem}") from problem
 
-    def _runner(self, hosted: NodeHost, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
-        is_realtime = lane.style == "plain" and type(hosted.node).realtime
+    def _runner(self, bound: BoundNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
+        is_realtime = lane.style == "plain" and type(bound.node).realtime
         source = self._sources.get(id(lane))
         if source is not None and source.direct is not None:
             handles = {
-                port.topic: direct_call(hosted, lane, handler, port, self.clock)
+                port.topic: direct_call(bound, lane, handler, port, self.clock)
                 for handler, port in lane.listeners
                 if port.topic in source.direct.topics
             }
@@ -205,8 +205,8 @@ class Executor(Host):
             source.handle = only if len(handles) == 1 else lambda stamped: handles[stamped.envelope.topic](stamped)
         if lane.style == "blocking" or is_realtime:
             priority = self._control_priority if is_realtime else None
-            return ThreadRunner(hosted, lane, self.clock, priority=priority, source=source)
-        return LoopRunner(hosted, lane, self.clock, loop, self._is_ending, source)
+            return ThreadRunner(bound, lane, self.clock, priority=priority, source=source)
+        return LoopRunner(bound, lane, self.clock, loop, self._is_ending, source)
 
     def _is_ending(self) -> bool:
         return self._end is not None and self._end.is_set()
@@ -218,15 +218,15 @@ class Executor(Host):
         gc.collect()
         gc.freeze()
         start_ns = self.clock.now_ns()
-        for hosted in self.hosted:
-            for lane in hosted.lanes:
+        for bound in self.bound_nodes:
+            for lane in bound.lanes:
                 lane.start(start_ns)
         with self._early_lock:  # a device's thread may publish meanwhile: after these
             for envelope, message in self._early or ():
                 self._send_now(envelope, message)
             self._early = None
-        for hosted in self.hosted:
-            for publisher in hosted.publishers:
+        for bound in self.bound_nodes:
+            for publisher in bound.publishers:
                 if publisher.topic not in self._routes and publisher.message not in _FOR_ALL:
                     publisher.transmit = self._transport.writer(publisher.topic, publisher.message)
         for runner in self._runners:
@@ -248,33 +248,33 @@ class Executor(Host):
         for runner in self._runners:
             if isinstance(runner, ThreadRunner):
                 runner.join(_JOIN_S)
-        recorders = [hosted for hosted in self.hosted if type(hosted.node).subscribes_all]
+        recorders = [bound for bound in self.bound_nodes if type(bound.node).subscribes_all]
         end_ns = self.clock.now_ns() + to_ns(LAST_WRITES_S)
-        for hosted in recorders:
-            await self._hear_out(hosted, end_ns)
+        for bound in recorders:
+            await self._hear_out(bound, end_ns)
         self._publish_health()
-        for hosted in recorders:
-            await self._hear_out(hosted, end_ns + to_ns(_JOIN_S))
-        for hosted in self.hosted:
-            hosted.slow.sum_up()
+        for bound in recorders:
+            await self._hear_out(bound, end_ns + to_ns(_JOIN_S))
+        for bound in self.bound_nodes:
+            bound.slow.sum_up()
             try:
-                hosted.node.on_stop()
+                bound.node.on_stop()
             except Exception:
-                hosted.failures.count += 1
-                hosted.node.log.exception("on_stop failed")
+                bound.failures.count += 1
+                bound.node.log.exception("on_stop failed")
 
-    async def _hear_out(self, hosted: NodeHost, end_ns: int) -> None:
+    async def _hear_out(self, bound: BoundNode, end_ns: int) -> None:
         """Let a recorder have what waits for it; what it has not got by then is lost, and it is told so."""
-        ports = [port for port in hosted.subscriptions.values() if isinstance(port, DeepPort)]
-        for lane in hosted.lanes:
-            if not any(port in ports for _, port in lane.listeners) or f"{hosted.name}-{lane.key}" in self.stuck:
+        ports = [port for port in bound.subscriptions.values() if isinstance(port, DeepPort)]
+        for lane in bound.lanes:
+            if not any(port in ports for _, port in lane.listeners) or f"{bound.name}-{lane.key}" in self.stuck:
                 continue
             while (now_ns := self.clock.now_ns()) < end_ns and (work := lane.take(now_ns)) is not None:
-                run_guarded(hosted, work)
+                run_guarded(bound, work)
                 await asyncio.sleep(0)  # more of it may be on its way here
         for port in ports:
             for stamped in port.give_up():
-                hosted.node.on_missed(stamped)
+                bound.node.on_missed(stamped)
 
     @property
     def stuck(self) -> list[str]:
@@ -345,14 +345,14 @@ class Executor(Host):
 
     def hear_refusal(self, source: str, topic: str, receiver: str, why: str, number: int) -> None:
         """Let a node of this process know that another one cannot read what it sends; other names are ignored."""
-        for hosted in self.hosted:
-            if hosted.name == source and any(port.topic == topic for port in hosted.publishers):
-                hosted.hear_refusal(topic, receiver, why, number)
+        for bound in self.bound_nodes:
+            if bound.name == source and any(port.topic == topic for port in bound.publishers):
+                bound.hear_refusal(topic, receiver, why, number)
 
     def note(self, **facts: object) -> None:
         """Let the nodes know more of the run, such as its outcome."""
-        for hosted in self.hosted:
-            hosted.node.run_info = hosted.node.run_info.noting(**facts)
+        for bound in self.bound_nodes:
+            bound.node.run_info = bound.node.run_info.noting(**facts)
 
     def _tell_once(self, topic: str, reason: str) -> None:
         """Log the first message that could not be read for some reason; a flood of them fills no log."""
@@ -366,27 +366,27 @@ class Executor(Host):
         self._health_seq += 1
         usage = resource.getrusage(resource.RUSAGE_SELF)
         unacknowledged = self._transport.unacknowledged()
-        for hosted in self.hosted:
+        for bound in self.bound_nodes:
             health = health_of(
-                hosted,
+                bound,
                 pid=os.getpid(),
                 cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
                 rss_mb=round(usage.ru_maxrss / 1024, 1),
                 unacknowledged=unacknowledged,
             )
-            topic = health_topic(hosted.name)
-            self.send(Envelope(topic, hosted.name, self._health_seq, self.clock.now_ns()), health)
-            calls = hosted.journal.take(hosted.name) if hosted.journal is not None else None
+            topic = health_topic(bound.name)
+            self.send(Envelope(topic, bound.name, self._health_seq, self.clock.now_ns()), health)
+            calls = bound.journal.take(bound.name) if bound.journal is not None else None
             if calls is not None:
-                topic = calls_topic(hosted.name)
+                topic = calls_topic(bound.name)
                 self._calls_seq[topic] = self._calls_seq.get(topic, 0) + 1
-                self.send(Envelope(topic, hosted.name, self._calls_seq[topic], self.clock.now_ns()), calls)
+                self.send(Envelope(topic, bound.name, self._calls_seq[topic], self.clock.now_ns()), calls)
 
 
-def _plain_lanes(nodes: Iterable[NodeHost]) -> Iterator[tuple[NodeHost, Lane]]:
+def _plain_lanes(nodes: Iterable[BoundNode]) -> Iterator[tuple[BoundNode, Lane]]:
     """The lanes of plain handlers."""
-    for hosted in nodes:
-        yield from ((hosted, lane) for lane in hosted.lanes if lane.style == "plain")
+    for bound in nodes:
+        yield from ((bound, lane) for lane in bound.lanes if lane.style == "plain")
 
 
 def _push(ports: Mapping[str, Subscription[Any]], stamped: Stamped[Any]) -> None:

@@ -67,9 +67,9 @@ async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, st
     if executor.stuck:
         raise PolyrhythmError(f"{', '.join(executor.stuck)} did not end: a blocking handler does not return")
     failed = [
-        f"{hosted.name} {hosted.failures.count} times, the last time in {hosted.failures.last}"
-        for hosted in executor.hosted
-        if hosted.failures.count
+        f"{bound.name} {bound.failures.count} times, the last time in {bound.failures.last}"
+        for bound in executor.bound_nodes
+        if bound.failures.count
     ]
     if failed:
         raise PolyrhythmError(f"handlers failed in this run: {'; '.join(failed)}")

@@ -1,17 +1,17 @@
-"""A hosted node's counters as a `Health` message."""
+"""A bound node's counters as a `Health` message."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runtime.control_messages.health import Health, PortHealth, TimerHealth
-from runtime.execution.node_host import NodeHost
+from runtime.coordination.health import Health, PortHealth, TimerHealth
+from runtime.execution.bound_node import BoundNode
 
 _MS = 1e-6
 
 
 def health_of(
-    hosted: NodeHost,
+    bound: BoundNode,
     *,
     pid: int,
     cpu_s: float,
@@ -19,7 +19,7 @@ def health_of(
     unacknowledged: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Health:
     """What this node's timers and ports have counted so far."""
-    now_ns = hosted.clock.now_ns()
+    now_ns = bound.clock.now_ns()
     timers = tuple(
         TimerHealth(
             name=state.timer.name,
@@ -31,7 +31,7 @@ def health_of(
             lateness_p99_ms=round(state.stats.lateness.percentile_ns(99) * _MS, 4),
             lateness_max_ms=round(state.stats.lateness.highest_ns * _MS, 4),
         )
-        for lane in hosted.lanes
+        for lane in bound.lanes
         for state in lane.timers
     )
     ports = tuple(
@@ -44,24 +44,24 @@ def health_of(
             age_ms=round((now_ns - port.newest_ns) * _MS, 3) if port.newest_ns else None,
             deadlines_missed=port.deadlines_missed,
         )
-        for port in hosted.subscriptions.values()
+        for port in bound.subscriptions.values()
     )
     return Health(
-        node=hosted.name,
+        node=bound.name,
         pid=pid,
         timers=timers,
         ports=ports,
-        sent={publisher.topic: publisher.sent for publisher in hosted.publishers},
-        errors=hosted.failures.count,
-        voided=hosted.voided,
+        sent={publisher.topic: publisher.sent for publisher in bound.publishers},
+        errors=bound.failures.count,
+        voided=bound.voided,
         unacknowledged={
             publisher.topic: dict(unacknowledged[publisher.topic])
-            for publisher in hosted.publishers
+            for publisher in bound.publishers
             if unacknowledged and publisher.topic in unacknowledged
         },
-        refused={topic: dict(some) for topic, some in hosted.refused.items()},
-        paths=tuple(meter.health() for meter in hosted.meters),
-        spending=hosted.node.spending(),
+        refused={topic: dict(some) for topic, some in bound.refused.items()},
+        paths=tuple(meter.health() for meter in bound.meters),
+        spending=bound.node.spending(),
         cpu_s=cpu_s,
         rss_mb=rss_mb,
     )

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.errors import PolyrhythmError
+from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
-from runtime.execution.node_host import NodeHost
 from runtime.message import Stamped
 from runtime.os_realtime import ask_for_fifo, be_ordinary
 from runtime.transport.direct import DirectReader
@@ -89,24 +89,24 @@ class LaneRunner(Protocol):
         ...
 
 
-def run_guarded(hosted: NodeHost, work: Work) -> None:
+def run_guarded(bound: BoundNode, work: Work) -> None:
     """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
-    call = hosted.call(work)
+    call = bound.call(work)
     try:
-        hosted.run(work, call)
+        bound.run(work, call)
     except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
-        hosted.failures.tell(work.handler, problem)
+        bound.failures.tell(work.handler, problem)
     if call.view is not None:
         try:
-            hosted.commit(work, call)
+            bound.commit(work, call)
         except PolyrhythmError as problem:  # it told which value two handlers changed
-            hosted.failures.tell(work.handler, problem)
+            bound.failures.tell(work.handler, problem)
 
 
-def tell_slow(hosted: NodeHost, lane: Lane, work: Work, took_ns: int) -> None:
+def tell_slow(bound: BoundNode, lane: Lane, work: Work, took_ns: int) -> None:
     """Say that a plain handler took long, where that is long for it."""
     hz = next((state.hz for state in lane.timers if state.timer.name == work.handler), 0.0)
-    hosted.slow.tell(work.handler, took_ns / NS_PER_S, 1 / hz if hz else 0.0)
+    bound.slow.tell(work.handler, took_ns / NS_PER_S, 1 / hz if hz else 0.0)
 
 
 class LoopRunner:
@@ -114,7 +114,7 @@ class LoopRunner:
 
     def __init__(
         self,
-        hosted: NodeHost,
+        bound: BoundNode,
         lane: Lane,
         clock: Clock,
         loop: asyncio.AbstractEventLoop,
@@ -129,7 +129,7 @@ class LoopRunner:
         self._source = source
         self._fds: list[int] = []  # of these, those that the loop waits on
         self._retry: asyncio.TimerHandle | None = None
-        self._hosted = hosted
+        self._bound = bound
         self._lane = lane
         self._clock = clock
         self._loop = loop
@@ -187,11 +187,7 @@ class LoopRunner:
 
     def void(self) -> None:
         task, call = self._task, self._call
-        if (
-            task is not None
-            and call is not None
-            and self._hosted.fence.voids(self._hosted.seat, call.epochs, call.cause)
-        ):
+        if task is not None and call is not None and self._bound.fence.voids(self._bound.seat, call.epochs, call.cause):
             task.cancel()
 
     def stop(self) -> None:
@@ -229,10 +225,10 @@ class LoopRunner:
             if self._lane.style == "async":
                 self._run_task(work)
             else:
-                run_guarded(self._hosted, work)
+                run_guarded(self._bound, work)
             before_ns, now_ns = now_ns, self._clock.now_ns()
             if now_ns - before_ns > SLOW_NS:
-                tell_slow(self._hosted, self._lane, work, now_ns - before_ns)
+                tell_slow(self._bound, self._lane, work, now_ns - before_ns)
         self._is_woken = True
         self._loop.call_soon(self._go_on)
 
@@ -252,11 +248,11 @@ class LoopRunner:
 
     def _run_task(self, work: Work) -> None:
         context = copy_context()
-        call = self._call = self._hosted.call(work)
+        call = self._call = self._bound.call(work)
         context.run(current_call.set, call)
         self._lane.is_busy = True
         self._task = self._loop.create_task(
-            self._hosted.run(work, call), name=f"{self._hosted.name}.{work.handler}", context=context
+            self._bound.run(work, call), name=f"{self._bound.name}.{work.handler}", context=context
         )
         self._task.add_done_callback(lambda task: self._done(task, work))
 
@@ -264,7 +260,7 @@ class LoopRunner:
         self._task = None
         self._lane.is_busy = False
         if not task.cancelled() and (problem := task.exception()) is not None:
-            self._hosted.failures.tell(work.handler, problem)
+            self._bound.failures.tell(work.handler, problem)
         self._drive()
 
 
@@ -312,7 +308,7 @@ class ThreadRunner:
 
     def __init__(
         self,
-        hosted: NodeHost,
+        bound: BoundNode,
         lane: Lane,
         clock: Clock,
         *,
@@ -320,13 +316,13 @@ class ThreadRunner:
         source: MessageSource | None = None,
     ) -> None:
         """`priority`: of a control loop, 0 where it is to be ordinary; None: a blocking handler's thread."""
-        self._hosted = hosted
+        self._bound = bound
         self._lane = lane
         self._clock = clock
         self._priority = priority
         self._is_stopped = False
         self._source: MessageSource = source or WakeEvent()
-        self._thread = threading.Thread(target=self._drive, name=f"{hosted.name}-{lane.key}")
+        self._thread = threading.Thread(target=self._drive, name=f"{bound.name}-{lane.key}")
 
     def start(self) -> None:
         self._thread.start()
@@ -351,8 +347,8 @@ class ThreadRunner:
         if not self._priority:
             be_ordinary()
         elif refusal := ask_for_fifo(self._priority):
-            self._hosted.node.log.debug("%s", refusal)  # the process has said so
-        hosted, lane, source, now = self._hosted, self._lane, self._source, self._clock.now_ns
+            self._bound.node.log.debug("%s", refusal)  # the process has said so
+        bound, lane, source, now = self._bound, self._lane, self._source, self._clock.now_ns
         drained_ns = 0
         # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
         events = [port for _, port in lane.listeners if port.message.message_kind == "event"]
@@ -367,9 +363,9 @@ class ThreadRunner:
                 drained_ns = now_ns
             work = lane.take(now_ns)
             if work is not None:
-                run_guarded(hosted, work)
+                run_guarded(bound, work)
                 if lane.style == "plain" and (took_ns := now() - now_ns) > SLOW_NS:
-                    tell_slow(hosted, lane, work, took_ns)
+                    tell_slow(bound, lane, work, took_ns)
             elif source.drain(most) == 0:
                 due_ns = lane.next_due_ns()
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9

@@ -11,7 +11,7 @@ from runtime.clock import to_ns
 from runtime.errors import CodecError
 from runtime.hosts.clock_offset import ClockOffset, shifted
 from runtime.message import Envelope, Message, Stamped
-from runtime.messages.codec import decode
+from runtime.serialization.codec import decode
 
 FUTURE_NS = to_ns(0.005)
 

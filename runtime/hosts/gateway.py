@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from runtime.clock import Clock, SystemClock, to_ns
-from runtime.control_messages.health import GatewayHealth, gateway_topic
+from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import CodecError
 from runtime.hosts import keys, wire
 from runtime.hosts.admission import Admission, AdmissionRefused, LinkCodec, LinkCodecs, Traffic
@@ -27,7 +27,7 @@ from runtime.hosts.image_throttle import Bulk
 from runtime.hosts.reliable_link import ReliableLink
 from runtime.hosts.sockets import Doors, HostSocket
 from runtime.message import Envelope, Message, Stamped, array_fields
-from runtime.messages.codec import Frame, encode
+from runtime.serialization.codec import Frame, encode
 from runtime.transport.reliable.tag import Terms
 
 ASK_EVERY_NS = to_ns(0.1)

@@ -10,7 +10,7 @@ from runtime.clock import to_ns
 from runtime.errors import CodecError
 from runtime.hosts import wire
 from runtime.hosts.admission import AdmissionRefused
-from runtime.messages.codec import Frame
+from runtime.serialization.codec import Frame
 from runtime.transport.reliable.inbox import Inbox
 from runtime.transport.reliable.outbox import Again, Outbox
 from runtime.transport.reliable.tag import Tag, Terms, read_receipt, read_tag, write_receipt, write_tag

@@ -19,7 +19,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
 from runtime.hosts import wire
 from runtime.hosts.hosts_table import HostPair
-from runtime.messages.codec import Frame
+from runtime.serialization.codec import Frame
 
 MAX_FRAME_BYTES = 8 << 20
 SMALL_QUEUE, BULK_QUEUE = 1024, 4

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, field
 
 from runtime.clock import to_ns
-from runtime.control_messages.health import PathHealth
+from runtime.coordination.health import PathHealth
 from runtime.errors import UserError, choices
 from runtime.histogram import Histogram
 from runtime.launch.graph import Graph

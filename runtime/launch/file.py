@@ -3,66 +3,26 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta
-
-from runtime.control_messages.health import GatewayHealth, gateway_topic
+from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.links_table import LinkModel, parse_links
-from runtime.launch.nodes_table import NODE_KEYS, node_spec, renamed, told_of_robot
+from runtime.launch.nodes_table import NODE_KEYS, Instead, node_spec, told_of_robot
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
+from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
-from runtime.toml_errors import Seconds, Table, convert, guess, parse_toml, read_text
+from runtime.toml_errors import convert, guess, parse_toml, read_text
 
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
-
-
-INSTALLED = "'module:name' of a module that is installed"
-
-
-class Instead(Table, frozen=True):
-    """One [instead.NAME]: another class for a node, taken where one of its parameters is set."""
-
-    node: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
-    use: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
-
-
-class RunTable(Table, frozen=True):
-    """[run], as it is written."""
-
-    view: Annotated[str, Meta(description=INSTALLED)] = ""
-    report: Annotated[str, Meta(description=INSTALLED)] = ""
-    beside: Annotated[str, Meta(description="a subcommand that looks on, like 'view'")] = ""
-    seed: int = 0
-    for_s: Seconds | None = None
-    frozen_s: Seconds = 2.0
-    robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS'")] = ""
-
-    def __post_init__(self) -> None:
-        """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
-        for key, name in (("view", self.view), ("report", self.report)):
-            if name in renamed():
-                raise ValueError(f"{key} {name!r} is now {renamed()[name]!r}")
-            if name and not _is_installed(name):
-                raise ValueError(f"{key} is {name!r}; expected {INSTALLED}")
-
-
-def _is_installed(name: str) -> bool:
-    module, colon, attribute = name.partition(":")
-    try:
-        return bool(colon and module and attribute) and importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import msgspec
 
 from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
-from runtime.control_messages.fence import FENCE_TOPIC
-from runtime.control_messages.health import Health
+from runtime.coordination.fence import FENCE_TOPIC
+from runtime.coordination.health import Health
 from runtime.errors import GraphError, ParameterError, UserError, choices
 from runtime.launch.class_check import handler_problems, idle_parameters, init_problem, instance_problems, parameters_of
 from runtime.launch.latency import Latency

@@ -42,6 +42,13 @@ class NodeTable(Table, frozen=True):
     latency: Any = None  # as `Latency.parse` takes it, { trace = "FILE" }, or a table of handler = one of these
 
 
+class Instead(Table, frozen=True):
+    """One [instead.NAME]: another class for a node, taken where one of its parameters is set."""
+
+    node: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
+    use: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
+
+
 NODE_KEYS = NodeTable.__struct_fields__
 
 

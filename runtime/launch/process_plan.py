@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from runtime.bag.journal import calls_topic
-from runtime.control_messages.fence import FENCE_TOPIC
-from runtime.control_messages.health import gateway_topic
-from runtime.control_messages.lease import LEASE_TOPIC
+from runtime.coordination.fence import FENCE_TOPIC
+from runtime.coordination.health import gateway_topic
+from runtime.coordination.lease import LEASE_TOPIC
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import GatewayPlan, check_pair, pair
 from runtime.launch.graph import NodeSpec, health_topic
@@ -25,10 +25,10 @@ from runtime.launch.nodes_table import with_robot
 from runtime.launch.processes_table import RealTime
 from runtime.launch.seats_table import holders_of, topics_of
 from runtime.message import Kind, Message
-from runtime.messages.codec import fingerprint
 from runtime.node import Listener, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
+from runtime.serialization.codec import fingerprint
 from runtime.transport.direct import is_available
 from runtime.transport.reliable.tag import LIFESPAN_S, Terms
 

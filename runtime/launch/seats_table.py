@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.control_messages.lease import Kind
+from runtime.coordination.lease import Kind
 from runtime.errors import UserError, choices
 from runtime.launch.graph import NodeSpec
 from runtime.node import ports_of

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 
 from runtime.clock import to_ns
-from runtime.control_messages.lease import Kind
+from runtime.coordination.lease import Kind
 from runtime.errors import PolyrhythmError
 from runtime.msgs.robot import GuardOrder, RobotService, SeatRequest
 

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from runtime import estop_signal
-from runtime.control_messages.lease import SeatHolders
+from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost, Transport
 from runtime.execution.process_priorities import RealTimeStart

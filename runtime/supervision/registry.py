@@ -25,7 +25,7 @@ from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
 from runtime.launch.seats_table import SeatTable
-from runtime.messages.msgspec_cache import from_json
+from runtime.serialization.msgspec_cache import from_json
 from runtime.transport.shared_memory import sweep
 from runtime.transport.zeromq import endpoints
 

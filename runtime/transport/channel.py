@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message
-from runtime.messages.codec import Frame, decode_envelope, decoder_of
+from runtime.serialization.codec import Frame, decode_envelope, decoder_of
 
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 

@@ -30,7 +30,7 @@ import msgspec
 from runtime.clock import SystemClock
 from runtime.errors import CodecError, TransportError
 from runtime.message import Message, Stamped
-from runtime.messages.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
+from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
 from runtime.transport.channel import Channel, Lost, Refused
 from runtime.transport.shared_memory import SlotAddress, Views
 

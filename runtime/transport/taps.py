@@ -17,7 +17,7 @@ import zmq
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message
-from runtime.messages.codec import Frame, encode, split_bundle
+from runtime.serialization.codec import Frame, encode, split_bundle
 from runtime.transport.zeromq import (
     KINDS,
     PASSING,

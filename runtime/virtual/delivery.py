@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runtime.control_messages.fence import Fence, PreemptionEpochs
-from runtime.control_messages.lease import Lease, SeatHolders
+from runtime.coordination.fence import Fence, PreemptionEpochs
+from runtime.coordination.lease import Lease, SeatHolders
+from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.lane import Lane
-from runtime.execution.node_host import Host, NodeHost
 from runtime.launch.links_table import LinkModel, LinkPath
 from runtime.message import Envelope, Message, Stamped
-from runtime.messages.codec import check_types
 from runtime.ports import Subscription
 from runtime.qos import QoS
+from runtime.serialization.codec import check_types
 from runtime.virtual.lanes import VirtualLanes
 from runtime.virtual.scheduler import Scheduler
 from runtime.virtual.trace import MessageTrace
@@ -24,7 +24,7 @@ OUTSIDE = "test"
 """Who publishes what comes from outside the graph; its leases count as the authority's."""
 
 
-class Delivery(Host):
+class Delivery(NodeOutput):
     """All messages at the time when they are published, in the order in which they were sent."""
 
     def __init__(
@@ -54,16 +54,16 @@ class Delivery(Host):
         self._trace = trace
         self._finish = finish
         self._reliable: dict[tuple[str, str], QoS] = {}  # by sender and topic
-        self._routes: dict[str, list[tuple[NodeHost, Subscription[Any], Lane | None]]] = {}
+        self._routes: dict[str, list[tuple[BoundNode, Subscription[Any], Lane | None]]] = {}
 
-    def connect(self, hosted: NodeHost) -> None:
+    def connect(self, bound: BoundNode) -> None:
         """Bring the node what its ports subscribe to from now on."""
-        for publisher in hosted.publishers:
+        for publisher in bound.publishers:
             if publisher.qos.reliable:
-                self._reliable[hosted.name, publisher.topic] = publisher.qos
-        lane_of = {port: lane for lane in hosted.lanes for _, port in lane.listeners}
-        for port in hosted.subscriptions.values():
-            self._routes.setdefault(port.topic, []).append((hosted, port, lane_of.get(port)))
+                self._reliable[bound.name, publisher.topic] = publisher.qos
+        lane_of = {port: lane for lane in bound.lanes for _, port in lane.listeners}
+        for port in bound.subscriptions.values():
+            self._routes.setdefault(port.topic, []).append((bound, port, lane_of.get(port)))
 
     def send(self, envelope: Envelope, message: Message) -> None:
         """Publish the message when its envelope says. Raises CodecError where the wire would refuse it."""
@@ -96,7 +96,7 @@ class Delivery(Host):
                 self._arrive(stamped, receiver, port, lane)
 
     def _pass_links(
-        self, stamped: Stamped[Any], receiver: NodeHost, port: Subscription[Any], lane: Lane | None
+        self, stamped: Stamped[Any], receiver: BoundNode, port: Subscription[Any], lane: Lane | None
     ) -> None:
         topic, sender = stamped.envelope.topic, stamped.envelope.source
         way = self._ways.get((topic, sender, receiver.name))
@@ -119,7 +119,7 @@ class Delivery(Host):
         for time_ns in times_ns:
             self._scheduler.at(time_ns, lambda: self._arrive(stamped, receiver, port, lane))
 
-    def _arrive(self, stamped: Stamped[Any], receiver: NodeHost, port: Subscription[Any], lane: Lane | None) -> None:
+    def _arrive(self, stamped: Stamped[Any], receiver: BoundNode, port: Subscription[Any], lane: Lane | None) -> None:
         port.push(stamped)
         if lane is not None:
             self._lanes.drive(receiver, lane)

@@ -10,10 +10,10 @@ from typing import Any
 
 from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
-from runtime.control_messages.fence import PreemptionEpochs
+from runtime.coordination.fence import PreemptionEpochs
 from runtime.errors import EscapeError
+from runtime.execution.bound_node import BoundNode
 from runtime.execution.lane import Lane, Work
-from runtime.execution.node_host import NodeHost
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Turns
 from runtime.virtual.sandbox import DeterminismGuard
@@ -34,35 +34,35 @@ class VirtualLanes:
         self._scheduler = scheduler
         self._loop = loop
         self._armed: dict[Lane, int] = {}
-        self._tasks: dict[asyncio.Task[None], tuple[NodeHost, HandlerContext]] = {}
+        self._tasks: dict[asyncio.Task[None], tuple[BoundNode, HandlerContext]] = {}
         self._latency = {spec.name: spec.latency for spec in specs}
         self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
 
-    def arm(self, hosted: NodeHost, lane: Lane) -> None:
+    def arm(self, bound: BoundNode, lane: Lane) -> None:
         """Make sure that the lane is driven when its next tick is due."""
         due_ns = lane.due_after_ns(self._scheduler.now_ns)
         if due_ns is None or self._armed.get(lane) == due_ns:
             return
         self._armed[lane] = due_ns
-        self._scheduler.at(due_ns, lambda: self.drive(hosted, lane), priority=TIMER)
+        self._scheduler.at(due_ns, lambda: self.drive(bound, lane), priority=TIMER)
 
-    def drive(self, hosted: NodeHost, lane: Lane) -> None:
+    def drive(self, bound: BoundNode, lane: Lane) -> None:
         """Run what is due in the lane now."""
-        if self.is_closing and not type(hosted.node).subscribes_all:
+        if self.is_closing and not type(bound.node).subscribes_all:
             return
         while not lane.is_busy and (self.is_closing or not self.is_over):
             work = lane.take(self._scheduler.now_ns)
             if work is None:
                 break
-            self._run(hosted, lane, work)
+            self._run(bound, lane, work)
         if not lane.is_busy:
-            self.arm(hosted, lane)
+            self.arm(bound, lane)
 
     def void(self, fence: PreemptionEpochs) -> None:
         """Cancel the async handlers whose seat has been fenced since they started."""
-        for task, (hosted, call) in tuple(self._tasks.items()):
-            if fence.voids(hosted.seat, call.epochs, call.cause):
+        for task, (bound, call) in tuple(self._tasks.items()):
+            if fence.voids(bound.seat, call.epochs, call.cause):
                 task.cancel()
 
     def cancel(self) -> None:
@@ -70,63 +70,63 @@ class VirtualLanes:
         for task in tuple(self._tasks):
             task.cancel()
 
-    def _run(self, hosted: NodeHost, lane: Lane, work: Work) -> None:
-        latency = self._latency[hosted.name].get(work.handler)
+    def _run(self, bound: BoundNode, lane: Lane, work: Work) -> None:
+        latency = self._latency[bound.name].get(work.handler)
         latency_ns = 0
         if latency is not None:
-            turn = self._turns[hosted.name].take(work.handler)
-            latency_ns = to_ns(latency.draw_s(self._random[hosted.name], turn))
-        call = hosted.call(work)
+            turn = self._turns[bound.name].take(work.handler)
+            latency_ns = to_ns(latency.draw_s(self._random[bound.name], turn))
+        call = bound.call(work)
         call.not_before_ns = self._scheduler.now_ns + latency_ns
         watch = self.watch
         if watch is not None:
-            watch.begin(f"{hosted.name}.{work.handler}", is_blocking=work.style == "blocking")
+            watch.begin(f"{bound.name}.{work.handler}", is_blocking=work.style == "blocking")
         try:
-            result = hosted.run(work, call)
+            result = bound.run(work, call)
         except EscapeError:
             if watch is not None:
                 watch.found = None
             raise
         except Exception as problem:
-            problem.add_note(self._place(hosted, work))
+            problem.add_note(self._place(bound, work))
             raise
         finally:
             if watch is not None:
                 watch.end()
         lane.is_busy = True
         if lane.style == "async":
-            self._run_task(hosted, lane, work, call, result)
+            self._run_task(bound, lane, work, call, result)
         elif latency_ns:
-            self._scheduler.at(call.not_before_ns, lambda: self._end(hosted, lane, work, call))
+            self._scheduler.at(call.not_before_ns, lambda: self._end(bound, lane, work, call))
         else:
-            hosted.commit(work, call)
+            bound.commit(work, call)
             lane.is_busy = False
 
-    def _run_task(self, hosted: NodeHost, lane: Lane, work: Work, call: HandlerContext, coroutine: Any) -> None:
+    def _run_task(self, bound: BoundNode, lane: Lane, work: Work, call: HandlerContext, coroutine: Any) -> None:
         context = copy_context()
         context.run(current_call.set, call)
-        task = self._loop.create_task(coroutine, name=f"{hosted.name}.{work.handler}", context=context)
-        self._tasks[task] = (hosted, call)
+        task = self._loop.create_task(coroutine, name=f"{bound.name}.{work.handler}", context=context)
+        self._tasks[task] = (bound, call)
 
         def done(task: asyncio.Task[None]) -> None:
             del self._tasks[task]
             if not task.cancelled() and (problem := task.exception()) is not None:
-                problem.add_note(self._place(hosted, work))
+                problem.add_note(self._place(bound, work))
                 self.failure = problem  # asyncio would only log it here
             elif not task.cancelled() and call.not_before_ns > self._scheduler.now_ns:
-                self._scheduler.at(call.not_before_ns, lambda: self._free(hosted, lane))
+                self._scheduler.at(call.not_before_ns, lambda: self._free(bound, lane))
             else:
-                self._free(hosted, lane)
+                self._free(bound, lane)
 
         task.add_done_callback(done)
 
-    def _place(self, hosted: NodeHost, work: Work) -> str:
-        return f"in {hosted.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time"
+    def _place(self, bound: BoundNode, work: Work) -> str:
+        return f"in {bound.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time"
 
-    def _end(self, hosted: NodeHost, lane: Lane, work: Work, call: HandlerContext) -> None:
-        hosted.commit(work, call)
-        self._free(hosted, lane)
+    def _end(self, bound: BoundNode, lane: Lane, work: Work, call: HandlerContext) -> None:
+        bound.commit(work, call)
+        self._free(bound, lane)
 
-    def _free(self, hosted: NodeHost, lane: Lane) -> None:
+    def _free(self, bound: BoundNode, lane: Lane) -> None:
         lane.is_busy = False
-        self.drive(hosted, lane)
+        self.drive(bound, lane)

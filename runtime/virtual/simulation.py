@@ -16,11 +16,11 @@ from typing import Any, Protocol
 from runtime.bag.journal import calls_topic
 from runtime.clock import to_ns
 from runtime.context import captured_ns_of
-from runtime.control_messages.fence import PreemptionEpochs
-from runtime.control_messages.health import Health
-from runtime.control_messages.lease import SeatHolders
+from runtime.coordination.fence import PreemptionEpochs
+from runtime.coordination.health import Health
+from runtime.coordination.lease import SeatHolders
 from runtime.errors import GraphError
-from runtime.execution.node_host import NodeHost
+from runtime.execution.bound_node import BoundNode
 from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
@@ -100,13 +100,13 @@ class Simulation:
             trace=trace,
             finish=self._finish,
         )
-        self.hosted = {
-            spec.name: NodeHost(
+        self.bound_nodes = {
+            spec.name: BoundNode(
                 spec.build(),
                 name=spec.name,
                 clock=self.clock,
                 seed=seed,
-                host=self._delivery,
+                output=self._delivery,
                 fence=fence,
                 leases=leases,
                 hz=spec.hz,
@@ -117,10 +117,10 @@ class Simulation:
             )
             for spec in specs
         }
-        for hosted in self.hosted.values():
-            if self._health_ns and self.graph.is_recorded and not type(hosted.node).subscribes_all:
-                hosted.keep_journal()
-            self._delivery.connect(hosted)
+        for bound in self.bound_nodes.values():
+            if self._health_ns and self.graph.is_recorded and not type(bound.node).subscribes_all:
+                bound.keep_journal()
+            self._delivery.connect(bound)
 
     def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
         """A list that grows by each message published on this port's topic from now on."""
@@ -244,8 +244,8 @@ class Simulation:
                 if self.trace is not None:
                     self.run_info["trace"] = self.trace.hash
                 self._tell_facts()
-                for hosted in self.hosted.values():
-                    hosted.node.on_stop()
+                for bound in self.bound_nodes.values():
+                    bound.node.on_stop()
                 self._is_started = False
         finally:
             events._set_running_loop(events_loop)
@@ -258,10 +258,10 @@ class Simulation:
 
     def _hear_out(self) -> None:
         """Let recorders have what waits for them, however busy their launch file says that they are."""
-        for hosted in self.hosted.values():
-            for lane in hosted.lanes if type(hosted.node).subscribes_all else ():
+        for bound in self.bound_nodes.values():
+            for lane in bound.lanes if type(bound.node).subscribes_all else ():
                 while (work := lane.take(self.scheduler.now_ns)) is not None:
-                    hosted.run(work, hosted.call(work))
+                    bound.run(work, bound.call(work))
 
     def _start(self) -> None:
         if self._is_started:
@@ -269,27 +269,27 @@ class Simulation:
         self._is_started = True
         self._tell_facts()
         watch = self._watch
-        for hosted in self.hosted.values():
+        for bound in self.bound_nodes.values():
             if watch is not None:
-                watch.begin(f"{hosted.name}.on_start")
+                watch.begin(f"{bound.name}.on_start")
             try:
-                hosted.start(self.scheduler.now_ns)
+                bound.start(self.scheduler.now_ns)
             finally:
                 if watch is not None:
                     watch.end()
                     watch.look_around()  # at what the node has imported at its start
         self._raise_escape()
-        for hosted in self.hosted.values():
-            for lane in hosted.lanes:
-                self._lanes.arm(hosted, lane)
+        for bound in self.bound_nodes.values():
+            for lane in bound.lanes:
+                self._lanes.arm(bound, lane)
         if self._health_ns:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
 
     def _tell_facts(self) -> None:
         """Let the nodes know what is known of the run by now."""
         facts = RunFacts.of(self.run_info)
-        for hosted in self.hosted.values():
-            hosted.node.run_info = facts
+        for bound in self.bound_nodes.values():
+            bound.node.run_info = facts
 
     def _finish(self, name: str, ok: bool, reason: str) -> None:
         if self.outcome is None:
@@ -299,11 +299,11 @@ class Simulation:
     def _publish_health(self, *, last: bool = False) -> None:
         if not self._health_ns:
             return
-        for name, hosted in self.hosted.items():
+        for name, bound in self.bound_nodes.items():
             seq = self._health_seq[name] = self._health_seq.get(name, 0) + 1
-            health: Health = health_of(hosted, pid=0, cpu_s=0.0, rss_mb=0.0)
+            health: Health = health_of(bound, pid=0, cpu_s=0.0, rss_mb=0.0)
             self._delivery.send(Envelope(health_topic(name), name, seq, self.scheduler.now_ns), health)
-            calls = hosted.journal.take(name) if hosted.journal is not None else None
+            calls = bound.journal.take(name) if bound.journal is not None else None
             if calls is not None:
                 seq = self._calls_seq[name] = self._calls_seq.get(name, 0) + 1
                 self._delivery.send(Envelope(calls_topic(name), name, seq, self.scheduler.now_ns), calls)

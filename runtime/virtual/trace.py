@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.clock import NS_PER_S
 from runtime.message import Stamped
-from runtime.messages.codec import encode
+from runtime.serialization.codec import encode
 
 DIGITS = 16
 

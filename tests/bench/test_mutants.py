@@ -8,14 +8,14 @@ RESULTS = {
     "nodes.guard.node.xǁGuardǁ_stop__mutmut_1": "killed",
     "nodes.guard.node.xǁGuardǁ_stop__mutmut_2": "survived",
     "nodes.guard.node.x_stop__mutmut_1": "timeout",
-    "runtime.control_messages.lease.x_take__mutmut_1": "no tests",
-    "runtime.control_messages.lease.x_take__mutmut_2": "",
+    "runtime.coordination.lease.x_take__mutmut_1": "no tests",
+    "runtime.coordination.lease.x_take__mutmut_2": "",
 }
 
 
 def test_mutants_are_counted_by_module_and_only_those_tried_share_in_the_figure() -> None:
     tallies = tally(RESULTS)
-    assert tallies == [Tally("nodes.guard.node", 3, 2, 3, 1), Tally("runtime.control_messages.lease", 1, 0, 2)]
+    assert tallies == [Tally("nodes.guard.node", 3, 2, 3, 1), Tally("runtime.coordination.lease", 1, 0, 2)]
     assert share_of(tallies) == 0.5
     assert share_of([]) == 0.0
 

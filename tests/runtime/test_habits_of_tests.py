@@ -31,7 +31,7 @@ ALLOWED = {
     "nodes/voice/test_microphone.py": 4,
     "nodes/voice/test_recogniser.py": 1,
     "runtime/command_line/test_attach.py": 1,
-    "runtime/control_messages/test_lease_invariants.py": 1,
+    "runtime/coordination/test_lease_invariants.py": 1,
     "runtime/hosts/test_gateway_log.py": 1,
     "runtime/hosts/test_service.py": 1,
     "runtime/supervision/test_run_interrupted.py": 1,

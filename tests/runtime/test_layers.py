@@ -196,7 +196,7 @@ def test_all_imports_are_absolute() -> None:
 
 
 PUBLIC = {"runtime", "runtime.msgs", "runtime.msgs.episode"}
-FENCES, SIGNED = "runtime.control_messages.fence", "runtime.msgs.signature"
+FENCES, SIGNED = "runtime.coordination.fence", "runtime.msgs.signature"
 BEYOND_PUBLIC = {
     "bridges/mqtt/bridge.py": {SIGNED: "signs what comes over a network for the guard"},
     "bridges/web/console/view_command.py": dict.fromkeys(
@@ -208,7 +208,7 @@ BEYOND_PUBLIC = {
             "runtime.execution.executor",
             "runtime.launch.graph",
             "runtime.message",
-            "runtime.messages.codec",
+            "runtime.serialization.codec",
             "runtime.node",
             "runtime.ports",
             "runtime.supervision.registry",

@@ -185,7 +185,7 @@ def test_a_goal_whose_client_is_gone_is_ended_by_the_fence_all_the_same() -> Non
     story = Story("wait")
     simulation = Simulation(counter, Commander(), story)
     simulation.run(0.55)
-    simulation.hosted["commander"].fence = type(simulation.hosted["commander"].fence)()  # hears of no fence
+    simulation.bound_nodes["commander"].fence = type(simulation.bound_nodes["commander"].fence)()  # hears of no fence
     story.fence.publish(_fence())
     simulation.run(0.01)
     simulation.close()
@@ -193,7 +193,7 @@ def test_a_goal_whose_client_is_gone_is_ended_by_the_fence_all_the_same() -> Non
 
 
 def _fence() -> Any:
-    from runtime.control_messages.fence import Fence
+    from runtime.coordination.fence import Fence
 
     return Fence(epochs={"policy": 1}, interrupt_id="i", depth="stop")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import RELIABLE, Message, Node, Publisher, Stamped, Subscription, every, on
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 
 
 class Reading(Message):

@@ -14,7 +14,7 @@ import zmq
 
 from bridges.gateway_images import JpegImages
 from runtime.clock import SystemClock
-from runtime.control_messages.health import GatewayHealth
+from runtime.coordination.health import GatewayHealth
 from runtime.hosts.admission import Traffic
 from runtime.hosts.gateway import Gateway
 from runtime.hosts.hosts_table import Host, HostPair

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from runtime import msgs
-from runtime.control_messages import health
+from runtime.coordination import health
 from runtime.message import Envelope, Message
 from runtime.msgs import episode as episode_msgs
 

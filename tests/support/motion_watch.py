@@ -8,8 +8,8 @@ from types import TracebackType
 
 from runtime.clock import to_ns
 from runtime.command_line.attach import Interruption, hear
-from runtime.messages.codec import decode
 from runtime.msgs import JointCommand
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import find_runs
 from tests.support.running import eventually
 

@@ -23,7 +23,7 @@ from runtime import (
     on,
     serve,
 )
-from runtime.control_messages.fence import Fence
+from runtime.coordination.fence import Fence
 from runtime.services import GoalUpdate
 
 

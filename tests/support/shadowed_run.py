@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runtime.bag.file import BagWriter
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Subtask, Utterance
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nodes.recording.recorder import Recorder
 from nodes.sim.messages import ObjectTruth, Truth
 from runtime.clock import SystemClock
-from runtime.control_messages.health import Health, PathHealth, PortHealth, Spending, TimerHealth
+from runtime.coordination.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import (
     Action,

@@ -14,7 +14,7 @@ from bridges.web.http.graph_messages import STUDY, SeatWord
 from bridges.web.http.ids import Idents
 from bridges.web.http.wire import Seat
 from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.msgs import Interrupt
 
 ANSWER_S = 1.0

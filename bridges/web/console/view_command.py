@@ -20,10 +20,10 @@ from runtime.errors import CodecError, PolyrhythmError, UserError, choices
 from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Message
-from runtime.messages.codec import decode
 from runtime.msgs import JOINTS
 from runtime.node import ports_of
 from runtime.ports import Subscription
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
 
 

@@ -16,7 +16,7 @@ from bridges.web.recordings.ratings import name_of
 from runtime.bag.file import BagReader
 from runtime.bag.parts import begin_ns_of, parts_of, zero_ns_of
 from runtime.bag.record import BagMessage
-from runtime.control_messages.lease import LEASE_TOPIC, Lease, SeatHolders
+from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.errors import RecordingError
 
 IMAGE_SCHEMA = "foxglove.CompressedImage"

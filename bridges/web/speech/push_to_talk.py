@@ -22,9 +22,9 @@ from bridges.web.speech.ports import VoicePorts
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_name
-from runtime.messages.msgspec_cache import from_json
 from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ, Sound, SoundSoFar, Speech, Utterance
 from runtime.run_facts import RunFacts
+from runtime.serialization.msgspec_cache import from_json
 from runtime.supervision.registry import RunInfo
 
 S = TypeVar("S", bound=Sound)

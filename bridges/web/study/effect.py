@@ -14,7 +14,7 @@ from bridges.web.http.graph_messages import STUDY
 from bridges.web.http.wire import Seat
 from bridges.web.study.session import Event, Story
 from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.msgs import SeatRequest
 
 IN_FORCE_NS = to_ns(3.0)

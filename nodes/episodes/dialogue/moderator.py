@@ -16,7 +16,7 @@ from nodes.episodes.dialogue.messages import BeginEpisode, GuidanceRequest, Paus
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
 from runtime import FENCE_TOPIC, RELIABLE, URGENT, Fence, Node, Publisher, QoS, Subscription, on
-from runtime.control_messages.fence import raised
+from runtime.coordination.fence import raised
 from runtime.message import Epochs
 from runtime.msgs import PREEMPTS, Interrupt
 from runtime.msgs.episode import Guidance, Observation, Outcome, Reply, Scores, Turn

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from nodes.recording.bag.recording import Recording, add_recording, envelope_or_none, is_journal
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.errors import RecordingError
 from runtime.message import Envelope
 from runtime.supervision.view import terminal_width

@@ -127,12 +127,12 @@ def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str,
     simulation.observe(view.message)
     logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view, simulation.clock)])
     for name in mixture.played:
-        node = simulation.hosted[name].node
+        node = simulation.bound_nodes[name].node
         assert isinstance(node, Played)
         node.is_driven = True
         instances[name] = node
     conductor = _Conductor(simulation, recording, instances)
-    order = [name for name, hosted in simulation.hosted.items() if not type(hosted.node).subscribes_all]
+    order = [name for name, bound in simulation.bound_nodes.items() if not type(bound.node).subscribes_all]
     first_alive = next((place for place, name in enumerate(order) if name not in instances), len(order))
     try:
         conductor.begin(name for name in order[:first_alive] if name in instances)

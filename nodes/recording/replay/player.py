@@ -22,9 +22,9 @@ from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
 from runtime.clock import NS_PER_S
 from runtime.context import AgeRules, HandlerContext, NodeSnapshot, can_change, current_call
-from runtime.control_messages.fence import Fence, PreemptionEpochs
+from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
-from runtime.execution.node_host import Host, NodeHost
+from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image
@@ -46,7 +46,7 @@ class NotReplayableError(RecordingError):
     """What the recording holds is not enough to run a call again."""
 
 
-class KeptMessages(Host):
+class KeptMessages(NodeOutput):
     """Keeps what a node publishes, for the comparison."""
 
     def __init__(self, sent: list[tuple[Envelope, Message]]) -> None:
@@ -153,7 +153,7 @@ class NodePlayer:
         self._doubts: dict[str, None] = {}
         self._sent: list[tuple[Envelope, Message]] = []
         self._ports: dict[str, FedPort] = {}
-        self._hosted: NodeHost | None = None
+        self._bound: BoundNode | None = None
         self._views: dict[int, NodeSnapshot] = {}  # by where the call began
         self._batch = 0
         self._awaited = ""  # an input that is still to come
@@ -177,24 +177,24 @@ class NodePlayer:
         """Run the calls of one batch of the journal. `seq` starts again at 1 where the node was started again."""
         if self._is_broken:
             return
-        if seq == 1 or self._hosted is None:
+        if seq == 1 or self._bound is None:
             if seq != 1:
                 self._doubts[f"the journal of {self._spec.name} begins with batch {seq}"] = None
-            self._hosted = self._host(batch.calls[0].handler if batch.calls else "")
+            self._bound = self._bind(batch.calls[0].handler if batch.calls else "")
         elif seq != self._batch + 1:
             self._doubts[f"{seq - self._batch - 1} batches of the journal of {self._spec.name} are missing"] = None
         self._batch = seq
         if batch.lost:
             self._doubts[f"{batch.lost} calls were not journalled"] = None
-        for record in self._in_order(self._hosted, batch):
+        for record in self._in_order(self._bound, batch):
             try:
-                self._run(self._hosted, record)
+                self._run(self._bound, record)
             except NotReplayableError as problem:
                 self._doubts[f"from {self._at_s(record):.3f} s on: {record.handler}: {problem}"] = None
                 self._is_broken = True
                 return
             if self.result.difference is not None:
-                self._doubt_unrecorded(self._hosted)
+                self._doubt_unrecorded(self._bound)
                 self._is_broken = True  # what follows follows from it
                 return
 
@@ -206,17 +206,17 @@ class NodePlayer:
         self._loop.close()
         return self.result
 
-    def _host(self, first: str) -> NodeHost:
+    def _bind(self, first: str) -> BoundNode:
         self._call_clock = CallClock(is_virtual=self._is_virtual)
         self._clock = ReplayClock(is_virtual=self._is_virtual)
         node: Node = self._spec.build()
-        hosted = NodeHost(
+        bound = BoundNode(
             node, name=self._spec.name, clock=self._call_clock, seed=self._seed,
-            host=KeptMessages(self._sent), fence=PreemptionEpochs(), hz=self._spec.hz, remap=self._spec.remap,
+            output=KeptMessages(self._sent), fence=PreemptionEpochs(), hz=self._spec.hz, remap=self._spec.remap,
             rules=AgeRules.of(self._run_info),
         )  # fmt: skip
         self._views.clear()
-        self._ports = {attribute: FedPort(port) for attribute, port in hosted.subscriptions.items()}
+        self._ports = {attribute: FedPort(port) for attribute, port in bound.subscriptions.items()}
         vars(node).update(self._ports)
         vars(node).update(run_info=RunFacts.of(self._run_info), _clock=self._clock)
         if first != "on_start":
@@ -224,9 +224,9 @@ class NodePlayer:
             self._call_clock.call_ns = self._clock.call_ns = self._start_ns
             node.on_start()
         self._sent.clear()
-        return hosted
+        return bound
 
-    def _in_order(self, hosted: NodeHost, batch: Calls) -> Iterator[CallRecord]:
+    def _in_order(self, bound: BoundNode, batch: Calls) -> Iterator[CallRecord]:
         """The calls in the order in which their effects were seen; a worker's is shown the node where it began."""
         moments = [(record.order, record) for record in batch.calls]
         begun = [record.begun for record in batch.calls if record.begun] + list(batch.running)
@@ -235,12 +235,12 @@ class NodePlayer:
             if record is not None:
                 yield record
             elif order not in self._views:
-                self._views[order] = NodeSnapshot(hosted.node, hosted.worker_random)
+                self._views[order] = NodeSnapshot(bound.node, bound.worker_random)
 
-    def _doubt_unrecorded(self, hosted: NodeHost) -> None:
+    def _doubt_unrecorded(self, bound: BoundNode) -> None:
         """Say what may have made the difference and is in no recording."""
         styles = self._styles.values()
-        if self._had_registry and any(port.message is Fence for port in hosted.publishers):
+        if self._had_registry and any(port.message is Fence for port in bound.publishers):
             self._doubts["the run's token, and what was latched before it, are not recorded"] = None
         if "async" in styles and len(styles) > 1:
             self._doubts["it has async handlers, and which of its other calls ran while one waited is not recorded"] = (
@@ -250,7 +250,7 @@ class NodePlayer:
             return
         shared = [
             name
-            for name, value in vars(hosted.node).items()
+            for name, value in vars(bound.node).items()
             if can_change(value) and type(value) is not np.ndarray and any(can_change(one) for one in _inside(value))
         ]
         if shared:
@@ -259,7 +259,7 @@ class NodePlayer:
                 f"looks at them: {', '.join(shared)}; tuples would replay"
             ] = None
 
-    def _run(self, hosted: NodeHost, record: CallRecord) -> None:
+    def _run(self, bound: BoundNode, record: CallRecord) -> None:
         if record.is_cut:
             raise NotReplayableError("it read more than a journal keeps")
         style = "plain" if record.handler == "on_start" else self._styles.get(record.handler)
@@ -280,14 +280,14 @@ class NodePlayer:
             if heard is None:
                 raise NotReplayableError(f"{self._spec.cls.__name__} does not hear {topic}")
             trigger = self._input(record.trigger, heard)
-        call = HandlerContext(record.started_ns, record.epochs, trigger, hosted.ages, self._clock)
+        call = HandlerContext(record.started_ns, record.epochs, trigger, bound.ages, self._clock)
         self._call_clock.call_ns = self._clock.call_ns = record.started_ns
         self._clock.said = deque(record.nows_ns)
         self._sent.clear()
         token = current_call.set(call)
         view = self._views.pop(record.begun, None)
         try:
-            method = getattr(hosted.node if view is None else view.node, record.handler)
+            method = getattr(bound.node if view is None else view.node, record.handler)
             result = method(trigger.message) if trigger is not None else method()
             if style == "async":
                 self._loop.run_until_complete(result)
@@ -300,7 +300,7 @@ class NodePlayer:
         finally:
             current_call.reset(token)
         if view is not None:
-            view.commit(hosted.node)
+            view.commit(bound.node)
         self.result.calls += 1
         self._compare(record)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runtime.clock import to_ns
-from runtime.messages.codec import Frame
+from runtime.serialization.codec import Frame
 from runtime.transport.reliable.tag import MOST_KEPT, Receipt, Tag, Terms
 
 MOST_BYTES = 16 << 20

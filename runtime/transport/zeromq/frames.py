@@ -18,7 +18,7 @@ import msgspec
 import zmq
 import zmq.backend
 
-from runtime.messages.codec import Frame
+from runtime.serialization.codec import Frame
 from runtime.transport.shared_memory import SlotAddress
 
 MAX_MESSAGE_BYTES = 64 << 20

@@ -14,8 +14,8 @@ import zmq
 
 from runtime.clock import SystemClock, to_ns
 from runtime.message import Envelope, Kind, Message, array_fields
-from runtime.messages.arrays import is_numbers, write_array
-from runtime.messages.codec import (
+from runtime.serialization.arrays import is_numbers, write_array
+from runtime.serialization.codec import (
     Frame,
     document_encoder,
     encode_bundles,

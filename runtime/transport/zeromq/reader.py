@@ -17,8 +17,8 @@ from zmq.backend import zmq_poll
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
-from runtime.messages.codec import Frame
 from runtime.os_realtime import ask_for_fifo
+from runtime.serialization.codec import Frame
 from runtime.transport.channel import Channel, Refused
 from runtime.transport.direct import DirectReader
 from runtime.transport.reliable.tag import read_tag

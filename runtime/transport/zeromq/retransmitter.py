@@ -16,8 +16,8 @@ from zmq.backend import zmq_poll
 
 from runtime.clock import SystemClock
 from runtime.errors import CodecError, TransportError
-from runtime.messages.codec import Frame
 from runtime.os_realtime import ask_for_fifo
+from runtime.serialization.codec import Frame
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS, Again, Outbox
 from runtime.transport.reliable.tag import Terms, read_receipt, write_tag
 from runtime.transport.zeromq.frames import NOBLOCK, pack_tagged

@@ -14,8 +14,8 @@ from nodes.guard.persistence import SavedState, place_of, read
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence
-from runtime.control_messages.lease import Lease
+from runtime.coordination.fence import Fence
+from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable

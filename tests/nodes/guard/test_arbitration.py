@@ -8,8 +8,8 @@ import pytest
 
 from nodes.guard.arbitration import RENEWED_WITHIN_S, Arbitration, LadderStep, SeatConfig
 from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence
-from runtime.control_messages.lease import Lease
+from runtime.coordination.fence import Fence
+from runtime.coordination.lease import Lease
 from runtime.msgs import Interrupt, SeatRequest
 
 NOW_NS = to_ns(100.0)

@@ -13,8 +13,8 @@ import pytest
 from nodes.guard import orders as command
 from runtime.command_line.attach import Arrival
 from runtime.message import Envelope, Message
-from runtime.messages.codec import encode
 from runtime.msgs import GuardState
+from runtime.serialization.codec import encode
 
 LATCHED = GuardState(mode="stopped", reason="emergency stop: x", estop="x")
 REARMED = GuardState(mode="stopped", reason="re-armed by Ana, waiting to be told to go on", is_armed=True)

@@ -18,8 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import CodecError
 from runtime.message import Stamped
-from runtime.messages.codec import decode, encode
 from runtime.msgs import JointCommand
+from runtime.serialization.codec import decode, encode
 from tests.support.guard_story import MS, PEOPLE, STEPS, GuardStory, Shows, accelerations, command, wheels
 from tests.support.standing import HOME
 

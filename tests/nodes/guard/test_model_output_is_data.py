@@ -17,7 +17,7 @@ from nodes.policy.skill_catalogue import SPECS
 from nodes.sim.driver import SimDriver
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.msgs import (

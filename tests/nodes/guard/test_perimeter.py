@@ -13,8 +13,8 @@ from bench.faults.rig import STOPPED, Rig
 from nodes.stretch.limits import STOW
 from runtime.clock import SystemClock
 from runtime.command_line.attach import Sender
-from runtime.control_messages.fence import Fence
-from runtime.control_messages.lease import Lease
+from runtime.coordination.fence import Fence
+from runtime.coordination.lease import Lease
 from runtime.errors import UserError
 from runtime.message import Envelope, Message
 from runtime.msgs import (

@@ -41,7 +41,7 @@ class Room:
         self.guard: list[GuardState] = self.sim.record_topic("guard/state", GuardState)
         self.seen: list[RobotState] = self.sim.record_topic("robot/state", RobotState)
         self.sim.run(seconds=3.0)
-        guard: Any = self.sim.hosted["guard"].node
+        guard: Any = self.sim.bound_nodes["guard"].node
         guard.proofs = Signatures(TOKEN)
 
     @property

@@ -12,7 +12,7 @@ from nodes.guard.persistence import SavedState, read
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
-from runtime.control_messages.fence import Fence
+from runtime.coordination.fence import Fence
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus, Utterance
@@ -56,7 +56,7 @@ class Room:
         self.positions: list[RobotState] = self.sim.record_topic("robot/state", RobotState)
         self.interrupts: list[Interrupt] = self.sim.record_topic("interrupt", Interrupt)
         self.run(1.0)
-        guard: Any = self.sim.hosted["guard"].node
+        guard: Any = self.sim.bound_nodes["guard"].node
         guard.proofs = Signatures(TOKEN)
 
     def run(self, seconds: float) -> GuardState:

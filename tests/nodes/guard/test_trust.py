@@ -15,7 +15,7 @@ from nodes.robot.driver import Driver
 from nodes.sim.collaborator import Collaborator
 from nodes.voice.recogniser import Recogniser
 from runtime import Node, Publisher
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.msgs import GuardState, JointCommand, RobotState
 from runtime.msgs.signature import TOKEN_FILE, make_token

@@ -102,7 +102,7 @@ class Room:
         return self.run(0.3)
 
     def publish(self, source: str, message: Any) -> None:
-        node: Any = self.sim.hosted[source].node
+        node: Any = self.sim.bound_nodes[source].node
         node.waiting.append(message)
 
     @property
@@ -210,7 +210,7 @@ def test_a_stop_while_the_robot_homes_or_stows_presses_its_own_runstop_within_10
     how: str, robot: str, verb: Any
 ) -> None:
     room = Room(arm="manual", robot=f"nodes.sim.{robot}")
-    driver: Any = room.sim.hosted["driver"].node
+    driver: Any = room.sim.bound_nodes["driver"].node
     points = driver.robot.set_points
     (points.aim if "Sim" in robot else points.hold)(points.position + 0.2)  # somewhere else than folded
     room.run(3.0)

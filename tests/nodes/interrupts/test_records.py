@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nodes.interrupts.records import BOUND_S, MOST_OPEN, InterruptRecords
 from runtime import Simulation
-from runtime.control_messages.fence import Fence
+from runtime.coordination.fence import Fence
 from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
 
 

@@ -17,8 +17,8 @@ from nodes.models.chat_request import ChatClient
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.seats.ladder import Ladder
 from runtime import Node, Publisher, Simulation, every
-from runtime.control_messages.health import Health
-from runtime.control_messages.lease import Lease
+from runtime.coordination.health import Health
+from runtime.coordination.lease import Lease
 from runtime.errors import UserError
 from runtime.launch.budgets_table import Budgets, ModelBudget, RunBudget, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec

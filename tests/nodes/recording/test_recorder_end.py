@@ -13,7 +13,7 @@ import pytest
 
 from nodes.recording.recorder import Recorder
 from runtime.bag.file import BagReader
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.execution import executor as module
 from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import NodeSpec

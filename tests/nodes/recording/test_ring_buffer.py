@@ -20,7 +20,7 @@ from runtime.bag.file import BagReader
 from runtime.bag.journal import Calls, LogLine
 from runtime.bag.parts import parts_of
 from runtime.clock import SystemClock, to_ns
-from runtime.control_messages.health import Health, PortHealth
+from runtime.coordination.health import Health, PortHealth
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, RecorderState, RobotState, Utterance

@@ -25,7 +25,7 @@ from nodes.report.summary_tables import print_summary
 from nodes.report.timeline import mode_spans, rows, seated, stops
 from nodes.scaffold.command import main as new
 from runtime.bag.file import BagWriter
-from runtime.control_messages.health import Health, TimerHealth
+from runtime.coordination.health import Health, TimerHealth
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, Trial, Utterance

@@ -7,7 +7,7 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, Ladder
 from runtime import Node, ParameterError, Publisher, Simulation, every
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import (

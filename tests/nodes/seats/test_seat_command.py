@@ -14,7 +14,7 @@ import pytest
 from nodes.seats import command
 from runtime.cli import main
 from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.msgs import Comparison
 from runtime.supervision.registry import FoundRun
 from tests.support.guarded_nodes import GUARDED

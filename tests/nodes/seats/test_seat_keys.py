@@ -13,8 +13,8 @@ import pytest
 from nodes.seats.keys import Keys
 from runtime.command_line.attach import Arrival, Sender
 from runtime.message import Envelope
-from runtime.messages.codec import encode
 from runtime.msgs import JOINTS, JointCommand
+from runtime.serialization.codec import encode
 from tests.support.running import eventually
 
 

@@ -20,10 +20,10 @@ from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.attach import Interruption, Sender, hear
-from runtime.control_messages.lease import Lease
-from runtime.messages.codec import decode
+from runtime.coordination.lease import Lease
 from runtime.msgs import Comparison, GuardState, JointCommand, Utterance
 from runtime.msgs.signature import order, token_of
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
 from tests.support.guard_story import STEP_S, wheels
 from tests.support.running import eventually

@@ -16,7 +16,7 @@ from nodes.seats.replayed import ReplayedPolicy, ReplayedVLM
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.bag.file import BagWriter
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable

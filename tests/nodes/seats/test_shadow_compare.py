@@ -6,7 +6,7 @@ from typing import Any
 
 from nodes.seats.compare import MOST_SOURCES, ShadowCompare
 from runtime import Message, Simulation
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.msgs import Action, Comparison, JointCommand, Reference, SeenObject, Subtask, aimed_at
 
 ZEROS = (0.0,) * 8

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from nodes.terminal.view import TerminalView
 from runtime.clock import SystemClock
-from runtime.control_messages.health import Health, PortHealth, TimerHealth
-from runtime.control_messages.lease import Lease
+from runtime.coordination.health import Health, PortHealth, TimerHealth
+from runtime.coordination.lease import Lease
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, Subtask, Utterance
 from runtime.supervision.view import View

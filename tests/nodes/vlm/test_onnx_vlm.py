@@ -19,7 +19,7 @@ from nodes.vlm.onnx_request import OnnxRequest
 from nodes.vlm.onnx_vlm import OnnxVLM
 from runtime import Simulation
 from runtime.clock import SystemClock
-from runtime.control_messages.fence import Fence
+from runtime.coordination.fence import Fence
 from runtime.errors import PolyrhythmError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import kind_of

@@ -19,7 +19,7 @@ from nodes.vlm.model_prompt import Pointed, answer_schema, parse, question_text,
 from nodes.vlm.openai_api import OpenAIVLM
 from nodes.vlm.pointing import place_thing, point_at
 from runtime import Node, Publisher, Simulation, every
-from runtime.control_messages.fence import Fence
+from runtime.coordination.fence import Fence
 from runtime.message import Stamped
 from runtime.msgs import Action, Image, Reference, RobotState, SceneDescription, Subtask, Utterance
 from tests.nodes.perception.test_objects import View, look

@@ -11,7 +11,7 @@ import pytest
 from nodes.voice.loudspeaker import Loudspeaker
 from nodes.voice.speaking.playing import VoiceError
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, on
-from runtime.control_messages.fence import Fence
+from runtime.coordination.fence import Fence
 from runtime.msgs import Interrupt, Saying, Speech, Utterance
 from runtime.qos import RELIABLE
 

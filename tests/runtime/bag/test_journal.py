@@ -89,7 +89,7 @@ def test_a_read_that_found_nothing_is_noted_as_such() -> None:
 
 def test_without_a_recorder_no_journal_is_kept() -> None:
     simulation = Simulation(Adder(), health_hz=1.0)
-    assert simulation.hosted["adder"].journal is None
+    assert simulation.bound_nodes["adder"].journal is None
     assert not any(topic.startswith("calls/") for topic in simulation.graph.types)
     simulation.close()
 

@@ -16,9 +16,9 @@ import pytest
 from runtime.cli import main
 from runtime.command_line.attach import Interruption, Sender, choose, hear
 from runtime.commands.nodes import node_rows
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.errors import PolyrhythmError, UserError
-from runtime.messages.codec import decode
+from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
 from tests.support.guarded_nodes import GUARDED
 from tests.support.running import Runs, eventually, is_alive

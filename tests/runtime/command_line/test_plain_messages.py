@@ -11,8 +11,8 @@ from nodes.hello import Beat
 from runtime.command_line.plain_messages import find_type, in_many_lines, in_one_line, to_plain
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message
-from runtime.messages.codec import encode
 from runtime.msgs import Image, SceneDescription, SeenObject, Utterance
+from runtime.serialization.codec import encode
 
 ENVELOPE = Envelope("topic", "node", 3, 1000, cause="heard:ann:1", provenance="person")
 

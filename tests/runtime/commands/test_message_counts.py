@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from runtime.commands.message_counts import MessageCounts
-from runtime.control_messages.health import Health, PortHealth
+from runtime.coordination.health import Health, PortHealth
 from runtime.message import Envelope, Stamped
 from runtime.supervision.view import SilentView
 

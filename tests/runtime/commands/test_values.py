@@ -16,7 +16,7 @@ from runtime.commands.nodes import listed, table
 from runtime.commands.pub import parse
 from runtime.commands.top_table import COLUMNS, ENDED, TimerRow, budgets, cells, node_row, trouble
 from runtime.commands.topic_commands import in_units
-from runtime.control_messages.health import Health, PathHealth, PortHealth, Spending, TimerHealth
+from runtime.coordination.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.errors import UserError
 from runtime.message import Envelope, Kind, Stamped
 from runtime.msgs import ActionChunk, GuardState, Utterance

@@ -54,7 +54,7 @@ def test_images_take_no_room_from_messages_without_arrays() -> None:
         words = Publisher(Utterance, "words")
 
     simulation = Simulation(NodeSpec("eye", Eye), NodeSpec("recorder", Recorder, instance=Recorder()))
-    ports = simulation.hosted["recorder"].subscriptions
+    ports = simulation.bound_nodes["recorder"].subscriptions
     images, words = ports["any:eye/image"], ports["any:words"]
     assert isinstance(images, DeepPort)
     assert isinstance(words, DeepPort)

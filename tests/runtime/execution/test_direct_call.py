@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from runtime import Message, Node, Publisher, QoS, Subscription, every, on
-from runtime.control_messages.fence import PreemptionEpochs
-from runtime.control_messages.lease import SeatHolders
+from runtime.coordination.fence import PreemptionEpochs
+from runtime.coordination.lease import SeatHolders
+from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.direct_call import direct_call
-from runtime.execution.node_host import Host, NodeHost
 from runtime.execution.runners import run_guarded
 from runtime.message import Envelope, Stamped
 
@@ -71,7 +71,7 @@ class Steps:
         return self.ns * 1e-9
 
 
-class Sent(Host):
+class Sent(NodeOutput):
     """Keeps what is published."""
 
     def __init__(self) -> None:
@@ -90,19 +90,19 @@ class Side:
         self.fence = PreemptionEpochs()
         self.leases = SeatHolders({"policy": "a"}, {})
         self.node = Listener()
-        self.host = NodeHost(
-            self.node, name="listener", clock=clock, seed=0, host=self.sent, fence=self.fence, leases=self.leases
+        self.bound = BoundNode(
+            self.node, name="listener", clock=clock, seed=0, output=self.sent, fence=self.fence, leases=self.leases
         )
-        (self.lane,) = self.host.lanes
+        (self.lane,) = self.bound.lanes
         self.port = self.node.level
         self.lane.start(self.clock.ns)
-        handle = direct_call(self.host, self.lane, "take", self.port, clock)
+        handle = direct_call(self.bound, self.lane, "take", self.port, clock)
         assert handle != self.port.push
         self.take = handle if is_direct else self.port.push
 
     def work(self) -> None:
         while (work := self.lane.take(self.clock.ns)) is not None:
-            run_guarded(self.host, work)
+            run_guarded(self.bound, work)
 
     def told(self) -> dict[str, object]:
         port = self.port
@@ -110,8 +110,8 @@ class Side:
             "handled": self.node.handled,
             "sent": self.sent.sent,
             "counts": (port.received, port.delivered, port.dropped, port.pending, port.newest_ns),
-            "failures": (self.host.failures.count, self.host.failures.last),
-            "ages": self.host.ages.topics,
+            "failures": (self.bound.failures.count, self.bound.failures.last),
+            "ages": self.bound.ages.topics,
         }
 
 

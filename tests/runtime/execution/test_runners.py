@@ -39,11 +39,11 @@ class Busy:
 
 async def turns(busy: Busy) -> list[int]:
     """How much work is left after each turn of the loop that the lane takes."""
-    hosted = SimpleNamespace(
+    bound = SimpleNamespace(
         call=lambda work: SimpleNamespace(view=None), run=busy.handle, slow=SimpleNamespace(tell=lambda *told: None)
     )
     lane: Any = busy
-    runner = LoopRunner(cast(Any, hosted), lane, cast(Any, busy), asyncio.get_running_loop())
+    runner = LoopRunner(cast(Any, bound), lane, cast(Any, busy), asyncio.get_running_loop())
     runner.start()
     left = [busy.left]
     while left[-1]:

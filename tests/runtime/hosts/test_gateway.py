@@ -16,8 +16,8 @@ from runtime.hosts.clock_offset import TRUST_NS
 from runtime.hosts.hosts_table import Host, HostPair
 from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Stamped
-from runtime.messages.codec import encode
 from runtime.msgs import EStop, Image, Interrupt, Utterance
+from runtime.serialization.codec import encode
 from runtime.transport.reliable.tag import Terms
 from tests.support.gateway_ends import (
     CLOCK,

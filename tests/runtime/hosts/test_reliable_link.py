@@ -13,7 +13,7 @@ from runtime.errors import CodecError
 from runtime.hosts import wire
 from runtime.hosts.admission import AdmissionRefused
 from runtime.hosts.reliable_link import ReliableLink
-from runtime.messages.codec import Frame
+from runtime.serialization.codec import Frame
 from runtime.transport.reliable.tag import Terms
 
 MS = 1_000_000

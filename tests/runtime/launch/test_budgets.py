@@ -10,7 +10,7 @@ import pytest
 
 from runtime import Node, Publisher, Simulation, Subscription, every, on
 from runtime.commands.top_table import is_kept, path_line, spending_line
-from runtime.control_messages.health import Health, Spending
+from runtime.coordination.health import Health, Spending
 from runtime.errors import LaunchFileError, UserError
 from runtime.launch.budgets_table import Budgets, PathBudget, PathMeter, parse_budgets
 from runtime.launch.file import find, load

@@ -12,11 +12,12 @@ import pytest
 
 from runtime.hosts.hosts_table import HostTable
 from runtime.launch.budgets_table import ModelBudget, WrittenBudgets, WrittenPath
-from runtime.launch.file import TABLES, Instead, RunTable, check, find, override, resolve
+from runtime.launch.file import TABLES, check, find, override, resolve
 from runtime.launch.graph import Restart
 from runtime.launch.links_table import LinkTable
-from runtime.launch.nodes_table import NodeTable
+from runtime.launch.nodes_table import Instead, NodeTable
 from runtime.launch.processes_table import RealTime
+from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import Rung, WrittenSeat
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "launch-files.md"

@@ -50,7 +50,7 @@ def test_a_device_that_publishes_as_the_run_begins_overtakes_nothing() -> None:
             if not isinstance(message, Sample):
                 return
             if not threads:
-                device = executor.hosted[0].node
+                device = executor.bound_nodes[0].node
                 assert isinstance(device, Device)
                 threads.append(threading.Thread(target=device.has_more))
                 threads[0].start()

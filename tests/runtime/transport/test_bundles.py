@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from nodes.hello import Beat
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped, array_fields
-from runtime.messages.codec import (
+from runtime.msgs import Utterance
+from runtime.serialization.codec import (
     BUNDLE_BYTES,
     MAX_BUNDLE,
     decode,
@@ -30,7 +31,6 @@ from runtime.messages.codec import (
     holds_arrays,
     split_bundle,
 )
-from runtime.msgs import Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.taps import Tap
 from runtime.transport.zeromq import PASSING, PublisherSockets, Reader, send

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
 from runtime.clock import SystemClock
-from runtime.control_messages.fence import Fence, PreemptionEpochs, raised
-from runtime.execution.node_host import Host, NodeHost
+from runtime.coordination.fence import Fence, PreemptionEpochs, raised
+from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Envelope, Stamped
@@ -152,7 +152,7 @@ def test_arrays_however_deep_inside_go_one_by_one() -> None:
     alone: list[int] = []
     together: list[Message] = []
 
-    class Ends(Host):
+    class Ends(NodeOutput):
         def send(self, envelope: Envelope, message: Message) -> None:
             alone.append(envelope.seq)
 
@@ -160,12 +160,12 @@ def test_arrays_however_deep_inside_go_one_by_one() -> None:
             together.extend(messages)
 
     skin = Skin()
-    NodeHost(
+    BoundNode(
         skin,
         name="skin",
         clock=SystemClock(),
         seed=0,
-        host=Ends(),
+        output=Ends(),
         fence=PreemptionEpochs(),
     )
     skin.touched.publish_all([Touched(patch=Patch(newtons=np.arange(3.0))) for _ in range(3)])

@@ -17,8 +17,8 @@ import pytest
 from runtime import Message
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.messages.codec import decode, encode
 from runtime.msgs import Image
+from runtime.serialization.codec import decode, encode
 from runtime.transport.shared_memory import FOLDER, SlotAddress, Views, is_available
 from runtime.transport.taps import Tap
 from runtime.transport.zeromq import SHARED_FROM_BYTES, PublisherSockets, Reader

@@ -12,7 +12,7 @@ import pytest
 
 from nodes.hello import Beat
 from runtime.message import Envelope, Stamped
-from runtime.messages.codec import decode
+from runtime.serialization.codec import decode
 from runtime.transport.taps import Injector, Tap
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 from tests.support.running import eventually

@@ -11,7 +11,7 @@ import openai
 import pytest
 
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
-from runtime.control_messages.fence import Fence
+from runtime.coordination.fence import Fence
 from runtime.virtual.pytest_plugin import Simulate
 
 pytestmark = pytest.mark.processes

@@ -6,7 +6,7 @@ import pytest
 
 from runtime import Node, Publisher, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nodes.hello import Beat
 from runtime import GraphError, Message, Node, Publisher, Simulation, every
 from runtime.clock import to_ns
-from runtime.control_messages.health import Health
+from runtime.coordination.health import Health
 from runtime.errors import CodecError, PolyrhythmError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency

@@ -16,7 +16,7 @@ from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recording.images import pixels
 from runtime.bag.record import BagMessage
 from runtime.clock import NS_PER_S, to_ns
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import RecordingError
 from runtime.message import Envelope
 from runtime.msgs import Action, Feedback, JointCommand, RobotState, Subtask

@@ -19,7 +19,7 @@ from bridges.web.http.wire import ActRequest, Drive, Resume, Say
 from bridges.web.speech.push_to_talk import STOP_WORDS, load_stop_words
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError, UserError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Feedback, GuardState, Image

@@ -12,7 +12,7 @@ from bridges.web.console.signing import Asking
 from bridges.web.http.client import Session
 from bridges.web.http.ids import Idents
 from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.msgs import GuardState, Utterance
 from runtime.run_facts import RunFacts
 

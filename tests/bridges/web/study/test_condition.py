@@ -16,7 +16,7 @@ from bridges.web.study.session import Event, Story
 from bridges.web.study.views import participant_view
 from runtime.cli import main
 from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.errors import UserError
 from runtime.msgs import SeatRequest
 from runtime.run_facts import RunFacts

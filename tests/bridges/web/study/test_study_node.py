@@ -16,7 +16,7 @@ from bridges.web.study.node import Study
 from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event, Story, told
 from runtime import Simulation
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.coordination.lease import LEASE_TOPIC, Lease
 
 PROTOCOL = read_protocol(EXAMPLE)
 

@@ -19,7 +19,7 @@ from nodes.recording.bag.recording import Recording
 from nodes.recording.images import SCHEMA, SCHEMA_NAME, image_document
 from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime.coordination.lease import Lease
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at

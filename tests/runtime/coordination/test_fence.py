@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
-from runtime.control_messages.fence import Fence, PreemptionEpochs, raised
+from runtime.coordination.fence import Fence, PreemptionEpochs, raised
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Envelope, Epochs

@@ -12,7 +12,7 @@ from nodes.guard.node import Guard
 from nodes.seats.compare import ShadowCompare
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
-from runtime.control_messages.lease import Lease, SeatHolders
+from runtime.coordination.lease import Lease, SeatHolders
 from runtime.errors import GraphError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable

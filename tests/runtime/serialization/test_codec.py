@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped
-from runtime.messages.codec import (
+from runtime.msgs import ActionChunk, Image, RobotState, SeenObject, Utterance
+from runtime.serialization.codec import (
     MAX_ARRAY_BYTES,
     MAX_ARRAYS,
     MAX_DOCUMENT_BYTES,
@@ -26,7 +27,6 @@ from runtime.messages.codec import (
     encode,
     fingerprint,
 )
-from runtime.msgs import ActionChunk, Image, RobotState, SeenObject, Utterance
 from tests.support.message_strategies import MESSAGES, any_message, envelopes, plain
 
 ENVELOPE = Envelope(

@@ -14,7 +14,7 @@ from nodes.guard.arbitration import RENEWED_WITHIN_S
 from nodes.guard.node import Guard
 from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
-from runtime.control_messages.lease import Lease, SeatHolders
+from runtime.coordination.lease import Lease, SeatHolders
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import JointCommand, SeatRequest
 from runtime.msgs.interrupt import PREEMPTS

@@ -11,7 +11,7 @@ import pytest
 
 from nodes.guard.arbitration import Arbitration
 from runtime import Message, Node, Publisher, Simulation, Stamped, Subscription, every, on
-from runtime.control_messages.fence import FENCE_TOPIC, Fence
+from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.launch.file import load
 from runtime.msgs import Interrupt
 
@@ -107,7 +107,7 @@ p99_s = 0.3
 
 def launch_file(folder: Path) -> Path:
     path = folder / "drive.toml"
-    path.write_text(LAUNCH.format(module="tests.runtime.control_messages.test_seats_of_a_graph"))
+    path.write_text(LAUNCH.format(module="tests.runtime.coordination.test_seats_of_a_graph"))
     return path
 
 

@@ -15,9 +15,9 @@ import msgspec
 
 from runtime.errors import CodecError
 from runtime.message import Envelope, M, Message, Stamped
-from runtime.messages.arrays import Frame as Frame
-from runtime.messages.arrays import buffers, check_described, describe_array, read_array, write_array
-from runtime.messages.msgspec_cache import learning
+from runtime.serialization.arrays import Frame as Frame
+from runtime.serialization.arrays import buffers, check_described, describe_array, read_array, write_array
+from runtime.serialization.msgspec_cache import learning
 
 MAX_DOCUMENT_BYTES = 4 << 20
 MAX_ARRAY_BYTES = 64 << 20

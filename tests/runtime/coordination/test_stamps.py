@@ -9,9 +9,9 @@ import pytest
 
 import nodes.sim.messages
 import runtime.bag.journal
-import runtime.control_messages.fence
-import runtime.control_messages.health
-import runtime.control_messages.lease
+import runtime.coordination.fence
+import runtime.coordination.health
+import runtime.coordination.lease
 import runtime.msgs
 from runtime.bag.journal import CallRecord, Calls, LogLine
 from runtime.hosts.clock_offset import shifted, stamp_fields
@@ -20,9 +20,9 @@ from runtime.msgs import GuardState
 
 MODULES = (
     runtime.msgs,
-    runtime.control_messages.fence,
-    runtime.control_messages.lease,
-    runtime.control_messages.health,
+    runtime.coordination.fence,
+    runtime.coordination.lease,
+    runtime.coordination.health,
     runtime.bag.journal,
     nodes.sim.messages,
 )

@@ -25,19 +25,19 @@ for thread in threads:
     thread.join()
 """
 HEALTH = """
-from runtime.control_messages.health import Health, PortHealth
+from runtime.coordination.health import Health, PortHealth
 
 ports = (PortHealth(topic="t", received=1, delivered=1, waiting=0, dropped={}),)
 health = Health(node="n", pid=1, timers=(), ports=ports, sent={}, errors=0, cpu_s=0.0, rss_mb=0.0)
 """
 JSON = f"""
 import msgspec
-from runtime.messages.msgspec_cache import from_json
+from runtime.serialization.msgspec_cache import from_json
 {HEALTH}
 text = msgspec.json.encode(health)
 """
 FRAMES = f"""
-from runtime.messages.codec import decode, encode
+from runtime.serialization.codec import decode, encode
 from runtime.message import Envelope
 {HEALTH}
 frames = encode(Envelope("health/n", "n", 1, 1), health)

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from runtime.msgs import EStop, Interrupt, SeatRequest
 from runtime.msgs.interrupt import PREEMPTS
-from tests.runtime.control_messages.lease_story import HOLDERS, PEOPLE, SHADOWS, LeaseStory, changed
+from tests.runtime.coordination.lease_story import HOLDERS, PEOPLE, SHADOWS, LeaseStory, changed
 
 SEATS = PREEMPTS["stop"]
 

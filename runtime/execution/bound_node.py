@@ -1,4 +1,4 @@
-"""`NodeHost`: a node made ready to run: its ports bound, its handlers in lanes, its calls and what they send.
+"""`BoundNode`: a node made ready to run: its ports bound, its handlers in lanes, its calls and what they send.
 
 No threads, no sockets.
 """
@@ -26,20 +26,20 @@ from runtime.context import (
     inherit,
     unknown_age,
 )
-from runtime.control_messages.fence import PreemptionEpochs
-from runtime.control_messages.lease import SeatHolders
+from runtime.coordination.fence import PreemptionEpochs
+from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.failures import Failures, SlowCalls
 from runtime.execution.lane import Deadline, Lane, TimerState, Work
 from runtime.launch.budgets_table import PathBudget, meters_for
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
-from runtime.messages.codec import holds_arrays
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Sources, Subscription
+from runtime.serialization.codec import holds_arrays
 
 
-class Host(Protocol):
+class NodeOutput(Protocol):
     """What takes in what a node publishes, and its wish to end the run; any thread may call."""
 
     def send(self, envelope: Envelope, message: Message) -> None:
@@ -55,7 +55,7 @@ class Host(Protocol):
         return
 
 
-class NodeHost:
+class BoundNode:
     """A node bound to a clock, a seed and a way to send."""
 
     def __init__(
@@ -65,7 +65,7 @@ class NodeHost:
         name: str,
         clock: Clock,
         seed: int,
-        host: Host,
+        output: NodeOutput,
         fence: PreemptionEpochs,
         leases: SeatHolders | None = None,
         hz: Mapping[str, float] | None = None,
@@ -77,7 +77,7 @@ class NodeHost:
         self.node = node
         self.name = name
         self.clock = clock
-        self.send, self._send_all = host.send, host.send_all
+        self.send, self._send_all = output.send, output.send_all
         self.fence = fence
         self.seat = type(node).seat
         self.ages = NodeAges(rules)
@@ -91,7 +91,7 @@ class NodeHost:
             _name=name,
             _clock=clock,
             _random=random.Random(f"{seed}/{name}"),
-            _finish=lambda ok, reason: host.finish(name, ok, reason),
+            _finish=lambda ok, reason: output.finish(name, ok, reason),
         )
         self.failures = Failures(node.log, clock)
         self.slow = SlowCalls(node.log)

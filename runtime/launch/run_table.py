@@ -1,0 +1,41 @@
+"""The [run] table of a launch file: what draws, reports and stands beside a run, its seed, its length, its robot."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Annotated
+
+from msgspec import Meta
+
+from runtime.launch.nodes_table import renamed
+from runtime.toml_errors import Seconds, Table
+
+INSTALLED = "'module:name' of a module that is installed"
+
+
+class RunTable(Table, frozen=True):
+    """[run], as it is written."""
+
+    view: Annotated[str, Meta(description=INSTALLED)] = ""
+    report: Annotated[str, Meta(description=INSTALLED)] = ""
+    beside: Annotated[str, Meta(description="a subcommand that looks on, like 'view'")] = ""
+    seed: int = 0
+    for_s: Seconds | None = None
+    frozen_s: Seconds = 2.0
+    robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS'")] = ""
+
+    def __post_init__(self) -> None:
+        """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
+        for key, name in (("view", self.view), ("report", self.report)):
+            if name in renamed():
+                raise ValueError(f"{key} {name!r} is now {renamed()[name]!r}")
+            if name and not _is_installed(name):
+                raise ValueError(f"{key} is {name!r}; expected {INSTALLED}")
+
+
+def _is_installed(name: str) -> bool:
+    module, colon, attribute = name.partition(":")
+    try:
+        return bool(colon and module and attribute) and importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
