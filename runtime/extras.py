@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Iterable
+
 EXTRA_OF = {
     "aiohttp": "openai",
     "aiomqtt": "mqtt",
@@ -32,6 +35,14 @@ EXTRA_OF = {
     "uvicorn": "console",
     "websockets": "console",
 }
+
+
+def missing(libraries: Iterable[str]) -> str:
+    """What to install, as a sentence, of these libraries; "" where all are here. Imports none of them."""
+    absent = [name for name in libraries if importlib.util.find_spec(name) is None]
+    extras = ",".join(dict.fromkeys(EXTRA_OF[name] for name in absent if name in EXTRA_OF))
+    install = f": pip install 'polyrhythm[{extras}]'" if extras else ", which is not installed"
+    return f"it needs {', '.join(absent)}{install}" if absent else ""
 
 
 def lacking(problem: BaseException) -> str | None:

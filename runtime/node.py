@@ -259,6 +259,10 @@ class Node:
         """What its parameters and this machine lack, in sentences; for `check`, and before a run."""
         return []
 
+    def libraries(self) -> tuple[str, ...]:
+        """Import names of what it loads only once it runs; `polyrhythm doctor FILE` asks whether they are here."""
+        return ()
+
     def seat_problems(self, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
         """What its parameters want of the run's seats, by name their candidates, and do not find there."""
         return []

@@ -65,6 +65,7 @@ class StretchRobot:
     """The robot that this process runs on. `speed` is one of stretch_body's motion profiles."""
 
     is_hardware = True  # never driven in virtual time
+    libraries = ("stretch_body",)
 
     def __init__(self, speed: str = "default", avoid_collisions: bool = True) -> None:
         """`avoid_collisions`: let stretch_body narrow the joints' ranges where the arm would hit the robot itself."""

@@ -63,6 +63,9 @@ class DepthCamera(Node):
         self._fault: str | None = None  # "" while all is well, None before it is known
         self._is_closing = False
 
+    def libraries(self) -> tuple[str, ...]:
+        return ("pyrealsense2",)
+
     def on_start(self) -> None:
         self._tried_ns = self.clock.now_ns() - to_ns(REOPEN_S)
 

@@ -82,6 +82,9 @@ class Camera(Node):
         self._fault: str | None = None  # "" while all is well, None before it is known
         self._is_closing = False
 
+    def libraries(self) -> tuple[str, ...]:
+        return ("cv2",)
+
     def problems(self) -> list[str]:
         """A file that is not there, or no calibration; whether a device works is known when it runs."""
         problems = []

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
 from nodes.evaluation.figures import VariantFigures
 from nodes.evaluation.trials import Result
+from nodes.plotting.figure import Figure
 
 ROW_INCHES = 0.5
 LETTER_INCHES = 0.08
@@ -26,7 +22,8 @@ def draw(path: Path, figures: Sequence[VariantFigures], results: Sequence[Result
     height = 1.4 + ROW_INCHES * len(figures)
     names = ["\n".join(shorten(name, LONGEST_NAME) for name in (one.variant, one.task) if name) for one in figures]
     width = 9.5 + LETTER_INCHES * max((len(line) for name in names for line in name.split("\n")), default=0)
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(width, height), sharey=True, width_ratios=(1, 1.4))
+    figure = Figure(figsize=(width, height))
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.4))
     for row, one in enumerate(figures):
         colour = COLOURS[variants.index(one.variant) % len(COLOURS)]
         rate = one.success
@@ -57,7 +54,6 @@ def draw(path: Path, figures: Sequence[VariantFigures], results: Sequence[Result
         axes.tick_params(axis="y", length=0)
     figure.tight_layout()
     figure.savefig(path, dpi=min(130.0, MOST_PIXELS / height))
-    pyplot.close(figure)
 
 
 def shorten(name: str, most: int) -> str:

@@ -35,7 +35,7 @@ GO_ON = (
 def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
     """Give the guard of that run the order; 0 where it did it, 1 where it refused."""
     by = by or user_name()
-    run = attach(wanted)
+    run = attach(wanted, "laptop")
     with Interruption() as interruption:
         if do in SERVICES:
             return _served(run, do, by, interruption, as_json=as_json)

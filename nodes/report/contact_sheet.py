@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from nodes.plotting.figure import FONTS
 from nodes.report.key_frames import COLUMNS, Kind, Moment, frames, moments
 from nodes.report.run import Run
 
@@ -151,4 +151,4 @@ def cut_to(draw: ImageDraw.ImageDraw, text: str, font: ImageFont.FreeTypeFont, w
 def font(size: int, *, bold: bool = False) -> ImageFont.FreeTypeFont:
     """DejaVu Sans, which matplotlib carries, so that the sheet looks the same on every machine."""
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
-    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)
+    return ImageFont.truetype(FONTS / name, size)

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
+from nodes.plotting.figure import Axes, Figure, settings
 from nodes.report.actions import action_spans
 from nodes.report.interrupt_outcomes import stop_times
 from nodes.report.run import Run, Track
@@ -32,7 +29,7 @@ Span = tuple[float, float]
 
 def draw_timeline(run: Run, path: Path) -> None:
     """Write the timeline as a PNG."""
-    with matplotlib.rc_context({"font.family": "DejaVu Sans", "font.size": 9, "axes.edgecolor": FAINT}):
+    with settings({"font.family": "DejaVu Sans", "font.size": 9, "axes.edgecolor": FAINT}):
         figure = Figure(figsize=(16, 9), dpi=110, facecolor="white")
         grid = figure.add_gridspec(
             2, 1, height_ratios=(5.2, 1.5), hspace=0.22, left=0.08, right=0.985, top=0.93, bottom=0.06

@@ -86,6 +86,13 @@ class Driver(ForRobot, Node):
             return ()
         return (claim_of(self._limits),) if getattr(robot_class(self._robot_name), "is_hardware", False) else ()
 
+    def libraries(self) -> tuple[str, ...]:
+        """Those of its robot's class: `libraries`, where it names any."""
+        try:
+            return cast(tuple[str, ...], getattr(robot_class(self._robot_name), "libraries", ()))
+        except UserError:
+            return ()  # `problems` tells it
+
     def on_start(self) -> None:
         """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""
         if self.clock.is_virtual and getattr(robot_class(self._robot_name), "is_hardware", False):

@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
     """`polyrhythm seat`; 0 where it is done."""
     asked = _parser().parse_args(argv)
     _check(asked)
-    run = attach(asked.run)
+    run = attach(asked.run, "laptop")
     if asked.seat is not None:
         _check_seat(run, asked.seat)
     if asked.do == "list":

@@ -71,6 +71,9 @@ class SimCamera(Node):
         self._drawn_ns = -1
         self._view: WorldView | None = None
 
+    def libraries(self) -> tuple[str, ...]:
+        return ("mujoco",)
+
     def on_start(self) -> None:
         """Build the scene and choose the back end. Raises UserError where "gl" is asked for and does not work."""
         backend = self._choose_backend()

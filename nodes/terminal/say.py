@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
 
 
 def _say(asked: argparse.Namespace) -> int:
-    run = attach(asked.run)
+    run = attach(asked.run, "laptop")
     if "heard" not in run.info.topics:
         raise UserError(f"{run.title} has no topic 'heard': nobody in it listens to people")
     if asked.words:

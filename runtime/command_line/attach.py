@@ -63,15 +63,18 @@ def add_run_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="NAME|PID", help="which run, where several go on: its name or its pid")
 
 
-def attach(wanted: str | None) -> FoundRun:
-    """The run that is meant. Raises PolyrhythmError where none goes on, UserError where the choice is not clear."""
-    return choose(find_runs(), wanted)
+def attach(wanted: str | None, example: str = "hello") -> FoundRun:
+    """The run that is meant. Raises PolyrhythmError where none goes on, UserError where the choice is not clear.
+
+    `example` is a launch file that somebody may start who has started none.
+    """
+    return choose(find_runs(), wanted, example)
 
 
-def choose(runs: Sequence[FoundRun], wanted: str | None) -> FoundRun:
+def choose(runs: Sequence[FoundRun], wanted: str | None, example: str = "hello") -> FoundRun:
     """The one of these runs that is meant, by name or pid."""
     if not runs:
-        raise PolyrhythmError("no graph runs; start one in another terminal, like: polyrhythm run hello")
+        raise PolyrhythmError(f"no graph runs; start one in another terminal, like: polyrhythm run {example}")
     titles = choices(run.title for run in runs)
     found = [run for run in runs if wanted is None or wanted in (run.info.name, str(run.info.supervisor_pid))]
     if not found:

@@ -13,6 +13,7 @@ import msgspec
 from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, UserError
 from runtime.execution.process_priorities import refusals
+from runtime.extras import missing
 from runtime.launch.file import check, find, load
 from runtime.launch.graph import NodeSpec, convert_params
 from runtime.launch.nodes_table import load_name, node_spec
@@ -64,10 +65,20 @@ def examine_launch(path: Path, overrides: Sequence[str] = (), host: str = "") ->
             check(launch)
         except LaunchFileError as problem:
             findings.append(Finding("launch file", "problem", str(problem)))
+    findings += [finding for spec in launch.here for finding in _libraries(spec)]
     if not findings:
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
     elsewhere = [finding for spec in launch.here for finding in _elsewhere(spec)]
     return findings + notes + elsewhere + examine_hosts(launch.hosts, host)
+
+
+def _libraries(spec: NodeSpec) -> list[Finding]:
+    """What it would import only once it runs, and would not find."""
+    try:
+        lacks = missing(spec.build().libraries())
+    except UserError:
+        return []  # what is wrong with its parameters has been told
+    return [Finding(spec.name, "problem", lacks)] if lacks else []
 
 
 def _elsewhere(spec: NodeSpec) -> list[Finding]:

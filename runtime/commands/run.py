@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -230,13 +231,23 @@ def _records(launch: Launch) -> bool:
 
 
 def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
-    """The folder for what the run leaves behind; made only where something will be left."""
+    """The folder for what the run leaves behind; made only where something will be left.
+
+    Where nobody named one and it cannot be made here, another is made where temporary files go. Raises UserError.
+    """
     folder = out or unique_path(Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}")
     if needed or out is not None:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # cameras and words of people are in it
         except OSError as problem:
-            raise UserError(f"--out {folder}: cannot be made: {problem.strerror}") from problem
+            why = f"{folder}: cannot be made: {problem.strerror}"
+            if out is not None:
+                raise UserError(f"--out {why}; name another") from problem
+            try:
+                folder = Path(tempfile.mkdtemp(prefix=f"polyrhythm-{launch.path.stem}-"))
+            except OSError:
+                raise UserError(f"{why}; name another with --out") from problem
+            print(f"{why}; what the run leaves is in {folder}", file=sys.stderr)
     return folder.resolve()
 
 

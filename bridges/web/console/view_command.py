@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
 def _view(asked: argparse.Namespace) -> int:
     for problem in missing_libraries():
         raise UserError(problem)
-    run = attach(asked.run)
+    run = attach(asked.run, "laptop")
     types = _types(run)
     node = Viewer(address=asked.address, port=asked.port)
     with Interruption() as interruption:
@@ -74,7 +74,10 @@ def _types(run: FoundRun) -> dict[str, type[Message]]:
         if message is not None and message is port.message:
             found[port.topic] = message
     if not found:
-        raise UserError(f"{run.title} has nothing that the page shows; its topics: {choices(run.info.topics)}")
+        raise UserError(
+            f"{run.title} has nothing that the page shows, which wants a robot, cameras or words; polyrhythm top and "
+            f"polyrhythm foxglove show any graph; its topics: {choices(run.info.topics)}"
+        )
     return found
 
 

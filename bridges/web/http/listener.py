@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import socket
 import threading
@@ -17,6 +16,7 @@ from bridges.web.http.page import Room
 from bridges.web.http.server import WebServer
 from runtime.clock import Clock
 from runtime.errors import ParameterError, UserError
+from runtime.extras import missing
 
 LIBRARIES = ("starlette", "uvicorn", "websockets")
 LAST_WORDS_S = 2.0
@@ -25,8 +25,8 @@ LAST_WORDS_S = 2.0
 
 def missing_libraries() -> list[str]:
     """A problem for `check` and `doctor` where what serves pages is not installed."""
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    return [f"its pages need {', '.join(missing)}: pip install 'polyrhythm[console]'"] if missing else []
+    lacks = missing(LIBRARIES)
+    return [lacks] if lacks else []
 
 
 @dataclass(slots=True)

@@ -131,10 +131,7 @@ def write_page(figures: ReportFigures, card: dict[str, object], folder: Path) ->
 
 def draw_pairs(figures: ReportFigures, path: Path) -> None:
     """Model against partner, coloured by the overall score."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib.figure import Figure
+    from nodes.plotting.figure import Figure
 
     partners = list(next(iter(figures.pairs.values()), {}))
     numbers = [[float("nan") if value is None else value for value in row.values()] for row in figures.pairs.values()]

@@ -84,17 +84,15 @@ class Curves:
 
 def draw(curves: Curves, path: Path, title: str) -> None:
     """Write the picture as a PNG."""
-    import matplotlib
+    from nodes.plotting.figure import Figure, colour_map
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(4, 1, figsize=(14, 13), sharex=True, layout="constrained")
+    figure = Figure(figsize=(14, 13), layout="constrained")
+    axes = figure.subplots(4, 1, sharex=True)
     rates, ages, joints, events = axes
     length_s = curves.end_s - curves.begin_s
     streams = {topic: seconds for topic, seconds in curves.counts.items() if sum(seconds.values()) > length_s}
     order = sorted(streams, key=lambda topic: -sum(streams[topic].values()))
-    colours = {topic: pyplot.get_cmap("tab20")(number % 20) for number, topic in enumerate(order)}
+    colours = {topic: colour_map("tab20")(number % 20) for number, topic in enumerate(order)}
     for topic in order:
         starts_s, per_s = rate(streams[topic], curves.begin_s, curves.end_s)
         mean_hz = sum(streams[topic].values()) / max(length_s, 1e-9)
@@ -129,7 +127,6 @@ def draw(curves: Curves, path: Path, title: str) -> None:
         one.set_axisbelow(True)
     figure.suptitle(title)
     figure.savefig(path, dpi=100)
-    pyplot.close(figure)
 
 
 def rate(seconds: Mapping[int, int], begin_s: float, end_s: float) -> tuple[list[float], list[float]]:

@@ -15,14 +15,12 @@ _LONGEST = 76
 
 def draw(found: CausalTrace, path: Path) -> None:
     """Write the picture as a PNG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from nodes.plotting.figure import Figure
 
     rows = [*found.steps]
     inputs = [step for step in found.inputs if step.age_s <= max(2.0, rows[-1].at_s - rows[0].at_s)][-8:]
-    figure, axes = pyplot.subplots(figsize=(12, 1.4 + 0.55 * (len(rows) + len(inputs))), layout="constrained")
+    figure = Figure(figsize=(12, 1.4 + 0.55 * (len(rows) + len(inputs))), layout="constrained")
+    axes = figure.add_subplot()
     first_s, last_s = min(step.at_s for step in rows), found.at_s
     span_s = max(last_s - first_s, 0.2)
     for row, step in enumerate(rows):
@@ -55,4 +53,3 @@ def draw(found: CausalTrace, path: Path) -> None:
     axes.grid(axis="x", color="#e5e7eb")
     axes.set_axisbelow(True)
     figure.savefig(path, dpi=110)
-    pyplot.close(figure)

@@ -91,3 +91,16 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"polyrhythm {runtime.__version__}\n"
     assert runtime.__version__ == importlib.metadata.version("polyrhythm")
+
+
+def test_a_folder_that_cannot_be_made_is_told_and_the_run_goes_on_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "runs").write_text("a file in the place of the folder")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    asked = ["run", "hello", "--virtual", "--for", "1", "--add", "recorder=nodes.recording.recorder:Recorder"]
+    assert main(asked) == 0
+    assert "runs/" in capsys.readouterr().err
+    assert [file.stat().st_size > 0 for file in tmp_path.glob("polyrhythm-*/run.mcap")] == [True]
+    assert main([*asked, "--out", "runs/mine"]) == 2

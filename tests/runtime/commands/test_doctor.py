@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 
 from runtime.cli import main
 from runtime.commands.doctor import examine_launch
+from runtime.launch.file import find
 from runtime.supervision.diagnostics import Finding, as_lines, compare, examine, spelled_out
 
 
@@ -94,3 +97,16 @@ def test_a_robot_s_finding_of_no_known_level_is_a_sentence(
     monkeypatch.setattr("runtime.supervision.diagnostics.examine", lambda: swapped)
     assert main(["doctor", "--robot", "runtime.supervision.diagnostics:examine"]) == 2
     assert "expected a function that returns findings (Invalid enum value 'battery'" in capsys.readouterr().err
+
+
+def test_a_library_that_a_node_would_miss_once_it_runs_is_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+
+    def nothing_of_a_robot(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name in ("stretch_body", "pyrealsense2") else found(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", nothing_of_a_robot)
+    for name in ("OPENAI_API_KEY", "VLM_MODEL", "VLM_BASE_URL"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/v1")
+    lacking = {(one.subject, one.level) for one in examine_launch(find("stretch"))}
+    assert lacking == {(name, "problem") for name in ("driver", "head_camera", "wrist_camera")}

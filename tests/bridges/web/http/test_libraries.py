@@ -29,10 +29,10 @@ def test_a_page_without_its_libraries_is_refused_before_the_start(
 ) -> None:
     assert main(["check", graph]) == 2
     refused = capsys.readouterr().err
-    assert refused.endswith(f"[nodes.{node}] its pages need {missing}: pip install 'polyrhythm[console]'\n")
+    assert refused.endswith(f"[nodes.{node}] it needs {missing}: pip install 'polyrhythm[console]'\n")
 
 
 def test_doctor_calls_it_a_problem(missing: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "wizard"]) == 1
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("PROBLEM")]
-    assert any("console" in line and f"its pages need {missing}" in line for line in lines)
+    assert any("console" in line and f"it needs {missing}" in line for line in lines)
