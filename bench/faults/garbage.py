@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from runtime.messages.codec import Frame, encode
-
 from nodes.stretch.limits import STOW
 from runtime.message import Envelope
 from runtime.msgs import JointCommand
+from runtime.serialization.codec import Frame, encode
 from runtime.supervision.registry import FoundRun
 from runtime.transport.taps import Injector
 from runtime.transport.zeromq import MAX_MESSAGE_BYTES, PASSING, PublisherSockets, pack, send

@@ -24,6 +24,7 @@ NEW = "from nodes.scaffold.command import main; import sys; sys.exit(main(sys.ar
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 def test_a_tutorial_ends_as_it_says(page: Path, tmp_path: Path) -> None:
     folder = tmp_path
+    beside: list[subprocess.Popen[str]] = []  # what was started with & in the block
     for block in BLOCK.finditer(page.read_text()):
         if block["file"]:
             (tmp_path / block["file"]).write_text(block["text"])
@@ -33,26 +34,40 @@ def test_a_tutorial_ends_as_it_says(page: Path, tmp_path: Path) -> None:
             for line in block["text"].splitlines():
                 if line.startswith("$ cd "):
                     folder = folder / line.removeprefix("$ cd ")
+                elif line.startswith("$ ") and line.endswith(" &"):
+                    beside.append(start(line[2:-2], folder))
                 elif line.startswith("$ "):
                     said = typed(line.removeprefix("$ "), folder)
                 else:
                     assert line in said, f"expected {line!r} in:\n{said}"
+    for program in beside:
+        said, _ = program.communicate(timeout=PATIENCE_S)
+        assert program.returncode == 0, said
 
 
 def typed(line: str, folder: Path) -> str:
     """What a command says; it ends well."""
+    program = start(line, folder)
+    try:
+        said, _ = program.communicate(timeout=PATIENCE_S)
+    finally:
+        program.kill()
+    assert program.returncode == 0, f"{line}\n{said}"
+    return said
+
+
+def start(line: str, folder: Path) -> subprocess.Popen[str]:
+    """A command as it is typed in that folder, with keys of its own."""
     program, *words = shlex.split(line)
     if (program, words[:1]) == ("polyrhythm", ["new"]):
-        start = ["-c", NEW, *words[1:]]
+        argv = ["-c", NEW, *words[1:]]
     else:
-        start = {"polyrhythm": ["-m", "runtime"], "python": []}[program] + words
-    quiet = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "-p no:cacheprovider"}
-    done = subprocess.run(
-        [sys.executable, *start], cwd=folder, env={**os.environ, **quiet},
-        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        argv = {"polyrhythm": ["-m", "runtime"], "python": []}[program] + words
+    quiet = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "-p no:cacheprovider", "POLYRHYTHM_KEYS": str(folder / "keys")}
+    return subprocess.Popen(
+        [sys.executable, *argv], cwd=folder, env={**os.environ, **quiet},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
