@@ -139,7 +139,7 @@ class Actions:
     def __init__(
         self,
         ports: ConsolePorts,
-        board: RunFeed,
+        feed: RunFeed,
         seats: Seats,
         supervision: DraftReview,
         limits: RobotLimits,
@@ -153,7 +153,7 @@ class Actions:
         self._voices = voices
         self._responses = responses
         self._ports = ports
-        self._board = board
+        self._feed = feed
         self._seats = seats
         self._supervision = supervision
         self._limits = limits
@@ -162,7 +162,7 @@ class Actions:
         self._is_stop = is_stop
         self._standstill = SuspendDetector()
         self._keys = HeldKeys()
-        self._idents = seats.idents
+        self._message_ids = seats.message_ids
         self._gesture: Gesture | None = None
 
     def beat(self, now_ns: int) -> None:
@@ -241,11 +241,11 @@ class Actions:
         if guard is not None and guard.estop:
             for source in (self._ports.name, TERMINAL):
                 self._ports.estop.publish(EStop(source=source, is_pressed=False))
-            self._ports.order.publish(self._seats.asking.order("rearm", session.name, now_ns))
+            self._ports.order.publish(self._seats.signer.order("rearm", session.name, now_ns))
         elif guard is not None and guard.mode == "disarmed":
-            self._ports.order.publish(self._seats.asking.order("arm", session.name, now_ns))
+            self._ports.order.publish(self._seats.signer.order("arm", session.name, now_ns))
         else:
-            self._ports.order.publish(self._seats.asking.order("resume", session.name, now_ns))
+            self._ports.order.publish(self._seats.signer.order("resume", session.name, now_ns))
 
     def _drive(self, session: Session, message: Drive) -> None:
         if not self._seats.holds("policy", session):
@@ -288,7 +288,7 @@ class Actions:
         if not self._seats.holds("planner", session):
             session.notice("take the planner's seat first")
         elif isinstance(message, Supervise):
-            self._supervision.set(message, self._board.subtask)
+            self._supervision.set(message, self._feed.subtask)
         elif isinstance(message, Decide):
             if why_not := self._supervision.decide(message, session.name, now_ns):
                 session.notice(why_not)
@@ -298,7 +298,7 @@ class Actions:
     def _plan(self, session: Session, message: PlanRequest) -> None:
         self._ports.plan.publish(
             Subtask(
-                id=self._idents.next(),
+                id=self._message_ids.next(),
                 text=message.text or message.verb,
                 state="work" if message.verb == "put" else message.verb,
                 skill="place" if message.verb == "put" else "",
@@ -323,7 +323,7 @@ class Actions:
         what = f" the {target.colour} {target.label}".replace("  ", " ") if target is not None else ""
         text = f"{WORDS.get(message.skill, message.skill)}{what}"
         arguments = aimed_at(target, "place" if message.skill == "place" else "thing")
-        action = Action(id=self._idents.next(), skill=message.skill, arguments=arguments, text=text)
+        action = Action(id=self._message_ids.next(), skill=message.skill, arguments=arguments, text=text)
         if is_holder and self._gesture is None:
             self._ports.act.publish(action)
         elif self._gesture is not None:

@@ -105,7 +105,7 @@ class RunFeed:
                     self.tell("guard", "guard", message.reason if is_said else ": ".join(now), at_ns)
                 self._guard = now
             case _:
-                raise TypeError(f"the board does not show {type(message).__name__}")
+                raise TypeError(f"the feed does not show {type(message).__name__}")
 
     def tell(self, kind: Kind, who: str, text: str, at_ns: int, *, provenance: str = "") -> None:
         """Add a line to the story."""

@@ -12,23 +12,23 @@ from typing import Any, ClassVar, cast
 
 from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
-from bridges.web.console.documents import ConsoleDesk
 from bridges.web.console.draft_review import DraftReview
 from bridges.web.console.feed import Recorders, RunFeed
+from bridges.web.console.page_handler import ConsoleHandler
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
-from bridges.web.console.signing import Asking
+from bridges.web.console.signing import RequestSigner
 from bridges.web.http.auth import ROLES, Role
 from bridges.web.http.graph_messages import StudySetting
-from bridges.web.http.ids import Idents
+from bridges.web.http.ids import MessageIds
 from bridges.web.http.listener import PageHost, missing_libraries
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.http.wire import Seat, decode
-from bridges.web.recordings.page import RecordingsDesk
-from bridges.web.recordings.page import recordings as the_recordings
-from bridges.web.speech.push_to_talk import STOP_WORDS, Talking, load_stop_words
+from bridges.web.recordings.list_page import RecordingsHandler
+from bridges.web.recordings.list_page import recordings as the_recordings
+from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_words
 from nodes.robot.protocol import Hand, RobotLimits
 from runtime import Lease, Message, ParameterError, Stamped, on, wall_time_ns
 from runtime.launch.nodes_table import load_name
@@ -87,7 +87,7 @@ class Console(ConsolePorts):
         self._hand = cast(Hand, load_name(hand))
         self._speaker = speaker
         self._recordings = recordings
-        self._shelf: RecordingsDesk | None = None
+        self._recordings_page: RecordingsHandler | None = None
         self._setting: dict[str, Any] = {
             "joints": [
                 {"name": joint.name, "lowest": joint.lowest, "highest": joint.highest} for joint in limits.joints
@@ -103,20 +103,20 @@ class Console(ConsolePorts):
 
     def on_start(self) -> None:
         """Open the page and say where it is. Raises UserError where that cannot be."""
-        self._board = RunFeed(self.clock.now_ns())
-        self._seats = Seats(self, Asking(self.run_info), Idents(self.name, self.clock.now_ns()))
+        self._feed = RunFeed(self.clock.now_ns())
+        self._seats = Seats(self, RequestSigner(self.run_info), MessageIds(self.name, self.clock.now_ns()))
         self._supervision = DraftReview(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
         self._recorders = Recorders()
         self._responses = ResponseTimes()
-        self._talking = Talking(self, self.run_info)
+        self._talking = PushToTalk(self, self.run_info)
         self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
             return
-        deeds = Actions(
+        actions = Actions(
             self,
-            self._board,
+            self._feed,
             self._seats,
             self._supervision,
             self._limits,
@@ -126,13 +126,13 @@ class Console(ConsolePorts):
             lambda: self._canned.voices,
             self._responses,
         )
-        desk = ConsoleDesk(
+        handler = ConsoleHandler(
             self,
-            self._board,
+            self._feed,
             self._seats,
             self._supervision,
             self._shadows,
-            deeds,
+            actions,
             self._hand,
             self._states,
             self._setting,
@@ -141,14 +141,16 @@ class Console(ConsolePorts):
             self._talking,
             self._responses,
         )
-        room = Room("console", "Console", "index.html", desk, decode, {role: role for role in self.page_roles})
-        room.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
-        self._seats.sessions = room.sessions
-        self._shelf = (
-            RecordingsDesk(Path(self._recordings), lambda: wall_time_ns() * 1e-9) if self._recordings else None
+        page = Page(
+            "console", "Console", "console/page.html", handler, decode, {role: role for role in self.page_roles}
         )
-        beside = (the_recordings(self._shelf),) if self._shelf is not None else ()
-        self._pages.start(room, self.clock, self.log, beside=beside, node=self)
+        page.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
+        self._seats.sessions = page.sessions
+        self._recordings_page = (
+            RecordingsHandler(Path(self._recordings), lambda: wall_time_ns() * 1e-9) if self._recordings else None
+        )
+        beside = (the_recordings(self._recordings_page),) if self._recordings_page is not None else ()
+        self._pages.start(page, self.clock, self.log, beside=beside, node=self)
 
     def url(self, role: Role) -> str:
         """The page's address for that role, with its token; "" while it is not open."""
@@ -157,8 +159,8 @@ class Console(ConsolePorts):
     def on_stop(self) -> None:
         """Close the page."""
         self._pages.stop()
-        if self._shelf is not None:
-            self._shelf.close()
+        if self._recordings_page is not None:
+            self._recordings_page.close()
 
     @on(ConsolePorts.robot)
     def robot_read(self, state: RobotState) -> None:
@@ -191,9 +193,9 @@ class Console(ConsolePorts):
         ConsolePorts.guard,
     )
     def note(self, stamped: Stamped[Message]) -> None:
-        """Put it on the page's board."""
+        """Put it on the page's feed."""
         about = stamped.envelope
-        self._board.take(stamped.message, topic=about.topic, at_ns=about.published_ns, provenance=about.provenance)
+        self._feed.take(stamped.message, topic=about.topic, at_ns=about.published_ns, provenance=about.provenance)
         self._poke()
 
     @on(ConsolePorts.leases)
@@ -201,7 +203,7 @@ class Console(ConsolePorts):
         self._seats.learn(lease)
         if not lease.is_repetition:
             text = f"{lease.holder} holds {lease.seat}" + (f", instead of {lease.displaced}" if lease.displaced else "")
-            self._board.tell("seat", lease.by or "guard", f"{text} ({lease.why})", self.clock.now_ns())
+            self._feed.tell("seat", lease.by or "guard", f"{text} ({lease.why})", self.clock.now_ns())
             self._poke()
 
     @on(ConsolePorts.candidate_subtask)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bridges.web.console.occupancy import SEATS, Seating
+from bridges.web.console.occupancy import SEATS, Occupancy
 from bridges.web.console.ports import ConsolePorts
-from bridges.web.console.signing import Asking
+from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import STUDY, SeatWord
-from bridges.web.http.ids import Idents
+from bridges.web.http.ids import MessageIds
 from bridges.web.http.wire import Seat
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
@@ -28,7 +28,7 @@ WISH_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class SeatWish:
+class PendingRequest:
     """Somebody asks for a seat on which another person sits."""
 
     number: int
@@ -41,15 +41,15 @@ class SeatWish:
 class Seats:
     """Asks the guard for seats in the name of those who sit at the pages."""
 
-    def __init__(self, ports: ConsolePorts, asking: Asking, idents: Idents) -> None:
+    def __init__(self, ports: ConsolePorts, signer: RequestSigner, message_ids: MessageIds) -> None:
         self.sessions: Sequence[Session] = ()  # the open pages
         self._ports = ports
-        self.asking = asking
-        self._seating = Seating()
+        self.signer = signer
+        self._occupancy = Occupancy()
         self._leases: dict[Seat, Lease] = {}
         self._asked_ns: dict[Seat, int] = {}
-        self.idents = idents
-        self._wishes: dict[int, SeatWish] = {}
+        self.message_ids = message_ids
+        self._wishes: dict[int, PendingRequest] = {}
         self._wish_count = 0
 
     def holder(self, seat: Seat) -> str:
@@ -59,7 +59,7 @@ class Seats:
 
     def has_person(self, seat: Seat) -> bool:
         """Whether somebody at a page sits there, and the guard agrees."""
-        return seat in self._seating.sitters and self.holder(seat) == HANDS[seat]
+        return seat in self._occupancy.occupants and self.holder(seat) == HANDS[seat]
 
     def learn(self, lease: Lease) -> None:
         """What the guard says (the node's thread)."""
@@ -69,27 +69,27 @@ class Seats:
 
     def holds(self, seat: Seat, session: Session) -> bool:
         """Whether this person sits there."""
-        return self._seating.holds(seat, session.ident)
+        return self._occupancy.holds(seat, session.ident)
 
-    def came(self, session: Session) -> None:
+    def joined(self, session: Session) -> None:
         """A page was opened; one that may not sit does not take up a seat that its tab held before."""
         if session.is_operator:
-            self._seating.came(session.ident)
+            self._occupancy.joined(session.ident)
 
     def left(self, session: Session, now_ns: int) -> None:
         """A page is gone: its person keeps the seat for a moment, in which nothing is sent."""
-        self._seating.left(session.ident, now_ns)
+        self._occupancy.left(session.ident, now_ns)
 
     def take(self, seat: Seat, session: Session, now_ns: int, *, force: bool) -> None:
         """Sit down, if need be instead of another person."""
-        before = self._seating.sitters.get(seat)
-        refusal = self._seating.take(seat, session.ident, session.name, force=force)
+        before = self._occupancy.occupants.get(seat)
+        refusal = self._occupancy.take(seat, session.ident, session.name, force=force)
         if refusal:
             session.notice(refusal)
             return
         lease = self._leases.get(seat)
         if lease is None:
-            self._seating.give(seat, session.ident)
+            self._occupancy.give(seat, session.ident)
             session.notice(f"nobody hands out the seat {seat} in this run")
             return
         is_forced = before is not None and before.session != session.ident
@@ -101,18 +101,18 @@ class Seats:
 
     def ask(self, seat: Seat, session: Session, now_ns: int) -> None:
         """Ask the person who sits there; where nobody does, sit down."""
-        sitter = self._seating.sitters.get(seat)
-        if sitter is None or sitter.session == session.ident or sitter.lost_ns:
+        occupant = self._occupancy.occupants.get(seat)
+        if occupant is None or occupant.session == session.ident or occupant.lost_ns:
             self.take(seat, session, now_ns, force=False)
             return
         known = [one for one in self._wishes.values() if (one.seat, one.session) == (seat, session.ident)]
         if known:
-            session.notice(f"{sitter.name} has been asked already")
+            session.notice(f"{occupant.name} has been asked already")
             return
         self._wish_count += 1
-        self._wishes[self._wish_count] = SeatWish(self._wish_count, seat, session.ident, session.name, now_ns)
-        self._word("ask", seat, session.name, sitter.name)
-        self._notify(sitter.session, f"{session.name} asks for the seat {seat}")
+        self._wishes[self._wish_count] = PendingRequest(self._wish_count, seat, session.ident, session.name, now_ns)
+        self._word("ask", seat, session.name, occupant.name)
+        self._notify(occupant.session, f"{session.name} asks for the seat {seat}")
 
     def answer(self, seat: Seat, number: int, session: Session, *, is_granted: bool) -> None:
         """Give one's seat to the person who asked for it, or say no."""
@@ -127,11 +127,11 @@ class Seats:
         self._word("grant" if is_granted else "refuse", seat, session.name, wish.name)
         self._notify(wish.session, f"{session.name} {'gives you' if is_granted else 'keeps'} the seat {seat}")
         if is_granted:
-            self._seating.hand(seat, wish.session, wish.name)
+            self._occupancy.hand(seat, wish.session, wish.name)
 
     def give(self, seat: Seat, session: Session, now_ns: int) -> None:
         """Give the seat back to the model."""
-        if self._seating.give(seat, session.ident):
+        if self._occupancy.give(seat, session.ident):
             self._word("give", seat, session.name)
             self._ask("give", seat, session.name, now_ns)
 
@@ -140,26 +140,26 @@ class Seats:
         here = {session.ident for session in self.sessions}
         for wish in list(self._wishes.values()):
             is_late = now_ns - wish.since_ns > to_ns(WISH_S)
-            if is_late or wish.session not in here or self._seating.sitters.get(wish.seat) is None:
+            if is_late or wish.session not in here or self._occupancy.occupants.get(wish.seat) is None:
                 del self._wishes[wish.number]
-        for seat, gone in self._seating.expire(now_ns):
+        for seat, gone in self._occupancy.expire(now_ns):
             if seat == "policy":
                 self.stop(f"the link to {gone.name}, who drove, is lost")
             self._ask("give", seat, gone.name, now_ns)
         for seat, lease in list(self._leases.items()):
             if now_ns - self._asked_ns.get(seat, 0) < to_ns(ANSWER_S):
                 continue
-            is_ours, sitter = lease.holder == HANDS[seat], self._seating.sitters.get(seat)
-            if is_ours and sitter is None and lease.by.startswith(STUDY) and (wizard := self._wizard()) is not None:
-                self._seating.hand(seat, wizard.ident, wizard.name)
+            is_ours, occupant = lease.holder == HANDS[seat], self._occupancy.occupants.get(seat)
+            if is_ours and occupant is None and lease.by.startswith(STUDY) and (wizard := self._wizard()) is not None:
+                self._occupancy.hand(seat, wizard.ident, wizard.name)
                 wizard.notice(f"the study gives you the seat {seat}")
-            elif is_ours and sitter is None:  # of a console before this one
+            elif is_ours and occupant is None:  # of a console before this one
                 if seat == "policy":
                     self.stop("nobody is at the console that drove")
                 self._ask("give", seat, self._ports.name, now_ns)
-            elif sitter is not None and not is_ours:
-                del self._seating.sitters[seat]
-                self._notify(sitter.session, f"the seat {seat} is {lease.holder}'s now")
+            elif occupant is not None and not is_ours:
+                del self._occupancy.occupants[seat]
+                self._notify(occupant.session, f"the seat {seat} is {lease.holder}'s now")
 
     def _wizard(self) -> Session | None:
         """The operator who has been here longest."""
@@ -167,7 +167,7 @@ class Seats:
 
     def stop(self, text: str) -> None:
         """Stop the robot."""
-        ident = self.idents.next("interrupt")
+        ident = self.message_ids.next("interrupt")
         self._ports.interrupt.publish(Interrupt(id=ident, depth="stop", text=text, by="console"))
 
     def documents(self, session: Session) -> dict[str, dict[str, Any]]:
@@ -175,24 +175,24 @@ class Seats:
         return {seat: self._document(seat, session) for seat in SEATS}
 
     def _document(self, seat: Seat, session: Session) -> dict[str, Any]:
-        sitter = self._seating.sitters.get(seat)
+        occupant = self._occupancy.occupants.get(seat)
         lease = self._leases.get(seat)
         return {
             "holder": "" if lease is None else lease.holder,
             "kind": "" if lease is None else lease.kind,
-            "by": "" if sitter is None else sitter.name,
-            "mine": self._seating.holds(seat, session.ident),
-            "lost": sitter is not None and sitter.lost_ns > 0,
+            "by": "" if occupant is None else occupant.name,
+            "mine": self._occupancy.holds(seat, session.ident),
+            "lost": occupant is not None and occupant.lost_ns > 0,
             "wishes": [
                 {"wish": wish.number, "name": wish.name}
                 for wish in list(self._wishes.values())
-                if wish.seat == seat and self._seating.holds(seat, session.ident)
+                if wish.seat == seat and self._occupancy.holds(seat, session.ident)
             ],
         }
 
     def _ask(self, do: Literal["take", "give"], seat: Seat, by: str, now_ns: int) -> None:
         self._asked_ns[seat] = now_ns
-        self._ports.request.publish(self.asking.seat(do, seat, HANDS[seat], by, now_ns))
+        self._ports.request.publish(self.signer.seat(do, seat, HANDS[seat], by, now_ns))
 
     def _word(
         self, do: Literal["take", "ask", "grant", "refuse", "force", "give"], seat: Seat, by: str, of: str = ""

@@ -12,7 +12,7 @@ from runtime.msgs.signature import order, request, token_of
 from runtime.run_facts import RunFacts
 
 
-class Asking:
+class RequestSigner:
     """Signs requests with the token that the guard keeps in the run's registry, a folder of this user alone."""
 
     def __init__(self, run_info: RunFacts) -> None:

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from bridges.web.episode.board import WAITING, EpisodeBoard
+from bridges.web.episode.document import WAITING, EpisodeDocument
 from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost, missing_libraries
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, Short, WatchCameras
 from runtime import RELIABLE, Node, Publisher, QoS, Subscription, on
 from runtime.msgs.episode import Act, Briefing, Observation, Outcome, Reply, Scores, Turn
@@ -65,7 +65,7 @@ class PersonAtPage(Node):
 
     def __init__(self, address: str = "127.0.0.1", port: int = 0, certificate: str = "", key: str = "") -> None:
         self._pages = PageHost(address, port, certificate, key)
-        self._board = EpisodeBoard()
+        self._document = EpisodeDocument()
         self._briefing: Briefing | None = None
         self._question: Observation | None = None
 
@@ -79,14 +79,19 @@ class PersonAtPage(Node):
             self.log.warning("a person needs real time; nobody can sit at a page in virtual time")
             return
         # The token says whose seat it is, so that several people may come in by one address.
-        room = Room(
-            f"episode-{self.name}", f"Episode: {self.name}", "chat.html", self, decode, {self.name: "participant"}
+        page = Page(
+            f"episode-{self.name}",
+            f"Episode: {self.name}",
+            "episode/page.html",
+            self,
+            decode,
+            {self.name: "participant"},
         )
-        self._pages.start(room, self.clock, self.log, node=self)
+        self._pages.start(page, self.clock, self.log, node=self)
 
     def on_stop(self) -> None:
         """Close the page, once it has drawn how it ended."""
-        self._pages.stop(self._board.version)
+        self._pages.stop(self._document.version)
 
     # --- what arrives from the episode (the node's own thread)
 
@@ -96,7 +101,7 @@ class PersonAtPage(Node):
         briefing = observation.briefing
         if briefing is not None:
             self._briefing = briefing
-            self._board.brief(
+            self._document.brief(
                 episode=observation.episode,
                 name=briefing.name,
                 scenario=briefing.scenario,
@@ -105,12 +110,12 @@ class PersonAtPage(Node):
                 participants=briefing.participants,
             )
         for turn in observation.heard:
-            self._board.add(turn_document(turn))
+            self._document.add(turn_document(turn))
         if observation.asks != "nothing":
             self._question = observation
             speaking = f"{observation.speaking} is speaking: “{observation.so_far}”" if observation.speaking else ""
-            self._board.wait(speaking or WAITING)
-            self._board.ask(
+            self._document.wait(speaking or WAITING)
+            self._document.ask(
                 observation.ask,
                 available=observation.available,
                 others=observation.recipients,
@@ -131,18 +136,18 @@ class PersonAtPage(Node):
     def perceive(self, turn: Turn) -> None:
         """An act as it happens; one that was not for this participant is not even kept."""
         if self._briefing is not None and turn.is_for(self._briefing.name):
-            self._board.add(turn_document(turn))
+            self._document.add(turn_document(turn))
             self._pages.poke()
 
     @on(outcome)
     def end(self, outcome: Outcome) -> None:
-        self._board.end(outcome.reason, outcome.turns)
+        self._document.end(outcome.reason, outcome.turns)
         self._pages.poke()
 
     @on(scores)
     def score(self, scores: Scores) -> None:
         rows = [(one.name, one.dimension, one.score, one.reasoning) for one in scores.scores]
-        self._board.score(scores.judge, rows, scores.why if scores.state == "failed" else "")
+        self._document.score(scores.judge, rows, scores.why if scores.state == "failed" else "")
         self._pages.poke()
 
     # --- what the server asks for (the server's thread)
@@ -154,7 +159,7 @@ class PersonAtPage(Node):
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         """What this participant knows, where the page does not have it yet."""
         notices, session.notices = session.notices, []
-        version, episode = self._board.version, self._board.document
+        version, episode = self._document.version, self._document.document
         is_news, session.told = session.told != version, version
         return {
             "t": "state",
@@ -167,7 +172,7 @@ class PersonAtPage(Node):
         """There are no pictures."""
         return None
 
-    def came(self, session: Session) -> None:
+    def joined(self, session: Session) -> None:
         """A page was opened."""
 
     def left(self, session: Session) -> None:
@@ -189,10 +194,10 @@ class PersonAtPage(Node):
         if not is_silent and not message.text.strip():
             session.notice("there is nothing to say in that")
             return
-        if not self._board.answer(message.ask):
+        if not self._document.answer(message.ask):
             session.notice("it is not your turn any more; nothing was said")
             return
-        known = {turn["index"] for turn in self._board.document["turns"]}
+        known = {turn["index"] for turn in self._document.document["turns"]}
         self.reply.publish(
             Reply(
                 episode=question.episode,

@@ -1,9 +1,9 @@
-"""`Idents`: names for what one node says, which come only once, also where the node is started again in mid-run."""
+"""`MessageIds`: names for what one node says, which come only once, also where the node is started again in mid-run."""
 
 from __future__ import annotations
 
 
-class Idents:
+class MessageIds:
     """`start_ns` is the node's clock at its start; in virtual time, where nothing is started again, it is 0."""
 
     def __init__(self, node: str, start_ns: int) -> None:

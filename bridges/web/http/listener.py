@@ -1,4 +1,4 @@
-"""`PageHost`: a room from its start to its end. Nodes of one process that name the same address share its server."""
+"""`PageHost`: a page from its start to its end. Nodes of one process that name the same address share its server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from bridges.web.http.auth import Role, check_bind, check_certificate, check_origins
 from bridges.web.http.client import Session
 from bridges.web.http.lan import LAN, certificate_for, own_names
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.http.server import WebServer
 from runtime.clock import Clock
 from runtime.errors import ParameterError, UserError
@@ -30,14 +30,14 @@ def missing_libraries() -> list[str]:
 
 
 @dataclass(slots=True)
-class _Hall:
+class _Servers:
     """The servers of this process, by host and port."""
 
-    servers: dict[tuple[str, int], WebServer] = field(default_factory=dict)
+    by_address: dict[tuple[str, int], WebServer] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-_HALL = _Hall()
+_SERVERS = _Servers()
 
 
 def port_options(node: Any, port: int) -> str:
@@ -81,49 +81,49 @@ class PageHost:
         check_origins(self._reached_as)
         self._server: WebServer | None = None
         self._log: logging.Logger | logging.LoggerAdapter[Any] = logging.getLogger("console")
-        self.rooms: list[Room] = []
+        self.pages: list[Page] = []
 
     def start(
         self,
-        room: Room,
+        page: Page,
         clock: Clock,
         log: logging.Logger | logging.LoggerAdapter[Any],
         *,
-        beside: Iterable[Room] = (),
+        beside: Iterable[Page] = (),
         node: Any = None,
     ) -> None:
-        """Open the room and those beside it, and log an address with its token for each role that the first admits.
+        """Open the page and those beside it, and log an address with its token for each role that the first admits.
 
         `node`: whose page it is; none for a command's. Raises UserError where that cannot be.
         """
-        with _HALL.lock:
+        with _SERVERS.lock:
             if self._host == LAN and not self._certificate:
                 self._certificate, self._key = certificate_for(own_names())
-            known = _HALL.servers.get((self._host, self._port))
+            known = _SERVERS.by_address.get((self._host, self._port))
             server = known or WebServer(
                 clock, certificate=self._certificate, key=self._key, reached_as=self._reached_as
             )
-            for one in (room, *beside):
+            for one in (page, *beside):
                 server.add(one)
-                self.rooms.append(one)
+                self.pages.append(one)
             self._server = server
             if known is None:
                 check_certificate(self._certificate, self._key)
                 options = "--port 0" if node is None else port_options(node, self._port)
                 server.start(bind("0.0.0.0" if self._host == LAN else self._host, self._port, options), self._host)
-                _HALL.servers[self._host, self._port] = server
+                _SERVERS.by_address[self._host, self._port] = server
         self._log = log
-        for token_role in room.roles:
-            if room.admits(token_role, server.rooms):  # another page may be for them
-                self._tell(server, room, token_role)
+        for token_role in page.roles:
+            if page.admits(token_role, server.pages):  # another page may be for them
+                self._tell(server, page, token_role)
 
     def renew(self, role: Role) -> None:
         """Take back the token of that role, which opens no page any more, and log the next one's address."""
-        server, room = self._server, self.rooms[0] if self.rooms else None
-        if server is None or room is None:
+        server, page = self._server, self.pages[0] if self.pages else None
+        if server is None or page is None:
             return
         server.renew(role)
-        self._tell(server, room, role)
+        self._tell(server, page, role)
 
     def send_away(self) -> None:
         """Close the pages whose token was taken back."""
@@ -135,20 +135,20 @@ class PageHost:
         return self._server.tokens.by_role.get(role, "") if self._server is not None else ""
 
     def url(self, role: Role) -> str:
-        """The first room's address for that role, with its token; "" where it is not open to that role."""
-        if self._server is None or role not in self.rooms[0].roles:
+        """The first page's address for that role, with its token; "" where it is not open to that role."""
+        if self._server is None or role not in self.pages[0].roles:
             return ""
-        return self._url(self._server, self.rooms[0], role)
+        return self._url(self._server, self.pages[0], role)
 
-    def _tell(self, server: WebServer, room: Room, token_role: Role) -> None:
-        url = self._url(server, room, token_role)
+    def _tell(self, server: WebServer, page: Page, token_role: Role) -> None:
+        url = self._url(server, page, token_role)
         secret = server.tokens.by_role[token_role]
-        self._log.info("%s: %s", room.roles[token_role], url, extra={"secret": secret})
+        self._log.info("%s: %s", page.roles[token_role], url, extra={"secret": secret})
 
-    def _url(self, server: WebServer, room: Room, role: Role) -> str:
+    def _url(self, server: WebServer, page: Page, role: Role) -> str:
         scheme = "https" if self._certificate else "http"
         host = own_names()[0] if self._host == LAN else f"[{self._host}]" if ":" in self._host else self._host
-        path = "" if room.path == "console" else room.path
+        path = "" if page.path == "console" else page.path
         return f"{scheme}://{host}:{server.port}/{path}#{server.tokens.by_role[role]}"
 
     def poke(self) -> None:
@@ -177,7 +177,7 @@ class PageHost:
         ]
 
     def _sessions(self) -> list[Session]:
-        return self.rooms[0].sessions if self.rooms else []
+        return self.pages[0].sessions if self.pages else []
 
     def stop(self, version: int | None = None) -> None:
         """Close every page, once those that answer have drawn the document of that version."""
@@ -189,12 +189,12 @@ class PageHost:
             if all(one.told == version and not one.is_state_under_way for one in self._sessions()):
                 break
             pause.wait(0.02)
-        with _HALL.lock:
-            for room in self.rooms:
-                server.remove(room)
+        with _SERVERS.lock:
+            for page in self.pages:
+                server.remove(page)
             server.poke()
-            if not server.rooms:
-                if _HALL.servers.get((self._host, self._port)) is server:
-                    del _HALL.servers[self._host, self._port]
+            if not server.pages:
+                if _SERVERS.by_address.get((self._host, self._port)) is server:
+                    del _SERVERS.by_address[self._host, self._port]
                 server.stop()
         self._server = None

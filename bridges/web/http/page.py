@@ -1,4 +1,4 @@
-"""`Room`: one page of a server, with whoever has it open. Rooms share an address, a token for each role, one look."""
+"""`Page`: one page of a server, with whoever has it open. Pages share an address, a token for each role, one look."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ ORDER = ("console", "study", "episode", "recordings")
 """The first of these that there is stands at `/`, then all others by name."""
 
 
-class Desk(Protocol):
-    """What a room serves: called in the server's thread only."""
+class PageHandler(Protocol):
+    """What a page serves: called in the server's thread only."""
 
     def welcome(self, session: Session) -> dict[str, Any]: ...
     def state(self, session: Session, now_ns: int) -> dict[str, Any]: ...
-    def came(self, session: Session) -> None: ...
+    def joined(self, session: Session) -> None: ...
     def left(self, session: Session) -> None: ...
     def handle(self, session: Session, message: Any) -> None: ...
     def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
@@ -26,7 +26,7 @@ class Desk(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Room:
+class Page:
     """`path` is its place behind the address, `page` its file in `static`, `decode` reads what that page sends.
 
     `roles` says who may enter: what a token stands for on this server, and what that person is called in here.
@@ -35,19 +35,19 @@ class Room:
     path: str
     title: str
     page: str
-    desk: Desk
+    handler: PageHandler
     decode: Callable[[str], Any]
     roles: Mapping[Role, Role]
     sessions: list[Session] = field(default_factory=list)
-    gives_way: frozenset[Role] = frozenset()  # who is let in only as long as no other room is for them
+    gives_way: frozenset[Role] = frozenset()  # who is let in only as long as no other page is for them
 
-    def admits(self, role: Role, rooms: Iterable[Room]) -> bool:
-        """Whether that role may enter, among these rooms of one address."""
-        others = (one for one in rooms if one is not self and role in one.roles and role not in one.gives_way)
+    def admits(self, role: Role, pages: Iterable[Page]) -> bool:
+        """Whether that role may enter, among these pages of one address."""
+        others = (one for one in pages if one is not self and role in one.roles and role not in one.gives_way)
         return role in self.roles and (role not in self.gives_way or next(others, None) is None)
 
     @property
     def rank(self) -> tuple[int, str]:
-        """Its place among the rooms."""
+        """Its place among the pages."""
         kind = self.path.partition("-")[0]
         return (ORDER.index(kind) if kind in ORDER else len(ORDER), self.path)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridges.web.http.auth import AllowedOrigins, Role, Tokens
 from bridges.web.http.client import STATE_PERIOD_S, CameraStream, Session
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.http.wire import (
     MAX_MESSAGE_BYTES,
     Emergency,
@@ -83,8 +83,9 @@ TLS_HEADERS = {"strict-transport-security": "max-age=2592000"}
 
 
 def read_files() -> dict[str, tuple[bytes, str]]:
-    """What each file holds and is, by its name: read once, so that no request leads anywhere on the disk."""
-    return {path.name: (path.read_bytes(), KINDS[path.suffix]) for path in STATIC.iterdir() if path.suffix in KINDS}
+    """What each file holds and is, by its path: read once, so that no request leads anywhere on the disk."""
+    files = (path for path in STATIC.rglob("*") if path.suffix in KINDS)
+    return {path.relative_to(STATIC).as_posix(): (path.read_bytes(), KINDS[path.suffix]) for path in files}
 
 
 def guarded(application: ASGI, admits_host: Callable[[str | None], bool], *, has_tls: bool = False) -> ASGI:
@@ -187,10 +188,10 @@ def _brief_http() -> type[asyncio.Protocol]:
 
 
 class WebServer:
-    """Serves its rooms until it is stopped; rooms may come and go meanwhile (any thread)."""
+    """Serves its pages until it is stopped; pages may come and go meanwhile (any thread)."""
 
     def __init__(self, clock: Clock, *, certificate: str = "", key: str = "", reached_as: Iterable[str] = ()) -> None:
-        self.rooms: tuple[Room, ...] = ()  # the first of them stands at `/`
+        self.pages: tuple[Page, ...] = ()  # the first of them stands at `/`
         self.tokens = Tokens({})
         self.port = 0
         self._clock = clock
@@ -204,12 +205,12 @@ class WebServer:
         self._thread = threading.Thread(target=self._run, name="console-server")
         self._files = read_files()
 
-    def add(self, room: Room) -> None:
-        """Open a room, with a token for each role that has none yet. Raises UserError where there is one already."""
-        if any(one.path == room.path for one in self.rooms):
-            raise UserError(f"there is a page /{room.path} at this address already; give one of the two another port")
-        self.tokens = self.tokens.with_roles(room.roles)
-        self.rooms = tuple(sorted((*self.rooms, room), key=lambda one: one.rank))
+    def add(self, page: Page) -> None:
+        """Open a page, with a token for each role that has none yet. Raises UserError where there is one already."""
+        if any(one.path == page.path for one in self.pages):
+            raise UserError(f"there is a page /{page.path} at this address already; give one of the two another port")
+        self.tokens = self.tokens.with_roles(page.roles)
+        self.pages = tuple(sorted((*self.pages, page), key=lambda one: one.rank))
 
     def renew(self, role: Role) -> str:
         """Take that role's token back and return another. Pages that are open stay so until `send_away`."""
@@ -218,14 +219,14 @@ class WebServer:
 
     def send_away(self) -> None:
         """Close the pages whose token was taken back."""
-        for room in self.rooms:
-            for session in tuple(room.sessions):
+        for page in self.pages:
+            for session in tuple(page.sessions):
                 session.is_over = self.tokens.was_taken_back(session.token)
         self.poke()
 
-    def remove(self, room: Room) -> None:
-        """Close a room: who is in it is sent away at the next look."""
-        self.rooms = tuple(one for one in self.rooms if one is not room)
+    def remove(self, page: Page) -> None:
+        """Close a page: who is in it is sent away at the next look."""
+        self.pages = tuple(one for one in self.pages if one is not page)
 
     def start(self, bound: socket.socket, host: str) -> None:
         """Begin to serve on this socket. Raises UserError where the libraries are not installed."""
@@ -285,8 +286,8 @@ class WebServer:
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        for room in self.rooms:
-            for session in room.sessions:
+        for page in self.pages:
+            for session in page.sessions:
                 session.wake.set()
 
     def _run(self) -> None:
@@ -309,11 +310,11 @@ class WebServer:
 
     async def _beat(self) -> None:
         while True:
-            for room in self.rooms:
+            for page in self.pages:
                 try:
-                    room.desk.beat(self._clock.now_ns())
+                    page.handler.beat(self._clock.now_ns())
                 except Exception:  # the other pages, and the next beats, still come
-                    log.exception("a beat of the page /%s failed", room.path)
+                    log.exception("a beat of the page /%s failed", page.path)
             await asyncio.sleep(0.1)
 
     # --- HTTP
@@ -325,24 +326,24 @@ class WebServer:
         application: Starlette = Starlette(
             routes=[
                 Route("/", self._page),
-                Route("/static/{name}", self._file),
-                Route("/{room}", self._page),
+                Route("/static/{name:path}", self._file),
+                Route("/{page}", self._page),
                 WebSocketRoute("/socket", self._socket),
-                WebSocketRoute("/{room}/socket", self._socket),
+                WebSocketRoute("/{page}/socket", self._socket),
             ]
         )
         return guarded(application, lambda host: self._door.admits_host(host), has_tls=bool(self._certificate))
 
     async def _page(self, request: Request) -> Response:
-        room = self._room(request.path_params.get("room", ""))
-        return self._reply(room.page if room is not None else "")
+        page = self._page_at(request.path_params.get("page", ""))
+        return self._reply(page.page if page is not None else "")
 
     async def _file(self, request: Request) -> Response:
         return self._reply(request.path_params["name"])
 
-    def _room(self, path: str) -> Room | None:
-        """The room of that path; the first one for none."""
-        return next((room for room in self.rooms if path in ("", room.path)), None)
+    def _page_at(self, path: str) -> Page | None:
+        """The page of that path; the first one for none."""
+        return next((page for page in self.pages if path in ("", page.path)), None)
 
     def _reply(self, name: str) -> Response:
         from starlette.responses import Response
@@ -363,14 +364,14 @@ class WebServer:
         if not self._door.admits_origin(headers.get("host"), headers.get("origin")):
             await socket.send_denial_response(PlainTextResponse("another origin\n", status_code=403))
             return
-        path = str(socket.path_params.get("room", ""))
-        room = self._room(path)
+        path = str(socket.path_params.get("page", ""))
+        page = self._page_at(path)
         try:
             await socket.accept()
-            if room is None:  # a page that was left open from another run
+            if page is None:  # a page that was left open from another run
                 await socket.close(BAD_TOKEN, f"this run has no page /{path[:40]}; take an address that it printed")
                 return
-            hello = await self._hello(socket, room)
+            hello = await self._hello(socket, page)
             if hello is None:
                 return
             message, role = hello
@@ -379,50 +380,50 @@ class WebServer:
                 return
             self._places.take(role)
             try:
-                await self._talk(socket, room, message, role)
+                await self._talk(socket, page, message, role)
             finally:
                 self._places.leave(role)
         except WebSocketDisconnect:
             pass  # the page was closed, or its link
 
-    async def _talk(self, socket: WebSocket, room: Room, message: PageHello, token_role: Role) -> None:
-        role = room.roles[token_role]
+    async def _talk(self, socket: WebSocket, page: Page, message: PageHello, token_role: Role) -> None:
+        role = page.roles[token_role]
         ident = message.session or secrets.token_hex(16)
         session = Session(ident, role, message.name.strip() or role, message.token)
-        if any(other.ident == session.ident for other in room.sessions):
+        if any(other.ident == session.ident for other in page.sessions):
             session.ident = secrets.token_hex(16)  # a duplicated tab is somebody else
-        room.sessions.append(session)
-        room.desk.came(session)
+        page.sessions.append(session)
+        page.handler.joined(session)
         feed: asyncio.Task[None] | None = None
         try:
-            await socket.send_text(encode({**room.desk.welcome(session), "rooms": self._doors(room, token_role)}))
-            feed = asyncio.create_task(self._feed_or_close(socket, session, room), name=f"feed {session.name}")
-            await self._listen(socket, session, room)
+            await socket.send_text(encode({**page.handler.welcome(session), "pages": self._links(page, token_role)}))
+            feed = asyncio.create_task(self._feed_or_close(socket, session, page), name=f"feed {session.name}")
+            await self._listen(socket, session, page)
         finally:
-            room.sessions.remove(session)
-            room.desk.left(session)
+            page.sessions.remove(session)
+            page.handler.left(session)
             if feed is not None:
                 feed.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):  # its socket is closed
                     await feed
 
-    def _doors(self, here: Room, role: Role) -> list[dict[str, Any]]:
-        """The rooms that this person may enter, where there is more than one."""
+    def _links(self, here: Page, role: Role) -> list[dict[str, Any]]:
+        """The pages that this person may enter, where there is more than one."""
         found = [
-            {"path": f"/{room.path}", "title": room.title, "here": room is here}
-            for room in self.rooms
-            if room.admits(role, self.rooms)
+            {"path": f"/{page.path}", "title": page.title, "here": page is here}
+            for page in self.pages
+            if page.admits(role, self.pages)
         ]
         return found if len(found) > 1 else []
 
-    async def _hello(self, socket: WebSocket, room: Room) -> tuple[PageHello, Role] | None:
+    async def _hello(self, socket: WebSocket, page: Page) -> tuple[PageHello, Role] | None:
         if len(self._waiting) >= MOST_WAITING:
             self._waiting.pop(0).reschedule(asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(HANDSHAKE_S) as limit:
                 self._waiting.append(limit)
                 try:
-                    message = room.decode(await socket.receive_text())
+                    message = page.decode(await socket.receive_text())
                 finally:
                     if limit in self._waiting:
                         self._waiting.remove(limit)
@@ -441,17 +442,17 @@ class WebServer:
                 BAD_TOKEN, "this address is of another run, or not whole; take the one that the run printed"
             )
             return None
-        if not room.admits(role, self.rooms):  # the token decides: it may be good for another page
-            other = next((f"/{one.path}" for one in self.rooms if one.admits(role, self.rooms)), "")
+        if not page.admits(role, self.pages):  # the token decides: it may be good for another page
+            other = next((f"/{one.path}" for one in self.pages if one.admits(role, self.pages)), "")
             await socket.close(ELSEWHERE if other else BAD_TOKEN, other or "the token is for no page that is here")
             return None
         return message, role
 
-    async def _listen(self, socket: WebSocket, session: Session, room: Room) -> None:
+    async def _listen(self, socket: WebSocket, session: Session, page: Page) -> None:
         while True:
             try:
                 text = await socket.receive_text()
-                message = room.decode(text)
+                message = page.decode(text)
             except (ValueError, KeyError) as problem:
                 why = f"not understood: {problem}".encode()[:MOST_REASON_BYTES].decode(errors="ignore")
                 await socket.close(NOT_UNDERSTOOD, why)
@@ -459,7 +460,7 @@ class WebServer:
             now_ns = self._clock.now_ns()
             if not session.pace.allows(now_ns):
                 if isinstance(message, StopPressed | Emergency):  # whatever came before it
-                    room.desk.handle(session, message)
+                    page.handler.handle(session, message)
                 await socket.close(TOO_FAST, "too many messages")
                 return
             if isinstance(message, FrameSeen):
@@ -471,26 +472,26 @@ class WebServer:
                 session.watched = message.cameras
                 session.wake.set()
             else:
-                room.desk.handle(session, message)
+                page.handler.handle(session, message)
 
-    async def _feed_or_close(self, socket: WebSocket, session: Session, room: Room) -> None:
+    async def _feed_or_close(self, socket: WebSocket, session: Session, page: Page) -> None:
         """A page that cannot be fed is let go, so that it comes back: nobody drives by a picture that stands still."""
         try:
-            await self._feed(socket, session, room)
+            await self._feed(socket, session, page)
         except Exception as problem:  # noqa: BLE001  # whatever it is, the page is not left as it is
             if socket.client_state.name == socket.application_state.name == "CONNECTED":  # it was not just closed
                 log.warning("the page of %s cannot be fed: %s: %s", session.name, type(problem).__name__, problem)
             with contextlib.suppress(Exception):  # it is closed already
                 await socket.close(1011, "this page could not be fed")
 
-    async def _feed(self, socket: WebSocket, session: Session, room: Room) -> None:
+    async def _feed(self, socket: WebSocket, session: Session, page: Page) -> None:
         """Send what is new, as fast as it is answered."""
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(session.wake.wait(), STATE_PERIOD_S / 2)
             session.wake.clear()
             now_ns = self._clock.now_ns()
-            if room not in self.rooms:
+            if page not in self.pages:
                 await socket.close(1001, "this page is closed")
                 return
             if session.is_over:
@@ -502,13 +503,13 @@ class WebServer:
             is_due = now_ns - session.state_sent_ns >= to_ns(STATE_PERIOD_S) or bool(session.notices)
             if is_due and not session.is_state_under_way:
                 session.state_number += 1
-                document = room.desk.state(session, now_ns)
+                document = page.handler.state(session, now_ns)
                 session.state_sent_ns, session.is_state_under_way = now_ns, True
                 await socket.send_text(encode(document))
             if session.role != "participant":
-                await self._send_frames(socket, session, room)
+                await self._send_frames(socket, session, page)
 
-    async def _send_frames(self, socket: WebSocket, session: Session, room: Room) -> None:
+    async def _send_frames(self, socket: WebSocket, session: Session, page: Page) -> None:
         for camera in session.watched:
             view = (
                 session.views.setdefault(camera, CameraStream())
@@ -518,7 +519,7 @@ class WebServer:
             now_ns = self._clock.now_ns()
             if view is None or not view.has_room or now_ns - view.sent_ns < to_ns(view.pace.pause_s):
                 continue
-            frame = room.desk.frame(camera, view, now_ns)
+            frame = page.handler.frame(camera, view, now_ns)
             if frame is None:
                 continue
             header, jpeg = frame

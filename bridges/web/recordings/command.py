@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from bridges.web.http.listener import PageHost
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.questionnaire.questionnaire import Questionnaire, read_questionnaire, shipped
-from bridges.web.recordings.documents import VIEWER, AnnotationDesk, decode
+from bridges.web.recordings.rating_page import VIEWER, RatingHandler, decode
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.recordings.recording import read_recording
 from runtime.clock import SystemClock, wall_time_ns
@@ -75,7 +75,7 @@ def _serve(asked: argparse.Namespace, scales: Questionnaire) -> int:
         if not recorded.agents:
             raise UserError(f"--agents {asked.agents!r}: expected names with commas between them")
     ratings = Ratings(ratings_file(path))
-    desk = AnnotationDesk(recorded, ratings, scales.item, lambda: wall_time_ns() * 1e-9)
+    ratings_page = RatingHandler(recorded, ratings, scales.item, lambda: wall_time_ns() * 1e-9)
     pages = PageHost("127.0.0.1", asked.port)
     log = logging.getLogger("annotate")
     log.setLevel(logging.INFO)
@@ -87,8 +87,8 @@ def _serve(asked: argparse.Namespace, scales: Questionnaire) -> int:
         signal.signal(number, lambda *_: end.set())
     try:
         roles = {name: name for name in (*names, VIEWER)}
-        room = Room("recordings", "Recordings", "annotate.html", desk, decode, roles)
-        pages.start(room, SystemClock(), log)
+        page = Page("recordings", "Recordings", "recordings/page.html", ratings_page, decode, roles)
+        pages.start(page, SystemClock(), log)
         log.info("ratings go to %s; Ctrl-C ends this", ratings.path)
         end.wait()
     finally:

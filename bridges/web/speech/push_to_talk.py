@@ -1,4 +1,4 @@
-"""`Talking`: what people say into their browser's microphone becomes sound of the graph, for a recogniser.
+"""`PushToTalk`: what people say into their browser's microphone becomes sound of the graph, for a recogniser.
 
 A page sends pieces while its button is held; where somebody pauses or goes on for long, what there is of it is looked
 at for a stop. All methods but `note` are called in the server's thread.
@@ -100,7 +100,7 @@ class _Person:
     words: str = ""  # what was understood of it
 
 
-class Talking:
+class PushToTalk:
     """Everybody who speaks at the pages of one node."""
 
     def __init__(self, ports: VoicePorts, run_info: RunFacts) -> None:

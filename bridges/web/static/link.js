@@ -1,7 +1,7 @@
 // The socket: the token goes first, everything that arrives is acknowledged once it is drawn, lost links come back.
 // The other pages of the same address that this person may enter; each opens beside this one, which may be driving.
-function rooms(list) {
-  const nav = document.querySelector("#rooms"); if (!nav) return;
+function pages(list) {
+  const nav = document.querySelector("#pages"); if (!nav) return;
   nav.hidden = !list.length;
   nav.replaceChildren(...list.map((room) => {
     const link = document.createElement("a"); link.textContent = room.title; link.href = `${room.path}${location.hash}`;
@@ -42,7 +42,7 @@ export class Link {
 
   text(data) {
     const message = JSON.parse(data);
-    if (message.t === "welcome") { this.pause = 500; this.late(); this.hooks.cover(""); rooms(message.rooms); this.hooks.welcome(message); return; }
+    if (message.t === "welcome") { this.pause = 500; this.late(); this.hooks.cover(""); pages(message.pages); this.hooks.welcome(message); return; }
     this.send({ t: "seen", n: message.n });
     this.hooks.state(message);
   }

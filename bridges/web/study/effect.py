@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, cast
 
-from bridges.web.console.signing import Asking
+from bridges.web.console.signing import RequestSigner
 from bridges.web.http.graph_messages import STUDY
 from bridges.web.http.wire import Seat
-from bridges.web.study.session import Event, Story
+from bridges.web.study.session import Event, SessionProgress
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.msgs import SeatRequest
@@ -26,9 +26,9 @@ class ConditionEffect:
     """Used by the node's and the server's thread. `note` keeps an event in the session's file."""
 
     def __init__(
-        self, asking: Asking, publish: Callable[[SeatRequest], object], note: Callable[[Event], object]
+        self, signer: RequestSigner, publish: Callable[[SeatRequest], object], note: Callable[[Event], object]
     ) -> None:
-        self._asking = asking
+        self._signer = signer
         self._publish = publish
         self._note = note
         self._leases: dict[Seat, Lease] = {}
@@ -41,65 +41,73 @@ class ConditionEffect:
         """What the guard says about a seat."""
         self._leases[cast(Seat, lease.seat)] = lease  # the three are the console's
 
-    def why_not(self, story: Story) -> str:
+    def why_not(self, progress: SessionProgress) -> str:
         """Why the condition of this step cannot be put into force; "" where it can."""
-        if story.changed:
+        if progress.changed:
             return "the seats of the trial before are still being given back; try again"
-        for seat in story.seats_wanted:
+        for seat in progress.seats_wanted:
             if seat not in self._leases:
                 return f"the condition hands over the seat {seat}, and nobody hands it out: is the guard there?"
         return ""
 
-    def begin(self, story: Story, now_s: float, now_ns: int) -> None:
+    def begin(self, progress: SessionProgress, now_s: float, now_ns: int) -> None:
         """The trial starts: hand over."""
         self._began_ns, self._is_checked, self._lost = now_ns, False, set()
-        for seat, holder in story.seats_wanted.items():
+        for seat, holder in progress.seats_wanted.items():
             before = self._leases[seat].holder if seat in self._leases else ""
-            self._tell(story, "set", seat, holder, before, now_s)
+            self._tell(progress, "set", seat, holder, before, now_s)
             if before != holder:
-                self._take(story, seat, holder, now_ns)
+                self._take(progress, seat, holder, now_ns)
 
-    def end(self, story: Story, now_s: float, now_ns: int) -> None:
+    def end(self, progress: SessionProgress, now_s: float, now_ns: int) -> None:
         """No trial runs: whatever is still as it was set goes back to who held it before. To be called again."""
-        for seat, (holder, before) in list(story.changed.items()):
+        for seat, (holder, before) in list(progress.changed.items()):
             lease = self._leases.get(seat)
             if lease is None:
                 continue
             if before and holder != before and lease.holder == holder:
                 if now_ns - self._asked_ns.get(seat, -AGAIN_NS) >= AGAIN_NS:
-                    self._take(story, seat, before, now_ns)
+                    self._take(progress, seat, before, now_ns)
                 continue
-            self._tell(story, "undone", seat, lease.holder, before, now_s)
+            self._tell(progress, "undone", seat, lease.holder, before, now_s)
 
-    def beat(self, story: Story, now_s: float, now_ns: int) -> bool:
+    def beat(self, progress: SessionProgress, now_s: float, now_ns: int) -> bool:
         """Ten times a second; True where the running trial is to be broken off."""
-        if story.phase != "running":
-            self.end(story, now_s, now_ns)
+        if progress.phase != "running":
+            self.end(progress, now_s, now_ns)
             return False
-        missing = [seat for seat, holder in story.seats_wanted.items() if self._holder(seat) != holder]
+        missing = [seat for seat, holder in progress.seats_wanted.items() if self._holder(seat) != holder]
         if now_ns - self._began_ns < IN_FORCE_NS:
             return False
         is_first, self._is_checked = not self._is_checked, True
         for seat in set(missing) - self._lost:
-            self._tell(story, "lost", seat, self._holder(seat), story.seats_wanted[seat], now_s)
+            self._tell(progress, "lost", seat, self._holder(seat), progress.seats_wanted[seat], now_s)
         self._lost = set(missing)
         return is_first and bool(missing)
 
-    def documents(self, story: Story | None) -> list[dict[str, Any]]:
+    def documents(self, progress: SessionProgress | None) -> list[dict[str, Any]]:
         """For the experimenter: each seat that the condition names, who is to hold it, and who does."""
-        wanted = story.seats_wanted if story is not None else {}
+        wanted = progress.seats_wanted if progress is not None else {}
         return [{"seat": seat, "wanted": holder, "now": self._holder(seat)} for seat, holder in wanted.items()]
 
     def _holder(self, seat: Seat) -> str:
         return self._leases[seat].holder if seat in self._leases else ""
 
-    def _take(self, story: Story, seat: Seat, holder: str, now_ns: int) -> None:
+    def _take(self, progress: SessionProgress, seat: Seat, holder: str, now_ns: int) -> None:
         self._asked_ns[seat] = now_ns
-        self._publish(self._asking.seat("take", seat, holder, f"{STUDY} {story.code}", now_ns))
+        self._publish(self._signer.seat("take", seat, holder, f"{STUDY} {progress.code}", now_ns))
 
     def _tell(
-        self, story: Story, how: Literal["set", "undone", "lost"], seat: Seat, holder: str, other: str, now_s: float
+        self,
+        progress: SessionProgress,
+        how: Literal["set", "undone", "lost"],
+        seat: Seat,
+        holder: str,
+        other: str,
+        now_s: float,
     ) -> None:
         self._note(
-            Event("condition", now_s, by="study", step=story.step.ident, item=seat, value=holder, text=other, how=how)
+            Event(
+                "condition", now_s, by="study", step=progress.step.ident, item=seat, value=holder, text=other, how=how
+            )
         )

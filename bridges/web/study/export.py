@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bridges.web.study.journal import kept_protocol, read_events
 from bridges.web.study.protocol import Protocol, read_kept
-from bridges.web.study.session import Event, Story
+from bridges.web.study.session import Event, SessionProgress
 from bridges.web.study.steps import SessionStep
 from runtime.errors import UserError
 
@@ -129,9 +129,9 @@ def _protocol(tables: Tables, folder: Path, path: Path, sha: str) -> Protocol:
 class _Place:
     """Where a session is while its events are gone through."""
 
-    def __init__(self, code: str, story: Story) -> None:
-        self.code, self.story = code, story
-        self.trials = {step.trial: step for step in story.steps if step.kind == "trial"}
+    def __init__(self, code: str, progress: SessionProgress) -> None:
+        self.code, self.progress = code, progress
+        self.trials = {step.trial: step for step in progress.steps if step.kind == "trial"}
 
     def row(self, trial: int, attempt: int) -> Row:
         step = self.trials.get(trial)
@@ -145,13 +145,13 @@ class _Place:
 
     def here(self) -> Row:
         """Of an event now: in a trial only while it runs."""
-        step = self.story.step
-        return self.row(step.trial, self.story.attempt) if self.story.phase == "running" else self.row(0, 0)
+        step = self.progress.step
+        return self.row(step.trial, self.progress.attempt) if self.progress.phase == "running" else self.row(0, 0)
 
 
 def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> None:
-    story = Story.of(protocol, events[0])
-    place, rows = _Place(code, story), tables.rows
+    progress = SessionProgress.of(protocol, events[0])
+    place, rows = _Place(code, progress), tables.rows
     answered: dict[tuple[str, str], float] = {}
     trial: Row = {}
     began_s = 0.0
@@ -180,10 +180,10 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
                 trial["condition_lost"] = "yes"
             told = {"at": at, "step": event.step, "what": event.what, "by": event.by, "item": event.item}
             rows["events"].append({**where, **told, "value": event.value, "how": event.how, "text": event.text})
-        story.apply(event)
+        progress.apply(event)
     rows["answers"] += _answers(place, answered)
     ways = [one["outcome"] for one in rows["trials"] if one["participant"] == code]
-    outcome = "withdrawn" if story.has_withdrawn else "finished" if story.is_over else "unfinished"
+    outcome = "withdrawn" if progress.has_withdrawn else "finished" if progress.is_over else "unfinished"
     rows["sessions"].append(
         {
             "participant": code,
@@ -192,15 +192,15 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
             "began_at": _utc(events[0].at_s),
             "ended_at": _utc(events[-1].at_s),
             "outcome": outcome,
-            "withdrew_at_step": story.step.ident if story.has_withdrawn else "",
+            "withdrew_at_step": progress.step.ident if progress.has_withdrawn else "",
             "trials_completed": sum(way in ("completed", "time") for way in ways),
         }
     )
 
 
 def _answers(place: _Place, answered: dict[tuple[str, str], float]) -> Iterable[Row]:
-    for step in place.story.steps:
-        given = place.story.answers.get(step.ident, {})
+    for step in place.progress.steps:
+        given = place.progress.answers.get(step.ident, {})
         for item in step.questionnaire.item if step.questionnaire is not None else ():
             value = given.get(item.id, "")
             if value == "" or step.questionnaire is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bridges.web.http.jsonl import LineFile, read_lines
 from bridges.web.study.protocol import Protocol
-from bridges.web.study.session import Event, Story, told
+from bridges.web.study.session import Event, SessionProgress, told
 from runtime.errors import UserError
 
 LOCK = ".study.lock"
@@ -46,14 +46,14 @@ class SessionFolder:
         """Of all participants. The ratings of a trial stand beside them, as CODE-trial-N-ATTEMPT.ratings.jsonl."""
         return [path for path in self.path.glob("*.jsonl") if "." not in path.stem]
 
-    def unfinished(self, protocol: Protocol) -> tuple[Story, Path] | None:
+    def unfinished(self, protocol: Protocol) -> tuple[SessionProgress, Path] | None:
         """The session that was written to last, where it is not over; of this protocol only."""
         files = sorted(self.files(), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in files[:1]:
             events = read_events(path)
             if events and events[0].protocol == protocol.sha:
-                story = told(Story.of(protocol, events[0]), events[1:])
-                return (story, path) if not story.is_over else None
+                progress = told(SessionProgress.of(protocol, events[0]), events[1:])
+                return (progress, path) if not progress.is_over else None
         return None
 
 
@@ -81,41 +81,41 @@ def read_events(path: Path) -> list[Event]:
 
 def open_session(
     folder: SessionFolder, protocol: Protocol, number: int, now_s: float, by: str
-) -> tuple[Story, SessionFile]:
+) -> tuple[SessionProgress, SessionFile]:
     """Begin a session, or go on with it. Raises UserError where it is over, or of another protocol."""
     path = folder.file(protocol.code_of(number))
     events = read_events(path) if path.exists() else []
     if events:
         if events[0].protocol != protocol.sha:
             raise UserError(f"{path.name} was begun with another protocol file; choose another number or folder")
-        story = told(Story.of(protocol, events[0]), events[1:])
-        if story.is_over:
-            raise UserError(f"the session of {story.code} is over already; choose another number")
-        return story, SessionFile(path)
+        progress = told(SessionProgress.of(protocol, events[0]), events[1:])
+        if progress.is_over:
+            raise UserError(f"the session of {progress.code} is over already; choose another number")
+        return progress, SessionFile(path)
     begin = Event("begin", now_s, by=by, number=number, protocol=protocol.sha)
     kept = kept_protocol(folder.path, protocol.sha)
     if not kept.exists():
         kept.write_text(protocol.text, encoding="utf-8")
     journal = SessionFile(path)
     journal.write(begin)
-    return Story.of(protocol, begin), journal
+    return SessionProgress.of(protocol, begin), journal
 
 
 COLUMNS = ("participant", "step", "trial", "task", "condition", "agent", "questionnaire", "item", "value")
 
 
-def answers_table(story: Story) -> str:
+def answers_table(progress: SessionProgress) -> str:
     """The answers as CSV, a row each, in the order of the session."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(COLUMNS)
-    rows.writerows(_rows(story))
+    rows.writerows(_rows(progress))
     return out.getvalue()
 
 
-def _rows(story: Story) -> Iterable[tuple[object, ...]]:
-    trials = {step.trial: step for step in story.steps if step.kind == "trial"}
-    for step in story.steps:
+def _rows(progress: SessionProgress) -> Iterable[tuple[object, ...]]:
+    trials = {step.trial: step for step in progress.steps if step.kind == "trial"}
+    for step in progress.steps:
         asked = step.questionnaire
         if asked is None:
             continue
@@ -123,13 +123,13 @@ def _rows(story: Story) -> Iterable[tuple[object, ...]]:
         task = trial.task.id if trial is not None and trial.task is not None else ""
         condition = trial.condition.id if trial is not None and trial.condition is not None else ""
         for item in asked.item:
-            value = story.answers.get(step.ident, {}).get(item.id, "")
+            value = progress.answers.get(step.ident, {}).get(item.id, "")
             if value != "":
-                yield story.code, step.ident, step.trial or "", task, condition, step.agent, asked.id, item.id, value
+                yield progress.code, step.ident, step.trial or "", task, condition, step.agent, asked.id, item.id, value
 
 
-def write_table(story: Story, path: Path) -> None:
+def write_table(progress: SessionProgress, path: Path) -> None:
     """Replace the table beside the session's file, whole or not at all."""
     part = path.with_suffix(".csv.part")
-    part.write_text(answers_table(story), encoding="utf-8")
+    part.write_text(answers_table(progress), encoding="utf-8")
     part.replace(path.with_suffix(".csv"))

@@ -12,23 +12,23 @@ from typing import Any, Literal, cast
 
 from bridges.robot_ports import OPTIONAL, TalkPorts
 from bridges.web.console.feed import Recorders
-from bridges.web.console.signing import Asking
+from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.graph_messages import Mark, StudySetting, WizardResponse
-from bridges.web.http.ids import Idents
+from bridges.web.http.ids import MessageIds
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.listener import PageHost, missing_libraries
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.http.wire import NoteMark, Resume, SoundPiece, StopPressed, Talk, Talked, Talks
-from bridges.web.recordings.page import RecordingsDesk, recordings
+from bridges.web.recordings.list_page import RecordingsHandler, recordings
 from bridges.web.speech.ports import VoicePorts
-from bridges.web.speech.push_to_talk import STOP_WORDS, Talking, load_stop_words
+from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_words
 from bridges.web.study import wire
 from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import ConditionEffect
-from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
-from bridges.web.study.session import Event, SessionRefused, Story, words_of
+from bridges.web.study.session import Event, SessionProgress, SessionRefused, words_of
+from bridges.web.study.session_store import SessionStore
 from bridges.web.study.views import experimenter_view, participant_view
 from runtime import (
     LEASE_TOPIC,
@@ -128,12 +128,12 @@ class Study(VoicePorts, TalkPorts):
         self._protocol = _read(protocol)
         self._folder = Path(folder)
         self._pages = PageHost(address, port, certificate, key)
-        self._recordings: RecordingsDesk | None = None
+        self._recordings: RecordingsHandler | None = None
         self._canned = {one.id: one.canned(self._protocol.folder) for one in self._protocol.condition}
         self._recorders = Recorders()
         self._setting_is_on = False
         self._is_part_over = False
-        self.keeper: SessionKeeper | None = None
+        self.store: SessionStore | None = None
         self._epoch_s = 0.0
 
     def problems(self) -> list[str]:
@@ -147,12 +147,12 @@ class Study(VoicePorts, TalkPorts):
     def on_start(self) -> None:
         """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
         info = self.run_info
-        self._idents = Idents(self.name, self.clock.now_ns())
-        self._asking = Asking(info)
+        self._message_ids = MessageIds(self.name, self.clock.now_ns())
+        self._signer = RequestSigner(info)
         self._effect = ConditionEffect(
-            self._asking, self.request.publish, lambda event: self.keeper and self.keeper.do(lambda story: event)
+            self._signer, self.request.publish, lambda event: self.store and self.store.do(lambda progress: event)
         )
-        self._talking = Talking(self, info)
+        self._talking = PushToTalk(self, info)
         if self.clock.is_virtual:
             self.log.warning("a study needs real time; nobody can take part in virtual time")
             return
@@ -161,19 +161,19 @@ class Study(VoicePorts, TalkPorts):
             raise UserError(problem)
         self._epoch_s = wall_time_ns() * 1e-9 - self.clock.now_s()
         self._pictures = JpegCache()
-        self.keeper = SessionKeeper(self._protocol, self._folder, self._tell)
-        if code := self.keeper.go_on(self._now_s()):
+        self.store = SessionStore(self._protocol, self._folder, self._tell)
+        if code := self.store.go_on(self._now_s()):
             self.log.info("going on with the unfinished session of %s", code)
         roles = {"operator": "experimenter", "participant": "participant"}  # one token for console and study
-        room = Room("study", "Study", "study.html", self, wire.decode, roles)
-        self._recordings = RecordingsDesk(self._folder, self._now_s)
-        self._pages.start(room, self.clock, self.log, beside=(recordings(self._recordings),), node=self)
+        page = Page("study", "Study", "study/page.html", self, wire.decode, roles)
+        self._recordings = RecordingsHandler(self._folder, self._now_s)
+        self._pages.start(page, self.clock, self.log, beside=(recordings(self._recordings),), node=self)
 
     def on_stop(self) -> None:
         """Close the pages."""
-        if self.keeper is not None:
-            self._pages.stop(self.keeper.version)
-            self.keeper.close()
+        if self.store is not None:
+            self._pages.stop(self.store.version)
+            self.store.close()
             self.log.info("sessions, their answers and recordings are in %s", self._folder)
         if self._recordings is not None:
             self._recordings.close()
@@ -202,81 +202,81 @@ class Study(VoicePorts, TalkPorts):
     @on(responses)
     def note_response(self, message: WizardResponse) -> None:
         """How long the participant waited for the wizard belongs to the trial that runs."""
-        keeper = self.keeper
-        if keeper is None or keeper.story is None or keeper.story.phase != "running":
+        store = self.store
+        if store is None or store.progress is None or store.progress.phase != "running":
             return
         after_s = round(message.after_s, 3)
         acted = Event("wizard", self._now_s(), by=message.by, how=message.act, value=after_s)
         try:
-            keeper.do(lambda story: acted)
+            store.do(lambda progress: acted)
         except SessionRefused as refusal:  # the disk is full
             self.log.warning("how long the wizard took: %s", refusal)
 
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""
-        if self.keeper is None or self.keeper.story is None or self.keeper.story.is_over:
+        if self.store is None or self.store.progress is None or self.store.progress.is_over:
             return
         spoken = Event("said", self._now_s(), by=message.speaker, text=message.text, how=topic)
         try:
-            self.keeper.do(lambda story: spoken)
+            self.store.do(lambda progress: spoken)
         except SessionRefused as refusal:  # the disk is full
             self.log.warning("what %s said: %s", message.speaker, refusal)
 
-    def _tell(self, story: Story, event: Event) -> None:
+    def _tell(self, progress: SessionProgress, event: Event) -> None:
         """Publish an event that is on the disk."""
         if event.what == "begin":
             self._pages.send_away()  # who took part before sees nothing of this session
-            self._is_part_over = story.is_over
-        elif story.is_over and not self._is_part_over:
+            self._is_part_over = progress.is_over
+        elif progress.is_over and not self._is_part_over:
             self._is_part_over = True
             self._pages.renew("participant")
         if event.what == "answer":
             self.answer.publish(
-                StudyAnswer(participant=story.code, step=event.step, item=event.item, value=str(event.value))
+                StudyAnswer(participant=progress.code, step=event.step, item=event.item, value=str(event.value))
             )
         elif event.what == "note":
-            self.note.publish(StudyNote(participant=story.code, step=event.step, text=event.text, by=event.by))
+            self.note.publish(StudyNote(participant=progress.code, step=event.step, text=event.text, by=event.by))
         elif event.what == "mark":
             self.mark.publish(Mark(label=event.item, note=event.text, by=event.by))
         elif event.what == "trial":
-            self._tell_trial(story, event)
+            self._tell_trial(progress, event)
         elif event.what not in ("said", "wizard"):
             text = words_of(event) if event.what == "condition" else ""
             self.step.publish(
-                StudyStep(participant=story.code, step=event.step, what=event.what, by=event.by, text=text)
+                StudyStep(participant=progress.code, step=event.step, what=event.what, by=event.by, text=text)
             )
             if event.what == "withdraw" and self._setting_is_on:
-                self._set(story, is_on=False)
+                self._set(progress, is_on=False)
         self._pages.poke()
 
-    def _tell_trial(self, story: Story, event: Event) -> None:
-        step = next(one for one in story.steps if one.ident == event.step)
+    def _tell_trial(self, progress: SessionProgress, event: Event) -> None:
+        step = next(one for one in progress.steps if one.ident == event.step)
         assert step.task is not None
         assert step.condition is not None
         is_start = event.how == "started"
         if not is_start:  # so that it is still in the trial's own recording
-            self._set(story, is_on=False)
+            self._set(progress, is_on=False)
         named: dict[str, Any] = {
-            "participant": story.code, "number": event.number, "attempt": event.attempt,
+            "participant": progress.code, "number": event.number, "attempt": event.attempt,
             "task": step.task.id, "condition": step.condition.id,
         }  # fmt: skip
         phase = cast(Literal["started", "completed", "aborted", "time", "interrupted"], event.how)
         self.trial.publish(Trial(**named, phase=phase))
         self.running.publish(RunningTrial(**named) if is_start else RunningTrial())
         if is_start:
-            self._set(story, is_on=True)
+            self._set(progress, is_on=True)
 
-    def _set(self, story: Story, *, is_on: bool) -> None:
+    def _set(self, progress: SessionProgress, *, is_on: bool) -> None:
         """The condition comes into force, or ceases to be."""
         self._setting_is_on = is_on
         now_s, now_ns = self._now_s(), self.clock.now_ns()
-        condition = story.step.condition
+        condition = progress.step.condition
         if is_on and condition is not None:
             canned = tuple((one["text"], one["as"], one["key"]) for one in self._canned.get(condition.id, ()))
             seats = {str(seat): holder for seat, holder in condition.seats.items()}
             self.setting.publish(
                 StudySetting(
-                    participant=story.code,
+                    participant=progress.code,
                     condition=condition.id,
                     is_on=True,
                     seats=seats,
@@ -285,10 +285,10 @@ class Study(VoicePorts, TalkPorts):
                     voices=self._protocol.wizard.voices,
                 )
             )
-            self._effect.begin(story, now_s, now_ns)
+            self._effect.begin(progress, now_s, now_ns)
         else:
-            self.setting.publish(StudySetting(participant=story.code, condition="", is_on=False, seats={}))
-            self._effect.end(story, now_s, now_ns)
+            self.setting.publish(StudySetting(participant=progress.code, condition="", is_on=False, seats={}))
+            self._effect.end(progress, now_s, now_ns)
 
     # --- what the server asks for (the server's thread)
 
@@ -300,27 +300,29 @@ class Study(VoicePorts, TalkPorts):
         """What this person may see, where their page does not have it yet."""
         notices, session.notices = session.notices, []
         document: dict[str, Any] = {"t": "state", "n": session.state_number, "notices": notices, "view": None}
-        keeper = self.keeper
+        store = self.store
         document["voice"] = self._talking.document(session, is_told_why=session.role == "experimenter")
-        if keeper is None:
+        if store is None:
             return document
-        story, version = keeper.story, keeper.version
+        progress, version = store.progress, store.version
         if session.told != version:
             session.told = version
             if session.role == "experimenter":
-                document["view"] = experimenter_view(self._protocol, story, keeper.sessions())
+                document["view"] = experimenter_view(self._protocol, progress, store.sessions())
             else:  # who has the next address was not there when that session ended
-                is_next = story is not None and story.is_over and session.token == self._pages.token("participant")
-                document["view"] = participant_view(self._protocol, None if is_next else story)
-        is_running = story is not None and story.phase == "running"
+                is_next = (
+                    progress is not None and progress.is_over and session.token == self._pages.token("participant")
+                )
+                document["view"] = participant_view(self._protocol, None if is_next else progress)
+        is_running = progress is not None and progress.phase == "running"
         document["elapsed_s"] = (
-            round(self._now_s() - story.started_at_s, 1) if story is not None and is_running else None
+            round(self._now_s() - progress.started_at_s, 1) if progress is not None and is_running else None
         )
         if session.role == "experimenter":
             guard = self.guard.latest()
             document["recorder"] = self._recorders.document(now_ns)
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
-            document["seats"] = self._effect.documents(story)
+            document["seats"] = self._effect.documents(progress)
             document["participant"] = self._pages.token("participant")
             document["participants"] = self._pages.roles_here().count("participant")
         return document
@@ -338,7 +340,7 @@ class Study(VoicePorts, TalkPorts):
         height, width = stamped.message.rgb.shape[:2]
         return {"camera": camera, "width": width, "height": height}, jpeg
 
-    def came(self, session: Session) -> None:
+    def joined(self, session: Session) -> None:
         """A page was opened."""
 
     def left(self, session: Session) -> None:
@@ -348,93 +350,93 @@ class Study(VoicePorts, TalkPorts):
     def beat(self, now_ns: int) -> None:
         """Ten times a second: a trial ends when its time is over, or when its condition cannot be had."""
         self._talking.beat(now_ns)
-        story = self.keeper.story if self.keeper is not None else None
-        if self.keeper is None or story is None:
+        progress = self.store.progress if self.store is not None else None
+        if self.store is None or progress is None:
             return
         try:
-            if story.is_due(self._now_s()):
-                self.keeper.do(lambda now: now.finish(self._now_s(), "clock", "time"))
-            elif self._effect.beat(story, self._now_s(), now_ns):
-                self.keeper.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
+            if progress.is_due(self._now_s()):
+                self.store.do(lambda now: now.finish(self._now_s(), "clock", "time"))
+            elif self._effect.beat(progress, self._now_s(), now_ns):
+                self.store.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
                 self._pages.notice("experimenter", NOT_IN_FORCE)
         except SessionRefused as refusal:  # it ended in this very moment, or the disk is full
             self.log.warning("%s", refusal)
 
     def handle(self, session: Session, message: Any) -> None:
         """Do what a person asks for, where their role allows it; a refusal is told in words."""
-        if self.keeper is None:
+        if self.store is None:
             return
         try:
             if isinstance(message, StopPressed):  # anybody may
                 self._stop(f"{session.role}: {message.why}")
             elif session.role == "experimenter":
-                self._experimenter(self.keeper, session, message)
+                self._experimenter(self.store, session, message)
             else:
-                self._participant(self.keeper, session, message)
+                self._participant(self.store, session, message)
         except SessionRefused as refusal:
             session.notice(str(refusal))
 
-    def _experimenter(self, keeper: SessionKeeper, session: Session, message: Any) -> None:
+    def _experimenter(self, store: SessionStore, session: Session, message: Any) -> None:
         now_s, by = self._now_s(), session.role
         match message:
             case wire.BeginSession():
-                keeper.begin(message.number, now_s, by)
+                store.begin(message.number, now_s, by)
             case wire.StartTrial():
-                if keeper.story is not None and (problem := self._effect.why_not(keeper.story)):
+                if store.progress is not None and (problem := self._effect.why_not(store.progress)):
                     raise SessionRefused(problem)
-                keeper.do(lambda story: story.start(now_s, by))
+                store.do(lambda progress: progress.start(now_s, by))
             case wire.EndTrial():
-                keeper.do(lambda story: story.finish(now_s, by, message.how))
+                store.do(lambda progress: progress.finish(now_s, by, message.how))
             case wire.Skip():
-                keeper.do(lambda story: story.skip(now_s, by))
+                store.do(lambda progress: progress.skip(now_s, by))
             case wire.Withdraw():
-                self._withdraw(keeper, now_s, by)
+                self._withdraw(store, now_s, by)
             case wire.ExperimenterNote():
-                keeper.do(lambda story: story.note(now_s, by, message.text))
+                store.do(lambda progress: progress.note(now_s, by, message.text))
             case NoteMark():
-                keeper.do(lambda story: story.mark(now_s, by, message.label, message.note))
+                store.do(lambda progress: progress.mark(now_s, by, message.label, message.note))
             case Resume():
-                self.order.publish(self._asking.order("resume", by, self.clock.now_ns()))
+                self.order.publish(self._signer.order("resume", by, self.clock.now_ns()))
             case _:
                 raise SessionRefused("only the participant does that")
 
-    def _participant(self, keeper: SessionKeeper, session: Session, message: Any) -> None:
+    def _participant(self, store: SessionStore, session: Session, message: Any) -> None:
         now_s = self._now_s()
         match message:
             case wire.Agree():
-                keeper.do(lambda story: story.consent(now_s, message.ticked))
+                store.do(lambda progress: progress.consent(now_s, message.ticked))
             case wire.AnswerItem():
-                is_known = keeper.story is not None and keeper.story.has(message.step, message.item, message.value)
+                is_known = store.progress is not None and store.progress.has(message.step, message.item, message.value)
                 if not is_known:  # a page says again what it cannot know to have arrived
-                    keeper.do(lambda story: story.answer(now_s, message.step, message.item, message.value))
+                    store.do(lambda progress: progress.answer(now_s, message.step, message.item, message.value))
             case wire.Submit():
-                keeper.do(lambda story: story.submit(now_s, message.step))
+                store.do(lambda progress: progress.submit(now_s, message.step))
             case wire.Withdraw():
-                self._withdraw(keeper, now_s, keeper.story.code if keeper.story is not None else "")
+                self._withdraw(store, now_s, store.progress.code if store.progress is not None else "")
             case wire.Speak():
-                self._say(keeper, session, message.text)
+                self._say(store, session, message.text)
             case Talk() | SoundPiece() | Talked():
-                self._talk(keeper, session, message)
+                self._talk(store, session, message)
             case _:
                 raise SessionRefused("only the experimenter does that")
 
-    def _talk(self, keeper: SessionKeeper, session: Session, message: Talks) -> None:
-        if keeper.listens:
+    def _talk(self, store: SessionStore, session: Session, message: Talks) -> None:
+        if store.listens:
             self._talking.handle(session, message, COLLABORATOR, self.clock.now_ns())
         else:
             self._talking.refuse(session, message, NOBODY_LISTENS)
 
-    def _withdraw(self, keeper: SessionKeeper, now_s: float, by: str) -> None:
+    def _withdraw(self, store: SessionStore, now_s: float, by: str) -> None:
         """Nobody takes part any more: a trial that runs ends, with its recording, and the robot stops."""
-        if keeper.story is not None and keeper.story.phase == "running":
+        if store.progress is not None and store.progress.phase == "running":
             self._stop(f"{by} does not take part any more")
-            keeper.do(lambda story: story.finish(now_s, by, "aborted"))
-        keeper.do(lambda story: story.withdraw(now_s, by))
+            store.do(lambda progress: progress.finish(now_s, by, "aborted"))
+        store.do(lambda progress: progress.withdraw(now_s, by))
 
-    def _say(self, keeper: SessionKeeper, session: Session, text: str) -> None:
+    def _say(self, store: SessionStore, session: Session, text: str) -> None:
         text = " ".join(text.split())
         is_stop = self._is_stop(text)
-        if not keeper.listens:
+        if not store.listens:
             if is_stop:
                 self._stop(f"{session.role}: {text}")
                 raise SessionRefused("nobody listens at the moment, but the robot stops")
@@ -444,4 +446,4 @@ class Study(VoicePorts, TalkPorts):
         self.speak.publish(Utterance(speaker=COLLABORATOR, text=text))
 
     def _stop(self, text: str) -> None:
-        self.interrupt.publish(Interrupt(id=self._idents.next(), depth="stop", text=text, by="console"))
+        self.interrupt.publish(Interrupt(id=self._message_ids.next(), depth="stop", text=text, by="console"))

@@ -51,7 +51,7 @@ class SessionRefused(Exception):
 
 
 @dataclass(slots=True)
-class Story:
+class SessionProgress:
     """A session's state."""
 
     protocol: Protocol
@@ -68,11 +68,11 @@ class Story:
     count: int = 0  # events so far
 
     @classmethod
-    def of(cls, protocol: Protocol, begin: Event) -> Story:
+    def of(cls, protocol: Protocol, begin: Event) -> SessionProgress:
         """A session that begins."""
-        story = cls(protocol, begin.number, steps_of(protocol, begin.number))
-        story.count = 1
-        return story
+        progress = cls(protocol, begin.number, steps_of(protocol, begin.number))
+        progress.count = 1
+        return progress
 
     @property
     def code(self) -> str:
@@ -221,8 +221,8 @@ def words_of(event: Event) -> str:
     return CONDITION_WORDS[event.how].format(seat=event.item, holder=event.value or "nobody", wanted=event.text) + was
 
 
-def told(story: Story, events: list[Event]) -> Story:
+def told(progress: SessionProgress, events: list[Event]) -> SessionProgress:
     """The session after these events."""
     for event in events:
-        story.apply(event)
-    return story
+        progress.apply(event)
+    return progress

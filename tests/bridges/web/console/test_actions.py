@@ -12,9 +12,9 @@ from bridges.web.console.actions import GESTURE_S, Actions
 from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
 from bridges.web.console.node import Console
 from bridges.web.console.seat_requests import Seats
-from bridges.web.console.signing import Asking
+from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import WORDS_BURST, CameraStream, Session
-from bridges.web.http.ids import Idents
+from bridges.web.http.ids import MessageIds
 from bridges.web.http.wire import ActRequest, Drive, Resume, Say
 from bridges.web.speech.push_to_talk import STOP_WORDS, load_stop_words
 from nodes.stretch.limits import STRETCH_3
@@ -32,13 +32,15 @@ from tests.support.standing import standing
 @pytest.mark.parametrize("words", ["Stop!", "Ouch! That's my toe!", "stop stop stop"])
 def test_a_stop_is_heard_however_much_was_said_before_it(role: str, words: str) -> None:
     ports = SimpleNamespace(name="console", clock=SimpleNamespace(now_ns=lambda: 1), say_heard=Sent(), say_said=Sent())
-    nothing: Any = SimpleNamespace(idents=Idents("console", 0))
-    deeds = Actions(cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
+    nothing: Any = SimpleNamespace(message_ids=MessageIds("console", 0))
+    actions = Actions(
+        cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS)
+    )
     talker = Session("t", role, "Tom")
     for number in range(int(WORDS_BURST) + 5):
-        deeds.handle(talker, Say("collaborator", f"word {number}"))
+        actions.handle(talker, Say("collaborator", f"word {number}"))
     for _ in range(3):
-        deeds.handle(talker, Say("collaborator", words))
+        actions.handle(talker, Say("collaborator", words))
     heard = [one.text for one in ports.say_heard.messages]
     assert heard == [*(f"word {number}" for number in range(int(WORDS_BURST))), *[words] * 3]
     assert set(talker.notices) == {"not so fast: that was not said"}
@@ -51,17 +53,17 @@ def test_re_arming_lets_go_of_the_console_s_button_and_of_what_was_typed_at_a_te
     ports = SimpleNamespace(
         name="console", clock=SimpleNamespace(now_ns=lambda: 1), guard=latched, estop=Sent(), order=Sent()
     )
-    seats: Any = SimpleNamespace(asking=Asking(RunFacts()), idents=Idents("console", 0))
+    seats: Any = SimpleNamespace(signer=RequestSigner(RunFacts()), message_ids=MessageIds("console", 0))
     nothing: Any = SimpleNamespace()
-    deeds = Actions(cast(Any, ports), nothing, seats, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
-    deeds.handle(Session("t", "operator", "Tom"), Resume())
+    actions = Actions(cast(Any, ports), nothing, seats, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
+    actions.handle(Session("t", "operator", "Tom"), Resume())
     assert [(one.source, one.is_pressed) for one in ports.estop.messages] == [("console", False), ("terminal", False)]
     assert [one.do for one in ports.order.messages] == ["rearm"]
 
 
 def test_a_console_that_is_started_again_gives_no_name_twice() -> None:
-    runs = [Idents("console", to_ns(start_s)) for start_s in (4021.5, 4023.25)]
-    names = [idents.next(kind) for idents in runs for kind in ("", "interrupt") for _ in range(3)]
+    runs = [MessageIds("console", to_ns(start_s)) for start_s in (4021.5, 4023.25)]
+    names = [message_ids.next(kind) for message_ids in runs for kind in ("", "interrupt") for _ in range(3)]
     assert len(set(names)) == len(names)
 
 
@@ -74,16 +76,16 @@ def test_what_tells_a_stop_has_to_be_there() -> None:
 
 def test_a_trial_that_locks_the_collaborator_s_voice_hides_its_sentences_and_refuses_it() -> None:
     ports = SimpleNamespace(name="console", clock=SimpleNamespace(now_ns=lambda: 1), say_heard=Sent(), say_said=Sent())
-    nothing: Any = SimpleNamespace(idents=Idents("console", 0))
+    nothing: Any = SimpleNamespace(message_ids=MessageIds("console", 0))
     canned = Canned(read_canned(CANNED))
-    deeds = Actions(
+    actions = Actions(
         cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", str.istitle, lambda: canned.voices
     )
     wizard, participant = Session("w", "operator", "Wiz"), Session("p", "participant", "P01")
     canned.set([], ("robot",))
-    deeds.handle(wizard, Say("collaborator", "i am on my way."))
-    deeds.handle(wizard, Say("robot", "i am on my way."))
-    deeds.handle(participant, Say("collaborator", "hello"))
+    actions.handle(wizard, Say("collaborator", "i am on my way."))
+    actions.handle(wizard, Say("robot", "i am on my way."))
+    actions.handle(participant, Say("collaborator", "hello"))
     assert {one["as"] for one in canned.now} == {"robot"}
     assert wizard.notices == ["not said: while this trial runs, operators speak as robot only"]
     assert [one.text for one in ports.say_said.messages] == ["i am on my way."]
@@ -101,28 +103,28 @@ def test_a_gesture_has_the_seat_until_it_is_done(how: str) -> None:
         feedback=feedback,
     )  # fmt: skip
     wizard, nothing = Session("w", "operator", "Wiz"), cast(Any, SimpleNamespace())
-    seats = Seats(ports, Asking(RunFacts()), Idents("console", 0))
+    seats = Seats(ports, RequestSigner(RunFacts()), MessageIds("console", 0))
     seats.sessions = [wizard]
     seats.learn(Lease(seat="vlm", holder="vlm", number=1))
-    deeds = Actions(ports, nothing, seats, nothing, nothing, nothing, "robot", str.istitle)
-    deeds.handle(wizard, ActRequest("pick", "cup"))
+    actions = Actions(ports, nothing, seats, nothing, nothing, nothing, "robot", str.istitle)
+    actions.handle(wizard, ActRequest("pick", "cup"))
     assert wizard.notices == ["take the VLM's seat first"]
-    deeds.handle(wizard, ActRequest("nod"))
-    deeds.beat(to_ns(0.1))
+    actions.handle(wizard, ActRequest("nod"))
+    actions.beat(to_ns(0.1))
     assert ([one.do for one in ports.request.messages], ports.act.messages) == (["take"], [])
     seats.learn(Lease(seat="vlm", holder="human_vlm", number=2))
-    deeds.beat(to_ns(0.2))
-    deeds.beat(to_ns(0.3))
+    actions.beat(to_ns(0.2))
+    actions.beat(to_ns(0.3))
     (nod,) = ports.act.messages
     assert [one.do for one in ports.request.messages] == ["take"]
     if how == "the seat is lost":
         seats.give("vlm", wizard, to_ns(0.4))
     elif how != "nobody answers":
         feedback.latest = lambda: Feedback(action_id=nod.id, status=cast(Any, how))
-    deeds.beat(to_ns(0.5 if how != "nobody answers" else GESTURE_S + 0.1))
+    actions.beat(to_ns(0.5 if how != "nobody answers" else GESTURE_S + 0.1))
     assert [one.do for one in ports.request.messages] == ["take", "give"]
     seats.learn(Lease(seat="vlm", holder="vlm", number=3))
-    deeds.handle(wizard, ActRequest("nod"))  # and it can be done again
+    actions.handle(wizard, ActRequest("nod"))  # and it can be done again
     assert [one.do for one in ports.request.messages] == ["take", "give", "take"]
 
 
@@ -142,8 +144,8 @@ def test_nobody_drives_by_a_picture_that_stands_still_however_new_another_camera
             image = Image(camera=camera, captured_ns=now_ns - to_ns(age_s), rgb=np.zeros((0, 0, 3), np.uint8))
             seen = Stamped(image, Envelope(topic=camera, source=camera, seq=1, published_ns=image.captured_ns))
             driver.views[camera] = CameraStream(seen_image=seen)
-    seats: Any = SimpleNamespace(idents=Idents("console", 0), holds=lambda *_: True)
-    deeds = Actions(ports, nothing, seats, nothing, STRETCH_3, cast(Any, None), "robot", str.istitle)
-    deeds.handle(driver, Drive(ahead=1.0))
+    seats: Any = SimpleNamespace(message_ids=MessageIds("console", 0), holds=lambda *_: True)
+    actions = Actions(ports, nothing, seats, nothing, STRETCH_3, cast(Any, None), "robot", str.istitle)
+    actions.handle(driver, Drive(ahead=1.0))
     assert (len(ports.command.messages) == 1) is is_driven
     assert driver.notices == ([] if is_driven else ["the picture of the head camera is 1 s old: not driving by it"])

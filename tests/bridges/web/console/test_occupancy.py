@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from bridges.web.console.occupancy import Seating
+from bridges.web.console.occupancy import Occupancy
 from runtime.clock import to_ns
 
 
 def test_a_seat_has_one_person_and_force_is_needed_to_displace_them() -> None:
-    seating = Seating()
-    assert seating.take("policy", "s1", "Ada", force=False) == ""
+    occupancy = Occupancy()
+    assert occupancy.take("policy", "s1", "Ada", force=False) == ""
     assert (
-        seating.take("policy", "s2", "Bo", force=False)
+        occupancy.take("policy", "s2", "Bo", force=False)
         == "Ada sits on the seat policy; ask for it, or take it by force"
     )
-    assert seating.take("policy", "s2", "Bo", force=True) == ""
-    assert not seating.holds("policy", "s1")
-    assert not seating.give("policy", "s1")
-    assert seating.sitters["policy"].name == "Bo"
+    assert occupancy.take("policy", "s2", "Bo", force=True) == ""
+    assert not occupancy.holds("policy", "s1")
+    assert not occupancy.give("policy", "s1")
+    assert occupancy.occupants["policy"].name == "Bo"
 
 
 def test_a_reload_keeps_the_seat() -> None:
-    seating = Seating()
-    seating.take("vlm", "s1", "Ada", force=False)
-    seating.left("s1", to_ns(1.0))
-    seating.came("s1")
-    assert seating.expire(to_ns(60.0)) == []
-    assert seating.holds("vlm", "s1")
+    occupancy = Occupancy()
+    occupancy.take("vlm", "s1", "Ada", force=False)
+    occupancy.left("s1", to_ns(1.0))
+    occupancy.joined("s1")
+    assert occupancy.expire(to_ns(60.0)) == []
+    assert occupancy.holds("vlm", "s1")
 
 
 def test_a_person_who_does_not_come_back_loses_the_seat() -> None:
-    seating = Seating()
-    seating.take("policy", "s1", "Ada", force=False)
-    seating.left("s1", to_ns(1.0))
-    assert seating.expire(to_ns(5.9)) == []
-    assert [seat for seat, _ in seating.expire(to_ns(6.1))] == ["policy"]
-    assert seating.sitters == {}
+    occupancy = Occupancy()
+    occupancy.take("policy", "s1", "Ada", force=False)
+    occupancy.left("s1", to_ns(1.0))
+    assert occupancy.expire(to_ns(5.9)) == []
+    assert [seat for seat, _ in occupancy.expire(to_ns(6.1))] == ["policy"]
+    assert occupancy.occupants == {}
 
 
 def test_the_seat_of_a_person_who_is_gone_is_free_at_once() -> None:
-    seating = Seating()
-    seating.take("policy", "s1", "Ada", force=False)
-    seating.left("s1", to_ns(1.0))
-    assert seating.take("policy", "s2", "Bo", force=False) == ""
+    occupancy = Occupancy()
+    occupancy.take("policy", "s1", "Ada", force=False)
+    occupancy.left("s1", to_ns(1.0))
+    assert occupancy.take("policy", "s2", "Bo", force=False) == ""

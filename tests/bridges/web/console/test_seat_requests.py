@@ -8,9 +8,9 @@ from typing import Any, cast
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.occupancy import GRACE_S
 from bridges.web.console.seat_requests import Seats
-from bridges.web.console.signing import Asking
+from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import Session
-from bridges.web.http.ids import Idents
+from bridges.web.http.ids import MessageIds
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.msgs import GuardState, Utterance
@@ -30,7 +30,7 @@ class Sent:
 def seated(*sessions: Session) -> tuple[Seats, Any]:
     """The first of them drives."""
     ports = SimpleNamespace(name="console", request=Sent(), interrupt=Sent(), seat_word=Sent())
-    seats = Seats(cast(Any, ports), Asking(RunFacts()), Idents("console", 0))
+    seats = Seats(cast(Any, ports), RequestSigner(RunFacts()), MessageIds("console", 0))
     seats.sessions = list(sessions)
     seats.learn(Lease(seat="policy", holder="human_policy", number=1))
     seats.take("policy", sessions[0], 0, force=False)
@@ -41,7 +41,7 @@ def test_a_tab_that_comes_back_as_a_viewer_does_not_keep_the_seat_of_the_operato
     ada = Session("tab", "operator", "Ada")
     seats, ports = seated(ada)
     seats.left(ada, to_ns(1.0))
-    seats.came(Session("tab", "viewer", "Ada"))
+    seats.joined(Session("tab", "viewer", "Ada"))
     seats.beat(to_ns(1.0 + GRACE_S + 0.1))
     assert [one.depth for one in ports.interrupt.messages] == ["stop"]
     assert [one.do for one in ports.request.messages] == ["give"]
@@ -58,31 +58,31 @@ def test_a_seat_is_not_given_to_somebody_who_has_gone() -> None:
 
 
 def test_a_story_that_grows_while_it_is_told_is_told_as_it_was() -> None:
-    board = RunFeed(0)
+    feed = RunFeed(0)
 
     class Grows(dict[str, Any]):
         def __getitem__(self, key: str) -> Any:
-            if len(board.events) == 1:
-                board.take(Utterance(speaker="robot", text="and more"), topic="said", at_ns=1)
+            if len(feed.events) == 1:
+                feed.take(Utterance(speaker="robot", text="and more"), topic="said", at_ns=1)
             return super().__getitem__(key)
 
-    board.tell("said", "robot", "first", 0)
-    board.events[0] = Grows(board.events[0])
-    events, number = board.since(0, dialogue_only=False)
+    feed.tell("said", "robot", "first", 0)
+    feed.events[0] = Grows(feed.events[0])
+    events, number = feed.since(0, dialogue_only=False)
     assert [event["text"] for event in events] == ["first"]
-    assert [event["text"] for event in board.since(number, dialogue_only=False)[0]] == ["and more"]
+    assert [event["text"] for event in feed.since(number, dialogue_only=False)[0]] == ["and more"]
 
 
 def test_a_participant_is_not_told_which_of_the_robots_words_a_person_chose() -> None:
-    board = RunFeed(0)
-    board.take(Utterance(speaker="robot", text="Hello"), topic="said", at_ns=1, provenance="person:console")
-    (wizard,), (participant,) = (board.since(0, dialogue_only=only)[0] for only in (False, True))
+    feed = RunFeed(0)
+    feed.take(Utterance(speaker="robot", text="Hello"), topic="said", at_ns=1, provenance="person:console")
+    (wizard,), (participant,) = (feed.since(0, dialogue_only=only)[0] for only in (False, True))
     assert wizard["person"]
     assert participant == {**wizard, "person": False}
 
 
 def test_each_stop_and_re_arming_is_told_once_in_the_guard_s_own_words() -> None:
-    board, why = RunFeed(0), "terminal: pressed by Ana"
+    feed, why = RunFeed(0), "terminal: pressed by Ana"
     for mode, reason, estop in (
         ("moving", "commanded by policy", ""),
         ("stopped", "stopped by console: operator: space bar", ""),
@@ -93,8 +93,8 @@ def test_each_stop_and_re_arming_is_told_once_in_the_guard_s_own_words() -> None
         ("holding", "no command for 150 ms", ""),
     ):
         state = GuardState(mode=cast(Any, mode), reason=reason, estop=estop)
-        board.take(state, topic="guard/state", at_ns=1)
-    assert [event["text"] for event in board.since(0, dialogue_only=False)[0]] == [
+        feed.take(state, topic="guard/state", at_ns=1)
+    assert [event["text"] for event in feed.since(0, dialogue_only=False)[0]] == [
         "moving: commanded by policy",
         "stopped by console: operator: space bar",
         "stopped: emergency stop: terminal: pressed by Ana",

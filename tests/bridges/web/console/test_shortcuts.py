@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,8 +13,8 @@ STORIES = Path(__file__).with_name("stories")
 
 def run_story(name: str, folder: Path) -> None:
     """`node --test` on a story beside the pages' own files."""
-    for file in LINK.parent.glob("*.js"):
-        (folder / file.name).write_text(file.read_text().replace('"/static/', '"./'))
+    for file in LINK.parent.rglob("*.js"):
+        (folder / file.name).write_text(re.sub(r'(["`])/static/(\w+/)?', r"\1./", file.read_text()))
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / name).write_text((STORIES / name).read_text())
     done = subprocess.run(

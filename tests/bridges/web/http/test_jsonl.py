@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bridges.web.http.jsonl import LineFile
-from bridges.web.study import keeper as keeper_module
+from bridges.web.study import session_store
 from bridges.web.study.journal import read_events
-from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event, SessionRefused
+from bridges.web.study.session_store import SessionStore
 
 
 class FullDisk:
@@ -33,7 +33,7 @@ class FullDisk:
 
 
 def fill_up(lines: LineFile) -> Any:
-    """From now on there is no room; returns the file for when there is."""
+    """From now on there is no page; returns the file for when there is."""
     file: Any = lines.file
     lines.file = FullDisk(file)  # type: ignore[assignment]  # what `write` uses of a file
     return file
@@ -54,16 +54,16 @@ def test_a_line_that_the_disk_did_not_take_leaves_nothing_behind(tmp_path: Path)
 
 
 def test_what_was_refused_on_a_full_disk_is_not_in_the_session_when_it_is_read_again(tmp_path: Path) -> None:
-    keeper = SessionKeeper(read_protocol(EXAMPLE), tmp_path, lambda story, event: None)
-    keeper.begin(1, 0.0, "x")
-    assert keeper._journal is not None
-    file = fill_up(keeper._journal)
+    store = SessionStore(read_protocol(EXAMPLE), tmp_path, lambda progress, event: None)
+    store.begin(1, 0.0, "x")
+    assert store._journal is not None
+    file = fill_up(store._journal)
     for _ in range(3):
         with pytest.raises(SessionRefused, match="could not be written"):
-            keeper.do(lambda story: story.consent(1.0, 3))
-    keeper._journal.file = file
-    keeper.do(lambda story: story.consent(2.0, 3))
-    keeper.close()
+            store.do(lambda progress: progress.consent(1.0, 3))
+    store._journal.file = file
+    store.do(lambda progress: progress.consent(2.0, 3))
+    store.close()
     assert [(event.what, event.at_s) for event in read_events(tmp_path / "P01.jsonl")] == [
         ("begin", 0.0),
         ("consent", 2.0),
@@ -77,9 +77,9 @@ def test_a_table_that_cannot_be_written_keeps_nobody_from_withdrawing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     heard: list[Event] = []
-    keeper = SessionKeeper(read_protocol(EXAMPLE), tmp_path, lambda story, event: heard.append(event))
-    keeper.begin(1, 0.0, "x")
-    monkeypatch.setattr(keeper_module, "write_table", full)
-    keeper.do(lambda story: story.withdraw(1.0, "P01"))
-    keeper.close()
+    store = SessionStore(read_protocol(EXAMPLE), tmp_path, lambda progress, event: heard.append(event))
+    store.begin(1, 0.0, "x")
+    monkeypatch.setattr(session_store, "write_table", full)
+    store.do(lambda progress: progress.withdraw(1.0, "P01"))
+    store.close()
     assert [event.what for event in heard] == ["begin", "withdraw"]

@@ -12,11 +12,11 @@ import pytest
 
 from bridges.web.http.lan import LAN, certificate_for, own_names
 from bridges.web.http.listener import PageHost
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.http.wire import decode
 from runtime.cli import main
 from runtime.clock import SystemClock
-from tests.bridges.web.http.test_pages import Desk
+from tests.bridges.web.http.test_pages import PageHandler
 from tests.support.ports import free_ports
 
 
@@ -27,8 +27,8 @@ def test_a_page_for_the_network_answers_to_this_machine_s_names_over_tls_alone(
     port = free_ports(1, "0.0.0.0")
     pages = PageHost(LAN, port)
     with caplog.at_level(logging.INFO, "pages"):
-        room = Room("console", "Console", "index.html", Desk("console"), decode, {"viewer": "viewer"})
-        pages.start(room, SystemClock(), logging.getLogger("pages"))
+        page = Page("console", "Console", "console/page.html", PageHandler("console"), decode, {"viewer": "viewer"})
+        pages.start(page, SystemClock(), logging.getLogger("pages"))
     try:
         assert f"https://{own_names()[0]}:{port}/#" in caplog.text
         trust = ssl.create_default_context(cafile=str(tmp_path / "polyrhythm" / "pages" / "certificate.pem"))

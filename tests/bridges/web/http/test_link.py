@@ -26,7 +26,7 @@ const { Link } = await import("./link.mjs");
 const link = new Link({ cover() {}, welcome() {}, state() {} });
 const open = () => {
   const socket = WebSocket.last; socket.readyState = 1; socket.onopen();
-  socket.onmessage({ data: JSON.stringify({ t: "welcome", rooms: [] }) });
+  socket.onmessage({ data: JSON.stringify({ t: "welcome", pages: [] }) });
   return socket.sent;
 };
 const told = [open()];
@@ -53,7 +53,7 @@ def javascript() -> str:
 
 
 def test_what_a_lost_link_swallowed_of_a_questionnaire_is_said_before_it_is_handed_in(tmp_path: Path) -> None:
-    (tmp_path / "unsaid.mjs").write_bytes(LINK.with_name("unsaid.js").read_bytes())
+    (tmp_path / "unsaid.mjs").write_bytes((LINK.parent / "study" / "unsaid.js").read_bytes())
     (tmp_path / "story.mjs").write_text("""
 const { unsaid } = await import("./unsaid.mjs");
 const page = { age: 30, robots: "some", words: "", effort: 3 };

@@ -22,7 +22,7 @@ from websockets.typing import Origin
 from bridges.web.http.auth import RateLimit
 from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.http.server import MOST_WAITING, TOO_FAST, WebServer
 from bridges.web.http.wire import Emergency, StopPressed, decode
 from runtime.clock import SystemClock
@@ -34,26 +34,26 @@ from tests.support.running import eventually
 pytestmark = pytest.mark.processes
 
 
-class Desk:
+class PageHandler:
     """Shows nothing but its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def welcome(self, session: Session) -> dict[str, Any]:
-        return {"t": "welcome", "desk": self.name, "role": session.role}
+        return {"t": "welcome", "handler": self.name, "role": session.role}
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         return {"t": "state", "n": session.state_number}
 
-    def came(self, session: Session) -> None: ...
+    def joined(self, session: Session) -> None: ...
     def left(self, session: Session) -> None: ...
     def handle(self, session: Session, message: Any) -> None: ...
     def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
     def beat(self, now_ns: int) -> None: ...
 
 
-class FaultyDesk(Desk):
+class FaultyHandler(PageHandler):
     """Fails wherever it can."""
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
@@ -63,8 +63,8 @@ class FaultyDesk(Desk):
         raise ValueError("no beat")
 
 
-def room(path: str, page: str, roles: dict[str, str]) -> Room:
-    return Room(path, path.capitalize(), page, Desk(path), decode, roles)
+def page(path: str, page: str, roles: dict[str, str]) -> Page:
+    return Page(path, path.capitalize(), page, PageHandler(path), decode, roles)
 
 
 class Pages:
@@ -75,20 +75,22 @@ class Pages:
         self.study, self.console = PageHost("127.0.0.1", port), PageHost("127.0.0.1", port)
         log = logging.getLogger("pages")
         with caplog.at_level(logging.INFO, "pages"):
-            own = room("study", "study.html", {"operator": "experimenter", "participant": "participant"})
+            own = page("study", "study/page.html", {"operator": "experimenter", "participant": "participant"})
             self.study.start(own, SystemClock(), log)
             self.console.start(
-                room("console", "index.html", {"operator": "operator", "viewer": "viewer"}), SystemClock(), log
+                page("console", "console/page.html", {"operator": "operator", "viewer": "viewer"}),
+                SystemClock(),
+                log,
             )
         found = [re.match(r"(\w+): http://127.0.0.1:\d+/(\w*)#(\w{32})", one.getMessage()) for one in caplog.records]
         self.addresses = {(one[2], one[1]): one[3] for one in found if one}
 
     def page(self, path: str) -> tuple[int, bytes]:
-        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        asking.request("GET", path)
-        answer = asking.getresponse()
+        signer = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        signer.request("GET", path)
+        answer = signer.getresponse()
         body = answer.read()
-        asking.close()
+        signer.close()
         return answer.status, body
 
     def enter(self, path: str, token: str) -> dict[str, Any]:
@@ -124,7 +126,7 @@ def test_one_address_and_one_token_lead_to_every_page(pages: Pages) -> None:
         {"path": "/console", "title": "Console", "here": True},
         {"path": "/study", "title": "Study", "here": False},
     ]
-    assert pages.enter("", operator) == {"t": "welcome", "desk": "console", "role": "operator", "rooms": links}
+    assert pages.enter("", operator) == {"t": "welcome", "handler": "console", "role": "operator", "pages": links}
     assert pages.enter("/study", operator)["role"] == "experimenter"
 
 
@@ -133,7 +135,7 @@ def test_a_token_leads_to_the_page_that_it_is_for_and_to_no_other(pages: Pages) 
     assert pages.enter("", participant) == {"code": 4303, "reason": "/study"}
     assert pages.enter("/study", viewer) == {"code": 4303, "reason": "/console"}
     assert pages.enter("/study", "0" * 32)["code"] == 4401
-    assert pages.enter("/study", participant)["rooms"] == []  # nothing else is theirs
+    assert pages.enter("/study", participant)["pages"] == []  # nothing else is theirs
 
 
 def test_a_page_that_is_left_open_from_another_run_is_told_so_and_not_asked_to_try_again(
@@ -170,7 +172,9 @@ def test_when_one_closes_the_others_stay_and_the_last_frees_the_address(pages: P
 
 def test_two_pages_of_the_same_name_need_two_addresses(pages: Pages) -> None:
     with pytest.raises(UserError, match="there is a page /study at this address already; give one of the two"):
-        PageHost("127.0.0.1", pages.port).start(room("study", "study.html", {}), SystemClock(), logging.getLogger())
+        PageHost("127.0.0.1", pages.port).start(
+            page("study", "study/page.html", {}), SystemClock(), logging.getLogger()
+        )
 
 
 def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
@@ -180,7 +184,7 @@ def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
         def told(node: Any) -> str:
             with pytest.raises(UserError) as refused:
                 PageHost("127.0.0.1", port).start(
-                    room("x", "index.html", {}), SystemClock(), logging.getLogger(), node=node
+                    page("x", "console/page.html", {}), SystemClock(), logging.getLogger(), node=node
                 )
             return str(refused.value)
 
@@ -199,11 +203,11 @@ def test_a_port_that_is_none_is_refused() -> None:
 
 
 def test_a_page_that_fails_is_let_go_and_the_others_go_on(pages: Pages) -> None:
-    console = next(one for one in pages.console.rooms if one.path == "console")
-    study = next(one for one in pages.study.rooms if one.path == "study")
+    console = next(one for one in pages.console.pages if one.path == "console")
+    study = next(one for one in pages.study.pages if one.path == "study")
     beats: list[int] = []
-    study.desk.beat = beats.append  # type: ignore[method-assign, assignment]
-    console.desk = FaultyDesk("console")
+    study.handler.beat = beats.append  # type: ignore[method-assign, assignment]
+    console.handler = FaultyHandler("console")
     before = len(beats)
     eventually(lambda: len(beats) > before + 3, "the other page's beats go on")
     sock = socket_library.create_connection(("127.0.0.1", pages.port), timeout=60.0)
@@ -229,8 +233,8 @@ def test_a_page_that_says_too_much_is_cut_off_but_its_stop_counts(last: str) -> 
             self.closed = code
 
     handled: list[Any] = []
-    here, socket, session = room("console", "index.html", {}), Socket(), Session("s", "operator", "Flo")
-    here.desk.handle = lambda _, message: handled.append(message)  # type: ignore[method-assign, assignment]
+    here, socket, session = page("console", "console/page.html", {}), Socket(), Session("s", "operator", "Flo")
+    here.handler.handle = lambda _, message: handled.append(message)  # type: ignore[method-assign, assignment]
     session.pace = RateLimit(1.0, 0.0)
     asyncio.run(WebServer(SystemClock())._listen(socket, session, here))  # type: ignore[arg-type]
     assert socket.closed == TOO_FAST
@@ -239,12 +243,12 @@ def test_a_page_that_says_too_much_is_cut_off_but_its_stop_counts(last: str) -> 
 
 def test_where_there_is_a_study_its_participant_does_not_come_into_the_console(pages: Pages) -> None:
     """It shows what was said with those who took part before, and lets people speak where the study may not."""
-    console = next(one for one in pages.console.rooms if one.path == "console")
+    console = next(one for one in pages.console.pages if one.path == "console")
     console.roles = {**console.roles, "participant": "participant"}
     console.gives_way = frozenset({"participant"})
     token = pages.addresses["study", "participant"]
     assert pages.enter("/console", token) == {"code": 4303, "reason": "/study"}
-    assert pages.enter("/study", token)["rooms"] == []
+    assert pages.enter("/study", token)["pages"] == []
     pages.study.stop()
     assert pages.enter("", token)["role"] == "participant"
 
@@ -258,7 +262,7 @@ def test_an_address_that_leads_elsewhere_is_not_printed(caplog: pytest.LogCaptur
         caplog.clear()
         with caplog.at_level(logging.INFO, "pages"):
             for host, path in zip(hosts, paths, strict=True):
-                opened = room(path, "index.html", {"operator": "operator", "participant": "participant"})
+                opened = page(path, "console/page.html", {"operator": "operator", "participant": "participant"})
                 opened.gives_way = frozenset({"participant"}) if path == "console" else frozenset()
                 host.start(opened, SystemClock(), log)
         for host in hosts:

@@ -126,7 +126,7 @@ def test_the_page_comes_with_its_policy_and_nothing_but_its_own_files(run: Conso
     page = http.client.HTTPConnection("127.0.0.1", run.port, timeout=60)
     for path, status in (
         ("/", 200),
-        ("/static/console.js", 200),
+        ("/static/console/console.js", 200),
         ("/static/../node.py", 404),
         ("/static/%2e%2e%2fnode.py", 404),
         ("/static/node.py", 404),

@@ -14,7 +14,7 @@ import pytest
 from bridges.web.http.client import CameraStream, Session
 from bridges.web.questionnaire.questionnaire import shipped
 from bridges.web.recordings.command import main
-from bridges.web.recordings.documents import AnnotationDesk, RateRecording, Seek
+from bridges.web.recordings.rating_page import RateRecording, RatingHandler, Seek
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.recordings.recording import SHORTEST_GAP_S, Recorded, RecordedCamera, read_recording, shown_of
 from nodes.episodes.commands.score import HumanRating as TakenIn
@@ -45,10 +45,10 @@ def a_picture(camera: str, at_s: float) -> Image:
     return Image(camera=camera, captured_ns=START_NS + round(at_s * 1e9), rgb=drawn(at_s))
 
 
-def a_desk(tmp_path: Path, recorded: Recorded | None = None) -> tuple[AnnotationDesk, Ratings]:
+def a_handler(tmp_path: Path, recorded: Recorded | None = None) -> tuple[RatingHandler, Ratings]:
     recorded = recorded or Recorded("e1", 10.0, agents=["Ada", "Bo"], scores={("Ada", "BEL"): 8.0})
     ratings = Ratings(tmp_path / "e1.ratings.jsonl")
-    return AnnotationDesk(recorded, ratings, SCALES, lambda: 5.0), ratings
+    return RatingHandler(recorded, ratings, SCALES, lambda: 5.0), ratings
 
 
 def test_a_recorded_episode_is_read_with_parts_lines_and_scores(recording: Path) -> None:
@@ -92,8 +92,8 @@ def test_a_moment_is_named_as_the_whole_run_names_it(
     assert found.begins_s == begins_s
     assert found.events[1]["at_s"] == said_s
     assert found.begins_s + found.duration_s == found.events[-1]["at_s"]
-    desk, ratings = a_desk(tmp_path, found)
-    recording = desk.recording()
+    handler, ratings = a_handler(tmp_path, found)
+    recording = handler.recording()
     ratings.close()
     assert (recording["begins_s"], recording["duration_s"]) == (begins_s, said_s + 1 - begins_s)
 
@@ -133,40 +133,42 @@ def test_every_camera_of_a_recording_is_read(tmp_path: Path) -> None:
 def test_a_page_is_sent_the_frame_of_its_own_moment(tmp_path: Path) -> None:
     cameras = [RecordedCamera("room", [0.5, 1.0], [b"a", b"b"]), RecordedCamera("head", [0.7, 1.5], [b"c", b"d"])]
     recorded = Recorded("e", 3.0, agents=["Ada"], cameras=cameras)
-    desk, ratings = a_desk(tmp_path, recorded)
+    handler, ratings = a_handler(tmp_path, recorded)
     session, view = Session("s1", "ada", "ada"), CameraStream()
-    assert desk.recording()["cameras"] == ["room", "head"]
-    assert desk.frame("s1 0", view, 0) == ({"camera": "s1 0", "at_s": 0.5}, b"a")
-    assert desk.frame("s1 0", view, 0) is None
-    desk.handle(session, Seek(2.0))
-    assert desk.frame("s1 0", view, 0) == ({"camera": "s1 0", "at_s": 1.0}, b"b")
-    assert desk.frame("s1 1", CameraStream(), 0) == ({"camera": "s1 1", "at_s": 1.5}, b"d")
-    assert [desk.frame(wrong, CameraStream(), 0) for wrong in ("s1 2", "s1", "s1 -1", "s1 x")] == [None] * 4
+    assert handler.recording()["cameras"] == ["room", "head"]
+    assert handler.frame("s1 0", view, 0) == ({"camera": "s1 0", "at_s": 0.5}, b"a")
+    assert handler.frame("s1 0", view, 0) is None
+    handler.handle(session, Seek(2.0))
+    assert handler.frame("s1 0", view, 0) == ({"camera": "s1 0", "at_s": 1.0}, b"b")
+    assert handler.frame("s1 1", CameraStream(), 0) == ({"camera": "s1 1", "at_s": 1.5}, b"d")
+    assert [handler.frame(wrong, CameraStream(), 0) for wrong in ("s1 2", "s1", "s1 -1", "s1 x")] == [None] * 4
     ratings.close()
 
 
 def test_each_annotator_sees_their_own_ratings_and_nobody_the_models(tmp_path: Path) -> None:
-    desk, ratings = a_desk(tmp_path)
+    handler, ratings = a_handler(tmp_path)
     ada, bo, viewer = (Session(name, name, name) for name in ("ada", "bo", "viewer"))
-    desk.handle(ada, RateRecording("Ada", "BEL", 7, " well done "))
-    desk.handle(bo, RateRecording("Ada", "BEL", 3))
-    assert desk.state(ada, 0)["ratings"] == [{"name": "Ada", "dimension": "BEL", "score": 7, "rationale": "well done"}]
-    assert "8.0" not in json.dumps(desk.welcome(ada))
-    assert desk.state(viewer, 0)["agreement"][0]["raters"] == 2
+    handler.handle(ada, RateRecording("Ada", "BEL", 7, " well done "))
+    handler.handle(bo, RateRecording("Ada", "BEL", 3))
+    assert handler.state(ada, 0)["ratings"] == [
+        {"name": "Ada", "dimension": "BEL", "score": 7, "rationale": "well done"}
+    ]
+    assert "8.0" not in json.dumps(handler.welcome(ada))
+    assert handler.state(viewer, 0)["agreement"][0]["raters"] == 2
     ratings.close()
 
 
 def test_a_viewer_and_a_wrong_score_change_nothing(tmp_path: Path) -> None:
-    desk, ratings = a_desk(tmp_path)
+    handler, ratings = a_handler(tmp_path)
     viewer, ada = Session("v", "viewer", "v"), Session("a", "ada", "a")
-    desk.handle(viewer, RateRecording("Ada", "BEL", 7))
+    handler.handle(viewer, RateRecording("Ada", "BEL", 7))
     for rate in (
         RateRecording("Ada", "BEL", 11),
         RateRecording("Zed", "BEL", 1),
         RateRecording("Ada", "WIT", 1),
         RateRecording("Ada", "SEC", 1),
     ):
-        desk.handle(ada, rate)
+        handler.handle(ada, rate)
     assert not ratings.by_key
     assert viewer.notices == ["a viewer rates nothing; take an annotator's address"]
     assert ada.notices[0] == "BEL: 11 is not on the scale; expected 0 to 10 in steps of 1"

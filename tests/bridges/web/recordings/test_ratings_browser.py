@@ -134,7 +134,7 @@ def test_beside_the_console_a_finished_trial_is_scrubbed_and_rated(chromium: Any
     with PageRun("run", launch, "--out", tmp_path / "out", pages=3) as run:
         console = come(chromium, run.addresses["console", "operator"], problems)
         with console.context.expect_page() as opened:
-            console.click("#rooms a:has-text('Recordings')")
+            console.click("#pages a:has-text('Recordings')")
         page = opened.value
         page.on("pageerror", lambda problem: problems.append(str(problem)))
         wait(page, lambda: "P01 <b>trial-1-1.mcap" in text(page, "#recordings"), "it is on the list")

@@ -24,7 +24,7 @@ from bridges.web.speech.push_to_talk import (
     TOO_FAST,
     TOO_SHORT,
     UTTERANCES_BURST,
-    Talking,
+    PushToTalk,
     has_listener,
 )
 from bridges.web.study import wire as study_wire
@@ -52,7 +52,7 @@ class Told:
 
 
 class Ports:
-    """What `Talking` needs of a node, at a time that the test sets."""
+    """What `PushToTalk` needs of a node, at a time that the test sets."""
 
     def __init__(self) -> None:
         self.now_ns = to_ns(100.0)
@@ -68,7 +68,7 @@ class Booth:
         self.ports = Ports()
         ports: Any = self.ports
         ports.clock = type("Clock", (), {"now_ns": lambda _: self.ports.now_ns})()
-        self.talking = Talking(cast(VoicePorts, ports), RunFacts())
+        self.talking = PushToTalk(cast(VoicePorts, ports), RunFacts())
         self.ada = Session("a", "participant", "Ada")
 
     def do(self, *messages: Any, session: Session | None = None, speaker: str = "Ada", after_s: float = 0.0) -> None:
@@ -348,7 +348,7 @@ def test_only_in_a_trial_a_participant_is_heard_and_nobody_else_on_that_page(tmp
 
 
 def test_sound_of_one_tone_keeps_it_and_what_16_khz_cannot_hold_is_gone(tmp_path: Path) -> None:
-    (tmp_path / "resample.mjs").write_bytes((STATIC / "resample.js").read_bytes())
+    (tmp_path / "resample.mjs").write_bytes((STATIC / "speech" / "resample.js").read_bytes())
     (tmp_path / "story.mjs").write_text("""
 const { Resampler, packed } = await import("./resample.mjs");
 const told = {};

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bridges.web.console.canned_phrases import Canned
-from bridges.web.console.signing import Asking
+from bridges.web.console.signing import RequestSigner
 from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import ConditionEffect
 from bridges.web.study.protocol import Protocol, read_protocol
-from bridges.web.study.session import Event, Story
+from bridges.web.study.session import Event, SessionProgress
 from bridges.web.study.views import participant_view
 from runtime.cli import main
 from runtime.clock import to_ns
@@ -60,8 +60,8 @@ class Run:
     """A session at its first trial, and a guard that does as it is told, or not."""
 
     def __init__(self, protocol: Protocol) -> None:
-        self.story = Story.of(protocol, Event("begin", 0.0, number=1))
-        self.story.apply(self.story.consent(0.0, 1))
+        self.progress = SessionProgress.of(protocol, Event("begin", 0.0, number=1))
+        self.progress.apply(self.progress.consent(0.0, 1))
         self.events: list[Event] = []
         self.asked: list[SeatRequest] = []
         self.effect = self.a_new_effect()
@@ -70,22 +70,22 @@ class Run:
 
     def a_new_effect(self) -> ConditionEffect:
         """As in a process that was started again."""
-        return ConditionEffect(Asking(RunFacts()), self.asked.append, self.note)
+        return ConditionEffect(RequestSigner(RunFacts()), self.asked.append, self.note)
 
     def note(self, event: Event) -> None:
         self.events.append(event)
-        self.story.apply(event)
+        self.progress.apply(event)
 
     def holds(self, holder: str) -> None:
         self.number += 1
         self.effect.learn(Lease(seat="planner", holder=holder, number=self.number))
 
     def start(self) -> None:
-        self.story.apply(self.story.start(1.0, "x"))
-        self.effect.begin(self.story, 1.0, to_ns(1.0))
+        self.progress.apply(self.progress.start(1.0, "x"))
+        self.effect.begin(self.progress, 1.0, to_ns(1.0))
 
     def beat(self, at_s: float) -> bool:
-        return self.effect.beat(self.story, at_s, to_ns(at_s))
+        return self.effect.beat(self.progress, at_s, to_ns(at_s))
 
     @property
     def told(self) -> list[tuple[str, str, Any, str]]:
@@ -100,20 +100,20 @@ def test_a_seat_is_handed_over_for_the_trial_and_back_at_its_end(tmp_path: Path)
     ]
     run.holds("human_planner")
     assert not run.beat(5.0)
-    run.story.apply(run.story.finish(6.0, "x", "completed"))
+    run.progress.apply(run.progress.finish(6.0, "x", "completed"))
     run.beat(6.0)
     assert [one.holder for one in run.asked] == ["human_planner", "planner"]
-    assert run.effect.why_not(run.story) == "the seats of the trial before are still being given back; try again"
+    assert run.effect.why_not(run.progress) == "the seats of the trial before are still being given back; try again"
     run.beat(6.5)
     assert len(run.asked) == 2  # the guard may take a moment
     run.holds("planner")
     run.beat(6.6)
     assert run.told == [("set", "planner", "human_planner", "planner"), ("undone", "planner", "planner", "planner")]
-    assert [line["text"] for line in run.story.lines] == [
+    assert [line["text"] for line in run.progress.lines] == [
         "planner to human_planner, instead of planner",
         "planner is planner's again",
     ]
-    assert run.effect.why_not(run.story) == ""
+    assert run.effect.why_not(run.progress) == ""
 
 
 def test_a_trial_whose_condition_does_not_come_into_force_is_broken_off(tmp_path: Path) -> None:
@@ -133,18 +133,18 @@ def test_a_seat_that_is_taken_away_later_is_told_and_whoever_took_it_keeps_it(tm
     run.holds("me-123")
     assert not run.beat(5.0)
     assert run.told[-1] == ("lost", "planner", "me-123", "human_planner")
-    assert run.effect.documents(run.story) == [{"seat": "planner", "wanted": "human_planner", "now": "me-123"}]
-    run.story.apply(run.story.finish(6.0, "x", "completed"))
+    assert run.effect.documents(run.progress) == [{"seat": "planner", "wanted": "human_planner", "now": "me-123"}]
+    run.progress.apply(run.progress.finish(6.0, "x", "completed"))
     run.beat(6.0)
     assert len(run.asked) == 1
-    assert run.story.changed == {}
+    assert run.progress.changed == {}
 
 
 def test_after_a_kill_in_mid_trial_the_seat_goes_back_by_what_the_file_says(tmp_path: Path) -> None:
     run = Run(protocol_of(tmp_path))
     run.start()
     run.effect = run.a_new_effect()
-    run.story.apply(run.story.finish(9.0, "x", "interrupted"))
+    run.progress.apply(run.progress.finish(9.0, "x", "interrupted"))
     run.beat(9.0)
     assert len(run.asked) == 1  # nothing is known of the seat yet
     run.holds("human_planner")
@@ -155,7 +155,7 @@ def test_after_a_kill_in_mid_trial_the_seat_goes_back_by_what_the_file_says(tmp_
 def test_without_a_guard_the_trial_does_not_start(tmp_path: Path) -> None:
     run = Run(protocol_of(tmp_path))
     run.effect = run.a_new_effect()
-    assert "nobody hands it out: is the guard there?" in run.effect.why_not(run.story)
+    assert "nobody hands it out: is the guard there?" in run.effect.why_not(run.progress)
 
 
 def test_a_condition_may_change_what_the_participants_page_has_and_the_next_one_does_not(tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_a_condition_may_change_what_the_participants_page_has_and_the_next_one_
     run = Run(protocol)
     speaks = []
     for _ in protocol.condition:
-        run.story.apply(run.story.start(1.0, "x"))
-        speaks.append(participant_view(protocol, run.story)["step"]["speak"])
-        run.story.apply(run.story.finish(2.0, "x", "completed"))
+        run.progress.apply(run.progress.start(1.0, "x"))
+        speaks.append(participant_view(protocol, run.progress)["step"]["speak"])
+        run.progress.apply(run.progress.finish(2.0, "x", "completed"))
     assert speaks == [False, True]
 
 

@@ -21,39 +21,39 @@ LONG = "ü🤖\u202e" * 3000
 
 def played(folder: SessionFolder, number: int, withdraws_in: int = 0) -> None:
     """A session in which everything is answered with the first value, each event a second after the one before."""
-    story, journal = open_session(folder, PROTOCOL, number, MIDNIGHT_S, "experimenter")
+    progress, journal = open_session(folder, PROTOCOL, number, MIDNIGHT_S, "experimenter")
 
     def add(event: Event) -> None:
         journal.write(event)
-        story.apply(event)
+        progress.apply(event)
 
     def now_s() -> float:
-        return MIDNIGHT_S + story.count
+        return MIDNIGHT_S + progress.count
 
-    while not story.is_over:
-        step = story.step
+    while not progress.is_over:
+        step = progress.step
         if step.kind == "consent":
-            add(story.consent(now_s(), 3))
+            add(progress.consent(now_s(), 3))
         elif step.kind == "trial" and step.trial == withdraws_in:
-            add(story.start(now_s(), "experimenter"))
-            add(story.finish(now_s(), story.code, "aborted"))
-            add(story.withdraw(now_s(), story.code))
+            add(progress.start(now_s(), "experimenter"))
+            add(progress.finish(now_s(), progress.code, "aborted"))
+            add(progress.withdraw(now_s(), progress.code))
         elif step.kind == "trial":
-            add(story.start(now_s(), "experimenter"))
-            add(story.finish(now_s(), "experimenter", "interrupted"))  # the console crashes
-            add(story.start(now_s(), "experimenter"))
+            add(progress.start(now_s(), "experimenter"))
+            add(progress.finish(now_s(), "experimenter", "interrupted"))  # the console crashes
+            add(progress.start(now_s(), "experimenter"))
             add(Event("said", now_s(), by="collaborator", text='=Take, "the cup"\n', how="heard"))
             add(Event("wizard", now_s(), by="Wiz", how="say", value=1.25))
             add(Event("said", now_s(), by="robot", text="Yes.", how="said"))
             add(Event("said", now_s(), by="robot", text="And yes again.", how="said"))
-            add(story.mark(now_s(), "experimenter", "laughter", "both"))
-            add(story.finish(now_s(), "experimenter", "completed"))
+            add(progress.mark(now_s(), "experimenter", "laughter", "both"))
+            add(progress.finish(now_s(), "experimenter", "completed"))
         else:
             assert step.questionnaire is not None
             for item in step.questionnaire.item:
                 value = {"text": LONG[:4000], "choice": (item.choices or ("",))[0]}.get(item.kind, item.low)
-                add(story.answer(now_s(), step.ident, item.id, value))
-            add(story.submit(now_s(), step.ident))
+                add(progress.answer(now_s(), step.ident, item.id, value))
+            add(progress.submit(now_s(), step.ident))
     journal.close()
 
 

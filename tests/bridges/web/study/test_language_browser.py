@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from bridges.web.http.listener import PageHost
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.study import wire
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
-from bridges.web.study.session import Event, Story
+from bridges.web.study.session import Event, SessionProgress
 from bridges.web.study.views import participant_view
 from runtime.clock import SystemClock
-from tests.bridges.web.http.test_pages import Desk
+from tests.bridges.web.http.test_pages import PageHandler
 from tests.support.axe import findings
 from tests.support.browsing import MARKS, a_browser, text, visit, wait
 from tests.support.ports import free_ports
@@ -26,18 +26,18 @@ CONSENT = {"de": "Einwilligung", "es": "Consentimiento", "ja": "同意"}
 AGREE = {"de": "Ich stimme zu", "es": "Acepto", "ja": "同意します"}
 
 
-class OneStep(Desk):
+class OneStep(PageHandler):
     """A session that is at its first step."""
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
-        self.story = Story.of(protocol, Event("begin", 0.0, number=1, protocol=protocol.sha))
+        self.progress = SessionProgress.of(protocol, Event("begin", 0.0, number=1, protocol=protocol.sha))
 
     def welcome(self, session: Any) -> dict[str, Any]:
         return {"t": "welcome", "role": session.role, "session": session.ident, "lang": self.protocol.language}
 
     def state(self, session: Any, now_ns: int) -> dict[str, Any]:
-        view = participant_view(self.protocol, self.story)
+        view = participant_view(self.protocol, self.progress)
         return {"t": "state", "n": session.state_number, "notices": [], "view": view, "elapsed_s": None}
 
 
@@ -52,8 +52,8 @@ def test_the_page_speaks_the_language_of_the_protocol_and_says_which(chromium: A
     protocol = msgspec.structs.replace(read_protocol(EXAMPLE), language=language)
     port = free_ports(1)
     pages = PageHost("127.0.0.1", port)
-    room = Room("study", "Study", "study.html", OneStep(protocol), wire.decode, {"participant": "participant"})
-    pages.start(room, SystemClock(), logging.getLogger("pages"))
+    page = Page("study", "Study", "study/page.html", OneStep(protocol), wire.decode, {"participant": "participant"})
+    pages.start(page, SystemClock(), logging.getLogger("pages"))
     context = chromium.new_context(viewport={"width": 390, "height": 844})
     try:
         page = context.new_page()

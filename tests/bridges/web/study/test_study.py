@@ -15,9 +15,9 @@ import pytest
 
 from bridges.web.questionnaire.questionnaire import shipped
 from bridges.web.study.journal import SessionFile, SessionFolder, answers_table, open_session, read_events
-from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.protocol import EXAMPLE, Protocol, balanced_square, order_of, read_protocol
-from bridges.web.study.session import Event, SessionRefused, Story, told
+from bridges.web.study.session import Event, SessionProgress, SessionRefused, told
+from bridges.web.study.session_store import SessionStore
 from bridges.web.study.views import experimenter_view, participant_view
 from nodes.episodes.evaluation.dimensions import SEVEN
 from runtime.errors import UserError
@@ -25,37 +25,37 @@ from runtime.errors import UserError
 PROTOCOL = read_protocol(EXAMPLE)
 
 
-def story_of(number: int = 1, protocol: Protocol = PROTOCOL) -> Story:
-    return Story.of(protocol, Event("begin", 0.0, number=number, protocol=protocol.sha))
+def story_of(number: int = 1, protocol: Protocol = PROTOCOL) -> SessionProgress:
+    return SessionProgress.of(protocol, Event("begin", 0.0, number=number, protocol=protocol.sha))
 
 
-def fill(story: Story, now_s: float = 1.0) -> list[Event]:
+def fill(progress: SessionProgress, now_s: float = 1.0) -> list[Event]:
     """Answer everything that the step asks for, and hand it in."""
-    asked = story.step.questionnaire
+    asked = progress.step.questionnaire
     assert asked is not None
-    step, events = story.step.ident, []
+    step, events = progress.step.ident, []
     for item in asked.item:
         value = item.choices[0] if item.choices else "fine" if item.kind == "text" else item.low
-        events.append(story.answer(now_s, step, item.id, value))
-        story.apply(events[-1])
-    events.append(story.submit(now_s, step))
-    story.apply(events[-1])
+        events.append(progress.answer(now_s, step, item.id, value))
+        progress.apply(events[-1])
+    events.append(progress.submit(now_s, step))
+    progress.apply(events[-1])
     return events
 
 
-def played(story: Story) -> list[Event]:
+def played(progress: SessionProgress) -> list[Event]:
     """A whole session."""
-    events = [story.consent(1.0, 3)]
-    story.apply(events[0])
-    while not story.is_over:
-        if story.step.kind == "trial":
-            for event in (story.start(2.0, "x"), Event("said", 2.1, by="robot", text="Hi")):
-                story.apply(event)
+    events = [progress.consent(1.0, 3)]
+    progress.apply(events[0])
+    while not progress.is_over:
+        if progress.step.kind == "trial":
+            for event in (progress.start(2.0, "x"), Event("said", 2.1, by="robot", text="Hi")):
+                progress.apply(event)
                 events.append(event)
-            events.append(story.finish(3.0, "x", "completed"))
-            story.apply(events[-1])
+            events.append(progress.finish(3.0, "x", "completed"))
+            progress.apply(events[-1])
         else:
-            events += fill(story)
+            events += fill(progress)
     return events
 
 
@@ -141,21 +141,21 @@ def test_the_seven_dimensions_are_those_of_the_evaluation() -> None:
 
 
 def test_a_session_goes_from_consent_to_thanks() -> None:
-    story = story_of()
-    kinds = [step.kind for step in story.steps]
+    progress = story_of()
+    kinds = [step.kind for step in progress.steps]
     assert kinds == ["consent", "questionnaire", "trial", "questionnaire", "trial", *["questionnaire"] * 4, "thanks"]
-    played(story)
-    assert story.step.kind == "thanks"
+    played(progress)
+    assert progress.step.kind == "thanks"
 
 
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (lambda story: story.consent(0.0, 2), "please tick every statement"),
-        (lambda story: story.submit(0.0, "consent"), "the session is at 'Before we begin' now"),
-        (lambda story: story.start(0.0, "x"), "the session is at 'Before we begin' now"),
-        (lambda story: story.skip(0.0, "x"), "consent cannot be skipped"),
-        (lambda story: story.note(0.0, "x", " "), "the note is empty"),
+        (lambda progress: progress.consent(0.0, 2), "please tick every statement"),
+        (lambda progress: progress.submit(0.0, "consent"), "the session is at 'Before we begin' now"),
+        (lambda progress: progress.start(0.0, "x"), "the session is at 'Before we begin' now"),
+        (lambda progress: progress.skip(0.0, "x"), "consent cannot be skipped"),
+        (lambda progress: progress.note(0.0, "x", " "), "the note is empty"),
     ],
 )
 def test_what_does_not_fit_the_step_is_refused(wish: Any, why: str) -> None:
@@ -164,75 +164,79 @@ def test_what_does_not_fit_the_step_is_refused(wish: Any, why: str) -> None:
 
 
 def test_answers_are_checked_and_required() -> None:
-    story = story_of()
-    story.apply(story.consent(0.0, 3))
-    step = story.step.ident
+    progress = story_of()
+    progress.apply(progress.consent(0.0, 3))
+    step = progress.step.ident
     for item, value in (("age", 17), ("age", "old"), ("age", True), ("robots", "never"), ("nothing", 1)):
         with pytest.raises(SessionRefused):
-            story.answer(0.0, step, item, value)
+            progress.answer(0.0, step, item, value)
     with pytest.raises(SessionRefused, match="1 of the questions still needs an answer"):
-        story.submit(0.0, step)
+        progress.submit(0.0, step)
 
 
 def test_a_broken_off_trial_can_be_started_again_and_time_ends_one() -> None:
-    story = story_of()
-    story.apply(story.consent(0.0, 3))
-    fill(story)
-    story.apply(story.start(10.0, "x"))
-    assert not story.is_due(249.0)
-    assert story.is_due(250.0)
-    story.apply(story.finish(20.0, "x", "aborted"))
-    assert (story.phase, story.step.ident) == ("ready", "trial-1")
-    again = story.start(30.0, "x")
+    progress = story_of()
+    progress.apply(progress.consent(0.0, 3))
+    fill(progress)
+    progress.apply(progress.start(10.0, "x"))
+    assert not progress.is_due(249.0)
+    assert progress.is_due(250.0)
+    progress.apply(progress.finish(20.0, "x", "aborted"))
+    assert (progress.phase, progress.step.ident) == ("ready", "trial-1")
+    again = progress.start(30.0, "x")
     assert again.attempt == 2
-    story.apply(again)
-    story.apply(story.finish(40.0, "clock", "time"))
-    assert story.step.ident == "trial-1/nasa-tlx"
+    progress.apply(again)
+    progress.apply(progress.finish(40.0, "clock", "time"))
+    assert progress.step.ident == "trial-1/nasa-tlx"
 
 
 def test_a_participant_never_sees_condition_notes_or_what_comes_next() -> None:
-    story = story_of()
+    progress = story_of()
     while True:
-        seen = str(participant_view(PROTOCOL, story))
+        seen = str(participant_view(PROTOCOL, progress))
         for task, condition in PROTOCOL.trials_of(1):
             assert condition.title not in seen
             assert condition.notes not in seen
             assert task.notes not in seen
-        if story.is_over:
+        if progress.is_over:
             break
-        if story.step.kind == "consent":
-            story.apply(story.consent(0.0, 3))
-        elif story.step.kind == "trial" and story.phase == "ready":
-            story.apply(story.start(0.0, "x"))
-        elif story.step.kind == "trial":
-            story.apply(story.finish(0.0, "x", "completed"))
+        if progress.step.kind == "consent":
+            progress.apply(progress.consent(0.0, 3))
+        elif progress.step.kind == "trial" and progress.phase == "ready":
+            progress.apply(progress.start(0.0, "x"))
+        elif progress.step.kind == "trial":
+            progress.apply(progress.finish(0.0, "x", "completed"))
         else:
-            fill(story)
-    assert "wizard" in str(experimenter_view(PROTOCOL, story, [])).lower()
+            fill(progress)
+    assert "wizard" in str(experimenter_view(PROTOCOL, progress, [])).lower()
 
 
 def test_dialogue_is_shown_from_the_start_of_the_trial_and_not_where_the_study_forbids_it() -> None:
-    story = story_of()
-    story.apply(story.consent(0.0, 3))
-    story.apply(Event("said", 1.0, by="robot", text="before", how="said"))
-    fill(story)
-    story.apply(story.start(2.0, "x"))
-    story.apply(Event("said", 3.0, by="robot", text="during", how="said"))
-    story.apply(story.mark(4.0, "x", "laughter", ""))
-    assert [line["text"] for line in participant_view(PROTOCOL, story)["step"]["lines"]] == ["during"]
+    progress = story_of()
+    progress.apply(progress.consent(0.0, 3))
+    progress.apply(Event("said", 1.0, by="robot", text="before", how="said"))
+    fill(progress)
+    progress.apply(progress.start(2.0, "x"))
+    progress.apply(Event("said", 3.0, by="robot", text="during", how="said"))
+    progress.apply(progress.mark(4.0, "x", "laughter", ""))
+    assert [line["text"] for line in participant_view(PROTOCOL, progress)["step"]["lines"]] == ["during"]
 
 
 def test_participants_are_shown_names_that_the_study_chooses_and_never_an_operator() -> None:
     protocol = msgspec.structs.replace(PROTOCOL, names={"robot": "Robin"})
-    story = story_of(protocol=protocol)
-    story.apply(story.consent(0.0, 3))
-    fill(story)
-    story.apply(story.start(2.0, "x"))
+    progress = story_of(protocol=protocol)
+    progress.apply(progress.consent(0.0, 3))
+    fill(progress)
+    progress.apply(progress.start(2.0, "x"))
     for who in ("robot", "operator", "collaborator"):
-        story.apply(Event("said", 3.0, by=who, text="Hello.", how="heard"))
-    lines = participant_view(protocol, story)["step"]["lines"]
+        progress.apply(Event("said", 3.0, by=who, text="Hello.", how="heard"))
+    lines = participant_view(protocol, progress)["step"]["lines"]
     assert [line["who"] for line in lines] == ["Robin", "", "collaborator"]
-    assert [line["who"] for line in story.lines] == ["robot", "operator", "collaborator"]  # the data stay as they are
+    assert [line["who"] for line in progress.lines] == [
+        "robot",
+        "operator",
+        "collaborator",
+    ]  # the data stay as they are
 
 
 def test_a_session_is_its_events_wherever_they_are_cut() -> None:
@@ -247,8 +251,8 @@ def test_a_session_is_its_events_wherever_they_are_cut() -> None:
 
 def test_a_file_that_was_torn_by_a_kill_is_read_up_to_its_last_whole_line(tmp_path: Path) -> None:
     folder = SessionFolder(tmp_path)
-    story, journal = open_session(folder, PROTOCOL, 7, 0.0, "x")
-    journal.write(story.consent(1.0, 3))
+    progress, journal = open_session(folder, PROTOCOL, 7, 0.0, "x")
+    journal.write(progress.consent(1.0, 3))
     journal.close()
     path = folder.file("P07")
     whole = path.read_bytes()
@@ -287,18 +291,18 @@ def test_two_runs_do_not_share_a_folder_and_a_finished_number_is_not_taken_twice
 
 def test_a_run_goes_on_with_what_the_last_one_left_and_calls_its_trial_interrupted(tmp_path: Path) -> None:
     heard: list[Event] = []
-    keeper = SessionKeeper(PROTOCOL, tmp_path, lambda story, event: heard.append(event))
-    assert keeper.go_on(0.0) == ""
-    keeper.begin(4, 0.0, "x")
-    keeper.do(lambda story: story.consent(1.0, 3))
-    keeper.do(lambda story: story.skip(1.0, "x"))
-    keeper.do(lambda story: story.start(2.0, "x"))
-    keeper.close()  # as a kill would: nothing is written at the end
+    store = SessionStore(PROTOCOL, tmp_path, lambda progress, event: heard.append(event))
+    assert store.go_on(0.0) == ""
+    store.begin(4, 0.0, "x")
+    store.do(lambda progress: progress.consent(1.0, 3))
+    store.do(lambda progress: progress.skip(1.0, "x"))
+    store.do(lambda progress: progress.start(2.0, "x"))
+    store.close()  # as a kill would: nothing is written at the end
     heard.clear()
-    again = SessionKeeper(PROTOCOL, tmp_path, lambda story, event: heard.append(event))
+    again = SessionStore(PROTOCOL, tmp_path, lambda progress, event: heard.append(event))
     assert again.go_on(9.0) == "P04"
-    assert again.story is not None
-    assert (again.story.phase, again.story.step.ident, again.story.attempt) == ("ready", "trial-1", 1)
+    assert again.progress is not None
+    assert (again.progress.phase, again.progress.step.ident, again.progress.attempt) == ("ready", "trial-1", 1)
     assert [(event.what, event.how) for event in heard] == [("begin", ""), ("trial", "interrupted")]
     with pytest.raises(SessionRefused, match="the session of P04 is not over"):
         again.begin(5, 9.0, "x")
@@ -307,22 +311,22 @@ def test_a_run_goes_on_with_what_the_last_one_left_and_calls_its_trial_interrupt
 
 @pytest.mark.parametrize("rated", ["", '{"episode":"e","rater":"ada","name":"robot","dimension":"GOAL","score":7}\n'])
 def test_who_rates_a_trial_of_the_session_does_not_keep_the_next_run_from_going_on(rated: str, tmp_path: Path) -> None:
-    keeper = SessionKeeper(PROTOCOL, tmp_path, lambda story, event: None)
-    keeper.begin(4, 0.0, "x")
-    keeper.close()
+    store = SessionStore(PROTOCOL, tmp_path, lambda progress, event: None)
+    store.begin(4, 0.0, "x")
+    store.close()
     ratings = tmp_path / "P04-trial-1-1.ratings.jsonl"
     ratings.write_text(rated)
     os.utime(ratings, (4e9, 4e9))
-    again = SessionKeeper(PROTOCOL, tmp_path, lambda story, event: None)
+    again = SessionStore(PROTOCOL, tmp_path, lambda progress, event: None)
     assert again.go_on(9.0) == "P04"
     assert again.sessions() == ["P04"]
     again.close()
 
 
 def test_answers_are_a_table_with_task_and_condition() -> None:
-    story = story_of(2)
-    played(story)
-    rows = list(csv.DictReader(io.StringIO(answers_table(story))))
+    progress = story_of(2)
+    played(progress)
+    rows = list(csv.DictReader(io.StringIO(answers_table(progress))))
     trials = PROTOCOL.trials_of(2)
     load = [row for row in rows if row["questionnaire"] == "nasa-tlx"]
     assert len(load) == 12

@@ -11,24 +11,24 @@ from bridges.web.http.client import Session
 from bridges.web.http.wire import NoteMark
 from bridges.web.study import wire
 from bridges.web.study.journal import read_events
-from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.node import Study
 from bridges.web.study.protocol import EXAMPLE, read_protocol
-from bridges.web.study.session import Event, Story, told
+from bridges.web.study.session import Event, SessionProgress, told
+from bridges.web.study.session_store import SessionStore
 from runtime import Simulation
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 
 PROTOCOL = read_protocol(EXAMPLE)
 
 
-def opened(node: Study, sim: Simulation, folder: Path) -> tuple[SessionKeeper, Session, Session]:
+def opened(node: Study, sim: Simulation, folder: Path) -> tuple[SessionStore, Session, Session]:
     """The study under way, everybody on the seats of its first condition; who guides it, and who takes part."""
     sim.run(seconds=0.1)
-    node.keeper = keeper = SessionKeeper(PROTOCOL, folder, node._tell)  # in virtual time it opens none by itself
+    node.store = store = SessionStore(PROTOCOL, folder, node._tell)  # in virtual time it opens none by itself
     for seat in PROTOCOL.condition[0].seats:
         sim.publish(LEASE_TOPIC, Lease(seat=seat, holder=seat, number=1))
     sim.run(seconds=0.1)
-    return keeper, Session("g", "experimenter", "g"), Session("p", "participant", "p")
+    return store, Session("g", "experimenter", "g"), Session("p", "participant", "p")
 
 
 def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
     sim = Simulation(node)
     trials, answers, notes = (sim.record(port) for port in (Study.trial, Study.answer, Study.note))
     steps, marks = sim.record(Study.step), sim.record(Study.mark)
-    keeper, guide, person = opened(node, sim, tmp_path)
+    store, guide, person = opened(node, sim, tmp_path)
     for session, message in (
         (person, wire.BeginSession(2)),
         (guide, wire.BeginSession(2)),
@@ -68,7 +68,7 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
     assert [one.text for one in notes] == ["They laughed."]
     assert set(person.notices) == {"only the experimenter does that"}
     assert set(guide.notices) == {"only the participant does that"}
-    keeper.close()
+    store.close()
 
 
 @pytest.mark.parametrize("who", ["participant", "experimenter"])
@@ -76,7 +76,7 @@ def test_who_withdraws_in_a_trial_ends_it_with_its_recording_and_the_robot_stops
     node = Study(folder=str(tmp_path))
     sim = Simulation(node)
     trials, steps, stops = sim.record(Study.trial), sim.record(Study.step), sim.record(Study.interrupt)
-    keeper, guide, person = opened(node, sim, tmp_path)
+    store, guide, person = opened(node, sim, tmp_path)
     for session, message in (
         (guide, wire.BeginSession(1)),
         (person, wire.Agree(3)),
@@ -90,19 +90,19 @@ def test_who_withdraws_in_a_trial_ends_it_with_its_recording_and_the_robot_stops
     assert [one.phase for one in trials] == ["started", "aborted"]
     assert [one.what for one in steps if one.what != "condition"] == ["begin", "consent", "skip", "withdraw"]
     assert [one.depth for one in stops] == ["stop"]
-    assert keeper.story is not None
-    assert keeper.story.is_over
-    keeper.close()
+    assert store.progress is not None
+    assert store.progress.is_over
+    store.close()
     read = read_events(tmp_path / "P01.jsonl")
-    story = Story.of(PROTOCOL, Event("begin", 0.0, number=1, protocol=PROTOCOL.sha))
-    assert told(story, read[1:]).has_withdrawn
+    progress = SessionProgress.of(PROTOCOL, Event("begin", 0.0, number=1, protocol=PROTOCOL.sha))
+    assert told(progress, read[1:]).has_withdrawn
 
 
 def test_a_participants_stop_is_never_refused(tmp_path: Path) -> None:
     node = Study(folder=str(tmp_path))
     sim = Simulation(node)
     heard, stops = sim.record(Study.speak), sim.record(Study.interrupt)
-    keeper, guide, person = opened(node, sim, tmp_path)
+    store, guide, person = opened(node, sim, tmp_path)
     for session, message in ((guide, wire.BeginSession(1)), (person, wire.Agree(3)), (guide, wire.Skip())):
         node.handle(session, message)
     node.handle(person, wire.Speak("Stop!"))  # between the trials
@@ -114,7 +114,7 @@ def test_a_participants_stop_is_never_refused(tmp_path: Path) -> None:
     assert [one.text for one in stops] == ["participant: Stop!"]
     assert [one.text for one in heard][-2:] == ["Stop!", "Stop!"]
     assert len(heard) < 20
-    keeper.close()
+    store.close()
 
 
 class Pages:
@@ -139,7 +139,7 @@ class Pages:
 def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> None:
     node, pages = Study(folder=str(tmp_path)), Pages()
     sim = Simulation(node)
-    keeper, guide, person = opened(node, sim, tmp_path)
+    store, guide, person = opened(node, sim, tmp_path)
     node._pages = cast(Any, pages)
     for session, message in ((guide, wire.BeginSession(1)), (person, wire.Agree(3))):
         node.handle(session, message)
@@ -147,7 +147,7 @@ def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> 
     if how == "withdraws":
         node.handle(person, wire.Withdraw())
     else:
-        while keeper.story is not None and not keeper.story.is_over:
+        while store.progress is not None and not store.progress.is_over:
             node.handle(guide, wire.Skip())
     node.handle(guide, NoteMark(label="late"))  # what is noted afterwards takes nothing back again
     assert pages.asked == ["those with old tokens go", "another token for participant"]
@@ -156,4 +156,4 @@ def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> 
     assert node.state(person, 0)["view"]["over"]
     node.handle(guide, wire.BeginSession(2))
     assert pages.asked[2:] == ["those with old tokens go"]
-    keeper.close()
+    store.close()

@@ -49,19 +49,19 @@ def watched(camera: str) -> tuple[str, int]:
 
 
 def greeting(session: Session, scales: tuple[Item, ...], recording: dict[str, Any] | None) -> dict[str, Any]:
-    """What a page is told first; without a recording it chooses one from a shelf."""
+    """What a page is told first; without a recording it chooses one from a list."""
     return {
         "t": "welcome",
         "role": session.role,
         "session": session.ident,
         "may_rate": session.role != VIEWER,
-        "has_shelf": recording is None,
+        "has_list": recording is None,
         "recording": recording,
         "scales": [msgspec.to_builtins(one) for one in scales],
     }
 
 
-class AnnotationDesk:
+class RatingHandler:
     """Serves one recording; called in the server's thread only. `now_s` is Unix time."""
 
     def __init__(
@@ -133,7 +133,7 @@ class AnnotationDesk:
         view.shown = ("frame", place)
         return {"camera": camera, "at_s": shown.times_s[place]}, shown.frames[place]
 
-    def came(self, session: Session) -> None:
+    def joined(self, session: Session) -> None:
         """A page was opened."""
 
     def left(self, session: Session) -> None:

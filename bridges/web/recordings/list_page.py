@@ -1,4 +1,4 @@
-"""`RecordingsDesk`: beside console and study, the page on which finished recordings are scrubbed and rated."""
+"""`RecordingsHandler`: beside console and study, the page on which finished recordings are scrubbed and rated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import msgspec
 
 from bridges.web.http.client import CameraStream, Session
-from bridges.web.http.page import Room
+from bridges.web.http.page import Page
 from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, WatchCameras
 from bridges.web.questionnaire.questionnaire import shipped
-from bridges.web.recordings.documents import VIEWER, RateRecording, Seek, greeting, watched
-from bridges.web.recordings.folder import Book, Shelf
+from bridges.web.recordings.rating_page import VIEWER, RateRecording, Seek, greeting, watched
 from bridges.web.recordings.ratings import agreement
+from bridges.web.recordings.recordings_folder import OpenedRecording, RecordingsFolder
 
 ROLES = {"operator": "operator", "viewer": VIEWER}
 LIST_NS = 2_000_000_000
@@ -50,14 +50,14 @@ class _Reader:
         self.agreed: list[dict[str, Any]] | None = None
 
 
-class RecordingsDesk:
+class RecordingsHandler:
     """Serves a folder; called in the server's thread only. `now_s` is Unix time."""
 
     def __init__(self, folder: Path, now_s: Callable[[], float]) -> None:
         scales = shipped("seven-dimensions")
         assert scales is not None
         self._readers: dict[str, _Reader] = {}
-        self.shelf = Shelf(folder, scales.item, now_s, lambda session: self._readers[session.ident].rater)
+        self.folder = RecordingsFolder(folder, scales.item, now_s, lambda session: self._readers[session.ident].rater)
         self._sessions: dict[str, Session] = {}
         self.listed_ns = -LIST_NS
         self._list: list[dict[str, Any]] = []
@@ -65,25 +65,25 @@ class RecordingsDesk:
 
     def close(self) -> None:
         """The run is over."""
-        self.shelf.close()
+        self.folder.close()
 
     def welcome(self, session: Session) -> dict[str, Any]:
         """The scales; a recording comes when it is opened."""
-        return greeting(session, self.shelf.scales, None)
+        return greeting(session, self.folder.scales, None)
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         """The list, the recording that was opened, its ratings, and the agreement: each where it is new."""
-        reader, book = self._readers[session.ident], self._book(session)
+        reader, opened = self._readers[session.ident], self._opened(session)
         document: dict[str, Any] = {}
-        if book is not None:
+        if opened is not None:
             if reader.shown != reader.name:
                 reader.shown = reader.name
                 session.told = 0
-                document["recording"] = book.desk.recording()
-            document |= book.desk.news(session) if session.role != VIEWER else {}
+                document["recording"] = opened.handler.recording()
+            document |= opened.handler.news(session) if session.role != VIEWER else {}
         if reader.listed != self._list:
             reader.listed = self._list
-            document["shelf"] = self._list
+            document["recordings"] = self._list
         if reader.agreed != self._agreement:
             reader.agreed = self._agreement
             document["agreement"] = self._agreement
@@ -93,18 +93,18 @@ class RecordingsDesk:
     def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """The frame of the moment that the page is at."""
         session = self._sessions.get(watched(camera)[0])
-        book = self._book(session) if session is not None else None
-        return book.desk.frame(camera, view, now_ns) if book is not None else None
+        opened = self._opened(session) if session is not None else None
+        return opened.handler.frame(camera, view, now_ns) if opened is not None else None
 
-    def came(self, session: Session) -> None:
+    def joined(self, session: Session) -> None:
         """A page was opened."""
         self._sessions[session.ident] = session
         self._readers[session.ident] = _Reader()
 
     def left(self, session: Session) -> None:
         """A page is gone."""
-        if (book := self._book(session)) is not None:
-            book.desk.left(session)
+        if (opened := self._opened(session)) is not None:
+            opened.handler.left(session)
         self._sessions.pop(session.ident, None)
         self._readers.pop(session.ident, None)
 
@@ -113,26 +113,26 @@ class RecordingsDesk:
         if not self._readers:
             return
         wanted = {reader.name for reader in self._readers.values() if reader.name}
-        is_news = self.shelf.look(wanted)
+        is_news = self.folder.look(wanted)
         for ident, reader in self._readers.items():
-            if problem := self.shelf.problems.get(reader.name):
+            if problem := self.folder.problems.get(reader.name):
                 self._sessions[ident].notice(problem)
                 reader.name = ""
         if is_news or now_ns - self.listed_ns >= LIST_NS:
             self.listed_ns = now_ns
-            self._list = self.shelf.names()
-            found = agreement(self.shelf.all_ratings(), self.shelf.scales, self.shelf.scores())
+            self._list = self.folder.names()
+            found = agreement(self.folder.all_ratings(), self.folder.scales, self.folder.scores())
             self._agreement = [asdict(one) for one in found]
 
     def handle(self, session: Session, message: Any) -> None:
         """Open a recording, go to a moment of it, rate it."""
-        reader, book = self._readers[session.ident], self._book(session)
+        reader, opened = self._readers[session.ident], self._opened(session)
         if isinstance(message, OpenRecording):
             self._open(session, reader, message)
-        elif book is None:
+        elif opened is None:
             session.notice("open a recording first")
         else:
-            book.desk.handle(session, message)
+            opened.handler.handle(session, message)
 
     def _open(self, session: Session, reader: _Reader, message: OpenRecording) -> None:
         rater = message.rater.strip()
@@ -145,23 +145,23 @@ class RecordingsDesk:
             session.notice(f"somebody rates this as {rater} on another page; close that one, or take another name")
             return
         others = {one.name for one in self._readers.values() if one.name and one is not reader}
-        if message.recording and self.shelf.is_full(others, message.recording):
+        if message.recording and self.folder.is_full(others, message.recording):
             session.notice("others have other recordings open; there is no room for one more")
             return
-        if message.recording and (problem := self.shelf.ask(message.recording)):
+        if message.recording and (problem := self.folder.ask(message.recording)):
             session.notice(problem)
             return
-        if (book := self._book(session)) is not None:
-            book.desk.left(session)
+        if (opened := self._opened(session)) is not None:
+            opened.handler.left(session)
         reader.name, reader.rater, reader.shown = message.recording, rater, ""
         for view in session.views.values():
             view.shown = ("", 0)
 
-    def _book(self, session: Session) -> Book | None:
+    def _opened(self, session: Session) -> OpenedRecording | None:
         reader = self._readers.get(session.ident)
-        return self.shelf.books.get(reader.name) if reader is not None else None
+        return self.folder.opened.get(reader.name) if reader is not None else None
 
 
-def recordings(desk: RecordingsDesk) -> Room:
-    """The room of that desk, for the operators and viewers of the address that it is opened at."""
-    return Room("recordings", "Recordings", "annotate.html", desk, decode, ROLES)
+def recordings(handler: RecordingsHandler) -> Page:
+    """The page of that handler, for the operators and viewers of the address that it is opened at."""
+    return Page("recordings", "Recordings", "recordings/page.html", handler, decode, ROLES)

@@ -2,9 +2,9 @@
 import { Link } from "/static/link.js";
 import { hasKeys, stopKeys } from "/static/keyboard.js";
 import { $, cameIn, cover, isText, notice } from "/static/page.js";
-import { speak, words } from "/static/strings.js";
-import { participant } from "/static/study_participant.js";
-import { experimenter } from "/static/study_experimenter.js";
+import { speak, words } from "/static/study/strings.js";
+import { participant } from "/static/study/participant.js";
+import { experimenter } from "/static/study/experimenter.js";
 
 let role = "", view = null, page = null, early = null;
 const link = new Link({

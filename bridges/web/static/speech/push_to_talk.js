@@ -1,7 +1,7 @@
 // Push to talk: while its button is held (or after a tap, until the next) the microphone's sound goes to the server in pieces.
 import { hasKeys } from "/static/keyboard.js";
 import { isText, make } from "/static/page.js";
-import { packed, RATE_HZ, Resampler } from "/static/resample.js";
+import { packed, RATE_HZ, Resampler } from "/static/speech/resample.js";
 import { letterOf } from "/static/shortcuts.js";
 
 const TAP_MS = 350, TAIL_MS = 200, LONGEST_S = 19.5, PIECE = RATE_HZ / 10, IDLE_MS = 60_000, WAIT_MS = 15_000, STARTS_MS = 6000, SILENCE = 0.001;
@@ -27,7 +27,7 @@ function isAway(event, button) {
   return event.pointerType === "touch" && Math.hypot(away(event.clientX, box.left, box.right), away(event.clientY, box.top, box.bottom)) > AWAY_PX;
 }
 
-export class Talking {
+export class PushToTalk {
   // isTold: whether this person is told why it does not work, and how it would.
   constructor(link, isTold) {
     this.link = link; this.isTold = isTold; this.mode = "idle"; this.count = 0; this.voice = null;
@@ -160,7 +160,7 @@ export class Talking {
   async connect() {
     const stream = this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
     const context = this.context = new AudioContext();
-    await context.audioWorklet.addModule("/static/talking_worklet.js"); await this.start(context);
+    await context.audioWorklet.addModule("/static/speech/microphone_worklet.js"); await this.start(context);
     const node = new AudioWorkletNode(context, "talking", { channelCount: 1, channelCountMode: "explicit" });
     node.port.onmessage = (event) => this.take(event.data);
     context.createMediaStreamSource(stream).connect(node); node.connect(context.destination);      // silence: it only pulls

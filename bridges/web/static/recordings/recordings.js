@@ -11,11 +11,11 @@ const ratings = new Map();    // "agent dimension" -> {score, rationale}
 const link = new Link({
   welcome: (message) => {
     person = message; cameIn(message);
-    if (found && message.has_shelf) open(name, true); else if (found) { watch(); send(); } else if (message.recording) take_up(message.recording); else shelf();
+    if (found && message.has_list) open(name, true); else if (found) { watch(); send(); } else if (message.recording) take_up(message.recording); else showList();
   },
   state: (message) => {
     if (message.notices.length) notice(message.notices.at(-1));
-    if (message.shelf) whenNew("shelf", message.shelf, list);
+    if (message.recordings) whenNew("list", message.recordings, list);
     if (message.recording) { if (isAgain) { isAgain = false; watch(); send(); } else take_up(message.recording); }
     if (message.ratings) whenNew("ratings", message.ratings, take);
     if (message.agreement) whenNew("agreement", message.agreement, agreement);
@@ -31,11 +31,11 @@ const link = new Link({
 const key = (name, dimension) => `${name} ${dimension}`;
 const isSpeech = (event) => SPEECH.has(event.kind) && found.agents.includes(event.who);
 
-// --- the shelf, where this page has one
+// --- the list of recordings, where this page has one
 
-function shelf() {
+function showList() {
   play(false); found = null; ratings.clear(); watch();
-  $("#shelf").hidden = false; $("#watch").hidden = true; $("#rate").hidden = false; $("#back").hidden = true; document.body.dataset.at = "shelf";
+  $("#list").hidden = false; $("#watch").hidden = true; $("#rate").hidden = false; $("#back").hidden = true; document.body.dataset.at = "list";
   $("#where").textContent = "Choose a recording"; $("#progress").textContent = ""; document.title = "Recordings - annotation";
   $("#rater-label").hidden = !person.may_rate; for (const one of ["#agents", "#scales", "#part"]) $(one).hidden = true;
 }
@@ -56,11 +56,11 @@ function open(wanted, again = false) {
   if (!again) $("#where").textContent = `Reading ${wanted}…`;
 }
 $("#rater").value = sessionStorage.getItem("rater") ?? "";
-$("#back").addEventListener("click", () => { link.send({ t: "open" }); shelf(); });
+$("#back").addEventListener("click", () => { link.send({ t: "open" }); showList(); });
 
 function take_up(recording) {
   found = recording; agent = found.agents[0]; ratings.clear(); forget("ratings");
-  $("#shelf").hidden = true; $("#watch").hidden = false; $("#back").hidden = !person.has_shelf; document.body.dataset.at = "recording";
+  $("#list").hidden = true; $("#watch").hidden = false; $("#back").hidden = !person.has_list; document.body.dataset.at = "recording";
   for (const one of ["#agents", "#scales"]) $(one).hidden = !person.may_rate;
   for (const one of ["#timeline", "#lines", "#agents"]) $(one).replaceChildren();
   build(); go(0);
@@ -72,7 +72,7 @@ const ends = () => found.begins_s + found.duration_s; // times are those of the 
 const x = (seconds) => 1000 * (seconds - found.begins_s) / Math.max(0.1, found.duration_s);
 
 function build() {
-  $("#where").textContent = `${found.episode} · ${clock(found.duration_s)} · ${person.may_rate ? `you are ${person.has_shelf ? $("#rater").value.trim() : person.role}` : "you look on"}`;
+  $("#where").textContent = `${found.episode} · ${clock(found.duration_s)} · ${person.may_rate ? `you are ${person.has_list ? $("#rater").value.trim() : person.role}` : "you look on"}`;
   document.title = `${found.episode} - annotation`;
   $("#scrub").min = String(found.begins_s); $("#scrub").max = String(found.begins_s + Math.max(0.1, found.duration_s));
   cameras();

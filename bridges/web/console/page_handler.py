@@ -1,4 +1,4 @@
-"""`ConsoleDesk`: what the server gives to each page, and where it hands on what a page says."""
+"""`ConsoleHandler`: what the server gives to each page, and where it hands on what a page says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bridges.web.console.shadows import Shadows
 from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.wire import Incoming, Talks
-from bridges.web.speech.push_to_talk import Talking
+from bridges.web.speech.push_to_talk import PushToTalk
 from nodes.robot.protocol import Hand
 from runtime import Stamped, Subscription
 from runtime.msgs import JOINTS, Image, RobotState
@@ -40,32 +40,32 @@ PAN, TILT = JOINTS.index("head_pan"), JOINTS.index("head_tilt")
 RATE_OVER_NS = 2_500_000_000
 
 
-class ConsoleDesk:
+class ConsoleHandler:
     """Called in the server's thread only."""
 
     def __init__(
         self,
         ports: ConsolePorts,
-        board: RunFeed,
+        feed: RunFeed,
         seats: Seats,
         supervision: DraftReview,
         shadows: Shadows,
-        deeds: Actions,
+        actions: Actions,
         hand: Hand,
         states: deque[RobotState],
         setting: dict[str, Any],
         canned: Canned,
         recorders: Recorders,
-        talking: Talking,
+        talking: PushToTalk,
         responses: ResponseTimes,
     ) -> None:
         """`setting`: what each page is told once: joints, head_camera."""
         self._ports = ports
-        self._board = board
+        self._feed = feed
         self._seats = seats
         self._supervision = supervision
         self._shadows = shadows
-        self._deeds = deeds
+        self._actions = actions
         self._hand = hand
         self._states = states
         self._setting = setting
@@ -91,7 +91,7 @@ class ConsoleDesk:
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         """What is so now, as this person may see it."""
-        events, session.told = self._board.since(session.told, dialogue_only=session.role == "participant")
+        events, session.told = self._feed.since(session.told, dialogue_only=session.role == "participant")
         notices, session.notices = session.notices, []
         document: dict[str, Any] = {"t": "state", "n": session.state_number, "events": events, "notices": notices}
         if session.role != "viewer":
@@ -102,7 +102,7 @@ class ConsoleDesk:
             session.told_canned = self._canned.version
             document |= self._canned.document()
         document.update(
-            self._board.decisions(),
+            self._feed.decisions(),
             link_ms=None if session.round_trip_ms is None else round(session.round_trip_ms, 1),
             robot=robot_document(self._ports.robot.stamped(), now_ns),
             status=status_document(self._ports.status.latest()),
@@ -157,9 +157,9 @@ class ConsoleDesk:
         head = then.position[PAN], then.position[TILT]
         return [round(value, 4) for value in (then.base_x_m, then.base_y_m, then.base_heading_rad, *head)]
 
-    def came(self, session: Session) -> None:
+    def joined(self, session: Session) -> None:
         """A page was opened."""
-        self._seats.came(session)
+        self._seats.joined(session)
 
     def left(self, session: Session) -> None:
         """A page is gone."""
@@ -168,7 +168,7 @@ class ConsoleDesk:
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
-        self._deeds.beat(now_ns)
+        self._actions.beat(now_ns)
         self._talking.beat(now_ns)
         self._seats.beat(now_ns)
         self._supervision.beat(now_ns, is_seated=self._seats.has_person("planner"))
@@ -178,7 +178,7 @@ class ConsoleDesk:
         if isinstance(message, Talks) and session.role != "viewer":
             self._talking.handle(session, message, session.name, self._ports.clock.now_ns())
         else:
-            self._deeds.handle(session, message)
+            self._actions.handle(session, message)
 
     def _seat_documents(self, session: Session, now_ns: int) -> dict[str, dict[str, Any]]:
         state = self._ports.robot.latest()

@@ -9,7 +9,7 @@ from typing import Any
 WAITING = "Waiting for the others."
 
 
-class EpisodeBoard:
+class EpisodeDocument:
     """Grows with the episode. Each change makes a new document, which any thread may read at any time."""
 
     def __init__(self) -> None:

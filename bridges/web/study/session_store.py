@@ -1,4 +1,4 @@
-"""`SessionKeeper`: the session that is under way and its file; every event is on the disk before anybody is told of
+"""`SessionStore`: the session that is under way and its file; every event is on the disk before anybody is told of
 it."""
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from bridges.web.study.journal import SessionFile, SessionFolder, open_session, write_table
 from bridges.web.study.protocol import Protocol
-from bridges.web.study.session import Event, SessionRefused, Story
+from bridges.web.study.session import Event, SessionProgress, SessionRefused
 from runtime.errors import UserError
 
 _log = logging.getLogger("study")
 
 
-class SessionKeeper:
+class SessionStore:
     """Used by the server's thread and the node's; `tell` hears of each event once it is kept."""
 
-    def __init__(self, protocol: Protocol, folder: Path, tell: Callable[[Story, Event], None]) -> None:
+    def __init__(self, protocol: Protocol, folder: Path, tell: Callable[[SessionProgress, Event], None]) -> None:
         self.protocol = protocol
-        self.story: Story | None = None
+        self.progress: SessionProgress | None = None
         self.version = 1
         self._folder = SessionFolder(folder)
         self._journal: SessionFile | None = None
@@ -31,8 +31,8 @@ class SessionKeeper:
     @property
     def listens(self) -> bool:
         """Whether the participant may speak to the robot now."""
-        story = self.story
-        return story is not None and story.phase == "running" and story.allowed.speak
+        progress = self.progress
+        return progress is not None and progress.phase == "running" and progress.allowed.speak
 
     def close(self) -> None:
         """Let the next run write."""
@@ -53,9 +53,9 @@ class SessionKeeper:
     def begin(self, number: int, now_s: float, by: str) -> None:
         """Begin or go on with the session of a participant. Raises Refused."""
         with self._lock:
-            if self.story is not None and not self.story.is_over and self.story.number != number:
+            if self.progress is not None and not self.progress.is_over and self.progress.number != number:
                 raise SessionRefused(
-                    f"the session of {self.story.code} is not over; finish it, or let {self.story.code} stop"
+                    f"the session of {self.progress.code} is not over; finish it, or let {self.progress.code} stop"
                 )
             try:
                 self._begin(number, now_s, by)
@@ -63,35 +63,35 @@ class SessionKeeper:
                 raise SessionRefused(str(problem)) from problem
 
     def _begin(self, number: int, now_s: float, by: str) -> None:
-        if self.story is not None and self.story.number == number and not self.story.is_over:
+        if self.progress is not None and self.progress.number == number and not self.progress.is_over:
             return
-        story, journal = open_session(self._folder, self.protocol, number, now_s, by)
+        progress, journal = open_session(self._folder, self.protocol, number, now_s, by)
         if self._journal is not None:
             self._journal.close()
-        self._journal, self.story = journal, story
+        self._journal, self.progress = journal, progress
         self.version += 1
-        self._tell(story, Event("begin", now_s, by=by, number=number))
-        if story.phase == "running":  # the run that it was in is gone
+        self._tell(progress, Event("begin", now_s, by=by, number=number))
+        if progress.phase == "running":  # the run that it was in is gone
             self.do(lambda now: now.finish(now_s, by, "interrupted"))
 
-    def do(self, wish: Callable[[Story], Event]) -> Event:
+    def do(self, wish: Callable[[SessionProgress], Event]) -> Event:
         """Turn a wish into an event, keep it, and tell. Raises Refused where it cannot be."""
         with self._lock:
-            if self.story is None or self._journal is None:
+            if self.progress is None or self._journal is None:
                 raise SessionRefused("no session has begun")
-            event = wish(self.story)
+            event = wish(self.progress)
             try:
                 self._journal.write(event)
             except OSError as problem:
                 raise SessionRefused(f"it could not be written ({problem.strerror}); nothing was changed") from problem
-            self.story.apply(event)
+            self.progress.apply(event)
             self.version += 1
             if event.what in ("submit", "skip", "consent", "withdraw"):
                 try:
-                    write_table(self.story, self._journal.path)
+                    write_table(self.progress, self._journal.path)
                 except OSError as problem:  # the session's file has it all; the next table will have it, too
-                    _log.warning("%s: its table could not be written (%s)", self.story.code, problem.strerror)
-            self._tell(self.story, event)
+                    _log.warning("%s: its table could not be written (%s)", self.progress.code, problem.strerror)
+            self._tell(self.progress, event)
             return event
 
     def sessions(self) -> list[str]:

@@ -1,12 +1,12 @@
 // The page: one socket, what it brings is drawn, what a person does is sent. All text goes in as text.
 import { Link } from "/static/link.js";
-import { Holding } from "/static/holding.js";
-import { drawMap, drawRobot, floorAt, overlay, overlayPath, pickAt } from "/static/draw.js";
-import { found, grouped, recent } from "/static/deck.js";
-import { Drafts, shadows, wishes } from "/static/seats.js";
+import { Holding } from "/static/console/holding.js";
+import { drawMap, drawRobot, floorAt, overlay, overlayPath, pickAt } from "/static/console/draw.js";
+import { found, grouped, recent } from "/static/console/deck.js";
+import { Drafts, shadows, wishes } from "/static/console/seats.js";
 import { hasKeys, isText, keysSwitch, stopKeys } from "/static/keyboard.js";
 import { HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
-import { Talking } from "/static/talking.js";
+import { PushToTalk } from "/static/speech/push_to_talk.js";
 
 const $ = (selector) => document.querySelector(selector);
 const all = (selector) => [...document.querySelectorAll(selector)];
@@ -33,7 +33,7 @@ const link = new Link({
 const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () => Number($("input[name=speed]:checked").value),
   () => (selected ? { x_m: selected.x, y_m: selected.y, label: selected.label, colour: selected.colour } : spot ? { x_m: spot.x, y_m: spot.y } : (notice("select a thing, or click the floor"), null)),
   { stop: (why) => stop(why), refused: () => notDriving(), hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
-const talking = new Talking(link, () => welcome?.role === "operator");
+const talking = new PushToTalk(link, () => welcome?.role === "operator");
 $("#talk").append(talking.box);
 const drafts = new Drafts(link, () => state?.seats?.planner?.mine === true, { notice: (text) => notice(text) });
 

@@ -1,4 +1,4 @@
-"""`Shelf`: the recordings of a folder that are finished, and those of them that are open."""
+"""`RecordingsFolder`: the recordings of a folder that are finished, and those of them that are open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from bridges.web.http.client import Session
 from bridges.web.questionnaire.questionnaire import Item
-from bridges.web.recordings.documents import AnnotationDesk
+from bridges.web.recordings.rating_page import RatingHandler
 from bridges.web.recordings.ratings import Rating, Ratings, ratings_file, read_ratings
 from bridges.web.recordings.reader_process import ReaderProcess
 from bridges.web.recordings.recording import Recorded
@@ -27,15 +27,15 @@ MOST_OPEN = 3
 
 
 @dataclass(slots=True)
-class Book:
+class OpenedRecording:
     """A recording that is open, and its ratings."""
 
-    desk: AnnotationDesk
+    handler: RatingHandler
     recorded: Recorded
     ratings: Ratings
 
 
-class Shelf:
+class RecordingsFolder:
     """Called in the server's thread only. `now_s` is Unix time."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Shelf:
         self.scales = scales
         self.now_s = now_s
         self.rater = rater
-        self.books: dict[str, Book] = {}  # the one that was opened last at the end
+        self.opened: dict[str, OpenedRecording] = {}  # the one that was opened last at the end
         self.problems: dict[str, str] = {}
         self.reading: dict[str, ReaderProcess] = {}
 
@@ -73,8 +73,8 @@ class Shelf:
 
     def ask(self, name: str) -> str:
         """Open a recording, once it is read; returns why not, or ""."""
-        if name in self.books:
-            self.books[name] = self.books.pop(name)
+        if name in self.opened:
+            self.opened[name] = self.opened.pop(name)
             return ""
         if name not in {one["name"] for one in self.names()}:  # a path that leads elsewhere is none of these
             return "there is no such recording, or it is not finished yet"
@@ -104,14 +104,14 @@ class Shelf:
             except UserError as problem:
                 self.problems[name] = str(problem)
                 continue
-            desk = AnnotationDesk(result, ratings, self.scales, self.now_s, self.rater)
-            self.books[name] = Book(desk, result, ratings)
+            handler = RatingHandler(result, ratings, self.scales, self.now_s, self.rater)
+            self.opened[name] = OpenedRecording(handler, result, ratings)
         self._put_back(wanted)
         return is_news
 
     def _put_back(self, wanted: set[str]) -> None:
-        for name in [name for name in self.books if name not in wanted][: max(0, len(self.books) - MOST_OPEN)]:
-            self.books.pop(name).ratings.close()
+        for name in [name for name in self.opened if name not in wanted][: max(0, len(self.opened) - MOST_OPEN)]:
+            self.opened.pop(name).ratings.close()
 
     def is_full(self, wanted: Iterable[str], name: str) -> bool:
         """Whether others have so many recordings open that there is no room for this one."""
@@ -130,8 +130,8 @@ class Shelf:
         """The judge's, of the recordings that are open."""
         return {
             (str(ratings_file(self.folder / name)).removesuffix(RATED), *key): score
-            for name, book in self.books.items()
-            for key, score in book.recorded.scores.items()
+            for name, one in self.opened.items()
+            for key, score in one.recorded.scores.items()
         }
 
     def close(self) -> None:
@@ -139,9 +139,9 @@ class Shelf:
         for reading in self.reading.values():
             reading.stop()
         self.reading.clear()
-        for book in self.books.values():
-            book.ratings.close()
-        self.books.clear()
+        for one in self.opened.values():
+            one.ratings.close()
+        self.opened.clear()
 
 
 def _read(path: Path) -> dict[tuple[str, str, str, str], Rating]:

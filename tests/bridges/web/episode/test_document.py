@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridges.web.episode.board import EpisodeBoard, people_of
+from bridges.web.episode.document import EpisodeDocument, people_of
 from bridges.web.episode.node import PersonAtPage, Play, decode
 from bridges.web.http.client import Session
 from nodes.episodes.agents.agent import Agent
@@ -37,7 +37,7 @@ def asked(ask: int = 1, **more: Any) -> Observation:
 
 
 class Seat:
-    """A person's seat in virtual time; the page's part is played by calling the desk."""
+    """A person's seat in virtual time; the page's part is played by calling the handler."""
 
     def __init__(self) -> None:
         self.node = PersonAtPage()
@@ -201,6 +201,6 @@ def test_what_no_page_sends_is_refused(text: str) -> None:
 
 
 def test_only_one_of_two_answers_at_the_same_moment_counts() -> None:
-    board = EpisodeBoard()
-    board.ask(3, available=(), others=(), problem="", is_last=False)
-    assert [board.answer(3), board.answer(3), board.answer(0)] == [True, False, False]
+    document = EpisodeDocument()
+    document.ask(3, available=(), others=(), problem="", is_last=False)
+    assert [document.answer(3), document.answer(3), document.answer(0)] == [True, False, False]

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from bridges.web.http.client import CameraStream, Session
-from bridges.web.recordings.documents import RateRecording, Seek
-from bridges.web.recordings.folder import MOST_OPEN
-from bridges.web.recordings.page import OpenRecording, RecordingsDesk
+from bridges.web.recordings.list_page import OpenRecording, RecordingsHandler
+from bridges.web.recordings.rating_page import RateRecording, Seek
 from bridges.web.recordings.ratings import ratings_file, read_ratings
 from bridges.web.recordings.reader_process import ReaderProcess
 from bridges.web.recordings.recording import Recorded, read_recording
+from bridges.web.recordings.recordings_folder import MOST_OPEN
 from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Utterance
@@ -44,42 +44,42 @@ def folder(recording: Path, tmp_path: Path) -> Path:
 class Page:
     """Somebody who has the page open."""
 
-    def __init__(self, desk: RecordingsDesk, ident: str, role: str = "operator") -> None:
-        self.desk = desk
+    def __init__(self, handler: RecordingsHandler, ident: str, role: str = "operator") -> None:
+        self.handler = handler
         self.session = Session(ident, role, role)
-        desk.came(self.session)
-        self.known: dict[str, Any] = desk.welcome(self.session)
+        handler.joined(self.session)
+        self.known: dict[str, Any] = handler.welcome(self.session)
         self.look()
 
     def look(self) -> dict[str, Any]:
-        self.desk.beat(0)
-        news = self.desk.state(self.session, 0)
+        self.handler.beat(0)
+        news = self.handler.state(self.session, 0)
         self.known |= news
         return news
 
     def opens(self, name: str, rater: str = "ada") -> None:
-        self.desk.handle(self.session, OpenRecording(name, rater))
+        self.handler.handle(self.session, OpenRecording(name, rater))
         eventually(lambda: "recording" in self.look(), "it is read")
 
 
 def test_finished_recordings_are_listed_and_what_leads_elsewhere_is_none(folder: Path, tmp_path: Path) -> None:
     now_s = [os.stat(folder / "P01-trial-1-1.mcap").st_mtime]
-    desk = RecordingsDesk(folder, lambda: now_s[0])
-    page = Page(desk, "a")
-    assert page.known["shelf"] == []  # they may be growing still
+    handler = RecordingsHandler(folder, lambda: now_s[0])
+    page = Page(handler, "a")
+    assert page.known["recordings"] == []  # they may be growing still
     now_s[0] = NOW_S
-    desk = RecordingsDesk(folder, lambda: now_s[0])
-    page = Page(desk, "a")
-    assert {one["name"] for one in page.known["shelf"]} == {"P01-trial-1-1.mcap", "P01-trial-2-1.mcap"}
+    handler = RecordingsHandler(folder, lambda: now_s[0])
+    page = Page(handler, "a")
+    assert {one["name"] for one in page.known["recordings"]} == {"P01-trial-1-1.mcap", "P01-trial-2-1.mcap"}
     for name in ("../x.mcap", "/etc/passwd", "P09.mcap"):
-        desk.handle(page.session, OpenRecording(name, "ada"))
+        handler.handle(page.session, OpenRecording(name, "ada"))
         assert page.look()["notices"] == ["there is no such recording, or it is not finished yet"]
-    desk.handle(page.session, OpenRecording("P01-trial-1-1.mcap", "<b>"))
+    handler.handle(page.session, OpenRecording("P01-trial-1-1.mcap", "<b>"))
     assert page.look()["notices"] == ["give a name or code to rate under: letters, digits, spaces and -"]
-    desk.close()
+    handler.close()
 
 
-def test_a_recording_in_two_parts_is_one_on_the_shelf_once_both_are_finished(tmp_path: Path) -> None:
+def test_a_recording_in_two_parts_is_one_in_the_list_once_both_are_finished(tmp_path: Path) -> None:
     for seq, name in ((1, "P01-trial-1-1.mcap"), (2, "P01-trial-1-1-2.mcap"), (3, "P01-trial-1-2.mcap")):
         bag = BagWriter(tmp_path / name, {"folder": "one", "seed": name[-6:-5] if name.count("-") == 3 else "1"})
         message = Utterance(speaker="ann", text=name)
@@ -89,41 +89,41 @@ def test_a_recording_in_two_parts_is_one_on_the_shelf_once_both_are_finished(tmp
     os.utime(first, (NOW_S - 60, NOW_S - 60))
     os.utime(second, (NOW_S - 1, NOW_S - 1))
 
-    def shelf(now_s: float) -> set[str]:
-        desk = RecordingsDesk(tmp_path, lambda: now_s)
-        listed = {one["name"] for one in Page(desk, "a").known["shelf"]}
-        desk.close()
+    def folder(now_s: float) -> set[str]:
+        handler = RecordingsHandler(tmp_path, lambda: now_s)
+        listed = {one["name"] for one in Page(handler, "a").known["recordings"]}
+        handler.close()
         return listed
 
-    assert shelf(NOW_S) == {"P01-trial-1-2.mcap"}  # the first one's rest is written still
-    assert shelf(NOW_S + 60) == {"P01-trial-1-1.mcap", "P01-trial-1-2.mcap"}
+    assert folder(NOW_S) == {"P01-trial-1-2.mcap"}  # the first one's rest is written still
+    assert folder(NOW_S + 60) == {"P01-trial-1-1.mcap", "P01-trial-1-2.mcap"}
     assert [one["text"] for one in read_recording(first).events] == [first.name, second.name]
     second.write_bytes(second.read_bytes()[:40])  # what cannot be read is left out
     assert [one["text"] for one in read_recording(first).events] == [first.name]
 
 
 def test_two_rate_a_trial_and_see_their_own_ratings_and_how_far_they_agree(folder: Path) -> None:
-    desk = RecordingsDesk(folder, lambda: NOW_S)
-    ada, ben = Page(desk, "a"), Page(desk, "b")
+    handler = RecordingsHandler(folder, lambda: NOW_S)
+    ada, ben = Page(handler, "a"), Page(handler, "b")
     for page, rater, score in ((ada, "ada", 8), (ben, "ben", 7)):
         page.opens("P01-trial-1-1.mcap", rater)
         assert page.known["recording"]["agents"] == ["collaborator", "robot"]
-        desk.handle(page.session, RateRecording("robot", "BEL", score, "polite"))
+        handler.handle(page.session, RateRecording("robot", "BEL", score, "polite"))
         page.look()
     assert [one["score"] for one in ada.known["ratings"]] == [8]
     assert [one["score"] for one in ben.known["ratings"]] == [7]
     file = ratings_file(folder / "P01-trial-1-1.mcap")
     assert {one.rater for one in read_ratings(file).values()} == {"ada", "ben"}
-    viewer = Page(desk, "v", "viewer")
-    desk.listed_ns = -(10**12)  # it is looked again every two seconds
+    viewer = Page(handler, "v", "viewer")
+    handler.listed_ns = -(10**12)  # it is looked again every two seconds
     viewer.look()
     assert [(one["dimension"], one["raters"]) for one in viewer.known["agreement"]] == [("BEL", 2)]
-    assert [one["raters"] for one in viewer.known["shelf"] if one["name"] == "P01-trial-1-1.mcap"] == [2]
-    desk.handle(viewer.session, OpenRecording("P01-trial-1-1.mcap"))
+    assert [one["raters"] for one in viewer.known["recordings"] if one["name"] == "P01-trial-1-1.mcap"] == [2]
+    handler.handle(viewer.session, OpenRecording("P01-trial-1-1.mcap"))
     assert "recording" in viewer.look()
-    desk.handle(viewer.session, RateRecording("robot", "BEL", 1))
+    handler.handle(viewer.session, RateRecording("robot", "BEL", 1))
     assert viewer.look()["notices"] == ["a viewer rates nothing; take an annotator's address"]
-    desk.close()
+    handler.close()
 
 
 def test_two_runs_whose_recordings_have_one_name_are_not_taken_for_one(recording: Path, tmp_path: Path) -> None:
@@ -133,53 +133,53 @@ def test_two_runs_whose_recordings_have_one_name_are_not_taken_for_one(recording
         assert read_recording(path).episode == name
         old = {"episode": "run", "rater": "ada", "name": "robot", "dimension": "BEL", "score": score}
         ratings_file(path).write_bytes(msgspec.json.encode(old) + b"\n")
-    desk = RecordingsDesk(tmp_path, lambda: NOW_S)
-    ada, ben = Page(desk, "a"), Page(desk, "b")
+    handler = RecordingsHandler(tmp_path, lambda: NOW_S)
+    ada, ben = Page(handler, "a"), Page(handler, "b")
     for page, rater in ((ada, "ada"), (ben, "ben")):
         page.opens("monday/run.mcap", rater)
     assert [one["score"] for one in ada.known["ratings"]] == [8]  # given before it was told apart
-    desk.handle(ben.session, RateRecording("robot", "BEL", 8))
+    handler.handle(ben.session, RateRecording("robot", "BEL", 8))
     ben.look()
-    desk.listed_ns = -(10**12)
+    handler.listed_ns = -(10**12)
     agreed = ada.look()["agreement"]
     assert [(one["raters"], one["items"], one["kappa"]) for one in agreed] == [(2, 2, 1.0)]
-    desk.close()
+    handler.close()
     kept = read_ratings(ratings_file(tmp_path / "monday" / "run.mcap"))
     assert {(one.episode, one.rater) for one in kept.values()} == {("monday", "ada"), ("monday", "ben")}
 
 
 def test_a_recording_that_nobody_waits_for_any_more_is_not_read_on(folder: Path) -> None:
-    desk = RecordingsDesk(folder, lambda: NOW_S)
-    page = Page(desk, "a")
-    desk.handle(page.session, OpenRecording("P01-trial-1-1.mcap", "ada"))
+    handler = RecordingsHandler(folder, lambda: NOW_S)
+    page = Page(handler, "a")
+    handler.handle(page.session, OpenRecording("P01-trial-1-1.mcap", "ada"))
     page.opens("P01-trial-2-1.mcap")
-    assert desk.shelf.reading == {}
-    assert list(desk.shelf.books) == ["P01-trial-2-1.mcap"]
+    assert handler.folder.reading == {}
+    assert list(handler.folder.opened) == ["P01-trial-2-1.mcap"]
     page.opens("P01-trial-1-1.mcap")  # and can be asked for again
-    desk.close()
+    handler.close()
 
 
 def test_each_page_is_shown_the_frames_of_its_own_recording_and_moment(folder: Path) -> None:
-    desk = RecordingsDesk(folder, lambda: NOW_S)
-    page, view = Page(desk, "a"), CameraStream()
-    assert desk.frame("a 0", view, 0) is None
+    handler = RecordingsHandler(folder, lambda: NOW_S)
+    page, view = Page(handler, "a"), CameraStream()
+    assert handler.frame("a 0", view, 0) is None
     page.opens("P01-trial-1-1.mcap")
-    first = desk.frame("a 0", view, 0)
-    desk.handle(page.session, Seek(5.0))
-    later = desk.frame("a 0", view, 0)
+    first = handler.frame("a 0", view, 0)
+    handler.handle(page.session, Seek(5.0))
+    later = handler.frame("a 0", view, 0)
     assert first is not None
     assert later is not None
     assert first[0]["at_s"] < later[0]["at_s"]
-    desk.handle(page.session, OpenRecording())  # back to the list
-    assert desk.frame("a 0", view, 0) is None
-    desk.close()
+    handler.handle(page.session, OpenRecording())  # back to the list
+    assert handler.frame("a 0", view, 0) is None
+    handler.close()
 
 
 def test_a_recording_that_cannot_be_read_is_told_to_who_asked(folder: Path) -> None:
     (folder / "torn.mcap").write_text("hello")
-    desk = RecordingsDesk(folder, lambda: NOW_S)
-    page = Page(desk, "a")
-    desk.handle(page.session, OpenRecording("torn.mcap", "ada"))
+    handler = RecordingsHandler(folder, lambda: NOW_S)
+    page = Page(handler, "a")
+    handler.handle(page.session, OpenRecording("torn.mcap", "ada"))
     told: list[str] = []
 
     def is_told() -> bool:
@@ -188,22 +188,22 @@ def test_a_recording_that_cannot_be_read_is_told_to_who_asked(folder: Path) -> N
 
     eventually(is_told, "it is told")
     assert "is no MCAP recording" in told[0]
-    desk.close()
+    handler.close()
 
 
 def test_a_bounded_number_of_recordings_is_open_at_a_time(folder: Path) -> None:
     for place in range(MOST_OPEN):
         shutil.copy(folder / "P01-trial-1-1.mcap", folder / f"more-{place}.mcap")
-    desk = RecordingsDesk(folder, lambda: NOW_S)
-    pages = [Page(desk, str(place)) for place in range(MOST_OPEN + 1)]
+    handler = RecordingsHandler(folder, lambda: NOW_S)
+    pages = [Page(handler, str(place)) for place in range(MOST_OPEN + 1)]
     for place, page in enumerate(pages[:-1]):
         page.opens(f"more-{place}.mcap")
-    desk.handle(pages[-1].session, OpenRecording("P01-trial-1-1.mcap", "ada"))
+    handler.handle(pages[-1].session, OpenRecording("P01-trial-1-1.mcap", "ada"))
     assert pages[-1].look()["notices"] == ["others have other recordings open; there is no room for one more"]
-    desk.left(pages[0].session)
+    handler.left(pages[0].session)
     pages[-1].opens("P01-trial-1-1.mcap")
-    assert len(desk.shelf.books) == MOST_OPEN
-    desk.close()
+    assert len(handler.folder.opened) == MOST_OPEN
+    handler.close()
 
 
 def test_the_process_that_reads_hands_over_what_it_read(recording: Path) -> None:
@@ -222,13 +222,13 @@ def test_the_process_that_reads_hands_over_what_it_read(recording: Path) -> None
 
 
 def test_two_at_a_time_do_not_rate_the_same_under_one_name(folder: Path) -> None:
-    desk = RecordingsDesk(folder, lambda: NOW_S)
-    one, other = Page(desk, "a"), Page(desk, "b")
+    handler = RecordingsHandler(folder, lambda: NOW_S)
+    one, other = Page(handler, "a"), Page(handler, "b")
     one.opens("P01-trial-1-1.mcap")
-    desk.handle(other.session, OpenRecording("P01-trial-1-1.mcap", "ada"))
+    handler.handle(other.session, OpenRecording("P01-trial-1-1.mcap", "ada"))
     [notice] = other.look()["notices"]
     assert notice.startswith("somebody rates this as ada on another page")
     other.opens("P01-trial-2-1.mcap")  # the same person may rate another one beside it
-    desk.left(one.session)
+    handler.left(one.session)
     other.opens("P01-trial-1-1.mcap")
-    desk.close()
+    handler.close()

@@ -1,5 +1,5 @@
 // Keys, pointers, sliders and a gamepad as the hands of the dead-man's switch: what is held is sent again every 50 ms.
-import { DeadMan, PERIOD_MS } from "/static/deadman.js";
+import { DeadMan, PERIOD_MS } from "/static/console/deadman.js";
 import { hasKeys } from "/static/keyboard.js";
 import { letterOf } from "/static/shortcuts.js";
 

@@ -1,10 +1,10 @@
 // The page's words in one language, from a file of that language; {name} in them is filled in.
-import english from "/static/strings_en.js";
+import english from "/static/study/strings_en.js";
 
 export let words = english;
 
 export async function speak(language) {
-  words = (await import(`/static/strings_${language}.js`)).default;
+  words = (await import(`/static/study/strings_${language}.js`)).default;
   document.documentElement.lang = language;
 }
 
