@@ -27,7 +27,7 @@ ALLOWED = {
     "nodes/terminal/test_typed_lines.py": 2,
     "nodes/vlm/test_local.py": 1,
     "nodes/vlm/test_onnx_eyes.py": 2,
-    "nodes/voice/test_loudspeaker_device.py": 1,
+    "nodes/voice/speaking/test_loudspeaker_device.py": 1,
     "nodes/voice/test_microphone.py": 4,
     "nodes/voice/test_recogniser.py": 1,
     "runtime/command_line/test_attach.py": 1,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.wheels import ROOT
+from tests.support.wheel.wheels import ROOT
 
 pytestmark = pytest.mark.processes
 

@@ -9,7 +9,7 @@ import pytest
 from bridges.web.study.protocol import EXAMPLE, read_protocol
 from runtime.errors import UserError
 from tests.bridges.web.study.test_study import MINIMAL
-from tests.support.page_run import ROOT
+from tests.support.pages.page_run import ROOT
 
 ITEM = '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{{id="a", text="b", {}}}]\n[[task]]'
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.wheels import ROOT, build_wheel, install
+from tests.support.wheel.wheels import ROOT, build_wheel, install
 
 pytestmark = pytest.mark.processes
 
@@ -35,7 +35,7 @@ IN_HANDLERS = {
     "feedback of another type": ("goal.feedback(Progress(left_m=goal.goal.x_m))", "goal.feedback(Arrived(x_m=1.0))"),
     "a field of the result that is none": ("arrived.x_m, self", "arrived.left_m, self"),
 }
-"""In `tests/support/typed_handlers.py`."""
+"""In `tests/support/wheel/typed_handlers.py`."""
 
 
 def blocks(page: Path) -> list[str]:
@@ -105,7 +105,7 @@ def test_a_planted_mistake_is_found_where_it_is(
 def test_handlers_services_and_goals_have_no_type_error_and_planted_ones_are_found(
     python: Path, tmp_path: Path, check: Callable[[Path, Path], list[str]]
 ) -> None:
-    text = (ROOT / "tests" / "support" / "typed_handlers.py").read_text()
+    text = (ROOT / "tests" / "support" / "wheel" / "typed_handlers.py").read_text()
     file = tmp_path / "own_handlers.py"
     file.write_text(text)
     assert check(python, file) == []

@@ -15,7 +15,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from runtime.extras import EXTRA_OF
-from tests.support.wheels import ROOT, build_wheel, extras, install
+from tests.support.wheel.wheels import ROOT, build_wheel, extras, install
 
 pytestmark = pytest.mark.processes
 

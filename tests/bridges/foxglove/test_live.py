@@ -21,7 +21,7 @@ from websockets.sync.client import connect
 
 pytest.importorskip("foxglove", reason="needs the extra foxglove")
 
-from tests.support.guarded_nodes import GUARDED
+from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs
 
 LAUNCH = GUARDED + '\n[nodes.painter]\nuse = "tests.bridges.foxglove.painter:Painter"\n'

@@ -22,7 +22,7 @@ from runtime.launch.seats_table import SeatTable
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, SeatRequest
 from runtime.msgs.signature import Signatures, order, request, token_of
 from runtime.run_facts import RunFacts
-from tests.support.guard_story import command
+from tests.support.guard.guard_story import command
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
 

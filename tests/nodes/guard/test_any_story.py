@@ -12,8 +12,8 @@ from nodes.guard.monitors import GuardSettings
 from nodes.guard.state_machine import GuardMachine
 from nodes.stretch.limits import STRETCH_3
 from runtime.msgs import JointCommand
-from tests.support.guard_driven import MS, command, interrupt
-from tests.support.guard_story import STEPS
+from tests.support.guard.guard_driven import MS, command, interrupt
+from tests.support.guard.guard_story import STEPS
 from tests.support.standing import standing
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)

@@ -15,7 +15,7 @@ from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import JointCommand
-from tests.support.guard_story import LIFESPAN_NS, GuardStory, command, interrupt
+from tests.support.guard.guard_story import LIFESPAN_NS, GuardStory, command, interrupt
 from tests.support.standing import HOME, standing
 
 FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)

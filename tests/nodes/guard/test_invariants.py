@@ -20,7 +20,7 @@ from runtime.errors import CodecError
 from runtime.message import Stamped
 from runtime.msgs import JointCommand
 from runtime.serialization.codec import decode, encode
-from tests.support.guard_story import MS, PEOPLE, STEPS, GuardStory, Shows, accelerations, command, wheels
+from tests.support.guard.guard_story import MS, PEOPLE, STEPS, GuardStory, Shows, accelerations, command, wheels
 from tests.support.standing import HOME
 
 STEPS_PER_STORY = 60

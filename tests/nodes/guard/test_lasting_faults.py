@@ -19,7 +19,7 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
-from tests.support.guard_driven import FAR, Story, interrupt
+from tests.support.guard.guard_driven import FAR, Story, interrupt
 from tests.support.standing import HOME, ZEROS, standing
 
 TICK_S = 0.02

@@ -9,7 +9,7 @@ from nodes.guard.monitors import FUTURE_NS
 from nodes.guard.state_machine import GO_ON_NS, RESTARTED_NS, SLEPT_NS
 from runtime.clock import to_ns
 from runtime.msgs import JointCommand, RobotStatus
-from tests.support.guard_driven import FAR, MS, TICK, Story, command, interrupt
+from tests.support.guard.guard_driven import FAR, MS, TICK, Story, command, interrupt
 from tests.support.standing import HOME, standing
 
 ELSEWHERE = (0.6, 0.2, 0.1, -0.1, 0.3, 0.02, 0.4, -0.4)

@@ -22,7 +22,7 @@ from runtime import Node, ParameterError, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import GuardState, JointCommand, RobotState
-from tests.support.guard_driven import command
+from tests.support.guard.guard_driven import command
 from tests.support.standing import HOME, moving
 
 TICK_S = 0.02

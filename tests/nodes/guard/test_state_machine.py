@@ -14,7 +14,7 @@ from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.message import UNKNOWN_NS, Envelope, Stamped
 from runtime.msgs import JointCommand
-from tests.support.guard_driven import MS, TICK, Story, command, interrupt
+from tests.support.guard.guard_driven import MS, TICK, Story, command, interrupt
 from tests.support.standing import HOME, standing
 
 

@@ -21,7 +21,7 @@ from runtime import Simulation
 from runtime.clock import NS_PER_S
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, InterruptRecord, SeenObject, Subtask, Utterance
-from tests.support.guard_story import MS, command
+from tests.support.guard.guard_story import MS, command
 from tests.support.standing import standing
 
 ANN_S_STOP = StopCalled("s1", "Ann", is_sure=True, raised_ns=0)

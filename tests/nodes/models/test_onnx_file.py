@@ -18,8 +18,8 @@ from nodes.policy.model_inputs import Felt
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.onnx_session import PolicySession
 from runtime.errors import ParameterError, PolyrhythmError
-from tests.support.model_files import write_model
-from tests.support.policy_model import policy_model
+from tests.support.models.model_files import write_model
+from tests.support.models.policy_model import policy_model
 
 
 @pytest.fixture

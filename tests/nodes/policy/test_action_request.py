@@ -11,8 +11,8 @@ from nodes.policy.onnx_policy import OnnxPolicy
 from runtime.context import HandlerContext, current_call
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback
-from tests.support.model_files import write_model
-from tests.support.policy_model import policy_model
+from tests.support.models.model_files import write_model
+from tests.support.models.policy_model import policy_model
 from tests.support.standing import standing
 
 HOLD = Action(id="console-1", skill="hold")

@@ -15,7 +15,7 @@ from nodes.policy.chunks import LEAD, Playback
 from nodes.policy.onnx_policy import OnnxPolicy
 from runtime import Node, Publisher, Simulation, every
 from runtime.msgs import Action, ActionChunk, JointCommand, RobotState
-from tests.support.model_files import linear_model, write_model
+from tests.support.models.model_files import linear_model, write_model
 from tests.support.standing import HOME, standing
 
 MS = 1_000_000

@@ -17,7 +17,7 @@ from nodes.sim.messages import ObjectTruth, Truth
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from runtime import Simulation
 from runtime.msgs import Action, Feedback, SeenObject, aimed_at
-from tests.support.model_files import linear_model, write_model
+from tests.support.models.model_files import linear_model, write_model
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "learned-policy.md"
 SEED = 3

@@ -17,8 +17,8 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import kind_of
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
-from tests.support.model_files import write_model
-from tests.support.policy_model import STEPS, policy_model
+from tests.support.models.model_files import write_model
+from tests.support.models.policy_model import STEPS, policy_model
 from tests.support.standing import HOME, standing
 
 
@@ -247,5 +247,5 @@ def test_importing_the_policy_loads_neither_onnxruntime_nor_opencv() -> None:
 
 def test_the_test_model_can_be_written_from_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "made.onnx"
-    subprocess.run([sys.executable, "-m", "tests.support.policy_model", str(path)], check=True)
+    subprocess.run([sys.executable, "-m", "tests.support.models.policy_model", str(path)], check=True)
     assert OnnxPolicy(str(path)).problems() == []

@@ -22,7 +22,7 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.errors import PolyrhythmError
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, SeenObject, aimed_at
-from tests.support.model_files import linear_model, write_model
+from tests.support.models.model_files import linear_model, write_model
 from tests.support.standing import HOME, standing
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "policy.md"

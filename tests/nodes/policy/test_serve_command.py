@@ -8,7 +8,7 @@ import pytest
 
 from nodes.policy.serve import main as serve_main
 from runtime.errors import UserError
-from tests.support.policy_model import policy_model
+from tests.support.models.policy_model import policy_model
 
 MODEL = policy_model(32, 24)
 

@@ -20,7 +20,7 @@ from tests.support.running import Runs, eventually
 
 LAUNCH = """
 [nodes.leader]
-use = "tests.support.web_nodes:Leader"
+use = "tests.support.pages.web_nodes:Leader"
 
 [nodes.trial_recorder]
 use    = "nodes.recording.trial_recorder:TrialRecorder"

@@ -17,7 +17,7 @@ from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.msgs import Comparison
 from runtime.supervision.registry import FoundRun
-from tests.support.guarded_nodes import GUARDED
+from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs
 
 

@@ -25,7 +25,7 @@ from runtime.msgs import Comparison, GuardState, JointCommand, Utterance
 from runtime.msgs.signature import order, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
-from tests.support.guard_story import STEP_S, wheels
+from tests.support.guard.guard_story import STEP_S, wheels
 from tests.support.running import eventually
 
 pytestmark = pytest.mark.processes

@@ -17,8 +17,8 @@ from nodes.voice.speaking.synthesis import ProgramVoice
 from runtime import Simulation, Stamped
 from runtime.msgs import Interrupt, Saying, Utterance
 from tests.nodes.voice.voice_programs import plays, program, wav
+from tests.support.models.spoken import needs_espeak
 from tests.support.running import eventually
-from tests.support.spoken import needs_espeak
 
 pytestmark = pytest.mark.processes
 

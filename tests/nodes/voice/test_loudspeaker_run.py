@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.spoken import needs_espeak
+from tests.support.models.spoken import needs_espeak
 
 pytestmark = pytest.mark.processes
 

@@ -21,7 +21,7 @@ from runtime import Simulation
 from runtime.clock import Clock, SystemClock
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import MicrophoneState, Saying, Sound, Speech
-from tests.support.spoken import needs_espeak, silence, spoken, write_wav
+from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
 
 
 def motor(seconds: float) -> bytes:

@@ -20,7 +20,7 @@ from runtime.coordination.health import Health
 from runtime.errors import PolyrhythmError, UserError
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
-from tests.support.guarded_nodes import GUARDED
+from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs, eventually, is_alive
 
 HELLO = """

@@ -20,7 +20,7 @@ from runtime.msgs import JointCommand, SeatRequest
 from runtime.msgs.interrupt import PREEMPTS
 from runtime.msgs.signature import GOOD_FOR_NS, make_token, request
 from runtime.run_facts import RunFacts
-from tests.support.guard_story import MS
+from tests.support.guard.guard_story import MS
 from tests.support.standing import HOME, standing
 
 SEATS = PREEMPTS["stop"]

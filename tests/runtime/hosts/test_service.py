@@ -24,8 +24,8 @@ from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.hosts import keys
 from runtime.hosts.service import Client, ClientQuestion, Questions, QuestionServer
 from runtime.supervision.diagnostics import Finding
-from tests.support.model_files import linear_model
-from tests.support.policy_model import policy_model
+from tests.support.models.model_files import linear_model
+from tests.support.models.policy_model import policy_model
 from tests.support.ports import free_ports, needs_ipv6
 from tests.support.running import eventually
 

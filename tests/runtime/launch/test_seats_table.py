@@ -9,7 +9,7 @@ import pytest
 from runtime.errors import UserError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import parse_seats
-from tests.support.guarded_nodes import StillPolicy
+from tests.support.guard.guarded_nodes import StillPolicy
 
 SPECS = {name: NodeSpec(name, StillPolicy) for name in ("one", "two")}
 SEAT = {"holder": "one", "shadows": ["two"]}

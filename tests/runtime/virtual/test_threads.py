@@ -30,7 +30,7 @@ class Thinker(Node):
         values = np.ones((800, 800), dtype=np.float32)
         cv2.GaussianBlur(values @ values, (9, 9), 2.0)
         print("BLAS and OpenCV:", threads() - 1, flush=True)
-        from tests.support.policy_model import policy_model
+        from tests.support.models.policy_model import policy_model
         from nodes.policy.onnx_session import PolicySession
 
         self.before = threads()  # the import of ONNX Runtime may start one that computes nothing

@@ -14,7 +14,7 @@ import pytest
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
-from tests.support.guarded_nodes import GUARDED
+from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs
 
 LAUNCH = GUARDED.replace('memory = "run"', 'memory = "run", arm = "auto"') + (

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.axe import findings
-from tests.support.page_run import ROOT, PageRun
-from tests.support.paging import MARKS, PHONE, a_browser, come, text, wait
+from tests.support.pages.axe import findings
+from tests.support.pages.page_run import ROOT, PageRun
+from tests.support.pages.paging import MARKS, PHONE, a_browser, come, text, wait
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 THREE = """

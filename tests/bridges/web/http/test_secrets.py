@@ -12,7 +12,7 @@ import pytest
 
 from runtime.bag.file import BagReader
 from runtime.errors import RecordingError
-from tests.support.console_run import ConsoleRun
+from tests.support.pages.console_run import ConsoleRun
 from tests.support.running import eventually
 
 LAUNCH = """

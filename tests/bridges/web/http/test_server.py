@@ -16,7 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
-from tests.support.console_run import ConsoleRun
+from tests.support.pages.console_run import ConsoleRun
 
 LAUNCH = """
 [nodes.console]

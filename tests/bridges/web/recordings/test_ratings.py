@@ -22,7 +22,7 @@ from runtime.bag.file import BagWriter
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, Utterance
-from tests.support.page_run import ROOT
+from tests.support.pages.page_run import ROOT
 from tests.support.shadowed_run import a_run_with_a_planner_in_shadow
 from tests.support.synthetic_run import START_NS, write_run
 from tests.support.synthetic_run import picture as drawn

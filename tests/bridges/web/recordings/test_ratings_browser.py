@@ -16,9 +16,9 @@ import pytest
 from bridges.web.recordings.ratings import ratings_file, read_ratings
 from runtime.msgs import Image
 from runtime.msgs.episode import Observation
-from tests.support.axe import findings
-from tests.support.page_run import ROOT, PageRun
-from tests.support.paging import MARKS, PHONE, a_browser, come, text, wait
+from tests.support.pages.axe import findings
+from tests.support.pages.page_run import ROOT, PageRun
+from tests.support.pages.paging import MARKS, PHONE, a_browser, come, text, wait
 from tests.support.synthetic_run import START_NS, write_run
 
 pytestmark = MARKS

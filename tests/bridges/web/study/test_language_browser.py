@@ -17,8 +17,8 @@ from bridges.web.study.session import Event, SessionProgress
 from bridges.web.study.views import participant_view
 from runtime.clock import SystemClock
 from tests.bridges.web.http.test_pages import PageHandler
-from tests.support.axe import findings
-from tests.support.browsing import MARKS, a_browser, text, visit, wait
+from tests.support.pages.axe import findings
+from tests.support.pages.browsing import MARKS, a_browser, text, visit, wait
 from tests.support.ports import free_ports
 
 pytestmark = MARKS

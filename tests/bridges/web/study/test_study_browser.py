@@ -12,10 +12,10 @@ import pytest
 
 from bridges.web.study.journal import read_events
 from runtime.bag.file import BagReader
-from tests.support.axe import findings
-from tests.support.console_run import without_report
-from tests.support.page_run import ROOT, PageRun
-from tests.support.paging import MARKS, PHONE, a_browser, come, text, wait
+from tests.support.pages.axe import findings
+from tests.support.pages.console_run import without_report
+from tests.support.pages.page_run import ROOT, PageRun
+from tests.support.pages.paging import MARKS, PHONE, a_browser, come, text, wait
 
 pytestmark = MARKS
 PATIENCE_S = 60.0

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[4]
 COMMAND = [sys.executable, "-c", "import sys; from nodes.episodes.command import main; sys.exit(main(sys.argv[1:]))"]
-POLICY = ROOT / "tests" / "support" / "tiny_policy.py"
+POLICY = ROOT / "tests" / "support" / "models" / "tiny_policy.py"
 
 
 def rounds_file(folder: Path, port: int, **more: Any) -> Path:

@@ -18,7 +18,7 @@ from runtime.launch.seats_table import SeatTable
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus, Utterance
 from runtime.msgs.signature import Signatures, service
 from runtime.run_facts import RunFacts
-from tests.support.guard_driven import FAR, MS
+from tests.support.guard.guard_driven import FAR, MS
 from tests.support.standing import HOME, standing
 
 TOKEN = "t"

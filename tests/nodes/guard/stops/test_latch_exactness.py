@@ -11,7 +11,7 @@ from nodes.robot.rest import REST_MPS, REST_RADPS
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.msgs import GuardState, RobotState
-from tests.support.guard_story import GuardStory, command, interrupt
+from tests.support.guard.guard_story import GuardStory, command, interrupt
 from tests.support.standing import HOME, ZEROS, standing
 
 SETTINGS = GuardSettings()

@@ -1,6 +1,6 @@
 """A process that hears reliable events, until its input ends.
 
-`python -m tests.runtime.transport.reliable_process FOLDER NAME`
+`python -m tests.runtime.transport.reliable.reliable_process FOLDER NAME`
 
 It prints a line for each: "heard NUMBER SUM", "lost REASON HOW_MANY".
 """

@@ -1,6 +1,6 @@
 """The pictures of docs/wizard.md, from a real run.
 
-POLYRHYTHM_SCREENSHOTS=docs pytest tests/bridges/web/console/test_pictures_of_the_page.py
+POLYRHYTHM_SCREENSHOTS=docs pytest tests/bridges/web/console/browser/test_pictures_of_the_page.py
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.browsing import MARKS, a_browser, page_of, take_driving, text, wait
-from tests.support.console_run import ROOT, ConsoleRun
 from tests.support.fake_speech_server import FakeSpeech, says
+from tests.support.pages.browsing import MARKS, a_browser, page_of, take_driving, text, wait
+from tests.support.pages.console_run import ROOT, ConsoleRun
 
 FOLDER = os.environ.get("POLYRHYTHM_SCREENSHOTS", "")
 PHONE = {

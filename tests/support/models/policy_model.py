@@ -1,4 +1,4 @@
-"""`python -m tests.support.policy_model PATH`: writes a tiny policy with the right inputs and output, for tests.
+"""`python -m tests.support.models.policy_model PATH`: writes a tiny policy with the right inputs and output, for tests.
 
 It raises the lift by 1 cm per step, drives forward at 0.1 m/s times the mean red of the image and turns at 0.1 rad/s
 times its mean blue: enough to see that both inputs arrive. Needs the package onnx (extra dev).
@@ -58,6 +58,6 @@ def policy_model(width_px: int = 160, height_px: int = 120, steps: int = STEPS, 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m tests.support.policy_model PATH")
+        sys.exit("usage: python -m tests.support.models.policy_model PATH")
     with open(sys.argv[1], "wb") as file:
         file.write(policy_model())

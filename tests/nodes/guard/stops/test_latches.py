@@ -134,5 +134,5 @@ def test_the_file_is_kept_from_run_to_run_unless_the_launch_file_says_otherwise(
 
 
 def test_the_page_shows_the_table_as_it_is() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "guard.md").read_text()
+    page = (Path(__file__).resolve().parents[4] / "docs" / "guard.md").read_text()
     assert with_table(page) == page, "run: python -m nodes.guard.table"

@@ -15,7 +15,7 @@ import pytest
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
-from tests.support.browsing import CHROMIUM, OPTIONS
+from tests.support.pages.browsing import CHROMIUM, OPTIONS
 from tests.support.running import eventually
 
 ANSWER_S = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodes.guard.state_machine import MACHINES, TRANSITIONS
-from tests.support.guard_driven import MS, Story, command, interrupt
+from tests.support.guard.guard_driven import MS, Story, command, interrupt
 
 
 def test_a_stop_brakes_at_once_and_stays() -> None:

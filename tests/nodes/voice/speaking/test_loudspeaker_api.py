@@ -15,7 +15,15 @@ from nodes.voice.speaking.speech_api import SpeechApi, speech_settings
 from runtime import Simulation
 from runtime.errors import PolyrhythmError
 from runtime.msgs import Interrupt, Saying, Utterance
-from tests.nodes.voice.fake_voice_server import Answer, FakeVoice, breaks_off, is_silent, never_ends, refuses, speaks
+from tests.nodes.voice.speaking.fake_voice_server import (
+    Answer,
+    FakeVoice,
+    breaks_off,
+    is_silent,
+    never_ends,
+    refuses,
+    speaks,
+)
 from tests.nodes.voice.voice_programs import wav
 from tests.support.running import eventually
 

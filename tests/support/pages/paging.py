@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.support import browsing
-from tests.support.browsing import MARKS, a_browser, text
+from tests.support.pages import browsing
+from tests.support.pages.browsing import MARKS, a_browser, text
 
 __all__ = ["DESK", "MARKS", "PHONE", "a_browser", "come", "text", "wait"]
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from runtime.clock import SystemClock, wall_time_ns
-from tests.bridges.web.console.raw_chromium import a_raw_tab
-from tests.support.browsing import MARKS, a_browser, go_on, page_of, resume, take_driving, text, wait
-from tests.support.console_run import ROOT, ConsoleRun
-from tests.support.motion_watch import MotionWatch
+from tests.bridges.web.console.browser.raw_chromium import a_raw_tab
+from tests.support.guard.motion_watch import MotionWatch
+from tests.support.pages.browsing import MARKS, a_browser, go_on, page_of, resume, take_driving, text, wait
+from tests.support.pages.console_run import ROOT, ConsoleRun
 from tests.support.running import eventually
 
 HELD_WITHIN_MS = 300.0

@@ -11,9 +11,9 @@ import pytest
 
 from bench.relay import PERFECT, Relay, Shape, relayed
 from runtime.clock import SystemClock
-from tests.support.browsing import MARKS, a_browser, go_on, take_driving, text, visit, wait, x_of
-from tests.support.console_run import ROOT, ConsoleRun
-from tests.support.motion_watch import MotionWatch
+from tests.support.guard.motion_watch import MotionWatch
+from tests.support.pages.browsing import MARKS, a_browser, go_on, take_driving, text, visit, wait, x_of
+from tests.support.pages.console_run import ROOT, ConsoleRun
 
 HELD_WITHIN_MS = 300.0
 BAD = Shape(delay_s=0.1, loss=0.05, retransmit_s=0.4)  # of each direction: 200 ms there and back

@@ -12,7 +12,7 @@ from types import TracebackType
 
 from tests.support.running import eventually
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ADDRESS = re.compile(r"console: (operator|viewer|participant): (https?://\S+/)#([0-9a-f]{32})")
 
 CLOSES_S = 90.0

@@ -22,8 +22,8 @@ from runtime.msgs import Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.taps import Tap
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
-from tests.runtime.transport.lossy_wire import LossyWire
-from tests.runtime.transport.reliable_process import Note
+from tests.runtime.transport.reliable.lossy_wire import LossyWire
+from tests.runtime.transport.reliable.reliable_process import Note
 from tests.support.running import eventually
 
 pytestmark = pytest.mark.processes
@@ -44,7 +44,7 @@ class Listener:
     def __init__(self, folder: Path, name: str) -> None:
         self.lines: list[list[str]] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.runtime.transport.reliable_process", str(folder), name],
+            [sys.executable, "-m", "tests.runtime.transport.reliable.reliable_process", str(folder), name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from tests.support.running import eventually
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PATIENCE_S = 120.0
 """Half a dozen processes end, or load their models, on a machine that is busy with others."""
 ADDRESS = re.compile(r"(\w+): (\w+): (https?://\S+/[\w-]*#[0-9a-f]{32})")

@@ -21,7 +21,7 @@ from runtime.msgs import GuardState, JointCommand, RobotState
 from runtime.msgs.signature import TOKEN_FILE, make_token
 from runtime.node import ports_of
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "guard.md").read_text()
+PAGE = (Path(__file__).resolve().parents[4] / "docs" / "guard.md").read_text()
 
 
 class Forger(Node):

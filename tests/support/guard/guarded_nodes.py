@@ -24,13 +24,13 @@ use     = "nodes.interrupts.reflex:Reflex"
 process = "robot"
 
 [nodes.policy]
-use = "tests.support.guarded_nodes:StillPolicy"
+use = "tests.support.guard.guarded_nodes:StillPolicy"
 
 [nodes.other]
-use = "tests.support.guarded_nodes:StillPolicy"
+use = "tests.support.guard.guarded_nodes:StillPolicy"
 
 [nodes.witness]
-use = "tests.support.guarded_nodes:Witness"
+use = "tests.support.guard.guarded_nodes:Witness"
 
 [seats.policy]
 holder  = "policy"

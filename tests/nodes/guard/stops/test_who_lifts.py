@@ -24,7 +24,7 @@ from runtime.msgs import (
     Utterance,
 )
 from runtime.msgs.signature import Signatures, order, service
-from tests.support.guard_driven import FAR
+from tests.support.guard.guard_driven import FAR
 
 TOKEN = "t"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.clock import SystemClock, to_ns
-from tests.support.console_run import ConsoleRun
+from tests.support.pages.console_run import ConsoleRun
 from tests.support.running import eventually
 
 ASKS_AGAIN_S = 5.0

@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.axe import findings
-from tests.support.browsing import HOLD_MS, MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
-from tests.support.console_run import ROOT, ConsoleRun
+from tests.support.pages.axe import findings
+from tests.support.pages.browsing import HOLD_MS, MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
+from tests.support.pages.console_run import ROOT, ConsoleRun
 
 pytestmark = [*MARKS, pytest.mark.alone]
 
 
 BESIDE = """
 [nodes.battery]
-use = "tests.support.web_nodes:Battery"
+use = "tests.support.pages.web_nodes:Battery"
 process = "beside"
 
 [nodes.planned]
-use = "tests.support.web_nodes:Planned"
+use = "tests.support.pages.web_nodes:Planned"
 process = "beside"
 """
 
