@@ -50,25 +50,27 @@ def program() -> str:
     return f"{IMPORTS}\n{rest}\n\n{test}"
 
 
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel."""
-    return install(build_wheel(tmp_path_factory.mktemp("dist")), tmp_path_factory.mktemp("typed"))
+Checker = Callable[[Path, Path], dict[str, list[tuple[int, str]]]]
+"""Takes a Python and a folder; gives the errors of each file in it, as line and text."""
 
 
-def mypy(python: Path, file: Path) -> list[str]:
-    """What mypy says, as "line: text"."""
+def mypy(python: Path, folder: Path) -> dict[str, list[tuple[int, str]]]:
+    """What mypy says."""
     command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python), "--no-error-summary"]
     cache = python.parents[1] / "cache"
+    names = sorted(file.name for file in folder.glob("*.py"))
     ran = subprocess.run(
-        [*command, "--cache-dir", str(cache), file.name], cwd=file.parent, capture_output=True, text=True, check=False
+        [*command, "--cache-dir", str(cache), *names], cwd=folder, capture_output=True, text=True, check=False
     )
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
-    return re.findall(rf"^{file.name}:(\d+: error: .*)$", ran.stdout, re.MULTILINE)
+    found: dict[str, list[tuple[int, str]]] = {name: [] for name in names}
+    for name, line, said in re.findall(r"^(\w+\.py):(\d+): error: (.*)$", ran.stdout, re.MULTILINE):
+        found[name].append((int(line), said))
+    return found
 
 
-def pyright(python: Path, file: Path) -> list[str]:
-    """What pyright says, as "line: text"; skips the test where its node does not start."""
+def pyright(python: Path, folder: Path) -> dict[str, list[tuple[int, str]]]:
+    """What pyright says; skips the test where its node does not start."""
     checker = str(Path(sys.executable).with_name("basedpyright"))
     try:
         version = subprocess.run([checker, "--version"], capture_output=True, text=True, check=False)
@@ -76,52 +78,77 @@ def pyright(python: Path, file: Path) -> list[str]:
         pytest.skip(f"basedpyright does not start: {problem}")
     if version.returncode:
         pytest.skip(f"basedpyright's node does not start here: {(version.stderr or version.stdout).strip()[-300:]}")
-    (file.parent / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
-    command = [checker, "--outputjson", "--pythonpath", str(python), file.name]
-    ran = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
-    found = json.loads(ran.stdout)["generalDiagnostics"]
-    return [f"{line['range']['start']['line'] + 1}: {line['message']}" for line in found if line["severity"] == "error"]
+    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    names = sorted(file.name for file in folder.glob("*.py"))
+    command = [checker, "--outputjson", "--pythonpath", str(python), *names]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    found: dict[str, list[tuple[int, str]]] = {name: [] for name in names}
+    for said in json.loads(ran.stdout)["generalDiagnostics"]:
+        if said["severity"] == "error":
+            found[Path(said["file"]).name].append((said["range"]["start"]["line"] + 1, said["message"]))
+    return found
 
 
-@pytest.mark.parametrize("check", [mypy, pyright], ids=["mypy", "pyright"])
-def test_the_readmes_program_has_no_type_error(
-    python: Path, tmp_path: Path, check: Callable[[Path, Path], list[str]]
-) -> None:
-    file = tmp_path / "own_hello.py"
-    file.write_text(program())
-    assert check(python, file) == []
+HANDLERS = ROOT / "tests" / "support" / "wheel" / "typed_handlers.py"
+OF_MISTAKES = {mistake: f"mistake_{number}.py" for number, mistake in enumerate(MISTAKES)}
 
 
-@pytest.mark.parametrize("check", [mypy, pyright], ids=["mypy", "pyright"])
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_planted_mistake_is_found_where_it_is(
-    python: Path, tmp_path: Path, check: Callable[[Path, Path], list[str]], mistake: str
-) -> None:
-    right, wrong = MISTAKES[mistake]
-    assert_found(python, tmp_path / "own_hello.py", program().replace(right, wrong), wrong, check)
-
-
-@pytest.mark.parametrize("check", [mypy, pyright], ids=["mypy", "pyright"])
-def test_handlers_services_and_goals_have_no_type_error_and_planted_ones_are_found(
-    python: Path, tmp_path: Path, check: Callable[[Path, Path], list[str]]
-) -> None:
-    text = (ROOT / "tests" / "support" / "wheel" / "typed_handlers.py").read_text()
-    file = tmp_path / "own_handlers.py"
-    file.write_text(text)
-    assert check(python, file) == []
+def all_mistakes() -> str:
+    """The handlers with all mistakes in them at once."""
+    text = HANDLERS.read_text()
     for right, wrong in IN_HANDLERS.values():
         assert text.count(right) == 1, right
         text = text.replace(right, wrong)
-    file.write_text(text)  # all at once: a checker takes a second each time
-    lines = {int(found.partition(":")[0]) for found in check(python, file)}
+    return text
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the wheel."""
+    return install(build_wheel(tmp_path_factory.mktemp("dist")), tmp_path_factory.mktemp("typed"))
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What users might write, side by side: a checker needs seconds to start, and hardly more for one file more."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "own_hello.py").write_text(program())
+    for mistake, (right, wrong) in MISTAKES.items():
+        assert right in program()
+        (folder / OF_MISTAKES[mistake]).write_text(program().replace(right, wrong))
+    (folder / "own_handlers.py").write_text(HANDLERS.read_text())
+    (folder / "mistakes_in_handlers.py").write_text(all_mistakes())
+    return folder
+
+
+@pytest.fixture(scope="module", params=[mypy, pyright], ids=["mypy", "pyright"])
+def errors(request: pytest.FixtureRequest, python: Path, programs: Path) -> dict[str, list[tuple[int, str]]]:
+    """What a checker says of each program, in an environment that holds the wheel."""
+    check: Checker = request.param
+    return check(python, programs)
+
+
+def test_the_readmes_program_has_no_type_error(errors: dict[str, list[tuple[int, str]]]) -> None:
+    assert errors["own_hello.py"] == []
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_planted_mistake_is_found_where_it_is(
+    errors: dict[str, list[tuple[int, str]]], programs: Path, mistake: str
+) -> None:
+    file = OF_MISTAKES[mistake]
+    wrong = MISTAKES[mistake][1]
+    (line,) = (number for number, text in enumerate((programs / file).read_text().splitlines(), 1) if wrong in text)
+    lines = {number for number, _ in errors[file]}
+    assert lines
+    assert lines <= {line - 1, line}  # of a handler: its decorator's line
+
+
+def test_handlers_services_and_goals_have_no_type_error_and_planted_ones_are_found(
+    errors: dict[str, list[tuple[int, str]]],
+) -> None:
+    assert errors["own_handlers.py"] == []
+    lines = {number for number, _ in errors["mistakes_in_handlers.py"]}
     for name, (_, wrong) in IN_HANDLERS.items():
-        (line,) = (number for number, one in enumerate(text.splitlines(), 1) if wrong in one)
+        (line,) = (number for number, one in enumerate(all_mistakes().splitlines(), 1) if wrong in one)
         assert lines & {line - 1, line}, name
-
-
-def assert_found(python: Path, file: Path, text: str, wrong: str, check: Callable[[Path, Path], list[str]]) -> None:
-    file.write_text(text)
-    (line,) = (number for number, text in enumerate(file.read_text().splitlines(), 1) if wrong in text)
-    found = check(python, file)
-    assert found
-    assert {int(text.partition(":")[0]) for text in found} <= {line - 1, line}  # of a handler: its decorator's line
