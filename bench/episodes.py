@@ -89,7 +89,7 @@ async def _episode(plan: EpisodePlan, spec: AgentSpec, servers: Servers, ask: As
 
 
 def _cpu_s(work: Coroutine[Any, Any, None]) -> float:
-    from nodes.episodes.runner.runner import few_collections
+    from runtime.virtual.simulation import few_collections
 
     began_s = time.process_time()
     with few_collections():

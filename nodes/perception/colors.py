@@ -50,7 +50,7 @@ def name_colour(codes: NDArray[np.int64], value: NDArray[np.uint8]) -> str:
     return COLOURS[int(np.argmax(np.bincount(light)))]
 
 
-WIDTH_PX = 160
+WIDTH_PX, MOST_HEIGHT_PX = 160, 4 * 160
 LEAST_SATURATION, LEAST_VALUE = 110, 60  # what stands out; of 255
 LEAST_SHARE = 0.01
 """A patch of at least that part of the picture is a thing; smaller ones are its noise."""
@@ -60,7 +60,7 @@ MOST = 5
 def colours_in_view(rgb: NDArray[np.uint8]) -> tuple[str, ...]:
     """Names of the colours of large, strongly coloured patches, the largest first."""
     height, width = rgb.shape[:2]
-    size = (WIDTH_PX, max(1, round(height * WIDTH_PX / width)))
+    size = (WIDTH_PX, min(max(1, round(height * WIDTH_PX / width)), MOST_HEIGHT_PX))
     small = cv2.resize(np.ascontiguousarray(rgb), size, interpolation=cv2.INTER_AREA)
     hsv = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2HSV), dtype=np.uint8)
     stands_out = (hsv[:, :, 1] >= LEAST_SATURATION) & (hsv[:, :, 2] >= LEAST_VALUE)

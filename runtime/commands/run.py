@@ -314,7 +314,7 @@ def _run_virtual(
     pause_on: list[str],
 ) -> tuple[bool, str] | None:
     from runtime.virtual.debugger import Stepper
-    from runtime.virtual.simulation import Simulation  # a run in real time starts sooner without these
+    from runtime.virtual.simulation import Simulation, few_collections  # a run in real time starts sooner without these
     from runtime.virtual.trace import MessageTrace
 
     simulation = Simulation(
@@ -335,7 +335,8 @@ def _run_virtual(
         if pause_on:
             stepper = Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr))
         _make_room(recording)
-        (stepper or simulation).run(for_s)
+        with few_collections():
+            (stepper or simulation).run(for_s)
     finally:
         simulation.close()
     run_info["trace"] = simulation.run_info["trace"]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -220,6 +221,7 @@ class Process:
             await self._wait_for_order()
             if not self._stop.is_set():
                 start.go()
+                gc.enable()
                 await executor.run(self._stop)
         finally:
             self._refusals.tell()
@@ -261,6 +263,7 @@ class Process:
                 self._loop.add_reader(outlet.sender.listener, outlet.sender.look)
             self._control.tell("ready")
             await self._wait_for_order()
+            gc.enable()
             await gateway.run(self._stop)
             outcome = self._run_info.get("outcome")
             gateway.leave((outcome["ok"], outcome["reason"]) if outcome else None)
@@ -281,6 +284,7 @@ class Process:
 
 def main() -> int:
     """Entry of the process."""
+    gc.disable()  # until the run begins: what is imported and loaded stays, and looking through it takes time
     folder, name, read_fd, write_fd = sys.argv[1:5]
     return Process(Path(folder), name, int(read_fd), int(write_fd)).main()
 

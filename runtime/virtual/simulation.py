@@ -7,10 +7,11 @@ after the handler's declared latency; until then its lane is busy, as it would b
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from asyncio import events
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from runtime.bag.journal import calls_topic
@@ -35,6 +36,17 @@ from runtime.virtual.lanes import VirtualLanes
 from runtime.virtual.sandbox import DeterminismGuard
 from runtime.virtual.scheduler import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
 from runtime.virtual.trace import MessageTrace
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Let the garbage collector run seldom: what graphs and episodes keep is much to walk through each time."""
+    usual = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 class Simulation:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +34,7 @@ from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, 
 from nodes.models.servers import Servers
 from runtime import NodeSpec, Simulation, Stamped, UserError
 from runtime.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
+from runtime.virtual.simulation import few_collections
 
 LONG_ANSWER = 6000
 """Tokens of a judge's answer, or of a script of 20 turns."""
@@ -254,17 +253,6 @@ async def play_all(
     """Play all of them, `jobs` at a time; whether all are done. When the budget is spent, the rest stays waiting."""
     with few_collections():
         return await _play_all(plans, store, settings, progress)
-
-
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """Let the garbage collector run seldom: thousands of live episodes are many objects to walk through each time."""
-    usual = gc.get_threshold()
-    gc.set_threshold(100_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 async def _play_all(plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None) -> bool:

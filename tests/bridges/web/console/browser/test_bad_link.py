@@ -19,7 +19,7 @@ HELD_WITHIN_MS = 300.0
 BAD = Shape(delay_s=0.1, loss=0.05, retransmit_s=0.4)  # of each direction: 200 ms there and back
 FAR_WORSE = replace(BAD, loss=0.4)
 
-pytestmark = [*MARKS, pytest.mark.alone]
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.support.pages.axe import findings
 from tests.support.pages.browsing import HOLD_MS, MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
 from tests.support.pages.console_run import ROOT, ConsoleRun
 
-pytestmark = [*MARKS, pytest.mark.alone]
+pytestmark = MARKS
 
 
 BESIDE = """
