@@ -236,7 +236,8 @@ class Guard(ForRobot, Node):
             self.arbitration.restore(known.epochs, known.leases, now_ns)
             self.armed_in = known.armed_in
             was_armed = self.arm == "auto" and known.armed_in != "" and known.armed_in == self.run
-            self.machine.restore(known.stop or ("the guard was restarted" if was_armed else ""), known.estop, now_ns)
+            stop = known.stop or ("the guard was restarted" if was_armed else "")
+            self.machine.restore(stop, known.estop, now_ns, known.stoppers)
 
     # Half a period after a driver in its process: each state is seen, and each command applied, exactly once.
     @every(hz=RATE_HZ, phase=0.5)
@@ -429,7 +430,7 @@ class Guard(ForRobot, Node):
         """Lift a stop for a person at a console or a terminal, and tell everybody."""
         self.raised_count += 1
         interrupt = Interrupt(id=f"{self.name}-{self.raised_count}", depth="resume", text="go on", by=by)
-        refusal = self.machine.interrupt(interrupt, said_ns, now_ns)
+        refusal = self.machine.interrupt(interrupt, said_ns, now_ns, is_operator=True)
         if refusal is None:
             self.fence.publish(self.arbitration.fence(interrupt))
             self.raised.publish(interrupt)
@@ -529,6 +530,7 @@ class Guard(ForRobot, Node):
             stop=machine.reason if machine.mode in ("stopped", "estopped") else "",
             estop=machine.estop_cause,
             armed_in=self.armed_in,
+            stoppers=machine.stoppers,
         )
         if self.keeper is None:
             return

@@ -19,13 +19,16 @@ BLOCK_BYTES = 8192
 
 
 class SavedState(msgspec.Struct, frozen=True):
-    """Epochs, leases, what is latched: why, or "" where it is not; and the run in which a guard was armed last."""
+    """Epochs, leases, what is latched: why, or "" where it is not, and the people whose stops stand; and the run in
+    which a guard was armed last.
+    """
 
     epochs: Epochs = {}
     leases: dict[str, Lease] = {}
     stop: str = ""
     estop: str = ""
     armed_in: str = ""
+    stoppers: tuple[str, ...] = ()
 
 
 def place_of(where: str, robot: str, run_info: RunFacts) -> Path | None:

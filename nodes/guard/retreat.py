@@ -1,4 +1,4 @@
-"""`Trail`: the way that the robot came, and the slow way back after contact, as a pure part of the guard.
+"""`WayBack`: the way that the robot came, and the slow way back after pain or contact, as a pure part of the guard.
 
 What is kept is what was measured, not what was asked for: a joint that was blocked goes back from where it is.
 """
@@ -62,3 +62,52 @@ class Trail:
         """Begin anew."""
         self._steps.clear()
         self._kept_s = self._left_s = 0.0
+
+
+class WayBack:
+    """What the robot owes after pain or contact: before anything else it goes back along the way it came.
+
+    A touch on the way back turns it round: the robot leaves what it has touched last. Any other stop on the way back
+    leaves the rest owed.
+    """
+
+    def __init__(self) -> None:
+        self.is_touch = False  # somebody was hurt or touched since the robot was last told to go on
+        self._is_owed = False  # a way back has begun and is not at its end
+        self._came, self._gone_back = Trail(), Trail()
+
+    def note(self, state: RobotState, dt_s: float) -> None:
+        """Keep this step."""
+        (self._gone_back if self._is_back else self._came).note(state, dt_s)
+
+    def touch(self) -> None:
+        """Somebody is hurt or touched."""
+        if self._is_back:
+            self._came, self._gone_back = self._gone_back, Trail()
+        self.is_touch = True
+
+    @property
+    def _is_back(self) -> bool:
+        """On a way back, or stopped on it by something else than a touch."""
+        return self._is_owed and not self.is_touch
+
+    def begin(self, *, is_false_alarm: bool) -> bool:
+        """Whether the first motion is a way back, now that a person says go on; a new way begins otherwise."""
+        is_due = self._is_owed or (self.is_touch and not is_false_alarm)
+        self.is_touch, self._is_owed = False, is_due and bool(self._came)
+        if not self._is_owed:
+            self.forget()
+        return self._is_owed
+
+    def step(self, dt_s: float) -> TrailStep | None:
+        """Where to go now; None once the way is at its end."""
+        step = self._came.back(dt_s)
+        if step is None:
+            self.forget()
+        return step
+
+    def forget(self) -> None:
+        """Nothing is owed, and nothing known of the way; what was touched meanwhile is."""
+        self._is_owed = False
+        self._came.forget()
+        self._gone_back.forget()

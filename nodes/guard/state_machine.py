@@ -15,7 +15,7 @@ from nodes.guard.lasting_faults import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, Com
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.release import Release
-from nodes.guard.retreat import SHARE, Trail
+from nodes.guard.retreat import SHARE, WayBack
 from nodes.guard.space import Space, Step
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
@@ -38,7 +38,7 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("holding", "stop"): "stopped",
     ("armed", "service"): "disarmed",  # the robot homes or stows by itself, and stands elsewhere afterwards
     ("holding", "service"): "disarmed",
-    ("stopped", "retreat"): "retreating",  # by a person, after contact: slowly back along the way it came
+    ("stopped", "retreat"): "retreating",  # by a person, after pain or contact: slowly back along the way it came
     ("retreating", "hold"): "holding",
     ("retreating", "stop"): "stopped",
     ("retreating", "estop"): "estopped",
@@ -53,6 +53,10 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("estopped", "estop"): "estopped",  # latched, over restarts too: no word of anybody resumes it
     ("estopped", "rearm"): "stopped",  # an authorised person; motion then still waits for somebody to say go on
 }
+
+CROWD = "many"
+"""Stands for those who stopped the robot beyond the first `MOST_STOPPERS`; only an operator lifts such a stop."""
+MOST_STOPPERS = 16
 
 MACHINES = frozenset(
     {
@@ -71,6 +75,7 @@ MACHINES = frozenset(
         "policy",
         "guard",
         "reflex",
+        CROWD,
     }
 )
 """Names that no person has. A name that is not among them proves nothing: the shell knows who may lift a stop."""
@@ -135,7 +140,8 @@ class GuardMachine:
         self.conduct = Conduct(limits, self.settings.max_effort_percent)
         self.runstop_reason = ""  # why only the robot's own runstop helps
         self._release = Release(limits)
-        self._trail = Trail()
+        self.way_back = WayBack()
+        self._stoppers: frozenset[str] = frozenset()  # the people whose stops stand
         self._slowed = ("", -SLOWED_NS)  # why, and when last
         self._was_armed = False
         self._looked_ns = 0
@@ -238,12 +244,13 @@ class GuardMachine:
         self._enter("rearm", f"re-armed by {by}, waiting to be told to go on")
         return True
 
-    def restore(self, stop: str, estop: str, now_ns: int) -> None:
-        """Take over the stop that an earlier guard had latched when it ended."""
+    def restore(self, stop: str, estop: str, now_ns: int, stoppers: tuple[str, ...] = ()) -> None:
+        """Take over the stop that an earlier guard had latched when it ended, and whose it is."""
         if stop or estop:
             self.interrupt(Interrupt(id="restart", depth="stop", text=stop or estop, by="guard"), now_ns, now_ns)
         if estop:
             self.estop(estop, now_ns)
+        self._stoppers = frozenset(stoppers)
 
     def arm(self, now_ns: int) -> bool:
         """Let commands through from now on; the first target is the measured posture. False without a fresh one."""
@@ -300,16 +307,22 @@ class GuardMachine:
         self._enter("service", "the robot homes or stows")
         return None
 
-    def interrupt(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> Refusal | None:
+    def interrupt(
+        self, interrupt: Interrupt, heard_ns: int, now_ns: int, *, is_operator: bool = False
+    ) -> Refusal | None:
         """Act on an interrupt; `heard_ns` is the stamp of what caused it. The next tick already brakes.
 
-        Returns why a `resume` is refused; None for everything else.
+        `is_operator`: whoever says so has proven it, and lifts what anybody stopped. Returns why a `resume` is refused;
+        None for everything else.
         """
         if interrupt.depth == "stop":
             heard_ns = min(heard_ns, now_ns)  # a clock that is ahead does not keep the robot stopped until then
             self._last_stop_heard_ns = max(self._last_stop_heard_ns, heard_ns)
             self._last_stop = interrupt.id
             self._void_commands(now_ns)
+            if interrupt.is_pain or interrupt.by in RELAXES:
+                self.way_back.touch()
+            self._note_stopper(interrupt.by)
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
                 self.stopped_by = interrupt.by
@@ -324,18 +337,20 @@ class GuardMachine:
         elif interrupt.depth == "resume":
             if self.mode not in ("stopped", "estopped"):
                 return Refusal("not_stopped", "nothing is stopped")
-            if refusal := self._resume_refusal(interrupt, heard_ns, now_ns):
+            refusal = self._resume_refusal(interrupt, heard_ns, now_ns)
+            if refusal is None and not is_operator:
+                refusal = self._withdraw_stop(interrupt.by)
+            if refusal is not None:
                 self.rejected += 1
                 self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: {refusal.why}"
                 return refusal
             self._void_commands(now_ns)
             self._reset_sources()
-            is_touch = self.stopped_by in RELAXES and not interrupt.takes_back
             self.stop_cause, self.stopped_by, self.stop_heard_ns = "", "", 0
-            if is_touch and self._was_armed and self._trail:
+            self._stoppers = frozenset()
+            if self.way_back.begin(is_false_alarm=interrupt.takes_back != ""):
                 self._enter("retreat", f"moving back slowly the way it came, resumed by {interrupt.by}")
                 return None
-            self._trail.forget()
             self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
         return None
 
@@ -373,8 +388,8 @@ class GuardMachine:
         else:
             self._follow(command, dt_s, now_ns)
         self._note_rest(now_ns)
-        if self.monitors.state is not None and self.mode != "retreating" and not self.monitors.is_stale(now_ns):
-            self._trail.note(self.monitors.state, dt_s)
+        if self.monitors.state is not None and not self.monitors.is_stale(now_ns):
+            self.way_back.note(self.monitors.state, dt_s)
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
         return JointCommand(
             position=tuple(motion.position for motion in self._joints), base_v_mps=v_mps, base_w_radps=w_radps
@@ -395,6 +410,11 @@ class GuardMachine:
             is_armed=self._was_armed,
             rejected=self.rejected,
         )
+
+    @property
+    def stoppers(self) -> tuple[str, ...]:
+        """The people whose stops stand."""
+        return tuple(sorted(self._stoppers))
 
     @property
     def applied(self) -> Stamped[JointCommand] | None:
@@ -486,9 +506,12 @@ class GuardMachine:
 
     def _retreat(self, dt_s: float, now_ns: int) -> None:
         """One step back along the way; at its end, or where the robot is not seen any more, it holds."""
-        step = None if self.monitors.is_stale(now_ns) else self._trail.back(dt_s)
+        if now_ns < self._hold_until_ns:
+            self._brake(dt_s, now_ns)
+            return
+        step = None if self.monitors.is_stale(now_ns) else self.way_back.step(dt_s)
         if step is None:
-            self._trail.forget()
+            self.way_back.forget()
             self._enter("hold", "moved back, no command yet")
             self._brake(dt_s, now_ns)
             return
@@ -501,7 +524,7 @@ class GuardMachine:
         slow = replace(self.limits.base, wheel_speed_mps=self.limits.base.wheel_speed_mps * SHARE)
         wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, slow, dt_s)
         if not self._may_go(joints, wheels, dt_s, now_ns):
-            self._trail.forget()
+            self.way_back.forget()
             self._brake(dt_s, now_ns)
             return
         self.held_ns = 0
@@ -523,7 +546,7 @@ class GuardMachine:
         joints = tuple(
             brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
         )
-        if self.mode == "stopped" and self.stopped_by in RELAXES:
+        if self.mode == "stopped" and self.way_back.is_touch:
             state = None if self.monitors.is_stale(now_ns) else self.monitors.state
             released = self._release.step(self._joints, state, dt_s, now_ns)
             if self._may_go(released, wheels, dt_s, now_ns):
@@ -535,14 +558,30 @@ class GuardMachine:
         if interrupt.takes_back:
             if interrupt.takes_back == self._hold:
                 self._hold, self._hold_until_ns = "", 0
-        elif self.mode == "moving" or now_ns < self._hold_until_ns:
+        elif self.mode in ("moving", "retreating") or now_ns < self._hold_until_ns:
             self._hold = interrupt.id
             self._hold_until_ns = now_ns + min(max(to_ns(interrupt.hold_s), 0), LONGEST_HOLD_NS)
-            self._enter("hold", f"holding for a moment, not understood: {interrupt.text}")
+            if self.mode != "retreating":  # a way back waits, and goes on
+                self._enter("hold", f"holding for a moment, not understood: {interrupt.text}")
 
     def _void_commands(self, now_ns: int) -> None:
         self._fence_ns = max(self._fence_ns, now_ns)
         self._command = None
+
+    def _note_stopper(self, by: str) -> None:
+        """Keep who has stopped the robot: each person lifts what they stopped, as each takes off their own lock."""
+        if by in MACHINES or by in self._stoppers:
+            return
+        if self.mode in ("stopped", "estopped") and self._stoppers:
+            self.reason = f"{self.reason}; also stopped by {by}"
+        self._stoppers |= {by if len(self._stoppers) < MOST_STOPPERS else CROWD}
+
+    def _withdraw_stop(self, by: str) -> Refusal | None:
+        """This person's own stop stands no more; why the robot is stopped all the same."""
+        self._stoppers -= {by}
+        if not self._stoppers:
+            return None
+        return Refusal("another_person", f"{', '.join(sorted(self._stoppers))} stopped the robot as well")
 
     def _resume_refusal(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> Refusal | None:
         """Why these words do not lift what is latched."""
@@ -576,7 +615,7 @@ class GuardMachine:
         """Nothing is sent any more: nobody knows where the robot will be. The next target is what is measured then."""
         if self._joints:
             self._joints, self._wheels, self._was_armed = (), Wheels(), False
-            self._trail.forget()
+            self.way_back.forget()
             self.held_ns = self.held_ns or now_ns
 
     def _zero_velocity(self) -> None:

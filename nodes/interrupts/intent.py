@@ -45,6 +45,7 @@ class Meaning:
     puts_back: bool = False
     takes_back: bool = False  # says that what made the robot stop was a false alarm
     is_sure: bool = True  # stop: said plainly, and not a bare "ah" or "hey"
+    is_pain: bool = False  # stop: somebody is hurt, caught or touched
     is_listening: bool = False  # says only "mhm" or "okay"
     talk: Talk = ""  # nothing wanted: what it is instead; "": not known
     is_short: bool = field(default=False, compare=False)  # as short as a shout, or in a script without a table
@@ -126,6 +127,7 @@ def _understand(text: str) -> Meaning:
         puts_back=any(clause.has("back") for clause in clauses),
         takes_back=takes_back and wants != "stop",
         is_sure=wants != "stop",
+        is_pain=wants == "stop" and _is_pain(clauses),
         is_listening=talk == "backchannel",
         talk=talk,
         is_short=_is_short(clauses, text) and not (wants == "nothing" and kinds),
@@ -136,7 +138,10 @@ def _stop(clauses: Sequence[Clause]) -> Meaning:
     """A plain stop; the colours it names ("Stop! Not the blue one!") are kept for when the robot goes on."""
     excluding, including = _colours(clauses)
     kinds = [match.name for clause in clauses for match in clause.of("kind")]
-    return Meaning(wants="stop", excluding=excluding, including=including, kind=kinds[0] if kinds else "")
+    return Meaning(
+        wants="stop", excluding=excluding, including=including, kind=kinds[0] if kinds else "",
+        is_pain=_is_pain(clauses),
+    )  # fmt: skip
 
 
 # --- stops
@@ -163,14 +168,29 @@ def _stops(clause: Clause) -> bool:
             return True
     if clause.is_all(_STOPS, "courtesy", "lead", "tail") and not _denies(clause, "stop", "stop_end"):
         return True
-    if "elsewhere" not in found:
-        if any(not _is_negated(clause, one.start) for one in found.get("distress", ())):
-            return True
-        if "body" in found and "others" not in found:
-            languages = {one.name for one in found["body"]}
-            if any(one.name in languages and not _is_negated(clause, one.start) for one in found.get("harm", ())):
-                return True
-    return _forbids_going_on(clause)
+    return _is_distress(clause) or _forbids_going_on(clause)
+
+
+def _is_distress(clause: Clause) -> bool:
+    """Whether it tells that somebody is hurt or caught, here and now."""
+    found = clause.found
+    if "elsewhere" in found:
+        return False
+    if any(not _is_negated(clause, one.start) for one in found.get("distress", ())):
+        return True
+    if "body" not in found or "others" in found:
+        return False
+    languages = {one.name for one in found["body"]}
+    return any(one.name in languages and not _is_negated(clause, one.start) for one in found.get("harm", ()))
+
+
+def _is_pain(clauses: Sequence[Clause]) -> bool:
+    """Whether the words of a stop cry out or tell of distress; "my foot", and "aaah" beside a part of the body, do."""
+    if any(_is_distress(clause) or (clause.has("cry") and not _denies(clause, "cry")) for clause in clauses):
+        return True
+    bodies = [clause for clause in clauses if clause.has("body") and not clause.has("others")]
+    is_cried = any(clause.has("stop_unsure") for clause in clauses)
+    return any(is_cried or (clause.ends("body") and len(clause.words) == 2) for clause in bodies)
 
 
 def _forbids_going_on(clause: Clause) -> bool:

@@ -34,6 +34,7 @@ REFUSALS: dict[AnswerCode, str] = {
     "estopped": "My emergency stop is pressed. I can go on only after it is released.",
     "runstopped": "My own stop button is pressed. Release it first.",
     "another_stop": "Something else has stopped me since. Say 'go on' again.",
+    "another_person": "Somebody else has stopped me as well. I wait for their 'go on', or for Resume.",
 }
 """What the robot says to somebody whose "go on" does not count."""
 
@@ -199,9 +200,10 @@ class Reflex(Node):
 
     def _raise(self, depth: Depth, text: str, by: str, *, takes_back: str = "") -> None:
         self.count += 1
-        is_sure = depth != "stop" or by in ("contact", "reflex") or understand(text).is_sure
+        is_said = depth == "stop" and by not in ("contact", "reflex")
         interrupt = Interrupt(
-            id=f"{self.name}-{self.count}", depth=depth, text=clipped(text), by=by, is_sure=is_sure,
+            id=f"{self.name}-{self.count}", depth=depth, text=clipped(text), by=by,
+            is_sure=not is_said or understand(text).is_sure, is_pain=is_said and understand(text).is_pain,
             takes_back=takes_back, hold_s=HOLD_S if depth == "hold" else 0.0,
         )  # fmt: skip
         if depth in ("stop", "resume"):

@@ -27,6 +27,7 @@ class Interrupt(Message):
     text: str  # what was said or felt
     by: str  # who: a speaker, "contact", "console"
     is_sure: bool = True  # stop: not a bare "ah" or "hey", which may have been meant for anybody
+    is_pain: bool = False  # stop: the words tell that somebody is hurt, caught or touched; what was felt needs no word
     takes_back: str = ""  # resume, hold: the one that was a false alarm; what was being done goes on as it was
     hold_s: float = 0.0  # hold: for how long, at most 1.5 s
 

@@ -236,7 +236,9 @@ def test_what_is_latched_stands_in_the_ledger_as_it_is(tmp_path: Path) -> None:
     assert guard.keeper is not None
     path = guard.keeper.path
     guard.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
-    assert read(path) == SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="stopped by Ana: Ouch!")
+    assert read(path) == SavedState(
+        epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="stopped by Ana: Ouch!", stoppers=("Ana",)
+    )
     guard.emergency(EStop(source="button", is_pressed=True))
     found = read(path)
     assert found is not None

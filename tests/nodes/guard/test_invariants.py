@@ -119,7 +119,7 @@ class Stories(RuleBasedStateMachine):
         """The robot is blocked, pushed, or its sensors say what is not so."""
         self.story.shows = shows
 
-    @rule(by=st.sampled_from(["contact", "effort", "following", "reflex", "Ana", ""]), early_ms=st.integers(0, 50))
+    @rule(by=st.sampled_from(["contact", "effort", "following", "reflex", *PEOPLE, ""]), early_ms=st.integers(0, 50))
     def stop(self, by: str, early_ms: int) -> None:
         self.story.interrupt("stop", by, self.story.now_ns - early_ms * MS)
 

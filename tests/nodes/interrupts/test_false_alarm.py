@@ -274,7 +274,7 @@ def test_a_stop_by_anybody_else_in_between_needs_a_go_on() -> None:
     room = Room()
     room.say("Ouch!")
     room.sim.run(seconds=0.5)
-    room.sim.publish("interrupt", Interrupt(id="console-1", depth="stop", text="wait", by="console"))
+    room.sim.publish("interrupt", Interrupt(id="ladder-1", depth="stop", text="nothing is heard", by="ladder"))
     room.sim.run(seconds=0.3)
     room.say("Never mind.")
     room.sim.run(seconds=0.5)

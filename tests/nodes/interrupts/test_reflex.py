@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nodes.interrupts.intent import understand
 from nodes.interrupts.reflex import Depth, Reflex, depths_of
 from runtime import Simulation
 from runtime.message import Message
@@ -153,3 +154,24 @@ def test_reflex_remembers_its_own_stop_and_follows_the_guard() -> None:
     sim.publish("heard", Utterance(speaker="alex", text="Go on"))
     sim.run(seconds=0.01)
     assert [(i.id, i.depth) for i in sent] == [("reflex-1", "stop"), ("reflex-2", "resume"), ("reflex-3", "resume")]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_pain"),
+    [
+        ("Ouch! That's my toe!", True),
+        ("Stop! My foot!", True),
+        ("aaah my foot", True),
+        ("You're on my foot!", True),
+        ("Aua! Mein Fuß!", True),
+        ("Aïe !", True),
+        ("痛い！", True),
+        ("Stop!", False),
+        ("Hands off!", False),
+        ("Hey!", False),
+        ("No no no no!", False),
+    ],
+)
+def test_pain_in_words_is_told_as_a_fact(text: str, is_pain: bool) -> None:
+    meaning = understand(text)
+    assert (meaning.wants, meaning.is_pain) == ("stop", is_pain)

@@ -27,7 +27,7 @@ def command(
     return Stamped(JointCommand(position=position, base_v_mps=v, base_w_radps=w), envelope)
 
 
-def interrupt(depth: str, by: str = "person", ident: str = "i1") -> Interrupt:
+def interrupt(depth: str, by: str = "Ana", ident: str = "i1") -> Interrupt:
     return Interrupt(id=ident, depth=depth, text="words", by=by)  # type: ignore[arg-type]  # from a test's table
 
 

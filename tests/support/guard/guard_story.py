@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nodes.guard.lasting_faults import LASTS_S, RELAXES
+from nodes.guard.lasting_faults import LASTS_S
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.release import furthest
 from nodes.guard.retreat import SHARE
@@ -84,6 +84,7 @@ class GuardStory:
         self.applied: dict[str, int] = {}
         self.fence_ns = -1
         self.must_be_stopped = ""
+        self.stoppers: set[str] = set()
         self.is_armed = False
         self.is_known_runstopped = False
         self.seen_ns = self.looked_ns = self.now_ns
@@ -132,10 +133,14 @@ class GuardStory:
         if depth == "stop":
             self.must_be_stopped = self.must_be_stopped or "stop"
             self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), min(heard_ns, self.now_ns))
+            self.stoppers |= {by} & {*PEOPLE}
+        elif depth == "resume":
+            self.stoppers -= {by}
         if before in ("stopped", "estopped") and after != before:
             assert depth == "resume", f"{depth} left {before}"
             assert self.must_be_stopped == "stop", "an emergency stop is left by re-arming only"
             assert by in PEOPLE, f"{by} lifted a stop"
+            assert not self.stoppers, f"{by} lifted what others stopped"
             assert heard_ns > self.stop_heard_ns, "lifted by words from before the stop"
             assert -5 * MS <= self.now_ns - heard_ns <= 5_000 * MS, "lifted by old words, or words from the future"
             assert not self.is_known_runstopped, "lifted while the robot's runstop is pressed"
@@ -274,7 +279,7 @@ class GuardStory:
             self.touched, self.goes_back = (), False
             return
         assert self.machine.mode != "moving", "moving in silence"
-        is_touch = self.machine.mode == "stopped" and self.machine.stopped_by in RELAXES
+        is_touch = self.machine.mode == "stopped" and self.machine.way_back.is_touch
         if not is_touch:
             self.touched = ()
         else:

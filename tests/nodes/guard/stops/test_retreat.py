@@ -1,4 +1,4 @@
-"""After contact the first motion is a slow retreat along the way the robot came."""
+"""After pain or contact the first motion is a slow retreat along the way the robot came."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.guard.retreat import BACK_S, SHARE, Trail
+from nodes.guard.state_machine import GuardMachine
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState
+from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState
 from runtime.msgs.signature import Signatures, order
 from tests.support.standing import HOME, standing
 
@@ -50,6 +51,12 @@ class Room:
         return self.driver.robot
 
     @property
+    def machine(self) -> GuardMachine:
+        guard: Any = self.sim.hosted["guard"].node
+        assert isinstance(guard.machine, GuardMachine)
+        return guard.machine
+
+    @property
     def mode(self) -> str:
         return self.guard[-1].mode
 
@@ -59,6 +66,18 @@ class Room:
         self.robot.touch("base")
         self.sim.run(seconds=1.5)
         assert (self.mode, self.guard[-1].stopped_by) == ("stopped", "contact")
+
+    def hear(self, ident: str, text: str = "Stop!", *, is_pain: bool = False) -> None:
+        self.sim.publish("interrupt", Interrupt(id=ident, depth="stop", text=text, by="Ann", is_pain=is_pain))
+        self.sim.run(seconds=1.5)
+        assert self.mode == "stopped"
+
+    def goes_back(self, seconds: float = 1.0) -> float:
+        """Told to go on: how far it goes back meanwhile, m; less than nothing where it goes ahead."""
+        before_m = self.seen[-1].base_x_m
+        self.go_on()
+        self.sim.run(seconds=seconds)
+        return before_m - self.seen[-1].base_x_m
 
     def go_on(self) -> None:
         self.sim.publish("guard/order", order(TOKEN, "resume", "Ann", self.sim.clock.now_ns()))
@@ -131,3 +150,82 @@ def test_the_way_is_what_was_measured_from_its_end_and_never_longer_than_a_secon
     assert steps[0].position[0] == pytest.approx(0.199)
     assert steps[0].base_v_mps == pytest.approx(-0.1 * SHARE)
     assert steps[-1].position[0] == pytest.approx(0.15, abs=0.002)
+
+
+def test_after_pain_known_from_words_it_goes_back_slowly_before_it_goes_on() -> None:
+    room = Room()
+    room.hear("o", "Ouch! That's my toe!", is_pain=True)
+    assert 0.03 < room.goes_back(4.5) <= SPEED_MPS * BACK_S
+    assert min(state.base_v_mps for state in room.seen[-225:]) >= -SHARE * SPEED_MPS - 0.005
+    room.sim.run(seconds=2.0)
+    assert room.mode == "moving"
+
+
+@pytest.mark.parametrize("pain_is", ["first", "second"])
+def test_pain_is_not_forgotten_beside_another_stop(pain_is: str) -> None:
+    room = Room()
+    room.hear("a", is_pain=pain_is == "first")
+    room.hear("b", is_pain=pain_is == "second")
+    assert room.goes_back() > 0.005
+
+
+def test_pain_is_not_forgotten_over_an_emergency_stop() -> None:
+    room = Room()
+    room.bump()
+    room.robot.touch()
+    room.sim.publish("estop", EStop(source="terminal", is_pressed=True))
+    room.sim.run(seconds=0.2)
+    room.sim.publish("estop", EStop(source="terminal", is_pressed=False))
+    room.sim.publish("guard/order", order(TOKEN, "rearm", "Ann", room.sim.clock.now_ns()))
+    room.sim.run(seconds=0.2)
+    assert room.mode == "stopped"
+    assert room.goes_back() > 0.005
+
+
+def test_pain_that_was_a_false_alarm_needs_no_way_back() -> None:
+    room = Room()
+    room.hear("o", "Ouch!", is_pain=True)
+    machine = room.machine
+    now_ns = room.sim.clock.now_ns()
+    machine.interrupt(Interrupt(id="r", depth="resume", text="sorry", by="Ann", takes_back="o"), now_ns, now_ns)
+    assert machine.mode == "holding"
+
+
+def test_a_stop_on_the_way_back_leaves_the_rest_of_it_owed() -> None:
+    room = Room()
+    room.bump()
+    room.robot.touch()
+    room.goes_back()
+    room.hear("s")
+    assert room.goes_back() > 0.005
+    assert room.machine.mode == "retreating"
+
+
+@pytest.mark.parametrize("how", ["words", "contact"])
+def test_a_touch_on_the_way_back_turns_it_round(how: str) -> None:
+    room = Room()
+    room.bump()
+    room.robot.touch()
+    room.goes_back(2.0)
+    if how == "words":
+        room.hear("o", "Ouch!", is_pain=True)
+    else:
+        room.robot.touch("arm")
+        room.sim.run(seconds=1.5)
+        room.robot.touch()
+    before = len(room.seen)
+    assert -0.05 < room.goes_back(3.0) < -0.005, "away from whom it has backed into"
+    assert max(state.base_v_mps for state in room.seen[before:]) <= SHARE**2 * SPEED_MPS + 0.005
+
+
+def test_words_that_nobody_understood_hold_it_on_the_way_back_and_end_nothing() -> None:
+    room = Room()
+    room.bump()
+    room.robot.touch()
+    room.goes_back()
+    room.sim.publish("interrupt", Interrupt(id="h", depth="hold", text="hmpf", by="Ann", hold_s=1.2))
+    room.sim.run(seconds=0.6)
+    assert room.seen[-1].base_v_mps == pytest.approx(0.0, abs=0.001)
+    room.sim.run(seconds=1.2)
+    assert room.machine.mode == "retreating"
+    assert room.seen[-1].base_v_mps < -0.01

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from nodes.guard.node import Guard
+from nodes.guard.state_machine import GuardMachine
 from nodes.interrupts.reflex import REFUSALS, Reflex
 from nodes.robot.driver import Driver
+from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable, topics_of
@@ -96,9 +98,9 @@ class Room:
         self.sim.run(seconds=seconds)
         return self.states[-1]
 
-    def hear(self, text: str, source: str = "microphone") -> GuardState:
+    def hear(self, text: str, source: str = "microphone", speaker: str = "Ana") -> GuardState:
         """Words that this node publishes, as its host stamps them."""
-        self.publish(source, Utterance(speaker="Ana", text=text))
+        self.publish(source, Utterance(speaker=speaker, text=text))
         return self.run(0.3)
 
     def publish(self, source: str, message: Any) -> None:
@@ -151,6 +153,66 @@ def test_words_that_were_said_too_long_ago_are_answered_aloud() -> None:
     room.publish("microphone", Utterance(speaker="Ana", text="Go on", captured_ns=room.now_ns - 5_500_000_000))
     assert room.run(0.3).mode == "stopped"
     assert (room.answers[-1].code, room.said[-1].text) == ("too_late", REFUSALS["too_late"])
+
+
+def test_each_person_lifts_what_they_stopped_and_nothing_else() -> None:
+    room = Room()
+    room.hear("Stop!")
+    room.hear("Stop!", speaker="Bob")
+    assert "Bob" in room.states[-1].reason
+    assert room.hear("Go on").mode == "stopped"
+    assert (room.answers[-1].code, room.said[-1].text) == ("another_person", REFUSALS["another_person"])
+    assert room.hear("Go on", speaker="Bob").mode == "moving", "Ana has let go already"
+
+
+def test_who_has_stopped_nothing_lifts_no_other_persons_stop_by_words() -> None:
+    room = Room()
+    room.hear("Stop!")
+    assert room.hear("Go on", speaker="Bob").mode == "stopped"
+    assert room.hear("Go on", speaker="many").mode == "stopped"
+    assert room.hear("Go on").mode == "moving"
+
+
+def test_a_person_who_stops_again_has_to_go_on_again() -> None:
+    room = Room()
+    for who in ("Ana", "Bob"):
+        room.hear("Stop!", speaker=who)
+    room.hear("Go on")
+    room.hear("Ouch!")
+    assert room.hear("Go on", speaker="Bob").mode == "stopped"
+    assert room.hear("Go on").mode == "moving"
+
+
+def test_an_operator_lifts_what_a_crowd_has_stopped() -> None:
+    room = Room()
+    names = [f"visitor {number}" for number in range(40)]
+    for name in names:
+        room.hear("Stop!", speaker=name)
+    for name in (*names, "many"):
+        assert room.hear("Go on", speaker=name).mode == "stopped"
+    room.send("guard/order", order(TOKEN, "resume", "Ann", room.now_ns))
+    assert room.mode == "moving"
+
+
+def test_whose_stop_it_is_outlives_the_guard() -> None:
+    room = Room()
+    room.hear("Stop!")
+    room.hear("Stop!", speaker="Bob")
+    before, after = room.guard.machine, GuardMachine(STRETCH_3)
+    after.restore(before.reason, "", room.now_ns, before.stoppers)
+    for who, code in (("Ana", "another_person"), ("Bob", None)):
+        refusal = after.interrupt(
+            Interrupt(id="g", depth="resume", text="go on", by=who), room.now_ns + 1, room.now_ns + 1
+        )
+        assert (refusal.code if refusal else None) == code
+
+
+def test_words_from_nobody_lift_nothing() -> None:
+    room = Room()
+    room.hear("Stop!")
+    room.sim.publish("heard", Utterance(speaker="Ana", text="Go on"), source="")
+    assert room.run(0.3).mode == "stopped"
+    assert room.said[-1].text == REFUSALS["not_a_person"]
 
 
 def test_an_order_to_a_stopped_robot_is_kept_and_asked_back_and_lifts_nothing() -> None:
