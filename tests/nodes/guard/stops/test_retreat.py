@@ -52,7 +52,7 @@ class Room:
 
     @property
     def machine(self) -> GuardMachine:
-        guard: Any = self.sim.hosted["guard"].node
+        guard: Any = self.sim.bound_nodes["guard"].node
         assert isinstance(guard.machine, GuardMachine)
         return guard.machine
 
