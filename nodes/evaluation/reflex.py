@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from nodes.evaluation.figures import SuccessRate, rate_of
+from nodes.evaluation.reflex_cost import UTTERANCES_A_MINUTE, hold_delay_s
 from nodes.interrupts.intent import Meaning, understand
 from nodes.interrupts.stop_classifier import StopClassifier
 from runtime.command_line.arguments import answered
@@ -94,6 +95,12 @@ class ReflexFigures(msgspec.Struct, frozen=True):
     shouts_taken_by_table: int  # the same without a second judge
     lifted_by_mistake: int
     resumes: SuccessRate
+    hold_delay_s: float = 0.0  # by which a robot arrives later for each soft hold; 0: not measured
+
+    @property
+    def needless_holds_a_minute(self) -> float:
+        """Beside people who say so many utterances a minute, and mean no stop by any."""
+        return self.harmless[0].held_softly.share * UTTERANCES_A_MINUTE
 
 
 def main(argv: list[str]) -> int:
@@ -199,6 +206,7 @@ def _share(claims: Sequence[bool]) -> SuccessRate:
 def _tell(name: str, *, as_json: bool) -> int:
     classifier = StopClassifier()
     figures = figures_of(name, score(read(name), classifier.certainty, StopClassifier))
+    figures = msgspec.structs.replace(figures, hold_delay_s=round(hold_delay_s(), 2))
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(figures), indent=1).decode())
     else:
@@ -230,6 +238,12 @@ def _lines(figures: ReflexFigures) -> Iterable[str]:
     yield f"lines that lift a stop and do not mean to: {figures.lifted_by_mistake}; that mean to and do: " + _text(
         figures.resumes
     )
+    if figures.hold_delay_s:
+        holds = figures.needless_holds_a_minute
+        yield (
+            f"beside {UTTERANCES_A_MINUTE} utterances a minute that mean no stop: {holds:.2f} needless holds a minute, "
+            f"{figures.hold_delay_s:.2f} s each: what takes a minute takes {holds * figures.hold_delay_s:.1f} s longer"
+        )
 
 
 def _text(share: SuccessRate) -> str:

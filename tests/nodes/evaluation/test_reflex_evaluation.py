@@ -9,6 +9,7 @@ import pytest
 
 from nodes.evaluation import command, reflex
 from nodes.evaluation.reflex import Line, ReflexFigures, figures_of, read, score
+from nodes.evaluation.reflex_cost import hold_delay_s
 from nodes.interrupts.stop_classifier import StopClassifier
 
 LINES = [
@@ -81,3 +82,7 @@ def test_a_held_out_half_that_is_another_one_is_refused(
 def test_the_hash_of_the_held_out_half_is_the_one_that_was_committed() -> None:
     page = Path(__file__).parents[3] / "docs" / "decisions" / "held-out-sets.md"
     assert reflex.HELD_OUT_SHA256 in page.read_text(encoding="utf-8")
+
+
+def test_a_soft_hold_costs_about_its_own_length() -> None:
+    assert 0.5 < hold_delay_s() < 2.0
