@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -76,12 +77,15 @@ def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def sleeps(tree: ast.AST) -> Iterator[int]:
     """The lines that wait for a time, and not in a loop that waits for a fact."""
-    loops = {id(one) for node in ast.walk(tree) if isinstance(node, ast.While | ast.For) for one in ast.walk(node)}
+    nodes = list(ast.walk(tree))
+    loops = {id(one) for node in nodes if isinstance(node, ast.While | ast.For) for one in ast.walk(node)}
     in_class = {
-        id(one) for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.Lambda) for one in ast.walk(node)
+        id(one) for node in nodes if isinstance(node, ast.ClassDef | ast.Lambda) for one in ast.walk(node)
     }  # a node or a server that is slow: that is what is tested
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call) or id(node) in in_class:
+            continue
+        if "sleep" not in (getattr(node.func, "attr", ""), getattr(node.func, "id", "")):
             continue
         text = ast.unparse(node.func)
         waits = text in ("time.sleep", "sleep") or (text == "asyncio.sleep" and ast.unparse(node.args[0]) != "0")
@@ -89,9 +93,10 @@ def sleeps(tree: ast.AST) -> Iterator[int]:
             yield node.lineno
 
 
-def trees() -> Iterator[tuple[str, ast.AST]]:
-    for path in sorted(TESTS.rglob("test_*.py")):
-        yield path.relative_to(TESTS).as_posix(), ast.parse(path.read_text())
+@cache
+def trees() -> tuple[tuple[str, ast.AST], ...]:
+    paths = sorted(TESTS.rglob("test_*.py"))
+    return tuple((path.relative_to(TESTS).as_posix(), ast.parse(path.read_text())) for path in paths)
 
 
 def test_private_names_of_the_product_are_touched_ever_less() -> None:

@@ -116,4 +116,9 @@ def test_lessons_of_a_seed_are_the_same_each_time(model: str | None) -> None:
     assert np.array_equal(one.wanted, two.wanted)
     assert one.outcomes == two.outcomes
     assert len(one.felt) > 200
-    assert (teach([78], 12.0).felt[:100] != one.felt[:100]).any()
+
+
+def test_another_seed_gives_other_lessons() -> None:
+    one, two = (teach([seed], 6.0).felt[:50] for seed in (77, 78))
+    assert one.shape == two.shape == (50, one.shape[1])
+    assert (one != two).any()

@@ -64,7 +64,7 @@ def small_graph(folder: str, tmp_path: Path) -> str:
 def test_with_it_the_robot_clears_the_table(folder: str, tmp_path: Path) -> None:
     done = run(
         *("runtime", "run", "laptop", "--virtual", "--seed", "7", "--for", "6", "--out", str(tmp_path)),
-        *(*ONNX, "--set", f"vlm.folder={folder}"),
+        *(*ONNX, "--set", f"vlm.folder={folder}", "--set", "run.report="),
     )
     assert "picking up the red cup" in done.stdout, done.stdout + done.stderr
     told = run("runtime", "report", str(tmp_path / "run.mcap"), "--out", str(tmp_path / "report"))

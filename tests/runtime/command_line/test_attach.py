@@ -64,7 +64,6 @@ def asked(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.alone
 @pytest.mark.processes
 def test_every_command_tells_the_truth_about_a_running_graph(
     hello: FoundRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

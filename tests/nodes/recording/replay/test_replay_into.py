@@ -53,7 +53,9 @@ def rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 @pytest.fixture(scope="module")
 def laptop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("laptop")
-    run_main(["laptop", "--virtual", "--seed", "7", "--for", "4", "--out", str(folder), "--json"])
+    run_main(
+        ["laptop", "--virtual", "--seed", "7", "--for", "4", "--out", str(folder), "--set", "run.report=", "--json"]
+    )
     return folder / "run.mcap"
 
 
