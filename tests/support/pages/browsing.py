@@ -111,19 +111,28 @@ def x_of(page: Any) -> float:
 
 def take_driving(page: Any) -> None:
     """Sit down on the policy's seat, also where another page was; again where the guard's answer came too late."""
+    _press_until(page, "you", "the seat is taken")
+
+
+def give_back(page: Any) -> None:
+    """Leave the policy's seat to the model; again where the guard's answer came too late."""
+    _press_until(page, "policy", "the model has the seat again")
+
+
+def _press_until(page: Any, holder: str, what: str) -> None:
     clock = SystemClock()
     asked_ns = 0
 
-    def is_taken() -> bool:
+    def is_so() -> bool:
         nonlocal asked_ns
-        if text(page, ".holder[data-seat=policy]") == "you":
+        if text(page, ".holder[data-seat=policy]") == holder:
             return True
         if clock.now_ns() - asked_ns > to_ns(ASKS_AGAIN_S):
             page.keyboard.press("p", delay=HOLD_MS)
             asked_ns = clock.now_ns()
         return False
 
-    wait(page, is_taken, "the seat is taken")
+    wait(page, is_so, what)
 
 
 def resume(page: Any) -> None:

@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 
 from tests.support.pages.axe import findings
-from tests.support.pages.browsing import HOLD_MS, MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
+from tests.support.pages.browsing import (
+    HOLD_MS,
+    MARKS,
+    a_browser,
+    give_back,
+    go_on,
+    page_of,
+    take_driving,
+    text,
+    wait,
+    x_of,
+)
 from tests.support.pages.console_run import ROOT, ConsoleRun
 
 pytestmark = MARKS
@@ -102,8 +113,7 @@ def test_drive_to_a_mark_give_back_and_stop(run: ConsoleRun, chromium: Any) -> N
         wait(page, lambda: text(page, "#guard-mode") == "stopped", "the space bar stops")
         page.click("#resume")
         wait(page, lambda: text(page, "#guard-mode") == "holding", "and is resumed")
-        hold(page, "p")
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+        give_back(page)
 
 
 def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun, chromium: Any) -> None:
@@ -130,8 +140,7 @@ def test_who_drives_is_told_why_the_robot_does_not_nod(run: ConsoleRun, chromium
         hold(page, "n")
         wait(page, lambda: "no gesture before driving is given back" in text(page, "#notice"), "it is told")
         assert text(page, ".holder[data-seat=vlm]") == "vlm"
-        hold(page, "p")
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "given back")
+        give_back(page)
 
 
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
@@ -140,8 +149,7 @@ def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -
         page.reload()
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is still theirs")
         assert "holds policy" in text(page, "#story")
-        hold(page, "p")
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "and can be given back")
+        give_back(page)
 
 
 HOSTILE = [
@@ -231,8 +239,7 @@ def test_the_path_of_the_current_chunk_is_drawn(run: ConsoleRun, chromium: Any) 
 
 def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as one, page_of(chromium, run) as other:
-        hold(one, "p")
-        wait(one, lambda: text(one, ".holder[data-seat=policy]") == "you", "one has it")
+        take_driving(one)
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "operator", "the other sees who")
         hold(other, "p")  # asks
         wait(one, lambda: "asks for this seat" in text(one, "#panel-policy"), "one is asked")
@@ -247,8 +254,7 @@ def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
         other.click("[data-force=policy]")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "the other has it")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "operator", "one has it no more")
-        hold(other, "p")
-        wait(other, lambda: text(other, ".holder[data-seat=policy]") == "policy", "given back")
+        give_back(other)
 
 
 def lift_goals(frame: str | bytes) -> list[float]:
@@ -285,8 +291,7 @@ def test_the_hand_goes_up_while_its_arrow_is_pressed_and_the_base_to_a_click_on_
         wait(page, lambda: x_of(page) > x_m + 0.1, "it drives to the spot")
         page.keyboard.up("g")
         wait(page, lambda: "0.00 m/s" in text(page, "#odometry"), "and stands when the key is let go")
-        hold(page, "p")
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+        give_back(page)
 
 
 def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: ConsoleRun, chromium: Any) -> None:
@@ -306,8 +311,7 @@ def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: C
             wait(page, lambda: bool(goals), f"{key} is a goal")
             moved = 100 * (goals[0] - before) / (highest - lowest)
             assert abs(moved - hundredths) < 0.9  # the lift may still sink between the two looks
-        hold(page, "p")
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+        give_back(page)
 
 
 def test_keys_with_which_a_browser_begins_a_search_leave_the_focus_on_the_page(run: ConsoleRun, chromium: Any) -> None:
@@ -448,11 +452,12 @@ def test_a_picture_that_stands_still_is_covered_and_nobody_drives_by_it_though_t
         go_on(page)
         take_driving(page)
         wait(page, lambda: text(page, "#image-age").endswith("ms"), "the head camera is seen")
-        assert not page.is_visible("[data-camera=head] .frozen")
+        wait(page, lambda: not page.is_visible("[data-camera=head] .frozen"), "and moves")
         os.kill(run.pid("eyes"), signal.SIGSTOP)
         try:
             wait(page, lambda: "stands still" in text(page, "[data-camera=head] .frozen"), "the picture is covered")
-            assert not page.is_visible("[data-camera=wrist] .frozen"), "the other camera goes on"
+            wait(page, lambda: not page.is_visible("[data-camera=wrist] .frozen"), "the other camera goes on")
+            assert page.is_visible("[data-camera=head] .frozen")
             there = x_of(page)
             page.keyboard.down("w")
             wait(page, lambda: "not driving by it" in text(page, "#notice"), "driving by it is refused")
@@ -462,8 +467,7 @@ def test_a_picture_that_stands_still_is_covered_and_nobody_drives_by_it_though_t
         finally:
             os.kill(run.pid("eyes"), signal.SIGCONT)
         wait(page, lambda: not page.is_visible("[data-camera=head] .frozen"), "it is uncovered when it moves again")
-        hold(page, "p")
-        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "given back")
+        give_back(page)
 
 
 def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> None:
