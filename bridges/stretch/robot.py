@@ -1,11 +1,7 @@
 """`StretchRobot`: Hello Robot's Stretch 3 behind the `Robot` protocol, by their library stretch_body.
 
-Written from stretch_body's documentation and source (0.7.31) and tested against a fake of it; it has not touched a
-robot yet. Go through docs/stretch.md before it does.
-
-Joints are only ever sent to positions, never given a velocity, and lift and arm no further ahead than they need to
-brake plus `LEAD_S`: whatever becomes of this process, they come to rest there. The base is given velocities, which its
-firmware drops after a second without news.
+Written from stretch_body's source (0.7.31), tested against the real library above a simulated body, and never yet on a
+robot. Go through docs/stretch.md before it is. The library lives in a process of its own, which the link starts.
 """
 
 from __future__ import annotations
@@ -13,51 +9,51 @@ from __future__ import annotations
 import atexit
 import logging
 import math
-from typing import Any
+import os
+from pathlib import Path
 
-from bridges.stretch.sdk import avoid_collisions, chain, handlers_kept, is_homed, open_body
-from bridges.stretch.units import (
-    CHAINS,
-    GRIPPER_NAME,
-    StatusReading,
-    alerts_of,
-    limits_of,
-    reading_of,
-    to_percent,
-    wheel_clamped,
-)
-from nodes.robot.protocol import RobotError, RobotLimits
-from runtime.clock import NS_PER_S, to_ns
+from bridges.stretch import calibration as measured
+from bridges.stretch.link import Link, Process
+from bridges.stretch.onboard.words import CHAINS, Goals, Hello, Reading
+from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits
+from runtime.clock import NS_PER_S, SystemClock, to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import JOINTS, JointCommand, RobotMode, RobotState, RobotStatus
 
-PUSH_PERIOD_S = 1 / 25
-"""The steppers' own rate; beyond 80 pushes a second the robot drops some."""
-CHAIN_PERIOD_S = 1 / 15
-"""Wrist and head: faster streams hold up the library's threads."""
 WATCHDOG_S = 0.5
 """Without a command for this long everything stands still."""
 LOST_S = 1.0
-"""A status that does not change for this long is no status."""
+"""A chain that does not measure for this long is lost, and the robot with it."""
 SEEN_S = 0.2
 """A runstop that we pressed shows in the status by then."""
-LEAD_S = 0.15
+LEASED_S = 0.3
+"""A lease that was asked for is live by then, or another one is asked for."""
+TOUCHED_S = 0.1
+"""Wheels that push for this long have met something; setting off takes less."""
+VERB_S = 180.0
+"""Longer than this nothing homes or stows."""
 NEAR = {"lift": 0.03, "arm": 0.03, "gripper": 0.12}
 """How near a command must be to where the robot stands to be followed after it was ignored; others: 0.15 rad."""
-SMALLEST_MOVE = {"lift": 0.0005, "arm": 0.0005, "gripper": 0.001}
-"""Less is not worth a message; others: 0.002 rad."""
-CONTACT_EFFORT_PERCENT = 60.0  # of the wheels, whose firmware has no guarded contact
 PROFILES = ("slow", "default", "fast", "max")
 
 log = logging.getLogger("bridges.stretch.robot")
 
 WHYS: dict[RobotMode, str] = {
-    "lost": "its status has not changed for a second; is stretch_body still running, is the robot on?",
     "runstopped": "the runstop is pressed; hold the button on the head for two seconds to release it",
     "homing": "it is homing",
     "stowing": "it folds itself",
     "unhomed": "it is not homed; it has to be after each power-up: clear the space around it and home it",
 }
+CHAIN_WORDS = {
+    "pimu": "the power board (hello-pimu)",
+    "lift": "the lift's motor board (hello-motor-lift)",
+    "arm": "the arm's motor board (hello-motor-arm)",
+    "left_wheel": "the left wheel's motor board (hello-motor-left-wheel)",
+    "right_wheel": "the right wheel's motor board (hello-motor-right-wheel)",
+    "end_of_arm": "the wrist's bus (hello-dynamixel-wrist)",
+    "head": "the head's bus (hello-dynamixel-head)",
+}
+BUSY: dict[str, RobotMode] = {"homing": "homing", "stowing": "stowing"}
 GRIPPER = JOINTS.index("gripper")
 
 
@@ -67,22 +63,26 @@ class StretchRobot:
     is_hardware = True  # never driven in virtual time
     libraries = ("stretch_body",)
 
-    def __init__(self, speed: str = "default", avoid_collisions: bool = True) -> None:
-        """`avoid_collisions`: let stretch_body narrow the joints' ranges where the arm would hit the robot itself."""
+    def __init__(
+        self, speed: str = "default", avoid_collisions: bool = True, python: str = "", link: Link | None = None
+    ) -> None:
+        """`avoid_collisions`: let stretch_body narrow the joints' ranges where the arm would hit the robot itself.
+        `python`: the interpreter that has stretch_body; found where none is named."""
         if speed not in PROFILES:
             raise ParameterError(f"stretch: speed is {speed!r}; known: {', '.join(PROFILES)}")
-        self._profile = speed
-        self._avoids_collisions = avoid_collisions
-        self._body: Any = None
+        self._link: Link = link or Process(python, speed, avoid_collisions)
+        self._is_open = False
         self._limits: RobotLimits | None = None
-        self._reading = StatusReading()
-        self._now_ns = self._measured_ns = self._commanded_ns = 0
-        self._pushed_ns = self._chained_ns = self._pressed_ns = -NS_PER_S
+        self._reading = Reading()
+        self.calibration = measured.Calibration()
+        self.hello = Hello()
+        self._now_ns = self._commanded_ns = 0
+        self._pressed_ns = -NS_PER_S
         self._wanted: JointCommand | None = None
-        self._sent: dict[str, float] = {}
-        self._base_sent = (0.0, 0.0)
-        self._blocked: dict[str, float] = {}  # joints that met resistance, and in which direction
-        self._busy: RobotMode | None = None
+        self._lease, self._is_leased, self._leased_ns = 1, False, 0
+        self._verb, self._verb_number = "", 0  # said again until it is done
+        self._gripper_sent: float | None = None
+        self._pushing_ns: int | None = None  # since when wheels push
         self._must_rest = False  # commands were ignored: none is followed before a pause, or one that fits the posture
 
     @property
@@ -94,22 +94,37 @@ class StretchRobot:
 
     def start(self, now_ns: int) -> None:
         """Take hold of the robot. Raises RobotError where the library, or the robot, cannot be had."""
-        self._now_ns = self._measured_ns = self._commanded_ns = now_ns
-        with handlers_kept():
-            self._body = open_body()
+        self._now_ns = self._commanded_ns = now_ns
+        try:
+            self.calibration = measured.load(calibration_file())
+        except ValueError as problem:
+            raise RobotError(str(problem)) from problem
+        hello = self.hello = self._link.open()
+        self._is_open = True
         atexit.register(self.close)
         try:
-            if self._avoids_collisions:
-                avoid_collisions(self._body)
-            self._limits = limits_of(self._body, self._profile)
-            self._refresh(now_ns)
+            for note in hello.notes:
+                log.warning("%s", note)
+            self._limits = RobotLimits(
+                joints=tuple(
+                    JointLimit(limit.name, limit.lowest, limit.highest, limit.speed, limit.acceleration)
+                    for limit in hello.joints
+                ),
+                base=BaseLimit(hello.wheel_speed_mps, hello.wheel_acceleration_mps2, hello.track_m),
+            )
+            self._exchange()
+            while not self._reading.position:  # the first reading is on its way
+                if self._link.ended():
+                    raise RobotError(self._link.ended())
+                SystemClock().block(0.01)
+                self._exchange()
         except BaseException:
             self.close()
             raise
 
     def read(self, now_ns: int) -> RobotState:
-        """Joint state, odometry and contact, as of the library's last round (25 Hz; wrist and head 15 Hz)."""
-        self._refresh(now_ns)
+        """Joint state, odometry and contact; as old as its oldest part: steppers 40 ms, wrist and head 67 ms."""
+        self._now_ns = max(now_ns, self._now_ns)
         reading = self._reading
         x, y, heading = reading.pose
         v_mps, w_radps = reading.twist
@@ -129,10 +144,9 @@ class StretchRobot:
 
     def status(self, now_ns: int) -> RobotStatus:
         """Mode, homing, runstop, battery and alerts."""
-        self._refresh(now_ns)
-        mode = self._mode
-        pimu = self._body.get_status()["pimu"]
-        why = WHYS.get(mode, "")
+        self._now_ns = max(now_ns, self._now_ns)
+        mode, reading = self._mode, self._reading
+        why = self._why_lost() if mode == "lost" else WHYS.get(mode, "")
         if mode == "ready" and self._must_rest:
             why = (
                 "a command from before is still being sent, far from where the robot stands: let go of it, or arm again"
@@ -141,13 +155,18 @@ class StretchRobot:
             read_ns=self._measured_ns,
             mode=mode,
             why=why,
-            is_homed=is_homed(self._body),
-            is_runstopped=self._reading.is_runstopped,
-            battery_v=float(pimu["voltage"]),
-            battery_a=float(pimu["current"]),
-            is_charging=bool(pimu.get("charger_is_charging", False)),
-            alerts=alerts_of(self._body.get_status()),
+            is_homed=reading.is_homed,
+            is_runstopped=reading.is_runstopped,
+            battery_v=reading.battery_v,
+            battery_a=reading.battery_a,
+            is_charging=reading.is_charging,
+            alerts=reading.alerts,
         )
+
+    @property
+    def reading(self) -> Reading:
+        """All that the robot last said of itself: by chain, by lane."""
+        return self._reading
 
     def command(self, command: JointCommand) -> None:
         """Take joint targets and base velocity. Raises ValueError where they are not eight finite positions."""
@@ -162,124 +181,146 @@ class StretchRobot:
         self._must_rest = False
         self._wanted = command
         self._commanded_ns = self._now_ns
-        self._send()
+        self._gripper_sent = command.position[GRIPPER]
+        self._exchange()
 
     def advance(self, now_ns: int) -> None:
-        """Look at the robot, and stop it where nobody has commanded it for a while."""
+        """Tell the process that somebody is there, and hear what the robot says."""
         self._now_ns = now_ns
-        self._refresh(now_ns)
+        if not self._is_open:
+            return
+        self._exchange()
         if self._wanted is None:
             return
         if self._mode != "ready":
-            self._forget()
+            self._wanted = None
         elif now_ns - self._commanded_ns > to_ns(WATCHDOG_S):
             log.warning("no command for %g s: stopping", WATCHDOG_S)
             self.stop()
 
     def stop(self) -> None:
         """Base velocity zero, joints held; the gripper keeps its grip. Homing and stowing end by the runstop only."""
-        if self._body is None or self._busy is not None:
+        if not self._is_open or self._reading.busy:
             return
         self._must_rest = self._must_rest and self._mode != "ready"
         if self._wanted is None:
             return
-        self._forget()
-        body, reading = self._body, self._reading
-        body.base.set_velocity(0.0, 0.0)
-        for name in ("lift", "arm"):
-            limit = self.limits.joints[JOINTS.index(name)]
-            position, speed = reading.of(name), reading.speed_of(name)
-            rest = position + math.copysign(speed * speed / (2 * limit.acceleration), speed)
-            getattr(body, name).move_to(min(max(rest, limit.lowest), limit.highest), limit.speed, limit.acceleration)
-        body.push_command()
-        for name in CHAINS:
-            if name != "gripper":
-                chain(body, name).motors[name].quick_stop()
+        self._wanted = None
+        self._exchange()
 
     def home(self) -> None:
         """Find the joints' zeros; about half a minute. Raises RobotError where that is refused or fails."""
-        self._occupy("homing", "home")
-        if not is_homed(self._open_body()):
-            raise RobotError("the robot is not homed after homing; was something in its way, or its runstop pressed?")
+        self._occupy("home")
 
     def stow(self) -> None:
         """Fold the robot. Raises RobotError where that is refused."""
-        if not is_homed(self._open_body()):
+        if self._is_open and not self._reading.is_homed:
             raise RobotError("the robot does not stow before it is homed; home it first")
-        self._occupy("stowing", "stow")
+        self._occupy("stow")
 
     def runstop(self, is_on: bool) -> None:
         """The software side of the button on the head; waits for nothing, homing included."""
-        body = self._open_body()
-        self._forget()
-        if is_on:
-            self._pressed_ns = self._now_ns
-            body.pimu.runstop_event_trigger()
-        else:
-            self._pressed_ns = -NS_PER_S
-            body.pimu.runstop_event_reset()
-        body.push_command()
+        self._opened()
+        self._wanted = None
+        self._pressed_ns = self._now_ns if is_on else -NS_PER_S
+        self._say("runstop" if is_on else "release")
 
     def close(self) -> None:
         """Stop and let go of the robot."""
-        body, busy = self._body, self._busy
-        if body is None:
+        if not self._is_open:
             return
+        self._is_open = False
         atexit.unregister(self.close)
-        try:
-            if busy is not None:
-                log.warning("closed while %s: the runstop is pressed, release it at the robot", busy)
-                self.runstop(True)
-            else:
-                self.stop()
-        finally:
-            self._body = None
-            self._wanted = None
-            body.stop()
+        if self._reading.busy:
+            log.warning("closed while %s: the runstop is pressed, release it at the robot", self._reading.busy)
+        self._wanted = None
+        self._link.close()
 
     # what it knows
 
-    def _open_body(self) -> Any:
-        if self._body is None:
+    def _opened(self) -> None:
+        if not self._is_open:
             raise RobotError("the robot is not started")
-        return self._body
 
-    def _refresh(self, now_ns: int) -> None:
-        """Copy what is needed out of the library's status, whose dictionaries go on changing."""
-        if self._body is None:
-            return
-        reading = reading_of(self._body.get_status(), self._reading)
-        if reading.stamp != self._reading.stamp:
-            self._measured_ns = now_ns
-        self._reading = reading
-        for name in reading.guarded:
-            if name not in self._blocked and self._wanted is not None:
-                self._blocked[name] = math.copysign(1.0, self._sent.get(name, 0.0) - reading.of(name))
+    def _say(self, verb: str) -> int:
+        self._verb, self._verb_number = verb, self._verb_number + 1
+        number = self._verb_number
+        self._exchange()
+        return number
+
+    def _exchange(self) -> None:
+        wanted = self._wanted
+        goals = Goals(wanted.position, wanted.base_v_mps, wanted.base_w_radps) if wanted is not None else None
+        if goals is not None and not self._is_leased and not self._leased_ns:
+            self._leased_ns = self._now_ns
+        self._reading = self._link.exchange(goals, self._lease, self._verb, self._verb_number)
+        if self._reading.verb_number >= self._verb_number:
+            self._verb = ""
+        is_live = self._reading.lease == self._lease
+        if self._is_leased and not is_live:
+            if self._wanted is not None:
+                log.warning("the robot's side holds: it heard nothing for a while, or was stopped")
+                self._must_rest = True
+                self._wanted = None
+            self._next_lease()
+        elif not is_live and self._leased_ns and self._now_ns - self._leased_ns > to_ns(LEASED_S):
+            self._next_lease()
+        else:
+            self._is_leased = is_live
+        self._feel()
+
+    def _next_lease(self) -> None:
+        self._lease, self._is_leased, self._leased_ns = self._lease + 1, False, 0
+
+    @property
+    def _measured_ns(self) -> int:
+        return min(self._reading.read_ns.values(), default=0)
 
     @property
     def _mode(self) -> RobotMode:
-        if self._body is None or self._now_ns - self._measured_ns > to_ns(LOST_S):
+        if not self._is_open or self._now_ns - self._measured_ns > to_ns(LOST_S) or self._link.ended():
             return "lost"
         if self._reading.is_runstopped or self._now_ns - self._pressed_ns < to_ns(SEEN_S):
             return "runstopped"
-        if self._busy is not None:
-            return self._busy
-        return "ready" if is_homed(self._body) else "unhomed"
+        if self._reading.busy:
+            return BUSY[self._reading.busy]
+        return "ready" if self._reading.is_homed else "unhomed"
+
+    def _why_lost(self) -> str:
+        if not self._is_open:
+            return "it is not started"
+        if self._link.ended():
+            return f"{self._link.ended()}; end the run and start it again"
+        silent = [
+            CHAIN_WORDS[chain] for chain in CHAINS if self._now_ns - self._reading.read_ns.get(chain, 0) > to_ns(LOST_S)
+        ]
+        if len(silent) == len(CHAINS):
+            return "nothing of it has measured for a second; is stretch_body still running, is the robot on?"
+        return f"{' and '.join(silent)} does not answer; look at its cable, then end the run and start it again"
+
+    def _feel(self) -> None:
+        is_pushing = any(abs(effort) > self.calibration.wheel_percent for effort in self._reading.wheel_effort)
+        if not is_pushing:
+            self._pushing_ns = None
+        elif self._pushing_ns is None:
+            self._pushing_ns = self._now_ns
 
     def _contact(self) -> tuple[str, ...]:
-        touching: list[str] = [
-            name for name in ("lift", "arm") if name in self._reading.guarded or name in self._blocked
-        ]
-        if any(abs(effort) > CONTACT_EFFORT_PERCENT for effort in self._reading.wheel_effort):
+        touching = list(self._reading.guarded)
+        if self._pushing_ns is not None and self._now_ns - self._pushing_ns >= to_ns(TOUCHED_S):
             touching.append("base")
         return (*touching, *self._reading.dangers)  # the guard stops for them as for whatever is touched
 
     def _is_grasping(self) -> bool:
-        """It was told to close further than it is, and does not move any more."""
-        target = self._sent.get("gripper")
-        opening = self._reading.of("gripper")
-        is_still = abs(self._reading.speed_of("gripper")) < 0.005
-        return target is not None and opening > 0.005 and opening - target > 0.008 and is_still
+        """It was told to close further than it is, does not move any more, and its motor feels something."""
+        reading, target = self._reading, self._gripper_sent
+        if target is None or not reading.position:
+            return False
+        is_still = abs(reading.velocity[GRIPPER]) < 0.005
+        is_closing = target < 0.003 or reading.position[GRIPPER] - target > 0.008
+        return (
+            is_still and is_closing and self.calibration.is_grasping(reading.gripper_percent, reading.effort[GRIPPER])
+        )
 
     def _fits(self, command: JointCommand) -> bool:
         is_near = all(
@@ -288,76 +329,32 @@ class StretchRobot:
         )
         return is_near and command.base_v_mps == 0.0 and command.base_w_radps == 0.0
 
-    # what it does
-
-    def _forget(self) -> None:
-        self._wanted = None
-        gripper = self._sent.get("gripper")  # it goes on holding what it holds
-        self._sent = {} if gripper is None else {"gripper": gripper}
-        self._base_sent = (0.0, 0.0)
-        self._blocked = {}
-
-    def _occupy(self, mode: RobotMode, verb: str) -> None:
-        body = self._open_body()
+    def _occupy(self, verb: str) -> None:
+        self._opened()
         if self._reading.is_runstopped:
             raise RobotError(f"the robot does not {verb} while its runstop is pressed; release it first")
-        if self._busy is not None:
-            raise RobotError(f"the robot does not {verb} while it is {self._busy}")
+        if self._reading.busy:
+            raise RobotError(f"the robot does not {verb} while it is {self._reading.busy}")
         self.stop()
-        self._busy = mode
-        try:
-            getattr(body, verb)()
-        finally:
-            self._busy = None
+        number = self._say(verb)
+        for _ in range(round(VERB_S / 0.02)):
+            if (
+                not self._is_open
+                or self._link.ended()
+                or (self._reading.verb_number >= number and not self._reading.busy)
+            ):
+                break
+            SystemClock().block(0.02)
+            self._exchange()
+        self._opened()
+        if self._link.ended():
+            raise RobotError(self._link.ended())
+        if self._reading.verb_number < number:
+            raise RobotError(f"the robot did not {verb} within {VERB_S:g} s")
+        if self._reading.verb_problem:
+            raise RobotError(self._reading.verb_problem)
 
-    def _send(self) -> None:
-        command = self._wanted
-        if command is None:
-            return
-        if self._now_ns - self._pushed_ns >= to_ns(PUSH_PERIOD_S):
-            self._pushed_ns = self._now_ns
-            self._queue_steppers(command)
-            self._body.push_command()
-        if self._now_ns - self._chained_ns >= to_ns(CHAIN_PERIOD_S):
-            self._chained_ns = self._now_ns
-            self._send_chains(command)
 
-    def _queue_steppers(self, command: JointCommand) -> None:
-        body = self._body
-        for name in ("lift", "arm"):
-            place = JOINTS.index(name)
-            limit = self.limits.joints[place]
-            position = self._reading.of(name)
-            lead = limit.speed * limit.speed / (2 * limit.acceleration) + LEAD_S * limit.speed
-            target = min(max(command.position[place], position - lead, limit.lowest), position + lead, limit.highest)
-            direction = self._blocked.get(name)
-            if direction is not None:
-                if (target - position) * direction > -0.005:
-                    target = position  # it does not push on against what it met
-                else:
-                    del self._blocked[name]
-            if self._is_news(name, target):
-                getattr(body, name).move_to(target, limit.speed, limit.acceleration)
-        v_mps, w_radps = wheel_clamped(command.base_v_mps, command.base_w_radps, self.limits.base)
-        if (v_mps, w_radps) != (0.0, 0.0) or self._base_sent != (0.0, 0.0):
-            body.base.set_velocity(v_mps, w_radps, self.limits.base.acceleration_mps2)
-            self._base_sent = (v_mps, w_radps)
-
-    def _send_chains(self, command: JointCommand) -> None:
-        for name in CHAINS:
-            place = JOINTS.index(name)
-            limit = self.limits.joints[place]
-            target = min(max(command.position[place], limit.lowest), limit.highest)
-            if not self._is_news(name, target):
-                continue
-            if name == "gripper":
-                self._body.end_of_arm.move_to(GRIPPER_NAME, to_percent(target))
-            else:
-                chain(self._body, name).move_to(name, target, limit.speed, limit.acceleration)
-
-    def _is_news(self, name: str, target: float) -> bool:
-        sent = self._sent.get(name)
-        if sent is not None and abs(target - sent) < SMALLEST_MOVE.get(name, 0.002):
-            return False
-        self._sent[name] = target
-        return True
+def calibration_file() -> Path:
+    """Where what was measured on this very robot is kept: beside the maker's own calibration."""
+    return Path(os.environ.get("HELLO_FLEET_PATH", ""), os.environ.get("HELLO_FLEET_ID", ""), "polyrhythm.json")

@@ -53,6 +53,9 @@ class World:
         self.is_held = False  # by some program's startup
         self.is_asleep = False  # the library's threads have died
         self.is_homing = False
+        self.dead: set[str] = set()  # chains that no longer measure
+        self.wheel_effort = [5.0, 5.0]
+        self.between_fingers_percent: float | None = None
         self.at_cliff = [False] * 4
         self.is_tilted = False
         self.avoids_collisions = False
@@ -162,6 +165,8 @@ class Prismatic(Joint):
             runstop_on=self.world.is_runstopped,
             guarded_event=self.guarded,
         )
+        if self.name not in self.world.dead:
+            self.status["motor"]["timestamp"] = self.world.now_s
 
 
 class Base:
@@ -217,8 +222,11 @@ class Base:
         x, y, theta = self.pose
         self.status.update(
             x=x, y=y, theta=theta, x_vel=(left + right) / 2, y_vel=0.0, theta_vel=(right - left) / TRACK_M,
-            effort=[5.0, 5.0], timestamp_pc=self.world.now_s,
+            effort=list(self.world.wheel_effort), timestamp_pc=self.world.now_s,
         )  # fmt: skip
+        for wheel in ("left_wheel", "right_wheel"):
+            if wheel not in self.world.dead:
+                self.status[wheel] = {"timestamp": self.world.now_s}
 
 
 class Dynamixel(Joint):
@@ -227,6 +235,7 @@ class Dynamixel(Joint):
     def __init__(self, world: World, name: str, limit: Any) -> None:
         super().__init__(world, name, limit, "vel", "accel")
         self.is_gripper = name == "stretch_gripper"
+        self.quick_stops = 0
         self.refresh()
 
     def move_to(self, x: float, v: float | None, a: float | None) -> None:
@@ -237,12 +246,17 @@ class Dynamixel(Joint):
         self.goal = (self.clipped(x), min(v or default, self.fastest), min(a or self.acceleration, self.acceleration))
 
     def quick_stop(self) -> None:
+        self.quick_stops += 1
         if not self.ignores():
             self.goal = None
             self.vel = 0.0
 
     def refresh(self) -> None:
-        self.status.update(pos=self.pos, vel=self.vel, effort=3.0, stalled=False, overheating_error=False)
+        stuck = self.is_gripper and self.world.between_fingers_percent is not None and abs(self.vel) < 5.0
+        self.status.update(
+            pos=self.pos, vel=self.vel, effort=-18.0 if stuck else -3.0, stalled=False, overheating_error=False,
+            timestamp_pc=self.world.now_s,
+        )  # fmt: skip
         if self.is_gripper:
             self.status.update(pos=self.pos / 19.9, vel=self.vel / 19.9, pos_pct=self.pos)
 
@@ -254,6 +268,7 @@ class Chain:
         self.world, self.name = world, name
         self.motors = {joint: Dynamixel(world, joint, limit) for joint, limit in DYNAMIXELS[name].items()}
         self.sent_s = dict.fromkeys(self.motors, -math.inf)
+        self.comm_errors = types.SimpleNamespace(status={"n_rx": 0})
 
     def move_to(self, joint: str, x_r: float, v_r: float | None = None, a_r: float | None = None) -> None:
         if self.world.now_s - self.sent_s[joint] < 0.9 / 15:
@@ -277,26 +292,32 @@ class Pimu:
     def runstop_event_reset(self) -> None:
         self.queued = False
 
-    def push(self) -> None:
+    def push_command(self) -> None:
         if self.queued is not None:
             self.world.is_runstopped, self.queued = self.queued, None
+
+    push = push_command
 
     def refresh(self) -> None:
         self.status.update(
             voltage=self.world.battery_v, current=2.1, runstop_event=self.world.is_runstopped,
             low_voltage_alert=self.world.battery_v < 10.5, over_tilt_alert=self.world.is_tilted,
             at_cliff=list(self.world.at_cliff), high_current_alert=False,
-            charger_is_charging=False, timestamp=self.world.now_s,
+            charger_is_charging=False,
         )  # fmt: skip
+        if "pimu" not in self.world.dead:
+            self.status["timestamp"] = self.world.now_s
 
 
 class Robot:
     """`stretch_body.robot.Robot`."""
 
     world: World
+    eoa_name = "eoa_wrist_dw3_tool_sg3"
 
     def __init__(self) -> None:
         world = self.world
+        self.params = {"model_name": "SE3"}
         self.lift, self.arm = Prismatic(world, "lift"), Prismatic(world, "arm")
         self.base, self.pimu = Base(world), Pimu(world)
         self.end_of_arm, self.head = Chain(world, "end_of_arm"), Chain(world, "head")
@@ -329,6 +350,9 @@ class Robot:
             raise AttributeError("no collision models for this robot")
         self.world.avoids_collisions = True
 
+    def disable_collision_mgmt(self) -> None:
+        self.world.avoids_collisions = False
+
     def get_status(self) -> dict[str, Any]:
         return copy.copy(self.status)
 
@@ -350,6 +374,7 @@ class Robot:
                 return
         self.world.is_homing = False
         self.world.is_homed = True
+        self.world.avoids_collisions = self.world.has_collision_management  # whatever it was before
 
     def stow(self) -> None:
         self.world.advance(1.0)
@@ -373,6 +398,8 @@ class Robot:
                 self.refreshed_s[place] = self.world.now_s
                 for one in devices:
                     one.refresh()
+                for chain in (self.end_of_arm, self.head):
+                    chain.comm_errors.status["n_rx"] += chain.name in self.world.dead
 
 
 def install(patch: Any) -> World:

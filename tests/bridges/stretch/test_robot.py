@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import signal
 import sys
 import threading
@@ -12,19 +11,75 @@ from typing import Literal
 
 import pytest
 
-from bridges.stretch.robot import StretchRobot
-from bridges.stretch.units import StatusReading, reading_of, to_opening_m, to_percent, wheel_clamped
-from nodes.robot.conformance import Bench, RobotConformance, assert_stands
-from nodes.robot.protocol import BaseLimit, RobotError
+from bridges.stretch.doctor import examine
+from bridges.stretch.onboard.body import Body, BodyError, wheel_clamped
+from bridges.stretch.onboard.keeper import Keeper
+from bridges.stretch.onboard.words import Goals, Hello, Order, Reading, Seal
+from bridges.stretch.robot import CHAIN_WORDS, StretchRobot
+from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
+from nodes.robot.protocol import RobotError
+from runtime.clock import SystemClock
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import JOINTS, JointCommand
 from tests.bridges.stretch.fake_stretch_body import World, install
 
 
+class InProcess:
+    """The robot's side without its process: the same keeper and lanes, turned by whoever talks to them."""
+
+    def __init__(self, bench: Bench | None = None, avoid_collisions: bool = True) -> None:
+        self.bench, self.avoid_collisions = bench, avoid_collisions
+        self.counter = 0
+        self.body: Body | None = None
+        self.reading = Reading()
+
+    def now_ns(self) -> int:
+        return self.bench.now_ns if self.bench is not None else SystemClock().now_ns()
+
+    def open(self) -> Hello:
+        body = Body(avoid_collisions=self.avoid_collisions)
+        try:
+            hello = body.open()
+        except BodyError as problem:
+            raise RobotError(str(problem)) from problem
+        self.body, self.keeper = body, Keeper(body, lambda call: call(), self.now_ns())
+        return hello
+
+    def exchange(self, goals: Goals | None, lease: int, verb: str = "", verb_number: int = 0) -> Reading:
+        self.counter += 1
+        self.keeper.hear(Order(self.counter, lease, goals, verb, verb_number), self.now_ns())
+        return self.turn()
+
+    def turn(self) -> Reading:
+        """What the process does all the time."""
+        if self.body is not None:
+            self.reading = self.keeper.told(self.body.read(self.now_ns()), 0)
+            self.keeper.watch(self.now_ns())
+            for lane in self.keeper.lanes:
+                lane.turn(self.keeper.wanted, self.now_ns)
+        return self.reading
+
+    def ended(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        body = self.body
+        if body is None:
+            return
+        if self.keeper.is_busy:
+            body.runstop(True)
+        if self.bench is not None:
+            self.bench.pass_time(0.02)
+        self.exchange(None, 0)
+        self.body = None
+        body.close()
+
+
 class StretchBench(Bench):
-    def __init__(self, world: World) -> None:
-        super().__init__(StretchRobot())
+    def __init__(self, world: World, avoid_collisions: bool = True) -> None:
+        self.link = InProcess(self, avoid_collisions)
+        super().__init__(StretchRobot(link=self.link))
         self.world = world
 
     def pass_time(self, seconds: float) -> None:
@@ -43,11 +98,13 @@ class StretchBench(Bench):
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     before = signal.getsignal(signal.SIGTERM), threading.excepthook
     world = install(monkeypatch)
+    monkeypatch.setattr("bridges.stretch.robot.calibration_file", lambda: tmp_path / "polyrhythm.json")
     yield world
-    assert (signal.getsignal(signal.SIGTERM), threading.excepthook) == before
+    signal.signal(signal.SIGTERM, before[0])
+    threading.excepthook = before[1]
     assert world.complaints == []
     assert not world.is_held
 
@@ -72,16 +129,16 @@ def up(bench: StretchBench, by_m: float = 0.3, v_mps: float = 0.0) -> JointComma
     return JointCommand(position=tuple(position), base_v_mps=v_mps)
 
 
-def test_percent_of_gripper_and_metres_of_opening_are_the_librarys_model() -> None:
-    assert to_percent(0.09) == pytest.approx(70.0)
-    assert to_opening_m(35.0) == pytest.approx(0.045)
-    assert to_opening_m(-100.0) == 0.0
+def test_percent_of_gripper_and_metres_of_opening_are_the_librarys_model(world: World) -> None:
+    body = Body(grip_percent=-70.0)
+    assert body.percent_of(0.09) == pytest.approx(70.0)
+    assert body.percent_of(0.0) == -70.0, "to close is to grip, not to touch"
+    assert Body(grip_percent=-300.0).percent_of(0.0) == -100.0
 
 
 def test_each_wheel_is_clamped_by_itself() -> None:
-    base = BaseLimit(wheel_speed_mps=0.3, acceleration_mps2=0.3, track_m=0.3)
-    assert wheel_clamped(0.3, 1.0, base) == pytest.approx((0.225, 0.5))
-    assert wheel_clamped(0.1, 0.2, base) == pytest.approx((0.1, 0.2))
+    assert wheel_clamped(0.3, 1.0, 0.3, 0.3) == pytest.approx((0.225, 0.5))
+    assert wheel_clamped(0.1, 0.2, 0.3, 0.3) == pytest.approx((0.1, 0.2))
 
 
 def test_limits_are_read_from_the_robot_at_hand(world: World) -> None:
@@ -205,14 +262,111 @@ def test_a_status_that_stands_still_is_no_status(bench: StretchBench) -> None:
 @pytest.mark.parametrize("gap", [None, float("nan")])
 def test_a_joint_that_does_not_say_where_it_is_is_where_it_was(bench: StretchBench, gap: float | None) -> None:
     """Thought to be at zero, the lift would be driven down there."""
-    body = bench.world.robots[0]
     before = bench.robot.read(bench.now_ns)
     assert before.position[0] > 0.1
-    status = copy.deepcopy(body.get_status())
+    status = bench.world.robots[0].status
     status["lift"]["pos"] = gap
     status["end_of_arm"]["stretch_gripper"]["pos_pct"] = gap
-    read = reading_of(status, reading_of(body.get_status(), StatusReading()))
-    assert read.position == pytest.approx(before.position)
+    assert bench.link.turn().position == pytest.approx(before.position)
+
+
+@pytest.mark.parametrize("chain", ["lift", "right_wheel", "pimu", "end_of_arm", "head"])
+def test_each_chain_has_its_own_stamp(bench: StretchBench, chain: str) -> None:
+    """stretch_body swallows what kills a thread, and stamps a joint with the host's time whether its board answers."""
+    bench.world.dead.add(chain)
+    state = bench.drift(0.5)
+    assert bench.now_ns - state.read_ns > 0.4e9  # a guard holds at 0.25 s
+    bench.drift(0.7)
+    assert bench.mode == "lost"
+    assert CHAIN_WORDS[chain] in bench.robot.status(bench.now_ns).why
+    bench.world.dead.clear()
+    bench.drift(0.2)
+    assert bench.mode == "ready"
+
+
+def test_silence_of_the_driver_holds_and_its_lease_is_over(bench: StretchBench) -> None:
+    bench.run(1.0, up(bench, by_m=0.6, v_mps=0.1))
+    assert bench.link.reading.lease == 1
+    for _ in range(100):  # the driver hangs, its process does not
+        bench.pass_time(PERIOD_S)
+        bench.link.turn()
+        if bench.link.reading.lease == 0:
+            break
+    assert bench.world.now_s - 1001.1 < 0.2
+    bench.pass_time(1.0)
+    bench.link.turn()
+    assert bench.world.robots[0].base.wheels == [0.0, 0.0]
+    before = bench.run(0.1, up(bench, by_m=0.6, v_mps=0.1))
+    assert_stands(before, bench.run(1.0, up(bench, by_m=0.6, v_mps=0.1)))
+    bench.run(0.1)
+    assert bench.run(1.0, up(bench)).position[0] > before.position[0] + 0.05
+    assert bench.link.reading.lease > 1
+
+
+def test_an_order_that_comes_again_or_from_somebody_else_changes_nothing(bench: StretchBench) -> None:
+    seal, other = (Seal(key, b"driver", b"body", Reading) for key in (b"k" * 32, b"x" * 32))
+    ears: Seal[Order] = Seal(b"k" * 32, b"body", b"driver", Order)
+    order = Order(7, 1, Goals((0.0,) * 8, 0.1, 0.0))
+    assert ears.open(seal.close(order)) == order
+    assert ears.open(other.close(order)) is None
+    assert ears.open(ears.close(order)) is None, "its own words sent back"
+    assert ears.open(b"") is None
+    assert ears.refused == 3
+    heard = bench.link.keeper
+    heard.hear(Order(10_000, 1, None), bench.now_ns)
+    heard.hear(order, bench.now_ns)
+    assert heard.replayed == 1
+    assert heard.wanted.goals is None
+
+
+def test_a_stop_never_takes_the_torque_off_a_wrist(bench: StretchBench) -> None:
+    wrist = bench.world.robots[0].end_of_arm.motors["wrist_pitch"]
+    position = list(bench.robot.read(bench.now_ns).position)
+    position[JOINTS.index("wrist_pitch")] -= 1.0
+    bench.run(0.4, JointCommand(position=tuple(position)))
+    assert abs(wrist.vel) > 0.5
+    bench.run(1.0)
+    assert wrist.vel == 0.0
+    assert wrist.quick_stops == 0
+
+
+def test_homing_and_stowing_leave_collision_management_as_it_was_set(world: World) -> None:
+    for wanted in (True, False):
+        bench = StretchBench(world, avoid_collisions=wanted)
+        bench.robot.start(bench.now_ns)
+        bench.robot.home()
+        assert world.avoids_collisions is wanted
+        bench.close()
+
+
+def test_a_watchdog_that_fired_is_an_alert_and_not_for_ever(bench: StretchBench) -> None:
+    bench.world.robots[0].head.motors["head_pan"].status["watchdog_errors"] = 3
+    bench.drift(0.1)
+    assert bench.robot.status(bench.now_ns).alerts == ("watchdog stopped head_pan",)
+    bench.drift(6.0)
+    assert bench.robot.status(bench.now_ns).alerts == ()
+
+
+def test_a_stretch_without_a_dex_wrist_is_told_what_it_lacks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = sys.modules["stretch_body.robot"].Robot
+    made = robot.__init__
+
+    def older(self: object) -> None:
+        made(self)
+        del self.end_of_arm.motors["wrist_pitch"], self.end_of_arm.motors["wrist_roll"]  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(robot, "__init__", older)
+    with pytest.raises(RobotError, match="has no wrist_pitch, wrist_roll: expected a dex wrist"):
+        StretchRobot(link=InProcess()).start(0)
+
+
+def test_wheels_that_push_a_moment_have_met_nothing(bench: StretchBench) -> None:
+    effort = bench.world.wheel_effort
+    effort[:] = [75.0, 75.0]
+    assert bench.run(0.1).contact == ()
+    assert bench.run(0.2).contact == ("base",)
+    effort[:] = [5.0, 5.0]
+    assert bench.run(0.1).contact == ()
 
 
 def test_battery_and_alerts_are_told(bench: StretchBench) -> None:
@@ -220,9 +374,8 @@ def test_battery_and_alerts_are_told(bench: StretchBench) -> None:
     assert bench.robot.status(bench.now_ns).battery_v == 12.4
     bench.world.battery_v = 10.2
     bench.world.at_cliff = [False, True, False, False]
+    bench.world.robots[0].head.motors["head_pan"].status["overload_error"] = True
     bench.drift(0.1)
-    body = bench.world.robots[0]
-    body.head.motors["head_pan"].status["overload_error"] = True
     assert bench.robot.status(bench.now_ns).alerts == ("low voltage", "cliff", "overloaded head_pan")
 
 
@@ -233,23 +386,24 @@ def test_a_gripper_that_closes_on_something_grasps_it(bench: StretchBench) -> No
     bench.run(3.0, JointCommand(position=tuple(position)))
     assert not bench.robot.read(bench.now_ns).is_grasping
     bench.world.robots[0].end_of_arm.motors["stretch_gripper"].soft_motion_limits["current"] = [40.0, 178.0]  # a cup
+    bench.world.between_fingers_percent = 40.0
     position[gripper] = 0.0
     state = bench.run(3.0, JointCommand(position=tuple(position)))
     assert state.is_grasping
-    assert state.position[gripper] == pytest.approx(to_opening_m(40.0), abs=1e-3)
+    assert state.position[gripper] == pytest.approx(0.0514, abs=1e-3)
     assert bench.run(1.0).is_grasping  # stop lets nothing fall
 
 
 def test_a_robot_that_another_program_holds_is_not_fought_over(bench: StretchBench) -> None:
     with pytest.raises(RobotError, match="another program holds it"):
-        StretchRobot().start(0)
+        StretchRobot(link=InProcess()).start(0)
     assert bench.world.is_held
 
 
-def test_without_stretch_body_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_stretch_body_the_page_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stretch_body.robot", None)
-    with pytest.raises(RobotError, match=r"pip install 'polyrhythm\[stretch\]'"):
-        StretchRobot().start(0)
+    with pytest.raises(RobotError, match=r"docs/stretch\.md"):
+        StretchRobot(link=InProcess()).start(0)
 
 
 def test_a_library_that_exits_at_import_is_a_sentence(world: World) -> None:
@@ -258,7 +412,7 @@ def test_a_library_that_exits_at_import_is_a_sentence(world: World) -> None:
 
     sys.modules["stretch_body.robot"].Robot = leave  # type: ignore[attr-defined]
     with pytest.raises(RobotError, match="HELLO_FLEET_ID"):
-        StretchRobot().start(0)
+        StretchRobot(link=InProcess()).start(0)
 
 
 def test_a_robot_whose_limits_cannot_be_read_is_let_go(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +425,7 @@ def test_a_robot_whose_limits_cannot_be_read_is_let_go(world: World, monkeypatch
 
     monkeypatch.setattr(robot, "__init__", without_limits)
     with pytest.raises(RobotError, match="limits cannot be read"):
-        StretchRobot().start(0)
+        StretchRobot(link=InProcess()).start(0)
 
 
 def test_the_doctor_looks_at_the_robot_and_lets_it_go(
@@ -281,16 +435,16 @@ def test_the_doctor_looks_at_the_robot_and_lets_it_go(
     monkeypatch.setenv("HELLO_FLEET_PATH", str(tmp_path))
     monkeypatch.setenv("HELLO_FLEET_ID", "stretch-se3-0000")
     monkeypatch.setattr("importlib.metadata.version", lambda name: "0.7.31")
-    findings = {finding.subject: finding for finding in examine_robot("stretch")}
+    findings = {finding.subject: finding for finding in examine(InProcess())}
     assert (findings["robot"].level, findings["robot"].text) == ("ok", "ready")
     assert findings["battery"].text == "12.4 V"
     assert findings["lift"].text.startswith("0.000 to 1.100")
     world.is_homed = False
-    findings = {finding.subject: finding for finding in examine_robot("stretch")}
+    findings = {finding.subject: finding for finding in examine(InProcess())}
     assert findings["robot"].level == "problem"
     assert "home it" in findings["robot"].text
     world.starts = False
-    assert "another program holds it" in examine_robot("stretch")[-1].text
+    assert "another program holds it" in examine(InProcess())[-1].text
 
 
 def test_the_doctor_names_what_a_laptop_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +473,7 @@ def test_the_robots_own_collision_management_is_switched_on_where_it_can_be(
 ) -> None:
     for wanted, has, expected in ((True, True, True), (False, True, False), (True, False, False)):
         world.avoids_collisions, world.has_collision_management = False, has
-        robot = StretchRobot(avoid_collisions=wanted)
+        robot = StretchRobot(link=InProcess(avoid_collisions=wanted))
         robot.start(0)
         robot.close()
         assert world.avoids_collisions is expected

@@ -1,0 +1,174 @@
+"""`Process`: the 3.10 process beside the driver that speaks to stretch_body, started, signed for, and listened to.
+
+`docs/decisions/stretch-python.md` says why it is a process of its own. Its socket lies in a folder of mode 0700.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from threading import RLock
+from typing import Protocol
+
+import zmq
+
+from bridges.stretch.onboard.words import Goals, Hello, Order, Reading, Seal
+from nodes.robot.protocol import RobotError
+
+ONBOARD = Path(__file__).with_name("onboard")
+NEEDS = ("stretch_body", "zmq", "msgspec")
+OWN_ENVIRONMENT = Path("~/.local/share/polyrhythm/stretch/bin/python")
+"""Where docs/stretch.md puts the environment; `robot_params.python` names another."""
+START_S = 60.0
+"""stretch_body loads meshes for its collision models; 5 to 20 s."""
+END_S = 4.0
+
+
+class Link(Protocol):
+    """The way to the one who speaks to stretch_body; tests have one without a process."""
+
+    def open(self) -> Hello:
+        """Take hold of the robot. Raises RobotError in words."""
+        ...
+
+    def exchange(self, goals: Goals | None, lease: int, verb: str = "", verb_number: int = 0) -> Reading:
+        """Say what is wanted; the newest that the robot said. Waits for nothing."""
+        ...
+
+    def ended(self) -> str:
+        """Why the other side is gone; nothing while it is there."""
+        ...
+
+    def close(self) -> None:
+        """Everything held, the robot let go."""
+        ...
+
+
+class Process:
+    """One process, and the only peer it listens to."""
+
+    def __init__(self, python: str = "", profile: str = "default", avoid_collisions: bool = True) -> None:
+        self._python = python
+        self._settings = {"profile": profile, "avoid_collisions": avoid_collisions}
+        self._lock = RLock()  # the driver homes in a thread of its own
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = Path()
+        self._reading = Reading()
+        self._counter = 0
+
+    @property
+    def pid(self) -> int:
+        """Of the process; 0 before it is started."""
+        return self._process.pid if self._process is not None else 0
+
+    def open(self) -> Hello:
+        """Start the process and hear whether it has the robot. Raises RobotError in words."""
+        python = self._python or found_python()
+        self._folder = Path(tempfile.mkdtemp(prefix="polyrhythm-stretch-"))
+        key, endpoint = secrets.token_bytes(32), f"ipc://{self._folder}/body"
+        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(  # a group of its own: Ctrl-C is the run's, and it ends the run in order
+                [python, str(ONBOARD)], stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment,
+                start_new_session=True,
+            )  # fmt: skip
+        assert self._process.stdin is not None
+        settings = {**self._settings, "key": key.hex(), "endpoint": endpoint}
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(settings).encode() + b"\n")
+            self._process.stdin.flush()
+        self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PAIR)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.SNDHWM, 5)
+        self._socket.connect(endpoint)
+        hellos: Seal[Hello] = Seal(key, b"driver", b"body", Hello)
+        self._seal: Seal[Reading] = Seal(key, b"driver", b"body", Reading)
+        hello = None
+        for _ in range(round(START_S / 0.1)):
+            if self._socket.poll(100):
+                hello = hellos.open(self._socket.recv())
+                break
+            if self._process.poll() is not None and not self._socket.poll(200):
+                break
+        if hello is None or hello.problem:
+            problem = hello.problem if hello else self.ended() or f"it did not answer within {START_S:g} s"
+            self.close()
+            raise RobotError(problem)
+        return hello
+
+    def exchange(self, goals: Goals | None, lease: int, verb: str = "", verb_number: int = 0) -> Reading:
+        """Say what is wanted; the newest that the robot said."""
+        with self._lock:
+            if self._process is None:
+                return self._reading
+            self._counter += 1
+            with suppress(zmq.Again):  # a process that hangs; its silence is seen by the age of its readings
+                order = Order(self._counter, lease, goals, verb, verb_number)
+                self._socket.send(self._seal.close(order), zmq.NOBLOCK)
+            while self._socket.poll(0):
+                reading = self._seal.open(self._socket.recv())
+                if reading is not None and reading.counter > self._reading.counter:
+                    self._reading = reading
+            return self._reading
+
+    def ended(self) -> str:
+        """Why the process is gone; nothing while it runs."""
+        process = self._process
+        if process is None or (code := process.poll()) is None:
+            return ""
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+        with suppress(OSError):
+            lines = (self._folder / "log").read_text(errors="replace").strip().splitlines()
+            if lines:
+                return f"the process that speaks to stretch_body ended by {how}: {lines[-1]}"
+        return f"the process that speaks to stretch_body ended by {how}"
+
+    def close(self) -> None:
+        """Let it hold everything and go; what is left of its group after a while is killed."""
+        with self._lock:
+            process, self._process = self._process, None
+            if process is None:
+                return
+            assert process.stdin is not None
+            with suppress(OSError):
+                process.stdin.close()  # it holds, lets go of the robot and ends
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                pass
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            self._socket.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def found_python() -> str:
+    """A Python that has stretch_body and what else the process needs. Raises RobotError with what to do."""
+    candidates = [str(OWN_ENVIRONMENT.expanduser()), sys.executable, "/usr/bin/python3.10", "python3.10", "python3"]
+    for python in candidates:
+        if shutil.which(python) and not lacking(python):
+            return python
+    raise RobotError(
+        f"no Python here has {', '.join(NEEDS)} (looked at {', '.join(dict.fromkeys(candidates))}); docs/stretch.md, "
+        "'The environment', says what to install"
+    )
+
+
+def lacking(python: str) -> list[str]:
+    """Which of the modules that the process needs this Python does not find; imports none of them."""
+    code = f"import importlib.util as u; print(*[n for n in {NEEDS!r} if u.find_spec(n) is None])"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    try:
+        told = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=20, env=environment)
+    except (OSError, subprocess.TimeoutExpired):
+        return list(NEEDS)
+    return told.stdout.split() if told.returncode == 0 else list(NEEDS)

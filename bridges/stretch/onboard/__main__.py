@@ -1,0 +1,131 @@
+"""The process beside the driver that holds a Stretch: `python3.10 .../bridges/stretch/onboard`, started by the driver.
+
+Reads its settings from the first line of its standard input, and ends, everything held, when that input ends. Starts a
+thread for each lane, one for what blocks, and one that waits for the end of the input.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+if __name__ == "__main__" and "bridges" not in sys.modules:
+    # Run by its path, by a Python that has stretch_body and not us: only this package of ours is to be found.
+    package = types.ModuleType("bridges")
+    package.__path__ = [str(Path(__file__).resolve().parents[2])]
+    sys.modules["bridges"] = package
+
+import msgspec
+import zmq
+
+from bridges.stretch.onboard.body import Body, BodyError, calibration_file, grip_percent_of
+from bridges.stretch.onboard.keeper import Keeper, Lane, Wanted
+from bridges.stretch.onboard.words import Hello, Order, Seal
+
+LOOP_MS = 4
+TELL_NS = 20_000_000
+"""A reading is sent when a chain has measured, and no later than this after the last one."""
+HELD_WITHIN_S = 1.5
+
+
+def main() -> int:
+    """Hold the robot until the driver closes it or is gone; what to tell the shell."""
+    settings = json.loads(sys.stdin.readline())
+    os.register_at_fork(after_in_child=_die_with_parent)  # stretch_body forks a worker that would keep its lock
+    body = Body(settings["profile"], settings["avoid_collisions"], grip_percent_of(calibration_file()))
+    try:
+        hello = body.open()
+    except BodyError as problem:
+        hello = Hello(problem=str(problem))
+    socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PAIR)
+    socket.setsockopt(zmq.LINGER, 500)
+    socket.setsockopt(zmq.SNDHWM, 20)
+    socket.bind(settings["endpoint"])
+    seal: Seal[Order] = Seal(bytes.fromhex(settings["key"]), b"body", b"driver", Order)
+    socket.send(seal.close(hello))
+    if hello.problem:
+        socket.close()
+        return 1
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):  # the library has taken them over
+        signal.signal(number, lambda *_: ended.set())
+    _start("end of input", lambda: _wait_for_end(ended))
+    try:
+        _keep(body, socket, seal, ended)
+    finally:
+        body.close()
+        socket.close()
+    return 0
+
+
+def _keep(body: Body, socket: zmq.Socket[bytes], seal: Seal[Order], ended: threading.Event) -> None:
+    now = time.monotonic_ns
+    keeper = Keeper(body, lambda call: _start("call", call), now())
+    for lane in keeper.lanes:
+        _start(lane.name, partial(_drive, lane, keeper))
+    counter, told_ns = 0, 0
+    seen: dict[str, int] = {}
+    while not ended.is_set() and not keeper.is_closing:
+        if socket.poll(LOOP_MS):
+            while (frame := _waiting(socket)) is not None:
+                order = seal.open(frame)
+                if order is not None:
+                    keeper.hear(order, now())
+        reading = keeper.told(body.read(now()), seal.refused)
+        keeper.watch(now())
+        if now() - told_ns >= TELL_NS or reading.read_ns != seen:
+            counter += 1
+            told_ns, seen = now(), reading.read_ns
+            with suppress(zmq.Again):  # a driver that does not read is silent as well
+                socket.send(seal.close(msgspec.structs.replace(reading, counter=counter)), zmq.NOBLOCK)
+    # Its end: a robot that moves by itself is stopped by its runstop, everything else is held.
+    if keeper.is_busy:
+        body.runstop(True)
+    keeper.wanted = Wanted()
+    until_ns = now() + round(HELD_WITHIN_S * 1e9)
+    while not all(lane.is_held for lane in keeper.lanes) and now() < until_ns:
+        time.sleep(0.005)
+
+
+def _waiting(socket: zmq.Socket[bytes]) -> bytes | None:
+    try:
+        return socket.recv(zmq.NOBLOCK)
+    except zmq.Again:
+        return None
+
+
+def _drive(lane: Lane, keeper: Keeper) -> None:
+    while True:
+        lane.turn(keeper.wanted, time.monotonic_ns)
+        time.sleep(0.004)
+
+
+def _wait_for_end(ended: threading.Event) -> None:
+    while sys.stdin.buffer.read(1):
+        pass
+    ended.set()
+
+
+def _start(name: str, call: Callable[[], None]) -> None:
+    threading.Thread(target=call, name=name, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    """Linux ends this process when the one that forked it ends, however that ended."""
+    ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # threads of stretch_body that hang on a board must not hold up the end
