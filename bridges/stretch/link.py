@@ -76,28 +76,28 @@ class Process:
         key, endpoint = secrets.token_bytes(32), f"ipc://{self._folder}/body"
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         with (self._folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(  # a group of its own: Ctrl-C is the run's, and it ends the run in order
+            # A group of its own: Ctrl-C is the run's, and it ends the run in order.
+            process = self._process = subprocess.Popen(
                 [python, str(ONBOARD)], stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment,
                 start_new_session=True,
             )  # fmt: skip
-        assert self._process.stdin is not None
+        assert process.stdin is not None
         settings = {**self._settings, "key": key.hex(), "endpoint": endpoint}
         with suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(settings).encode() + b"\n")
-            self._process.stdin.flush()
+            process.stdin.write(json.dumps(settings).encode() + b"\n")
+            process.stdin.flush()
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PAIR)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.SNDHWM, 5)
         self._socket.connect(endpoint)
         hellos: Seal[Hello] = Seal(key, b"driver", b"body", Hello)
         self._seal: Seal[Reading] = Seal(key, b"driver", b"body", Reading)
-        hello = None
         for _ in range(round(START_S / 0.1)):
-            if self._socket.poll(100):
-                hello = hellos.open(self._socket.recv())
+            has_ended = process.poll() is not None
+            frame = self._heard(wait_ms=100)
+            if frame is not None or has_ended:
                 break
-            if self._process.poll() is not None and not self._socket.poll(200):
-                break
+        hello = hellos.open(frame) if frame is not None else None
         if hello is None or hello.problem:
             problem = hello.problem if hello else self.ended() or f"it did not answer within {START_S:g} s"
             self.close()
@@ -113,8 +113,8 @@ class Process:
             with suppress(zmq.Again):  # a process that hangs; its silence is seen by the age of its readings
                 order = Order(self._counter, lease, goals, verb, verb_number)
                 self._socket.send(self._seal.close(order), zmq.NOBLOCK)
-            while self._socket.poll(0):
-                reading = self._seal.open(self._socket.recv())
+            while (frame := self._heard(wait_ms=0)) is not None:
+                reading = self._seal.open(frame)
                 if reading is not None and reading.counter > self._reading.counter:
                     self._reading = reading
             return self._reading
@@ -149,6 +149,13 @@ class Process:
             process.wait()
             self._socket.close()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _heard(self, wait_ms: int) -> bytes | None:
+        self._socket.setsockopt(zmq.RCVTIMEO, wait_ms)
+        try:
+            return self._socket.recv()
+        except zmq.Again:
+            return None
 
 
 def found_python() -> str:

@@ -41,6 +41,8 @@ HELD_WITHIN_S = 1.5
 def main() -> int:
     """Hold the robot until the driver closes it or is gone; what to tell the shell."""
     settings = json.loads(sys.stdin.readline())
+    with suppress(OSError):  # it should wait for no policy; a systemd unit may allow it (LimitNICE)
+        os.nice(-10)
     os.register_at_fork(after_in_child=_die_with_parent)  # stretch_body forks a worker that would keep its lock
     body = Body(settings["profile"], settings["avoid_collisions"], grip_percent_of(calibration_file()))
     try:

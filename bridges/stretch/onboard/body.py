@@ -44,8 +44,12 @@ SMALLEST_MOVE = {"lift": 0.0005, "arm": 0.0005, "gripper": 0.001}
 """Less is not worth a message; others: 0.002 rad."""
 STILL = {"lift": 0.002, "arm": 0.002}
 """Slower is at rest, m/s; others: 0.02 rad/s."""
+STALE_S = 0.15
 TOLD_S = 5.0
 """So long a watchdog that fired on a servo is an alert."""
+BELIEVED_AFTER = 5
+"""Rounds in which a bus tells of the same other place, before it is believed."""
+
 FAULTS = (
     ("overheating_error", "hot"),
     ("overload_error", "overloaded"),
@@ -74,10 +78,14 @@ class Body:
         self._read_ns: dict[str, int] = dict.fromkeys(CHAINS, 0)
         self._errors: dict[str, int] = {}
         self._before = Reading()
+        self._now_ns = 0
         self._gripper_at = (0.0, 0)  # opening, and when
         self._sent: dict[str, float] = {}
         self._base_sent = (0.0, 0.0)
         self._blocked: dict[str, float] = {}  # joints that met resistance, and in which direction
+        self._believed: dict[str, tuple[int, tuple[float, ...]]] = {}  # by bus: when, and where its joints were
+        self._doubts: dict[str, tuple[int, tuple[float, ...]]] = {}  # by bus: how often in a row, and where
+        self._doubted: tuple[str, ...] = ()
         self._barks: dict[str, tuple[int, int]] = {}  # watchdog errors counted, and when one was new
 
     # how it is had, and let go
@@ -137,15 +145,19 @@ class Body:
     def read(self, now_ns: int) -> Reading:
         """The numbers of its status. What is not told is as it was: a joint thought to be at zero would go there."""
         robot, before = self._robot, self._before
+        self._now_ns = now_ns
         status = robot.status  # not get_status: its lock is held while a push waits for a board that left
         for chain in CHAINS:
-            if self._has_measured(chain, status):
+            if self._has_measured(chain, status) and self._is_plausible(chain, status, now_ns):
                 self._read_ns[chain] = now_ns
         position, velocity, effort = [], [], []
         for place, name in enumerate(JOINTS):
             part = _part(status, name)
             was = before.position[place] if before.position else 0.0
-            if name == "gripper":
+            if before.position and name in self._doubted:
+                position.append(was)
+                velocity.append(0.0)
+            elif name == "gripper":
                 position.append(self._opening(part, was))
                 velocity.append(self._opening_speed(position[-1], before.velocity[place] if before.velocity else 0.0))
             else:
@@ -220,14 +232,14 @@ class Body:
         """The base stands, lift and arm come to rest where braking takes them."""
         robot = self._robot
         self._blocked = {}
-        sent = [name for name in ("lift", "arm") if self._sent.pop(name, None) is not None]
+        sent = {name: self._sent.pop(name) for name in ("lift", "arm") if name in self._sent}
         if not sent and self._base_sent == (0.0, 0.0):
             return
         robot.base.set_velocity(0.0, 0.0)
         self._base_sent = (0.0, 0.0)
-        for name in sent:
+        for name, there in sent.items():
             limit = self._limits[name]
-            getattr(robot, name).move_to(self._rest(name), limit.speed, limit.acceleration)
+            getattr(robot, name).move_to(self._rest(name, there), limit.speed, limit.acceleration)
         robot.push_command()
 
     def hold_bus(self, bus: str) -> None:
@@ -241,7 +253,7 @@ class Body:
             ):
                 continue
             limit = self._limits[name]
-            getattr(self._robot, bus).move_to(name, self._rest(name), limit.speed, limit.acceleration)
+            getattr(self._robot, bus).move_to(name, self._rest(name, was_sent), limit.speed, limit.acceleration)
 
     def forget(self) -> None:
         """What was sent no longer holds: somebody else moved the joints."""
@@ -316,6 +328,37 @@ class Body:
         self._seen[chain] = stamp
         return True
 
+    def _is_plausible(self, bus: str, status: Mapping[str, Any], now_ns: int) -> bool:
+        """Whether the joints of a bus can have come where it says since the last time.
+
+        An answer that comes late is taken for that to the next question: speeds of zero become positions of zero, and a
+        hold would send the wrist there. Another place is believed once it was told often enough.
+        """
+        if bus not in BUSES:
+            return True
+        names = BUSES[bus]
+        places = tuple(_number(_part(status, name)["pos"]) for name in names)
+        since_ns, before = self._believed.get(bus, (now_ns, places))
+        if not self._can_be(bus, before, places, (now_ns - since_ns) * 1e-9):
+            times, doubtful = self._doubts.get(bus, (0, places))
+            times = times + 1 if self._can_be(bus, doubtful, places, BUS_PERIOD_S) else 1
+            self._doubts[bus] = (times, places)
+            if times < BELIEVED_AFTER:
+                self._doubted = (*(name for name in self._doubted if name not in names), *names)
+                return False
+        self._doubts.pop(bus, None)
+        self._doubted = tuple(name for name in self._doubted if name not in names)
+        self._believed[bus] = (now_ns, places)
+        return True
+
+    def _can_be(self, bus: str, before: tuple[float, ...], after: tuple[float, ...], seconds: float) -> bool:
+        motors = getattr(self._robot, bus).motors
+        for name, was, now in zip(BUSES[bus], before, after, strict=True):
+            motor = motors[GRIPPER_NAME if name == "gripper" else name]
+            if abs(now - was) > float(motor.params["motion"]["max"]["vel"]) * min(seconds, 0.5) + 0.2:
+                return False
+        return True
+
     def _alerts(self, status: Mapping[str, Any], now_ns: int) -> tuple[str, ...]:
         pimu = status["pimu"]
         alerts = [
@@ -363,9 +406,18 @@ class Body:
     def _speed(self, name: str) -> float:
         return self._before.velocity[JOINTS.index(name)]
 
-    def _rest(self, name: str) -> float:
-        limit, speed = self._limits[name], self._speed(name)
-        rest = self._at(name) + math.copysign(speed * speed / (2 * limit.acceleration), speed)
+    def _rest(self, name: str, sent: float) -> float:
+        """Where a joint comes to rest: on from where it was when it was last measured, never past where it was sent.
+
+        A stepper that was not measured for long is left to where it was sent, which is near; it would go back.
+        """
+        limit, at, speed = self._limits[name], self._at(name), self._speed(name)
+        chain = next((bus for bus, joints in BUSES.items() if name in joints), name)
+        age_s = (self._now_ns - self._read_ns[chain]) * 1e-9
+        if age_s > STALE_S and chain not in BUSES:
+            return sent
+        rest = at + speed * age_s + math.copysign(speed * speed / (2 * limit.acceleration), speed)
+        rest = min(max(rest, min(at, sent)), max(at, sent))
         return min(max(rest, limit.lowest), limit.highest)
 
     def _is_news(self, name: str, target: float) -> bool:
@@ -469,7 +521,7 @@ def _limits_of(robot: Any, profile: str) -> list[Limit]:
         model = robot.params.get("model_name", "this Stretch")
         raise BodyError(
             f"{model} with the tool {getattr(robot, 'eoa_name', '?')} has no {', '.join(lacking)}: expected a dex "
-            f"wrist and a gripper; mount them and name the tool in {os.environ.get('HELLO_FLEET_ID', 'the fleet folder')}/"
+            f"wrist and a gripper; mount them and name the tool in the fleet folder's "
             "stretch_user_params.yaml, robot.tool"
         )
     return [_limit_of(robot, name, profile) for name in JOINTS]

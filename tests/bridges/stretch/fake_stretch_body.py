@@ -94,6 +94,7 @@ class Joint:
         self.soft_motion_limits: dict[str, list[Any]] = {
             "collision": [None, None], "user": [None, None], "hard": [lowest, highest], "current": [lowest, highest]
         }  # fmt: skip
+        self.params["motion"]["max"][speed_key] = self.fastest
         self.pos, self.vel = position, 0.0
         self.goal: tuple[float, float, float] | None = None
         self.guarded = 0

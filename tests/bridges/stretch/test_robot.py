@@ -319,6 +319,22 @@ def test_an_order_that_comes_again_or_from_somebody_else_changes_nothing(bench: 
     assert heard.wanted.goals is None
 
 
+def test_an_answer_to_another_question_moves_nothing(bench: StretchBench) -> None:
+    """Told by the real library above a bus that answered too late: all joints of the wrist at zero ticks."""
+    wrist = bench.world.robots[0].end_of_arm.motors
+    bench.run(0.5, up(bench))
+    before = bench.robot.read(bench.now_ns)
+    for name, where in (("wrist_yaw", 4.5), ("wrist_pitch", 1.57), ("wrist_roll", -3.1)):
+        wrist[name].status.update(pos=where, timestamp_pc=bench.world.now_s + 0.001)
+    assert bench.link.turn().position[2:5] == before.position[2:5]
+    wrist["wrist_yaw"].pos, wrist["wrist_yaw"].goal = (
+        3.0,
+        None,
+    )  # it was turned by hand: told again and again, it is believed
+    after = bench.run(1.0)
+    assert after.position[JOINTS.index("wrist_yaw")] == pytest.approx(3.0)
+
+
 def test_a_stop_never_takes_the_torque_off_a_wrist(bench: StretchBench) -> None:
     wrist = bench.world.robots[0].end_of_arm.motors["wrist_pitch"]
     position = list(bench.robot.read(bench.now_ns).position)

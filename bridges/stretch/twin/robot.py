@@ -1,0 +1,131 @@
+"""`TwinRobot`: all boards and servos of a Stretch 3 in one world, with what can go wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from bridges.stretch.twin.boards import MotorBoard, PowerBoard, WristBoard
+from bridges.stretch.twin.motion import Motor
+from bridges.stretch.twin.servos import Bus, Servo
+
+LIFT_RAD_PER_M = 1 / (12 * 0.005 / math.pi / 2)
+"""Pinion of 12 teeth, belt pitch 5 mm: stretch_body's `robot_params_SE3`."""
+ARM_RAD_PER_M = 1 / (0.0167 * 10 / 3.875 / (2 * math.pi))
+WHEEL_RAD_PER_M = 3.8 / (0.1016 / 2)
+BOARDS = ("pimu", "left_wheel", "right_wheel", "lift", "arm", "wacc")
+BUSES = ("end_of_arm", "head")
+PORTS = (*BOARDS, *BUSES)
+FAR = 1e9
+SERVOS = {
+    # number, hard stops and first place in ticks of a homed one, model, sag in ticks per s
+    "wrist_yaw": (13, -60.0, 9400.0, 7136.0, 1080, 0.0),
+    "wrist_pitch": (15, 700.0, 2080.0, 1220.0, 1020, -500.0),
+    "wrist_roll": (16, 120.0, 3980.0, 2048.0, 1060, 0.0),
+    "stretch_gripper": (14, -40.0, 9150.0, 4000.0, 1060, 0.0),
+    "head_pan": (11, -30.0, 3860.0, 1250.0, 1060, 0.0),
+    "head_tilt": (12, 1750.0, 3180.0, 2180.0, 1060, 0.0),
+}
+HEAD = ("head_pan", "head_tilt")
+GRIPPER_TOUCHING = 3279.0
+STEP_S = 0.004
+
+
+class TwinRobot:
+    """A Stretch 3 with a dex wrist and its gripper, homed, its lift at half its height."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._stepped_s = now_s()
+        self.motors = {
+            "left_wheel": MotorBoard(Motor(-FAR, FAR, 0.0), 1, now_s),
+            "right_wheel": MotorBoard(Motor(-FAR, FAR, 0.0), 2, now_s),
+            "arm": MotorBoard(Motor(0.0, 0.52 * ARM_RAD_PER_M, 0.05 * ARM_RAD_PER_M), 3, now_s),
+            "lift": MotorBoard(Motor(0.0, 1.10 * LIFT_RAD_PER_M, 0.45 * LIFT_RAD_PER_M), 4, now_s),
+        }
+        self.power = PowerBoard(list(self.motors.values()), now_s)
+        self.servos = {
+            name: Servo(
+                number,
+                Motor(low, high, place, sag=sag, load_percent=4.0),
+                model,
+                GRIPPER_TOUCHING if name == "stretch_gripper" else None,
+            )
+            for name, (number, low, high, place, model, sag) in SERVOS.items()
+        }
+        self.buses = {
+            "head": Bus([self.servos[name] for name in HEAD]),
+            "end_of_arm": Bus([servo for name, servo in self.servos.items() if name not in HEAD]),
+        }
+        self.calls: Mapping[str, Callable[[bytes], bytes]] = {
+            "pimu": self.power.call,
+            "wacc": WristBoard(now_s).call,
+            **{name: board.call for name, board in self.motors.items()},
+        }
+        self.silent: set[str] = set()
+        """Ports that take what they are sent and answer nothing."""
+
+    def step(self) -> None:
+        """Let the world catch up with the clock."""
+        now_s = self._now_s()
+        while self._stepped_s + STEP_S <= now_s:
+            self._stepped_s += STEP_S
+            for board in self.motors.values():
+                board.step(STEP_S)
+            for servo in self.servos.values():
+                servo.step(STEP_S)
+
+    def where(self) -> dict[str, object]:
+        """How it stands, as no encoder but the world knows it; m, rad and ticks."""
+        lift, arm = self.motors["lift"].motor, self.motors["arm"].motor
+        wheels = [self.motors[name].motor for name in ("left_wheel", "right_wheel")]
+        return {
+            "now_ns": round(self._now_s() * 1e9),
+            "lift_m": lift.place / LIFT_RAD_PER_M,
+            "lift_mps": lift.speed / LIFT_RAD_PER_M,
+            "arm_m": arm.place / ARM_RAD_PER_M,
+            "wheels_m": [wheel.place / WHEEL_RAD_PER_M for wheel in wheels],
+            "wheels_mps": [wheel.speed / WHEEL_RAD_PER_M for wheel in wheels],
+            "ticks": {name: servo.motor.place for name, servo in self.servos.items()},
+            "ticks_per_s": {name: servo.motor.speed for name, servo in self.servos.items()},
+            "torque": {name: servo.motor.has_torque for name, servo in self.servos.items()},
+            "bus_busy_s": {name: bus.busy_s for name, bus in self.buses.items()},
+            "is_runstopped": self.power.is_runstopped,
+        }
+
+    def do(self, what: str, value: object) -> None:
+        """What a hand does to it, or fate. Raises ValueError for what it does not know."""
+        is_on = bool(value)
+        if what == "runstop":
+            self.power.press(is_on=is_on)
+        elif what == "unplug":
+            self.buses[str(value)].is_unplugged = True
+        elif what == "plug":
+            self.buses[str(value)].is_unplugged = False
+        elif what == "silent":
+            self.silent.add(str(value))
+        elif what == "answering":
+            self.silent.discard(str(value))
+        elif what == "hot":
+            self.servos[str(value)].heat(75)
+        elif what == "unhome":
+            for name in ("lift", "arm"):
+                self.motors[name].is_calibrated = False
+                self.motors[name].motor.offset = -self.motors[name].motor.place
+            self.servos["wrist_yaw"].unhome()
+            self.servos["stretch_gripper"].unhome()
+        elif what == "lift_ceiling_m":
+            self.motors["lift"].motor.obstacles["above"] = float(str(value)) * LIFT_RAD_PER_M
+        elif what == "between_fingers":
+            self.servos["stretch_gripper"].between = float(str(value)) if value is not None else None
+        elif what == "battery_v":
+            self.power.battery_v = float(str(value))
+        elif what == "carpet_percent":
+            for wheel in ("left_wheel", "right_wheel"):
+                self.motors[wheel].motor.load_percent = float(str(value))
+        elif what == "cliff":
+            self.power.cliffs = 15 if is_on else 0
+        elif what == "tilt_rad":
+            self.power.tilt_rad = float(str(value))
+        else:
+            raise ValueError(f"a twin knows no {what!r}")
