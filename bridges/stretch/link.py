@@ -74,11 +74,10 @@ class Process:
         python = self._python or found_python()
         self._folder = Path(tempfile.mkdtemp(prefix="polyrhythm-stretch-"))
         key, endpoint = secrets.token_bytes(32), f"ipc://{self._folder}/body"
-        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         with (self._folder / "log").open("wb") as log:
             # A group of its own: Ctrl-C is the run's, and it ends the run in order.
             process = self._process = subprocess.Popen(
-                [python, str(ONBOARD)], stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment,
+                [python, "-E", str(ONBOARD)], stdin=subprocess.PIPE, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
         assert process.stdin is not None
@@ -173,9 +172,8 @@ def found_python() -> str:
 def lacking(python: str) -> list[str]:
     """Which of the modules that the process needs this Python does not find; imports none of them."""
     code = f"import importlib.util as u; print(*[n for n in {NEEDS!r} if u.find_spec(n) is None])"
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     try:
-        told = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=20, env=environment)
+        told = subprocess.run([python, "-E", "-c", code], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return list(NEEDS)
     return told.stdout.split() if told.returncode == 0 else list(NEEDS)

@@ -53,7 +53,7 @@ def write_fleet(folder: Path, python: str, ports: dict[str, str]) -> None:
     fleet = folder / FLEET_ID
     fleet.mkdir(parents=True, exist_ok=True)
     (folder / "log" / "stretch_body_logger").mkdir(parents=True, exist_ok=True)
-    subprocess.run([python, "-c", _FLEET, str(fleet), json.dumps(ports)], check=True)
+    subprocess.run([python, "-E", "-c", _FLEET, str(fleet), json.dumps(ports)], check=True)
 
 
 class Wires:
