@@ -16,7 +16,6 @@ import pty
 import select
 import subprocess
 import sys
-import time
 import tty
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,7 +23,9 @@ from pathlib import Path
 
 from bridges.stretch.twin.robot import BOARDS, BUSES, PORTS, STEP_S, TwinRobot
 from bridges.stretch.twin.wire import BoardWire
+from runtime.clock import SystemClock
 
+CLOCK = SystemClock()
 STALL_S = 0.11
 FLEET_ID = "stretch-se3-0000"
 _FLEET = """
@@ -60,12 +61,12 @@ class Wires:
     """The pseudo-terminals, and what travels on them. One loop; no threads."""
 
     def __init__(self) -> None:
-        self.robot = TwinRobot(time.monotonic)
+        self.robot = TwinRobot(CLOCK.now_s)
         self.ports: dict[str, str] = {}
         self._names: dict[int, str] = {}
         self._slaves: dict[str, int] = {}  # kept open: a port without a reader would hang up
         self._wires = {name: BoardWire(self.robot.calls[name]) for name in BOARDS}
-        self._turned_s = time.monotonic()
+        self._turned_s = CLOCK.now_s()
         self.stalls = 0
         self._due: list[tuple[float, int, bytes]] = []
         for name in PORTS:
@@ -83,10 +84,10 @@ class Wires:
 
     def turn(self, inputs: Sequence[int]) -> list[int]:
         """Wait a moment, answer what came; which of `inputs` have something to read."""
-        due_s = self._due[0][0] - time.monotonic() if self._due else STEP_S
+        due_s = self._due[0][0] - CLOCK.now_s() if self._due else STEP_S
         ready, _, _ = select.select([*self._names, *inputs], [], [], min(max(due_s, 0.0), STEP_S))
         self.robot.step()
-        now_s = time.monotonic()
+        now_s = CLOCK.now_s()
         # A servo never stalls: where this process did, its buses heard nothing, rather than answer too late.
         has_stalled = now_s - self._turned_s > STALL_S
         self.stalls += has_stalled
@@ -102,7 +103,7 @@ class Wires:
             answer, after_s = bus.feed(data) if bus else (self._wires[name].feed(data), 0.0)
             if answer:
                 heapq.heappush(self._due, (now_s + after_s, number, answer))
-        while self._due and self._due[0][0] <= time.monotonic():
+        while self._due and self._due[0][0] <= CLOCK.now_s():
             _, number, answer = heapq.heappop(self._due)
             if number in self._names:
                 os.write(number, answer)
