@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has stretch_body")
     chosen = parser.parse_args(arguments)
     with suppress(OSError):  # it stands for hardware, which waits for no processor
-        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(10))
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
     wires = Wires()
     write_fleet(chosen.folder, chosen.python, wires.ports)
     environment = {"HELLO_FLEET_PATH": str(chosen.folder), "HELLO_FLEET_ID": FLEET_ID}
