@@ -52,7 +52,7 @@ docs: .site/.installed ## the documentation as a site in site/, readable without
 bench: $(STAMP) ## measure, as ratios against references in the same run
 	$(BIN)/python -m bench
 
-interop: ## sotopia, LeRobot and Foxglove, in environments of their own, load what we write (3 GB)
+interop: ## sotopia, LeRobot, Foxglove and a Stretch's library, in environments of their own, beside ours (3 GB)
 	.ci/ship interop $(MAKE) --no-print-directory interop-itself
 
 interop-itself: $(STAMP)
@@ -70,6 +70,7 @@ interop-itself: $(STAMP)
 	@test -z "$(SOTOPIA_DATA)" || { rm -f runs/published.sqlite* && \
 	  $(BIN)/polyrhythm episodes run --tasks "$(SOTOPIA_DATA)" --out runs/published.sqlite | tail -3; }
 	tests/interop/recordings $(BIN)/python
+	tests/interop/stretch $(BIN)/python
 
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on
 	$(BIN)/python -m bench.faults --trials $(if $(FULL),100,5) --lanes 3 $(if $(RESUME),--resume)

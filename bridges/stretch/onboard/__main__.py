@@ -32,7 +32,7 @@ from bridges.stretch.onboard.body import Body, BodyError, calibration_file, grip
 from bridges.stretch.onboard.keeper import Keeper, Lane, Wanted
 from bridges.stretch.onboard.words import Hello, Order, Seal
 
-LOOP_MS = 4
+LOOP_MS = 8
 TELL_NS = 20_000_000
 """A reading is sent when a chain has measured, and no later than this after the last one."""
 HELD_WITHIN_S = 1.5
@@ -109,7 +109,7 @@ def _waiting(socket: zmq.Socket[bytes]) -> bytes | None:
 def _drive(lane: Lane, keeper: Keeper) -> None:
     while True:
         lane.turn(keeper.wanted, time.monotonic_ns)
-        time.sleep(0.004)
+        time.sleep(0.008)
 
 
 def _wait_for_end(ended: threading.Event) -> None:

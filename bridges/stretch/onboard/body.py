@@ -1,6 +1,6 @@
 """`Body`: stretch_body's robot, read chain by chain and commanded lane by lane. Knows no sockets and starts no threads.
 
-Lift and arm are sent to positions no further ahead than they need to brake plus `LEAD_S`, wrist and head to positions:
+Joints are sent to positions no further ahead than they need to brake plus `LEAD_S`, wrist and head a bus period more:
 whatever becomes of this process, they come to rest there. The base is given velocities, which its firmware drops after
 a second without news. A hold sends a joint to where it comes to rest; it never lets go of its torque, so a held wrist
 does not sag.
@@ -199,9 +199,8 @@ class Body:
         robot = self._robot
         for name in ("lift", "arm"):
             limit, position = self._limits[name], self._at(name)
-            lead = limit.speed * limit.speed / (2 * limit.acceleration) + LEAD_S * limit.speed
-            target = goals.position[JOINTS.index(name)]
-            target = min(max(target, position - lead, limit.lowest), position + lead, limit.highest)
+            target = self._near(name, goals.position[JOINTS.index(name)], LEAD_S)
+            target = min(max(target, limit.lowest), limit.highest)
             direction = self._blocked.get(name)
             if direction is not None:
                 if (target - position) * direction > -0.005:
@@ -220,7 +219,10 @@ class Body:
         """The joints of one bus that have somewhere new to go, the gripper last."""
         for name in BUSES[bus]:
             limit = self._limits[name]
-            target = min(max(goals.position[JOINTS.index(name)], limit.lowest), limit.highest)
+            target = goals.position[JOINTS.index(name)]
+            if name != "gripper":
+                target = self._near(name, target, LEAD_S + BUS_PERIOD_S)
+            target = min(max(target, limit.lowest), limit.highest)
             if not self._is_news(name, target):
                 continue
             if name == "gripper":
@@ -406,15 +408,21 @@ class Body:
     def _speed(self, name: str) -> float:
         return self._before.velocity[JOINTS.index(name)]
 
+    def _near(self, name: str, target: float, ahead_s: float) -> float:
+        """No further ahead than braking takes and the time until it can be told anew."""
+        limit, at = self._limits[name], self._at(name)
+        lead = limit.speed * limit.speed / (2 * limit.acceleration) + ahead_s * limit.speed
+        return min(max(target, at - lead), at + lead)
+
     def _rest(self, name: str, sent: float) -> float:
         """Where a joint comes to rest: on from where it was when it was last measured, never past where it was sent.
 
-        A stepper that was not measured for long is left to where it was sent, which is near; it would go back.
+        One that was not measured for long is left to where it was sent, which is near; it would go back.
         """
         limit, at, speed = self._limits[name], self._at(name), self._speed(name)
         chain = next((bus for bus, joints in BUSES.items() if name in joints), name)
         age_s = (self._now_ns - self._read_ns[chain]) * 1e-9
-        if age_s > STALE_S and chain not in BUSES:
+        if age_s > STALE_S:
             return sent
         rest = at + speed * age_s + math.copysign(speed * speed / (2 * limit.acceleration), speed)
         rest = min(max(rest, min(at, sent)), max(at, sent))

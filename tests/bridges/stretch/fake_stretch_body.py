@@ -268,13 +268,14 @@ class Chain:
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
         self.motors = {joint: Dynamixel(world, joint, limit) for joint, limit in DYNAMIXELS[name].items()}
-        self.sent_s = dict.fromkeys(self.motors, -math.inf)
+        self.sent_s = dict.fromkeys(self.motors, (-math.inf, -math.inf))
         self.comm_errors = types.SimpleNamespace(status={"n_rx": 0})
 
     def move_to(self, joint: str, x_r: float, v_r: float | None = None, a_r: float | None = None) -> None:
-        if self.world.now_s - self.sent_s[joint] < 0.9 / 15:
+        before, last = self.sent_s[joint]
+        if self.world.now_s - before < 0.9 / 15:  # one stop between two commands is no stream
             self.world.complain(f"{joint} was commanded faster than 15 Hz")
-        self.sent_s[joint] = self.world.now_s
+        self.sent_s[joint] = (last, self.world.now_s)
         self.motors[joint].move_to(x_r, v_r, a_r)
 
 

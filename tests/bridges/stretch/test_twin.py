@@ -99,6 +99,17 @@ class TwinBench(Bench):
         self.twin.do("lift_ceiling_m", 0.5)
         return "lift"
 
+    def arrive(self, position: tuple[float, ...], seconds: float = 20.0) -> RobotState:
+        """Send all joints there. Where the machine was so busy that the robot's side held, let go and ask again."""
+        until_ns = CLOCK.now_ns() + round(seconds * 1e9)
+        while CLOCK.now_ns() < until_ns:
+            state = self.run(0.2, JointCommand(position=position))
+            if self.robot.status(self.now_ns).why:
+                state = self.run(0.1)
+            if all(abs(is_at - wanted) < 0.01 for is_at, wanted in zip(state.position, position, strict=True)):
+                return state
+        return state
+
     def until(self, condition: Any, seconds: float = 5.0) -> float:
         """Wait for a fact; how many seconds it took."""
         begun_ns = CLOCK.now_ns()
@@ -158,9 +169,10 @@ class TestTwin(RobotConformance):
 def test_the_library_runs_unchanged_and_the_robot_goes_where_it_is_sent(bench: TwinBench) -> None:
     assert bench.robot.hello.library == "0.7.31"
     position = list(bench.robot.read(bench.now_ns).position)
+    position[JOINTS.index("wrist_pitch")] = -0.5
     position[JOINTS.index("lift")] += 0.05
     position[JOINTS.index("wrist_yaw")] += 0.3
-    state = bench.run(3.0, JointCommand(position=tuple(position)))
+    state = bench.arrive(tuple(position))
     assert state.position[0] == pytest.approx(position[0], abs=0.01)
     assert state.position[2] == pytest.approx(position[2], abs=0.02)
     assert bench.twin.do("where")["lift_m"] == pytest.approx(position[0], abs=0.01)
@@ -185,7 +197,8 @@ def moving(bench: TwinBench) -> JointCommand:
 def speeds(stands: dict[str, Any]) -> float:
     """The fastest of what moves: m/s, and turns of servos."""
     wheels = max(abs(speed) for speed in stands["wheels_mps"])
-    return max(abs(stands["lift_mps"]), wheels, max(abs(speed) for speed in stands["ticks_per_s"].values()) / 4096)
+    turns = max(abs(speed) for speed in stands["ticks_per_s"].values()) / 4096
+    return float(max(abs(stands["lift_mps"]), wheels, turns))
 
 
 @needs_library
@@ -252,7 +265,7 @@ def test_whoever_dies_leaves_a_robot_that_stands(twin: Twin, who: str) -> None:
 def test_a_held_wrist_does_not_sag(bench: TwinBench) -> None:
     position = list(bench.robot.read(bench.now_ns).position)
     position[JOINTS.index("wrist_pitch")] = 0.0
-    bench.run(2.0, JointCommand(position=tuple(position)))
+    bench.arrive(tuple(position))
     before = bench.twin.do("where")["ticks"]["wrist_pitch"]
     bench.run(1.0)
     stands = bench.twin.do("where")
