@@ -20,19 +20,17 @@ from nodes.policy.model_inputs import Felt, Pose, feel, one_hot, pose_of, target
 from nodes.policy.onnx_session import PolicySession
 from nodes.policy.sight import spot_of
 from nodes.policy.skill_phases import (
-    HEAD_TOLERANCE_RAD,
     LIFTED_OFF_M,
     LOOK,
-    OPEN_M,
     PICK,
     PLACE,
-    WRIST_TOLERANCE_RAD,
     SkillProgress,
     Spot,
     begin,
     plan,
     step,
 )
+from nodes.policy.stretch_motion import HEAD_TOLERANCE_RAD, OPEN_M, WRIST_TOLERANCE_RAD, StretchMotion
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
@@ -56,6 +54,7 @@ from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.msgs import Action, GuardState, JointCommand, JointVector, RobotState, SeenObject, aimed_at
 
 RATE_HZ = 20
+MOTION = StretchMotion()
 TALLEST_M = 0.68
 OFF_M = 0.008
 """How far off a target is seen, one standard deviation."""
@@ -123,7 +122,7 @@ class Lesson:
         self.progress = where(self.progress, self.action, state)
         held = self.progress.held if state.is_grasping else None
         self.progress = replace(self.progress, goal=kept(self.progress, self.action, state, held))
-        done = step(self.progress, state, period_s=1 / RATE_HZ, tallest_m=TALLEST_M)
+        done = step(self.progress, state, motion=MOTION, period_s=1 / RATE_HZ, tallest_m=TALLEST_M)
         self.progress = done.progress
         self.is_done = is_done(self.action, state)
         if done.outcome == "success":
@@ -193,7 +192,9 @@ class Lesson:
         held = self.held
         if held is None and state.is_grasping:
             held = spot_of(action.target) if action.skill == "pick" else _cup(action.target)
-        return begin(plan(PLANS[action.skill], spot_of(action.target)), state, held if state.is_grasping else None)
+        return begin(
+            plan(PLANS[action.skill], spot_of(action.target)), state, held if state.is_grasping else None, motion=MOTION
+        )
 
     def _choose(self, state: RobotState, things: Sequence[ObjectTruth]) -> tuple[str, SeenObject]:
         on_table = [thing for thing in things if not thing.is_in_bin and thing.z_m > TABLE_HEIGHT_M]

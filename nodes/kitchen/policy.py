@@ -16,9 +16,9 @@ from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.policy.expert import RATE_HZ, ExpertPolicy
 from nodes.policy.sight import spot_of
 from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
-from nodes.policy.skill_phases import LEAVE, PICK, PUT_BACK, SET_BACK, Phase, Spot, plan, resting
+from nodes.policy.skill_phases import LEAVE, PICK, PUT_BACK, SET_BACK, Phase, Spot, plan
 from runtime import Publisher, QoS, Subscription, every, on
-from runtime.msgs import Action, Feedback, RobotState, Scene, SeenObject, SkillArgument, SkillSpec, Utterance
+from runtime.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SkillArgument, SkillSpec, Utterance
 
 NEAR_HAND_M = 0.24
 """A hand this near to where the arm goes is in its way."""
@@ -104,6 +104,9 @@ _UP = Phase(
 class KitchenPolicy(ExpertPolicy):
     """`world` is the file with the map of the room ("": ours)."""
 
+    made_for_joints = JOINTS
+    robot_parameter = ""
+
     scene = Subscription(Scene, "scene", qos=QoS(required=False))
     obstacles = Subscription(Obstacles, "obstacles", qos=QoS(required=False, lifespan_s=1.0))
     excuse = Publisher(Utterance, "said")
@@ -126,7 +129,7 @@ class KitchenPolicy(ExpertPolicy):
         if phase is not None and phase.drives and self.waited_s > GIVE_UP_S and self.current is not None:
             self.is_over = True
             self._answer(Feedback(action_id=self.current.id, status="failure", why="somebody is in the way"))
-        self.progress = replace(self.progress, goal=resting(state, self.progress.held))
+        self.progress = replace(self.progress, goal=self.motion.resting(state, self.progress.held))
         self._publish(self.progress, 0.0, 0.0)
 
     @on(scene)

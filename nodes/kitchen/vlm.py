@@ -17,7 +17,7 @@ from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import Decision, Situation, name_of
 from runtime import QoS, Subscription, to_ns
-from runtime.msgs import Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask
+from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask
 
 MOST_TRIES, MOST_DRIVES = 3, 4
 LINE_M, HEADING_RAD, ALONG_M = 0.12, 0.10, 2.2
@@ -34,6 +34,8 @@ class KitchenVLM(LocalVLM):
     """`world` is the file with the map of the room ("": ours)."""
 
     provenance = "script:kitchen-vlm-1"
+    made_for_joints = JOINTS
+    robot_parameter = ""
     eyes = Subscription(Scene, "sim/eyes")
     image = Subscription(Image, "head/image", qos=QoS(required=False))  # nobody looks at one here
 

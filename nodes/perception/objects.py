@@ -27,7 +27,7 @@ from nodes.perception.point_cloud import (
     grouped,
 )
 from nodes.perception.table_plane import Hull, find_levels
-from nodes.stretch.body import Capsule
+from nodes.robot.protocol import Capsule
 from runtime.msgs import SeenObject
 
 THING_LEAST_M = 0.012

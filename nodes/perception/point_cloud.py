@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.perception.colors import colour_codes
-from nodes.stretch.body import Capsule
+from nodes.robot.protocol import Capsule
 
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]

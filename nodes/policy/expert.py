@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-
 from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.sight import blend, judge, spot_of, state_at
@@ -31,18 +29,17 @@ from nodes.policy.skill_phases import (
     SET_BACK,
     SHAKE,
     Phase,
+    SkillMotion,
     SkillProgress,
     SkillStep,
     Spot,
     begin,
     plan,
-    resting,
     retreat,
     step,
 )
-from nodes.robot.robot_from_launch import ForRobot
+from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
-from nodes.stretch.kinematics import HEAD_PAN, HEAD_TILT, grasp_point, head_camera_pose, to_odometry
 from runtime import (
     RELIABLE,
     Fence,
@@ -55,8 +52,8 @@ from runtime import (
     on,
     to_ns,
 )
+from runtime.launch.nodes_table import load_name
 from runtime.msgs import (
-    JOINTS,
     Action,
     Feedback,
     GuardState,
@@ -112,7 +109,7 @@ STOPS: Mapping[tuple[StopState, StopEvent], StopState] = {
 
 
 class ExpertPolicy(ForRobot, SeatNode):
-    """Pick, place, look, point, nod, shake the head and hold, for a Stretch beside a table on its right.
+    """Pick, place, look, point, nod, shake the head and hold, as far as the robot's body can.
 
     `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's
     position without looking. `skills` are a package's own, as "module:NAME" (see `nodes.policy.skill_catalogue`).
@@ -121,7 +118,8 @@ class ExpertPolicy(ForRobot, SeatNode):
     realtime = True
     seat = "policy"
     effect_name = "chunk flushed"
-    made_for_joints = JOINTS
+    needs_body = True
+    robot_parameter = "limits"
 
     action = Subscription(Action, "action")
     state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
@@ -135,12 +133,16 @@ class ExpertPolicy(ForRobot, SeatNode):
     said = Publisher(Utterance, "said", qos=RELIABLE)
     skills = Publisher(SkillCatalogue, "skills")
 
-    def __init__(self, tallest_m: float = 0.68, sees: bool = True, skills: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, tallest_m: float = 0.68, sees: bool = True, skills: tuple[str, ...] = (), limits: str = ""
+    ) -> None:
         if not 0.0 <= tallest_m <= 2.0:
             raise ParameterError(f"policy: tallest_m is {tallest_m}; expected 0 to 2 m")
         self.tallest_m = tallest_m
+        self.motion = motion_of(limits)
         self.added = load_skills(skills, SPECS)
-        self.specs = {**SPECS, **{name: skill.spec for name, skill in self.added.items()}}
+        mine = {name: spec for name, spec in SPECS.items() if name in self.motion.skills}
+        self.specs = {**mine, **{name: skill.spec for name, skill in self.added.items()}}
         self.sees = sees
         self.current: Action | None = None
         self.asked: ActionRequest | None = None
@@ -169,11 +171,18 @@ class ExpertPolicy(ForRobot, SeatNode):
             return
         self.used = None
         if self.stop_state != "free":
-            self.progress = replace(self.progress, goal=resting(state, self.progress.held))
+            self.progress = replace(self.progress, goal=self.motion.resting(state, self.progress.held))
             self._publish(self.progress, 0.0, 0.0)
             return
         is_seen = self._use_view(state)
-        done = step(self.progress, state, period_s=1 / RATE_HZ, tallest_m=self.tallest_m, is_seen=is_seen)
+        done = step(
+            self.progress,
+            state,
+            motion=self.motion,
+            period_s=1 / RATE_HZ,
+            tallest_m=self.tallest_m,
+            is_seen=is_seen,
+        )
         if self._is_gone() and not self.is_over:
             done = replace(done, outcome=f"the {self._what()} is not where it was said to be", base_v_mps=0.0)
         self.progress = done.progress
@@ -221,8 +230,8 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.is_over = isinstance(plan_or_why, str)
         phases = () if isinstance(plan_or_why, str) else plan_or_why
         if action.skill == "place" and held is None and phases:
-            held = _unknown(state)
-        self.progress = begin(phases, state, held)
+            held = self._unknown(state)
+        self.progress = begin(phases, state, held, motion=self.motion)
         self.kept = self.progress.goal
         if isinstance(plan_or_why, str):
             ok = plan_or_why == ""
@@ -242,7 +251,7 @@ class ExpertPolicy(ForRobot, SeatNode):
                 why = f"set aside: {interrupt.by} said {interrupt.text!r}"
                 self.feedback.publish(Feedback(action_id=self.current.id, status="failure", why=why))
             self.is_over = True
-            self.progress = begin((), state, self.progress.held)
+            self.progress = begin((), state, self.progress.held, motion=self.motion)
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
@@ -282,7 +291,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         finds = phase.finds and image.captured_ns >= self.next_find_ns
         if finds:
             self.next_find_ns = image.captured_ns + to_ns(FIND_EVERY_S)
-        sighting, found = judge(spot, image, state, finds=finds)
+        sighting, found = judge(spot, image, state, body=self.motion.body, finds=finds)
         before = self.view if self.view is not None and self.view.spot.name == spot.name else None
         gone = (before.gone if before else 0) + 1 if sighting == "gone" else 0
         confirmed = sighting in ("seen", "glimpsed") or (before.is_confirmed if before else False)
@@ -299,9 +308,9 @@ class ExpertPolicy(ForRobot, SeatNode):
                 return "there is nothing in the gripper that was taken from anywhere"
             return plan(SET_BACK, held)
         if action.skill == "look":
-            return plan(LOOK, spot_of(action.target) if action.target else _table(state))
+            return plan(LOOK, spot_of(action.target) if action.target else self.motion.ahead(state))
         if action.skill in ("nod", "shake"):
-            return plan(NOD if action.skill == "nod" else SHAKE, _gaze(state))
+            return plan(NOD if action.skill == "nod" else SHAKE, self.motion.gaze(state))
         if action.target is None:
             return f"a {action.skill} needs a target"
         spot = spot_of(action.target)
@@ -335,7 +344,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         if view.found is None or not progress.phase.finds or view.spot is not progress.spot:
             return view.is_confirmed
         # The robot's own gripper above a bin hides part of the rim, and with it where the middle is.
-        is_hidden = math.dist(_gripper(state)[:2], (view.spot.x_m, view.spot.y_m)) < ARM_OFF_M
+        is_hidden = math.dist(self.motion.body.hand_point(state)[:2], (view.spot.x_m, view.spot.y_m)) < ARM_OFF_M
         if not (progress.phase.carries and is_hidden):
             self.progress = progress.moved_to(blend(view.spot, view.found, BLEND))
         return view.is_confirmed
@@ -357,7 +366,7 @@ class ExpertPolicy(ForRobot, SeatNode):
             why = self.current.text or self.current.skill if ok else done.outcome
             self._answer(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why))
             if not ok:
-                self.progress = retreat(done.progress, state)
+                self.progress = retreat(done.progress, state, motion=self.motion)
             return
         phase = done.progress.phase
         says = phase.says.format(it=self._what()) if phase is not None else ""
@@ -371,37 +380,20 @@ class ExpertPolicy(ForRobot, SeatNode):
     def _publish(self, progress: SkillProgress, v_mps: float, w_radps: float) -> None:
         skill = self.added.get(self.current.skill) if self.current is not None and not self.is_over else None
         if skill is not None and skill.spec.risk == "still":  # what is declared harmless cannot move anything else
-            head = (HEAD_PAN, HEAD_TILT)
-            goal = tuple(at if n in head else self.kept[n] for n, at in enumerate(progress.goal))
+            free = self.motion.still_joints
+            goal = tuple(at if n in free else self.kept[n] for n, at in enumerate(progress.goal))
             progress, v_mps, w_radps = replace(progress, goal=goal), 0.0, 0.0
         self.kept = progress.goal
         command = JointCommand(position=progress.goal, base_v_mps=v_mps, base_w_radps=w_radps)
         self.command.publish(command, stems_from=[one for one in (self.action.peek(), self.used) if one is not None])
 
-
-_ASIDE = np.array([0.0, -0.6, 0.5])
-
-
-def _table(state: RobotState) -> Spot:
-    """Where a table on the robot's right would be."""
-    x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, _ASIDE)
-    return Spot("table", float(x), float(y), float(z), 0.0)
+    def _unknown(self, state: RobotState) -> Spot:
+        """Something that is held without having been picked, taken for a cup."""
+        return Spot("thing", *self.motion.body.hand_point(state), 0.10)
 
 
-def _gaze(state: RobotState) -> Spot:
-    """What the head looks at now, one metre away: a nod ends where it began."""
-    rotation, place = head_camera_pose(state.position)
-    point = place + rotation[:, 2]
-    x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, point)
-    return Spot("other", float(x), float(y), float(z), 0.0)
-
-
-def _gripper(state: RobotState) -> tuple[float, float, float]:
-    """Where the point between the fingertips is, odometry frame."""
-    x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, grasp_point(state.position))
-    return float(x), float(y), float(z)
-
-
-def _unknown(state: RobotState) -> Spot:
-    """Something that is held without having been picked, taken for a cup."""
-    return Spot("thing", *_gripper(state), 0.10)
+def motion_of(robot: str) -> SkillMotion:
+    """How that robot carries out skills; "": a Stretch. Raises UserError where nobody knows."""
+    body = load_body(robot)
+    motion: SkillMotion = load_name(body.skills)(body)
+    return motion

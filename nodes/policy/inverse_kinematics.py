@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from nodes.policy.skill_phases import LIFT_SLACK_M, OPEN_M, travel_lift_m
+from nodes.policy.stretch_motion import LIFT_SLACK_M, OPEN_M, travel_lift_m
 from nodes.robot.protocol import PointM, Reaching, Twist
 from nodes.stretch.kinematics import (
     ARM,

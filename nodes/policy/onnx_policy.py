@@ -24,7 +24,7 @@ from nodes.policy.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.model_inputs import Felt, Pose, Trigger, feel, pose_of
 from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
-from nodes.policy.skill_phases import resting
+from nodes.policy.stretch_motion import StretchMotion
 from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import SeatNode
 from nodes.stretch.kinematics import GRIPPER
@@ -458,7 +458,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         state = self.state.latest()
         if state is None:
             return self.kept
-        rest, commanded = resting(state, None), self.kept or self.last
+        rest, commanded = StretchMotion().resting(state, None), self.kept or self.last
         if commanded is None:
             return rest
         return tuple(commanded[joint] if joint == GRIPPER else at for joint, at in enumerate(rest))

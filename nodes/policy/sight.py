@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from nodes.policy.skill_phases import Spot
-from nodes.stretch.body import head_pose, own_parts
+from nodes.robot.protocol import Body
 from runtime.msgs import Image, RobotState, SeenObject
 
 MATCH_M = 0.13
@@ -71,16 +71,16 @@ def blend(spot: Spot, seen: Spot, share: float) -> Spot:
     )
 
 
-def judge(spot: Spot, image: Image, state: RobotState, *, finds: bool) -> tuple[Sighting, Spot | None]:
+def judge(spot: Spot, image: Image, state: RobotState, *, body: Body, finds: bool) -> tuple[Sighting, Spot | None]:
     """What one image, taken when the robot was so, says of a spot; with `finds` also where the thing is in it."""
     from nodes.perception.objects import find_objects, place_is_empty  # OpenCV, only in a process that looks
 
     if image.depth_m is None:
         return "hidden", None
-    rotation, place = head_pose(state)
+    rotation, place = body.head_camera(state)
     depth = (image.depth_m, image.focal_px, rotation, place)
     middle = (spot.x_m, spot.y_m, spot.top_m - BELOW_TOP_M)
-    found = match(spot, find_objects(image.rgb, *depth, own=own_parts(state))) if finds else None
+    found = match(spot, find_objects(image.rgb, *depth, own=body.own_parts(state))) if finds else None
     if found is not None:
         return ("seen", spot_of(found)) if found.confidence >= SURE else ("glimpsed", None)
     return ("gone" if place_is_empty(*depth, middle, margin_m=BEHIND_M) else "hidden"), None

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 from runtime.errors import PolyrhythmError
 
 if TYPE_CHECKING:  # numpy comes with them, and every run that starts reads this file
+    import numpy as np
+    from numpy.typing import NDArray
+
     from runtime.msgs import JointCommand, JointVector, RobotState, RobotStatus
+
+    CameraPose = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +65,14 @@ class RobotLimits:
     """Hard ceilings of one robot model.
 
     Its joints are in the order of all joint vectors in a graph for it; `msgs.JOINTS`, where no other robot is named.
-    Without `cartesian` its guard keeps the limits of joints and wheels only.
+    Without `cartesian` its guard keeps the limits of joints and wheels only. `body` names the `Body` that goes with
+    them, as "module:NAME"; without one nobody can look along its arm or reach with it.
     """
 
     joints: tuple[JointLimit, ...]
     base: BaseLimit = FIXED_BASE
     cartesian: CartesianLimits | None = None
+    body: str = ""
 
 
 class RobotError(PolyrhythmError):
@@ -130,6 +137,40 @@ class Robot(Protocol):
 
 PointM = tuple[float, float, float]
 """x ahead, y left, z up; m."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """A part of the robot that its own camera may see: a line with a radius, odometry frame; m."""
+
+    start: PointM
+    end: PointM
+    radius_m: float
+
+
+class Body(Protocol):
+    """What a robot model knows of its own body, for who looks and reaches: pure functions of its state."""
+
+    @property
+    def skills(self) -> str:
+        """What carries out the scripted skills with it, as "module:NAME" of a function of this body."""
+        ...
+
+    def head_camera(self, state: RobotState) -> CameraPose:
+        """Rotation (right, down, forward in columns) and position of the camera of policies, odometry frame."""
+        ...
+
+    def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:
+        """What of the robot, and of what it holds, that camera may see; odometry frame."""
+        ...
+
+    def hand_point(self, state: RobotState) -> PointM:
+        """The point between the fingertips, odometry frame."""
+        ...
+
+    def is_steady(self, one: RobotState, two: RobotState) -> bool:
+        """Whether that camera hardly moved between the two."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from nodes.robot.protocol import BaseLimit, CartesianLimits, JointLimit, RobotLimits
+from nodes.robot.protocol import BaseLimit, Body, CartesianLimits, JointLimit, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
 from runtime.launch.nodes_table import load_module, load_name, renamed
 
 STRETCH = "stretch_3"
 """What a robot is called where `[run] robot` names none."""
+DEFAULT = "nodes.stretch.limits:STRETCH_3"
+"""Where that robot's limits stand."""
 
 LEAST, MOST = 1e-6, 1e6
 """Of ranges either side of zero, speeds and accelerations: what lies beyond is a mistake, or divides to nothing."""
@@ -30,6 +32,9 @@ class ForRobot:
     made_for_joints: ClassVar[tuple[str, ...]] = ()
     """The joints whose places in joint vectors it relies on, in their order; (): it takes any robot's."""
 
+    needs_body: ClassVar[bool] = False
+    """Whether it looks or reaches by what the robot knows of its body."""
+
     @classmethod
     def robot_facts(cls, robot: str) -> Mapping[str, object]:
         """How that robot's joints are called. Raises UserError where it is none, or not one that this class is for."""
@@ -42,6 +47,11 @@ class ForRobot:
                 f"{cls.__name__} is made for a robot with the joints {', '.join(cls.made_for_joints)}; "
                 f"[run] robot {robot!r} has {', '.join(joints)}: put a node of your own in its place, or leave it out"
             )
+        if cls.needs_body:
+            try:
+                load_body(robot)
+            except UserError as problem:
+                raise UserError(f"{cls.__name__} looks along the robot's body: {problem}") from problem
         return {"joints": joints}
 
 
@@ -50,8 +60,36 @@ def claim_of(robot: str) -> str:
     return f"robot {robot or STRETCH}"
 
 
+def is_file(robot: str) -> bool:
+    """Whether that robot is described by a robot file, and not by a module."""
+    return robot.endswith(".toml")
+
+
+def load_body(robot: str) -> Body:
+    """What that robot knows of its own body; "": a Stretch. Raises UserError where it names none."""
+    if is_file(robot):
+        found: Body = load_name("nodes.robot_file.body:body_of_file")(robot)
+        return found
+    body = load_limits(robot or DEFAULT).body
+    if not body:
+        raise UserError(
+            f"the limits {robot!r} name no body, so that nobody knows where its hand and its camera are; "
+            'say body="module:NAME" of a nodes.robot.protocol:Body there, or describe the robot by a file'
+        )
+    of_module: Body = load_name(body)
+    return of_module
+
+
 def load_limits(name: str) -> RobotLimits:
-    """The limits that "module:NAME" names. Raises ParameterError where there are none, or they are none of a robot."""
+    """The limits that "module:NAME" or a robot file names. Raises ParameterError where they are none of a robot."""
+    if is_file(name):
+        try:
+            limits: RobotLimits = load_name("nodes.robot_file.model:limits_of_file")(name)
+        except UserError as problem:
+            raise ParameterError(str(problem)) from problem
+        if nonsense := limits_problem(limits):
+            raise ParameterError(f"{name}: {nonsense}")
+        return limits
     try:
         module, attribute = load_module(name, "limits; expected 'module:NAME', like 'my_robot.limits:LIMITS'")
     except UserError as problem:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nodes.robot.robot_from_launch import ForRobot, is_file
 from nodes.sim.messages import World
 from nodes.sim.rendering.gl_probe import enable_gl
 from runtime import Node, Publisher, Subscription, UserError, every
 from runtime.msgs import Image
 
 if TYPE_CHECKING:
+    import mujoco
+
     from nodes.sim.rendering.renderer import Frame
 
 CAMERAS = ("head", "wrist", "room")
@@ -21,16 +24,18 @@ BACKENDS = ("rays", "gl", "auto")
 
 class WorldView:
     """What one camera of the simulated scene sees, as (rgb, depth_m). Builds the scene; any seed will do, for it only
-    moves things, and where they are comes with each World.
+    moves things, and where they are comes with each World. `robot` is a robot file ("": a Stretch), `scene` as of
+    `FileRobot`.
     """
 
-    def __init__(self, camera: str, width: int, height: int, backend: str = "rays") -> None:
+    def __init__(
+        self, camera: str, width: int, height: int, backend: str = "rays", robot: str = "", scene: str = "cubes"
+    ) -> None:
         import mujoco
 
-        from nodes.sim.mjcf import build_scene
         from nodes.sim.rendering.renderer import make_renderer
 
-        self._model = mujoco.MjModel.from_xml_string(build_scene().xml)
+        self._model = _model_of(robot, scene)
         self._data = mujoco.MjData(self._model)
         self._renderer = make_renderer(self._model, camera, width, height, backend)
         self.focal_px = self._renderer.focal_px
@@ -50,17 +55,40 @@ class WorldView:
         self._renderer.close()
 
 
-class SimCamera(Node):
+def _model_of(robot: str, scene: str) -> mujoco.MjModel:
+    import mujoco
+
+    if is_file(robot):
+        from nodes.sim.file_robot import scene_of
+
+        return scene_of(robot, scene)
+    from nodes.sim.mjcf import build_scene
+
+    return mujoco.MjModel.from_xml_string(build_scene().xml)
+
+
+class SimCamera(ForRobot, Node):
     """Draws the newest World, each at most once.
 
     `camera` is "head", "wrist" or, for people to watch, "room" (remap `head/image` for those two). `backend` is "rays",
     "gl" or "auto": OpenGL where it works; in virtual time always rays, whose pictures are the same on every run.
+    `scene` is that of the driver of a robot from a file.
     """
+
+    robot_parameter = "limits"
 
     world = Subscription(World, "sim/world")
     image = Publisher(Image, "head/image")
 
-    def __init__(self, camera: str = "head", width: int = 160, height: int = 120, backend: str = "rays") -> None:
+    def __init__(
+        self,
+        camera: str = "head",
+        width: int = 160,
+        height: int = 120,
+        backend: str = "rays",
+        limits: str = "",
+        scene: str = "cubes",
+    ) -> None:
         if camera not in CAMERAS:
             raise UserError(f"camera is {camera!r}; known: {', '.join(CAMERAS)}")
         if backend not in BACKENDS:
@@ -69,6 +97,8 @@ class SimCamera(Node):
             raise UserError(f"a picture of {width} x {height} pixels is too small; expected 8 x 8 or more")
         self._camera, self._width, self._height, self._backend = camera, width, height, backend
         self._drawn_ns = -1
+        self._robot = limits if is_file(limits) else ""
+        self._scene = scene
         self._view: WorldView | None = None
 
     def libraries(self) -> tuple[str, ...]:
@@ -77,7 +107,7 @@ class SimCamera(Node):
     def on_start(self) -> None:
         """Build the scene and choose the back end. Raises UserError where "gl" is asked for and does not work."""
         backend = self._choose_backend()
-        self._view = WorldView(self._camera, self._width, self._height, backend)
+        self._view = WorldView(self._camera, self._width, self._height, backend, self._robot, self._scene)
         self.log.info("%s camera %d x %d, %s", self._camera, self._width, self._height, backend)
 
     def on_stop(self) -> None:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from nodes.robot.driver import Driver
+from nodes.robot.driver import SIMULATED, Driver, Parameter
+from nodes.robot.robot_from_launch import is_file
 from nodes.sim.messages import BodyPart, Truth, World
-from nodes.sim.robot import SimRobot
+from nodes.sim.physics import PhysicsRobot
 from runtime import Publisher, QoS, Subscription, UserError, every, on
+
+FROM_FILE = "nodes.sim.file_robot:FileRobot"
 
 
 class SimDriver(Driver):
-    """A driver whose robot is a `SimRobot`; the collaborator's hand and foot arrive on `sim/body`.
+    """A driver whose robot is a `PhysicsRobot`, also one that `[run] robot` names by its file.
 
-    Where `robot_params` name no `seed`, the run's seed lays the table.
+    The collaborator's hand and foot arrive on `sim/body`. Where `robot_params` name no `seed`, the run's seed lays the
+    table.
     """
 
     world = Publisher(World, "sim/world")
     truth = Publisher(Truth, "sim/truth")
     body = Subscription(BodyPart, "sim/body", qos=QoS(required=False))
+
+    def __init__(
+        self, robot: str = SIMULATED, robot_params: dict[str, Parameter] | None = None, limits: str = ""
+    ) -> None:
+        params = dict(robot_params or {})
+        if robot == SIMULATED and is_file(limits):
+            robot = FROM_FILE
+            params.setdefault("file", limits)
+        super().__init__(robot, params, limits)
 
     _skipped_at_start_s = _told_skipped_s = 0.0
 
@@ -24,9 +37,9 @@ class SimDriver(Driver):
         """Build the scene, laid by the run's seed. Raises UserError where the robot is not a simulated one."""
         self._robot_params.setdefault("seed", self.run_info.seed)
         super().on_start()
-        if not isinstance(self.robot, SimRobot):
+        if not isinstance(self.robot, PhysicsRobot):
             raise UserError(
-                f"node {self.name}: SimDriver drives a SimRobot, not {self._robot_name!r}; "
+                f"node {self.name}: SimDriver drives a robot in MuJoCo, not {self._robot_name!r}; "
                 f"use nodes.robot.driver:Driver"
             )
 
@@ -56,6 +69,6 @@ class SimDriver(Driver):
         self.truth.publish(self._sim.truth())
 
     @property
-    def _sim(self) -> SimRobot:
-        assert isinstance(self.robot, SimRobot), "on_start has checked it"
+    def _sim(self) -> PhysicsRobot:
+        assert isinstance(self.robot, PhysicsRobot), "on_start has checked it"
         return self.robot

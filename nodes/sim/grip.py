@@ -40,13 +40,13 @@ def keep_awake(model: mujoco.MjModel, data: mujoco.MjData, thing: int) -> None:
 class Grip:
     """What the two fingers press on, and what is fixed to the hand."""
 
-    def __init__(self, model: mujoco.MjModel, things: tuple[str, ...]) -> None:
+    def __init__(self, model: mujoco.MjModel, things: tuple[str, ...], *, hand: str, fingers: tuple[str, str]) -> None:
         self._model = model
-        self._hand = model.body("wrist_roll").id
+        self._hand = model.body(hand).id
         self._weld_of = {model.body(name).id: model.equality(f"hold_{name}").id for name in things}
         self._finger = np.full(model.ngeom, -1)
-        for number, side in enumerate(("left", "right")):
-            self._finger[model.geom_bodyid == model.body(f"finger_{side}").id] = number
+        for number, finger in enumerate(fingers):
+            self._finger[model.geom_bodyid == model.body(finger).id] = number
         self._held = -1
         self._held_opening_m = 0.0
         self._pressed_steps = 0

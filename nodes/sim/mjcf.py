@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, PHYSICS_STEP_S, Servo
 from nodes.sim.table_scene import (
     COLLISION_NONE,
     COLLISION_ROBOT,
@@ -27,10 +28,7 @@ from nodes.sim.table_scene import (
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STRETCH_3
 
-PHYSICS_STEP_S = 0.004
 BASE_JOINTS = ("base_x", "base_y", "base_yaw")
-BASE_FORCE_N = 60.0
-BASE_TORQUE_NM = 12.0
 BASE_GAIN = 2500.0  # N per m/s: a blocked base shows its full force at 0.024 m/s
 BASE_YAW_GAIN = 200.0
 
@@ -40,15 +38,6 @@ HIDDEN_GROUP = {"head": 2, "wrist": 3, "room": 5}
 """The geom group that a camera does not see: its own housing (nothing is in group 5)."""
 ROOM_CAMERA_M, ROOM_CAMERA_TARGET_M = (1.70, -1.38, 1.55), (0.02, -0.22, 0.50)
 """A camera in the corner of the room, for people to watch: no policy looks through it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Servo:
-    """A position-controlled joint: stiffness and damping per m or rad, and the most it can give (N or N m)."""
-
-    stiffness: float
-    damping: float
-    force: float
 
 
 SERVOS = {
@@ -86,8 +75,20 @@ def build_around(
     equality: str = "",
 ) -> Scene:
     """The robot in a world of bodies, with the colours of the floor's tiles and the strength of the lamp."""
+    robot = f"""<equality>
+{_equality_xml(things)}
+{equality}
+</equality>
+<actuator>
+{_actuator_xml()}
+</actuator>"""
+    return Scene(xml=kitchen_alone(world + _robot_xml(), tiles=tiles, lamp=lamp, beside=robot), things=things)
+
+
+def kitchen_alone(world: str, *, tiles: tuple[Rgb, Rgb] = TILE_RGB, lamp: float = 0.45, beside: str = "") -> str:
+    """A world of bodies with floor, light and the room's camera, as MJCF; `beside` are more tables of it."""
     repeat = FLOOR_HALF_M / TILE_SIZE_M
-    xml = f"""<mujoco model="polyrhythm kitchen">
+    return f"""<mujoco model="polyrhythm kitchen">
 <compiler angle="radian" autolimits="true"/>
 <option timestep="{PHYSICS_STEP_S}" integrator="implicitfast" cone="elliptic" impratio="5"
  jacobian="dense">
@@ -102,19 +103,11 @@ def build_around(
 <worldbody>
 <light name="lamp" pos="0.3 0.2 2.6" dir="0 -0.25 -1" directional="true"
  diffuse="{lamp} {lamp} {lamp}" specular="0 0 0"/>
-{world}
 {_room_camera_xml()}
-{_robot_xml()}
+{world}
 </worldbody>
-<equality>
-{_equality_xml(things)}
-{equality}
-</equality>
-<actuator>
-{_actuator_xml()}
-</actuator>
+{beside}
 </mujoco>"""
-    return Scene(xml=xml, things=things)
 
 
 def _room_camera_xml() -> str:

@@ -46,8 +46,10 @@ class Thing:
     rgb: Rgb
 
 
-KINDS: tuple[tuple[str, str, float, float, float, Rgb], ...] = (
-    # label, colour, width, height, mass, rgb
+Kind = tuple[str, str, float, float, float, Rgb]
+"""Label, colour, width, height, mass, rgb."""
+
+KINDS: tuple[Kind, ...] = (
     ("cup", "red", 0.070, 0.100, 0.10, (0.86, 0.11, 0.12)),
     ("cup", "blue", 0.070, 0.100, 0.10, (0.10, 0.27, 0.85)),
     ("cup", "green", 0.070, 0.100, 0.10, (0.10, 0.62, 0.20)),
@@ -58,16 +60,26 @@ KINDS: tuple[tuple[str, str, float, float, float, Rgb], ...] = (
     ("bottle", "brown", 0.060, 0.170, 0.15, (0.36, 0.19, 0.08)),
 )
 
+CUBES: tuple[Kind, ...] = tuple(
+    ("block", colour, 0.055, 0.055, 0.08, rgb)
+    for colour, rgb in (
+        ("red", (0.86, 0.11, 0.12)),
+        ("blue", (0.10, 0.27, 0.85)),
+        ("green", (0.10, 0.62, 0.20)),
+        ("yellow", (0.97, 0.82, 0.08)),
+    )
+)
+
 FRONT_X_M = (-0.38, -0.18, 0.02, 0.22)
 BACK_X_M = (-0.28, -0.08, 0.12, 0.32)
 FRONT_Y_M, BACK_Y_M = -0.50, -0.66
 JITTER_M = 0.015
 
 
-def lay_table(seed: int) -> tuple[Thing, ...]:
+def lay_table(seed: int, kinds: tuple[Kind, ...] = KINDS) -> tuple[Thing, ...]:
     """The things and where they stand: shuffled over two staggered rows and moved a little, by the seed.
 
-    The blue cup always gets the place nearest to the robot: it tempts the robot first, and the person in the kitchen
+    What is blue always gets the place nearest to the robot: it tempts the robot first, and the person in the kitchen
     wants it left alone. Centres stay at least 0.14 m apart, which a gripper open to 0.12 m needs. The tall bottle
     stands in the back row, so that it hides nothing from the head camera.
     """
@@ -78,11 +90,12 @@ def lay_table(seed: int) -> tuple[Thing, ...]:
     places = front + back
     generator.shuffle(places)
     nearest = places.index(min(places, key=lambda place: math.hypot(*place)))
-    blue = next(number for number, kind in enumerate(KINDS) if kind[:2] == ("cup", "blue"))
+    blue = next(number for number, kind in enumerate(kinds) if kind[1] == "blue")
     places[nearest], places[blue] = places[blue], places[nearest]
-    places.append(bottle_place)
+    if kinds[-1][0] == "bottle":
+        places.insert(len(kinds) - 1, bottle_place)
     things = []
-    for (label, colour, width, height, mass, rgb), (x, y) in zip(KINDS, places, strict=True):
+    for (label, colour, width, height, mass, rgb), (x, y) in zip(kinds, places, strict=False):
         things.append(
             Thing(
                 name=f"{colour}_{label}",

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import cos, pi, sin
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.robot.protocol import Ball
+from nodes.robot.protocol import Ball, Capsule, PointM
 from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,
     FINGER_END_M,
     GRASP_REACH_M,
     GRIPPER,
+    HEAD_PAN,
+    HEAD_TILT,
     HEAD_Z_M,
     LIFT,
     MAST_XY_M,
@@ -34,15 +35,6 @@ from runtime.msgs import JointVector, RobotState
 Floats = NDArray[np.float64]
 ARM_BACK_M = 0.14
 """How far to the left the arm begins."""
-
-
-@dataclass(frozen=True, slots=True)
-class Capsule:
-    """A part of the robot that its own camera may see: a line with a radius, in the frame of the camera pose; m."""
-
-    start: tuple[float, float, float]
-    end: tuple[float, float, float]
-    radius_m: float
 
 
 def head_pose(state: RobotState) -> tuple[Floats, Floats]:
@@ -129,3 +121,35 @@ def outline(position: JointVector) -> tuple[Ball, ...]:
 def _in_odometry(state: RobotState, rotation: Floats, position: Floats) -> tuple[Floats, Floats]:
     base = state.base_x_m, state.base_y_m, state.base_heading_rad
     return turn_z(state.base_heading_rad) @ rotation, to_odometry(*base, position)
+
+
+STEADY_RAD, STEADY_M = 0.02, 0.015
+"""Less than this is no motion of the head camera."""
+
+
+class StretchBody:
+    """The `Body` of a Stretch 3."""
+
+    skills = "nodes.policy.stretch_motion:StretchMotion"
+
+    def head_camera(self, state: RobotState) -> tuple[Floats, Floats]:
+        return head_pose(state)
+
+    def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:
+        return own_parts(state)
+
+    def hand_point(self, state: RobotState) -> PointM:
+        x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, grasp_point(state.position))
+        return float(x), float(y), float(z)
+
+    def is_steady(self, one: RobotState, two: RobotState) -> bool:
+        turned = max(
+            abs(one.position[HEAD_PAN] - two.position[HEAD_PAN]),
+            abs(one.position[HEAD_TILT] - two.position[HEAD_TILT]),
+            abs(one.base_heading_rad - two.base_heading_rad),
+        )
+        moved = max(abs(one.base_x_m - two.base_x_m), abs(one.base_y_m - two.base_y_m))
+        return turned < STEADY_RAD and moved < STEADY_M
+
+
+BODY = StretchBody()

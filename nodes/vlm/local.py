@@ -17,15 +17,13 @@ from nodes.interrupts.intent import says_yes, understand
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, understand_in
 from nodes.policy.allowed import PLEASE
-from nodes.robot.robot_from_launch import ForRobot
+from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
-from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
 from nodes.vlm.next_action import Decision, Outcome, Situation, decide, is_in, name_of
 from nodes.vlm.poses import pose_at
 from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscription, every, on, to_ns
 from runtime.msgs import (
-    JOINTS,
     Action,
     Feedback,
     GuardState,
@@ -101,7 +99,8 @@ class LocalVLM(ForRobot, SeatNode):
     seat = "vlm"
     preempted_at = ("amend", "stop")
     effect_name = "vlm voided"
-    made_for_joints = JOINTS
+    needs_body = True
+    robot_parameter = "limits"
     kinds: tuple[str, ...] = KINDS
     places: tuple[str, ...] = PLACES
 
@@ -119,8 +118,9 @@ class LocalVLM(ForRobot, SeatNode):
     scene = Publisher(Scene, "scene")
     said = Publisher(Utterance, "said", qos=RELIABLE)
 
-    def __init__(self, speaker: str = "robot") -> None:
+    def __init__(self, speaker: str = "robot", limits: str = "") -> None:
         self.speaker = speaker
+        self.body = load_body(limits)
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         self.known: tuple[Known, ...] = ()
         self.unplaced: tuple[str, ...] = ()  # seen by a camera without depth: nobody knows where
@@ -313,15 +313,21 @@ class LocalVLM(ForRobot, SeatNode):
             self.looked_ns, self.seen = image.captured_ns, stamped
             self.unplaced = tuple(f"something {colour}" for colour in colours_in_view(image.rgb))
             return
-        state = pose_at(self.states, image.captured_ns)
+        state = pose_at(self.states, image.captured_ns, self.body)
         if state is None:
             return  # the head moved too fast, or the state of that time is still to come: the next image will do
         self.looked_ns, self.seen = image.captured_ns, stamped
         self.unplaced = ()
-        rotation, position = head_pose(state)
+        rotation, position = self.body.head_camera(state)
         depth = image.depth_m
         seen = find_objects(
-            image.rgb, depth, image.focal_px, rotation, position, own=own_parts(state), table_z_m=self.table_z_m
+            image.rgb,
+            depth,
+            image.focal_px,
+            rotation,
+            position,
+            own=self.body.own_parts(state),
+            table_z_m=self.table_z_m,
         )
         things = [thing for thing in seen if not thing.is_place]
         if things:
@@ -334,7 +340,7 @@ class LocalVLM(ForRobot, SeatNode):
 
         depth = image.depth_m
         assert depth is not None
-        rotation, position = head_pose(state)
+        rotation, position = self.body.head_camera(state)
 
         def is_empty(thing: SeenObject) -> bool:
             place = (thing.x_m, thing.y_m, thing.z_m)

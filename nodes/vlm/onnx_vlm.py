@@ -40,6 +40,7 @@ class OnnxVLM(PointingVLM):
         latency_s: float = 1.0,
         coordinates: Coordinates = "thousandth",
         speaker: str = "robot",
+        limits: str = "",
     ) -> None:
         if not 0.0 < deadline_s <= 60.0:
             raise ParameterError(f"vlm: deadline_s is {deadline_s}; expected more than 0 and at most 60")
@@ -58,7 +59,7 @@ class OnnxVLM(PointingVLM):
             max_tokens=max_tokens,
             max_objects=max_objects,
         )
-        super().__init__(self.local, coordinates, speaker)
+        super().__init__(self.local, coordinates, speaker, limits)
         self.folder = folder
         self.precision = precision
         self.providers = tuple(providers)

@@ -31,10 +31,11 @@ class OpenAIVLM(PointingVLM):
         latency_s: float = 0.5,
         coordinates: Coordinates = "pixel",
         speaker: str = "robot",
+        limits: str = "",
     ) -> None:
         self.settings = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens)
         self.chat = ChatRequest(self.settings, latency_s=latency_s)
-        super().__init__(self.chat, coordinates, speaker)
+        super().__init__(self.chat, coordinates, speaker, limits)
 
     def problems(self) -> list[str]:
         """What its parameters and this environment lack, in sentences."""

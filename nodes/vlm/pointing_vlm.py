@@ -14,7 +14,6 @@ from nodes.models.answers import ModelError
 from nodes.models.request import ModelRequest
 from nodes.planner.rules import ANSWER_WITHIN_S
 from nodes.policy.sight import state_at
-from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.model_prompt import (
     COORDINATES,
@@ -48,8 +47,8 @@ class PointingVLM(LocalVLM):
     again = Subscription(Fence, "fence", qos=QoS(required=False))
     out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
 
-    def __init__(self, request: ModelRequest, coordinates: Coordinates, speaker: str) -> None:
-        super().__init__(speaker)
+    def __init__(self, request: ModelRequest, coordinates: Coordinates, speaker: str, limits: str = "") -> None:
+        super().__init__(speaker, limits)
         if coordinates not in COORDINATES:
             raise ParameterError(f"vlm: coordinates is {coordinates!r}; known: {', '.join(COORDINATES)}")
         self.request = request
@@ -195,10 +194,16 @@ class PointingVLM(LocalVLM):
 
         depth = image.depth_m
         assert depth is not None
-        rotation, position = head_pose(state)
+        rotation, position = self.body.head_camera(state)
         camera = (float(position[0]), float(position[1]), float(position[2]))
         shapes = find_objects(
-            image.rgb, depth, image.focal_px, rotation, position, own=own_parts(state), table_z_m=self.table_z_m
+            image.rgb,
+            depth,
+            image.focal_px,
+            rotation,
+            position,
+            own=self.body.own_parts(state),
+            table_z_m=self.table_z_m,
         )
         seen: list[SeenObject] = []
         for thing in pointed:

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nodes.stretch.kinematics import HEAD_PAN, HEAD_TILT
+from nodes.robot.protocol import Body
 from runtime.msgs import RobotState
 
 CLOSE_NS = 30_000_000
 """Between states this near to each other any motion is even enough to interpolate."""
-STEADY_RAD, STEADY_M = 0.02, 0.015
-"""Between states farther apart the camera must not have turned or moved more."""
 
 
-def pose_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | None:
+def pose_at(states: Sequence[RobotState], captured_ns: int, body: Body) -> RobotState | None:
     """The robot's state then, between two known ones, oldest first; None where it cannot be told well enough."""
     later = next((index for index, state in enumerate(states) if state.read_ns >= captured_ns), len(states))
     if later == len(states):
@@ -26,7 +24,7 @@ def pose_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | None
     if later == 0:
         return None
     one = states[later - 1]
-    if two.read_ns - one.read_ns > CLOSE_NS and not is_steady(one, two):
+    if two.read_ns - one.read_ns > CLOSE_NS and not body.is_steady(one, two):
         return None
     share = (captured_ns - one.read_ns) / (two.read_ns - one.read_ns)
 
@@ -42,14 +40,3 @@ def pose_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | None
         base_heading_rad=between(one.base_heading_rad, two.base_heading_rad),
     )
     return blended
-
-
-def is_steady(one: RobotState, two: RobotState) -> bool:
-    """Whether the head camera hardly moved between the two."""
-    turned = max(
-        abs(one.position[HEAD_PAN] - two.position[HEAD_PAN]),
-        abs(one.position[HEAD_TILT] - two.position[HEAD_TILT]),
-        abs(one.base_heading_rad - two.base_heading_rad),
-    )
-    moved = max(abs(one.base_x_m - two.base_x_m), abs(one.base_y_m - two.base_y_m))
-    return turned < STEADY_RAD and moved < STEADY_M

@@ -39,7 +39,7 @@ class Launch:
     seed: int = 0
     for_s: float | None = None
     frozen_s: float = 2.0  # a process of which no thread ran for so long is killed, and restarted
-    robot: str = ""  # "module:NAME" of its limits; "": a Stretch 3
+    robot: str = ""  # "module:NAME" of its limits, or the path of a robot file; "": a Stretch 3
     links: tuple[LinkModel, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
     hosts: Mapping[str, Host] = field(default_factory=dict)
@@ -127,7 +127,8 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         if host and host not in hosts:
             raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}")
         specs = [_placed(node_spec(path, name, table, hosts=hosts, here=host), hosts) for name, table in nodes.items()]
-        specs = [told_of_robot(spec, run.robot) for spec in specs] if run.robot else specs
+        robot = _beside(path, run.robot)
+        specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
         realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
         graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
@@ -149,7 +150,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         seed=run.seed,
         for_s=run.for_s,
         frozen_s=run.frozen_s,
-        robot=run.robot,
+        robot=robot,
         seats=seats,
         hosts=hosts,
         host=host,
@@ -157,6 +158,12 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         realtime=realtime,
         links=links,
     )
+
+
+def _beside(path: Path, robot: str) -> str:
+    """The robot's name; where it is that of a file beside the launch file, its whole path."""
+    file = path.parent / robot
+    return str(file.resolve()) if robot and file.is_file() else robot
 
 
 def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:

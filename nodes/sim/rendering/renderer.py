@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot_file.body import PREFIX
 from nodes.sim.mjcf import HIDDEN_GROUP
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING, Doubles, Floats, Integers
@@ -60,11 +61,21 @@ def focal_length_px(model: mujoco.MjModel, camera_id: int, height: int) -> float
     return height / 2 / math.tan(math.radians(float(model.cam_fovy[camera_id])) / 2)
 
 
+def _camera(model: mujoco.MjModel, name: str) -> int:
+    """The camera of that name, of the room or of a robot from a file. Raises UserError where there is none."""
+    names = [model.camera(number).name for number in range(model.ncam)]
+    for one in (name, PREFIX + name):
+        if one in names:
+            return names.index(one)
+    known = ", ".join(one.removeprefix(PREFIX) for one in names)
+    raise UserError(f"the robot has no camera {name!r}; known: {known}; [cameras.{name}] of its robot file adds one")
+
+
 class RayRenderer:
     """One ray per pixel centre, shaded from the surface's colour and normal by one lamp and a light at the camera."""
 
     def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int) -> None:
-        self._camera_id = model.camera(camera).id
+        self._camera_id = _camera(model, camera)
         self.focal_px = focal_length_px(model, self._camera_id, height)
         across = (np.arange(width) + 0.5 - width / 2) / self.focal_px
         up = (height / 2 - np.arange(height) - 0.5) / self.focal_px
@@ -179,7 +190,7 @@ class GlRenderer:
     """mujoco's own OpenGL renderer, without shadows. At most one per process, and always from the same thread."""
 
     def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int) -> None:
-        self._camera_id = model.camera(camera).id
+        self._camera_id = _camera(model, camera)
         self.focal_px = focal_length_px(model, self._camera_id, height)
         self._option = mujoco.MjvOption()
         self._option.geomgroup[:] = 1

@@ -10,24 +10,22 @@ import pytest
 
 from nodes.policy.skill_phases import (
     LOOK,
-    OPEN_M,
     PICK,
     PLACE,
     PUT_BACK,
     SkillProgress,
     Spot,
     begin,
-    out_of_reach,
     plan,
-    resting,
     retreat,
     step,
-    travel_lift_m,
 )
+from nodes.policy.stretch_motion import OPEN_M, StretchMotion, out_of_reach, travel_lift_m
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JointVector, RobotState
 
+MOTION = StretchMotion()
 PERIOD_S = 0.05
 TALLEST_M = 0.67
 TABLE_NEAR_Y_M = -0.40
@@ -101,7 +99,7 @@ def act(
     """Run until an outcome: the progress, the outcome and the seconds that it took."""
     elapsed_s = 0.0
     while elapsed_s < for_s:
-        done = step(progress, robot.state(), period_s=PERIOD_S, tallest_m=TALLEST_M, is_seen=is_seen)
+        done = step(progress, robot.state(), motion=MOTION, period_s=PERIOD_S, tallest_m=TALLEST_M, is_seen=is_seen)
         robot.follow(done.goal, done.base_v_mps, done.base_w_radps)
         progress = done.progress
         elapsed_s += PERIOD_S
@@ -114,7 +112,7 @@ def act(
 
 def started(robot: Joints, skill: object, spot: Spot, held: Spot | None = None) -> SkillProgress:
     assert isinstance(skill, tuple)
-    return begin(plan(skill, spot), robot.state(), held)
+    return begin(plan(skill, spot), robot.state(), held, motion=MOTION)
 
 
 def test_pick_takes_the_cup_and_place_lets_it_go_over_the_bin() -> None:
@@ -130,7 +128,7 @@ def test_pick_takes_the_cup_and_place_lets_it_go_over_the_bin() -> None:
 
 def test_the_first_goal_of_any_skill_is_where_the_robot_is_or_up() -> None:
     robot = Joints()
-    first = step(started(robot, PICK, RED), robot.state(), period_s=PERIOD_S, tallest_m=TALLEST_M)
+    first = step(started(robot, PICK, RED), robot.state(), motion=MOTION, period_s=PERIOD_S, tallest_m=TALLEST_M)
     assert first.goal[ARM] == STOW[ARM]
     assert first.goal[WRIST_YAW] == STOW[WRIST_YAW]
     assert first.goal[LIFT] > STOW[LIFT]
@@ -167,7 +165,7 @@ def test_another_pick_at_any_moment_goes_up_before_it_goes_on(after_s: float) ->
         is_at_a_cup = min(abs(x - start[0]), abs(x - RED.x_m), abs(x - GREEN.x_m)) < 0.01
         assert z > TALLEST_M or y > TABLE_NEAR_Y_M or is_at_a_cup
 
-    progress, outcome, _ = act(robot, begin(skills, robot.state(), progress.held), check=check)
+    progress, outcome, _ = act(robot, begin(skills, robot.state(), progress.held, motion=MOTION), check=check)
     assert (outcome, robot.held) == ("success", "green cup")
 
 
@@ -183,7 +181,7 @@ def test_put_back_sets_the_cup_down_where_it_was_taken() -> None:
             let_go.append(robot.finger_ends())
 
     skills = plan(PUT_BACK, progress.held) + plan(PICK, GREEN)
-    act(robot, begin(skills, robot.state(), progress.held), check=check)
+    act(robot, begin(skills, robot.state(), progress.held, motion=MOTION), check=check)
     assert math.dist(let_go[0], (RED.x_m, RED.y_m, RED.grasp_z_m)) < 0.02
 
 
@@ -191,7 +189,7 @@ def test_pick_of_a_cup_that_is_not_there_fails_and_retreats() -> None:
     robot = Joints(cups=())
     progress, outcome, _ = act(robot, started(robot, PICK, RED))
     assert outcome == "nothing is between the fingers at the red cup"
-    progress, *_ = act(robot, retreat(progress, robot.state()), for_s=5.0)
+    progress, *_ = act(robot, retreat(progress, robot.state(), motion=MOTION), for_s=5.0)
     assert progress.phase is None
     assert robot.position[LIFT] == pytest.approx(travel_lift_m(TALLEST_M, None), abs=0.02)
     assert robot.position[GRIPPER] == pytest.approx(OPEN_M, abs=0.01)
@@ -216,7 +214,7 @@ def test_a_cup_lost_on_the_way_is_a_failure_that_says_so() -> None:
 def test_a_target_beyond_the_arm_is_out_of_reach_before_anything_moves() -> None:
     far = replace(RED, y_m=-1.2)
     robot = Joints()
-    first = step(started(robot, PICK, far), robot.state(), period_s=PERIOD_S, tallest_m=TALLEST_M)
+    first = step(started(robot, PICK, far), robot.state(), motion=MOTION, period_s=PERIOD_S, tallest_m=TALLEST_M)
     assert first.outcome == "the red cup is out of reach: the arm does not get to y -1.20 m from y 0.00 m"
     assert (first.goal, first.base_v_mps) == (STOW, 0.0)
     assert out_of_reach(RED, robot.state()) == ""
@@ -227,7 +225,9 @@ def test_a_phase_that_takes_too_long_fails_in_words() -> None:
     progress = started(robot, PICK, RED)
     outcome = ""
     for _ in range(700):
-        done = step(progress, robot.state(), period_s=PERIOD_S, tallest_m=TALLEST_M)  # the robot does not follow
+        done = step(
+            progress, robot.state(), motion=MOTION, period_s=PERIOD_S, tallest_m=TALLEST_M
+        )  # the robot does not follow
         progress, outcome = done.progress, done.outcome
         if outcome:
             break
@@ -252,8 +252,8 @@ def test_the_base_steers_back_to_its_heading_while_driving() -> None:
 def test_a_moving_joint_is_asked_to_rest_where_braking_ends() -> None:
     state = Joints().state()
     moving = Joints().state(arm_mps=0.3)
-    assert resting(moving, None)[ARM] == pytest.approx(0.3**2 / 2 / 0.4)
-    assert resting(state, RED)[GRIPPER] == 0.0
+    assert MOTION.resting(moving, None)[ARM] == pytest.approx(0.3**2 / 2 / 0.4)
+    assert MOTION.resting(state, RED)[GRIPPER] == 0.0
 
 
 def test_a_cup_just_beyond_the_arm_is_taken_with_the_gripper_leaning_out() -> None:

@@ -1,0 +1,263 @@
+"""`FileBody`: where hand and camera of a robot from a file are, which pixels are its own, and how its hand gets there.
+
+Kinematics are MuJoCo's own: its Jacobians and damped least squares, a few steps from where the arm is. No other library
+was worth its weight for that (docs/decisions/arm-kinematics.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from threading import Lock
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.robot.protocol import Capsule, PointM
+from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
+from runtime.errors import UserError
+from runtime.msgs import JointVector, RobotState
+
+Floats = NDArray[np.float64]
+
+PREFIX = "robot/"
+"""Before all names of the robot's model, which may be those of the room that it stands in."""
+HEAD = "head"
+"""What the camera is called that policies see by."""
+DAMPING = 0.02
+STEPS, MOST_STEP_RAD = 60, 0.25
+PLACE_M, TURN_RAD = 5e-4, 5e-3
+"""Nearer than this a posture counts as solved."""
+SEEDS = 12
+"""How many postures a search begins from before a pose counts as out of reach."""
+MARGIN_M = 0.012
+"""Around its own parts, for the pixels that a camera blends at an edge."""
+HELD_RADIUS_M, HELD_M = 0.065, 0.11
+"""What is held is taken to fill this, from the point between the fingertips on."""
+STEADY_RAD, STEADY_M = 0.02, 0.015
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """Rotation (3, 3) and place (3,), odometry frame."""
+
+    rotation: Floats
+    place: Floats
+
+
+class FileBody:
+    """The `Body` of a robot from a file. Its base stands still: the odometry frame is where its room begins."""
+
+    skills = "nodes.policy.arm_motion:ArmMotion"
+
+    def __init__(self, robot: RobotModel) -> None:
+        self.robot = robot
+        self.limits = robot.limits
+        self._model = mounted(robot).compile()
+        self._data = mujoco.MjData(self._model)
+        self._lock = Lock()  # a policy looks in one lane and moves in another
+        self._groups = [
+            [int(self._model.joint(PREFIX + one).qposadr[0]) for one in each.carriers] for each in robot.driven
+        ]
+        self._dofs = [
+            [int(self._model.joint(PREFIX + one).dofadr[0]) for one in each.carriers] for each in robot.driven
+        ]
+        self._lowest = np.array([joint.lowest for joint in self.limits.joints])
+        self._highest = np.array([joint.highest for joint in self.limits.joints])
+        self._followers = list(_followers(self._model))
+        names = [joint.name for joint in self.limits.joints]
+        self.gripper = names.index(GRIPPER) if GRIPPER in names else None
+        self._arm = np.array([place for place in range(len(names)) if place != self.gripper])
+        hand = robot.table.hand
+        self._hand_site = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_SITE, PREFIX + hand)
+        self._hand_body = (
+            int(self._model.site_bodyid[self._hand_site])
+            if self._hand_site >= 0
+            else self._model.body(PREFIX + hand).id
+        )
+        self._head = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_CAMERA, PREFIX + HEAD)
+        self._parts = [
+            (geom, *_bar(self._model, geom))
+            for geom in range(self._model.ngeom)
+            if self._model.geom_bodyid[geom] and self._model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE
+        ]
+
+    # --- the promises of a Body
+
+    def head_camera(self, state: RobotState) -> tuple[Floats, Floats]:
+        if self._head < 0:
+            raise UserError(
+                f"{self.robot.path}: the robot has no camera {HEAD!r}; name one in its model, or in [cameras.{HEAD}]"
+            )
+        with self._lock:
+            self._pose(state.position)
+            axes = self._data.cam_xmat[self._head].reshape(3, 3)  # right, up, backward
+            return axes * (1.0, -1.0, -1.0), self._data.cam_xpos[self._head].copy()
+
+    def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:
+        with self._lock:
+            self._pose(state.position)
+            turns = self._data.geom_xmat.reshape(-1, 3, 3)
+            found = []
+            for geom, middle, half, radius in self._parts:
+                at = self._data.geom_xpos[geom] + turns[geom] @ middle
+                along = turns[geom] @ half
+                found.append(Capsule(_point(at - along), _point(at + along), radius))
+            if state.is_grasping:
+                hand = self._hand_pose()
+                ahead = hand.rotation[:, 2]
+                end = hand.place + HELD_M * ahead
+                found.append(Capsule(_point(hand.place - 0.05 * ahead), _point(end), HELD_RADIUS_M))
+            return tuple(found)
+
+    def hand_point(self, state: RobotState) -> PointM:
+        return _point(self.hand(state.position).place)
+
+    def is_steady(self, one: RobotState, two: RobotState) -> bool:
+        (turn, place), (other_turn, other_place) = self.head_camera(one), self.head_camera(two)
+        cosine = (np.trace(turn.T @ other_turn) - 1.0) / 2.0
+        return math.acos(min(max(float(cosine), -1.0), 1.0)) < STEADY_RAD and bool(
+            np.abs(place - other_place).max() < STEADY_M
+        )
+
+    # --- kinematics
+
+    def hand(self, position: JointVector) -> Pose:
+        """Where the hand is: z out of the gripper, y along its opening."""
+        with self._lock:
+            self._pose(position)
+            return self._hand_pose()
+
+    def towards(self, wanted: Pose, near: JointVector) -> tuple[JointVector, float, float]:
+        """The posture nearest to that pose, searched from one nearby; what it misses by, m and rad.
+
+        The gripper stays as it is.
+        """
+        with self._lock:
+            return self._search(wanted, np.array(near))
+
+    def reaching(self, wanted: Pose, near: JointVector) -> JointVector | None:
+        """A posture with the hand in that pose, or None where none is found from `SEEDS` beginnings."""
+        generator = np.random.default_rng(0)
+        beginnings = [np.array(near), np.array(self.robot.folded)]
+        beginnings += [generator.uniform(self._lowest, self._highest) for _ in range(SEEDS - 2)]
+        for beginning in beginnings:
+            if self.gripper is not None:
+                beginning[self.gripper] = near[self.gripper]
+            with self._lock:
+                found, off_m, off_rad = self._search(wanted, beginning)
+            if off_m < 4 * PLACE_M and off_rad < 4 * TURN_RAD:
+                return found
+        return None
+
+    def _search(self, wanted: Pose, position: Floats) -> tuple[JointVector, float, float]:
+        jacobian_place, jacobian_turn = np.zeros((3, self._model.nv)), np.zeros((3, self._model.nv))
+        for step in range(STEPS + 1):
+            self._pose(position)
+            here = self._hand_pose()
+            off = wanted.place - here.place
+            turn = _rotation_vector(wanted.rotation @ here.rotation.T)
+            off_m, off_rad = float(np.linalg.norm(off)), float(np.linalg.norm(turn))
+            if (off_m < PLACE_M and off_rad < TURN_RAD) or step == STEPS:
+                break
+            mujoco.mj_jac(self._model, self._data, jacobian_place, jacobian_turn, here.place, self._hand_body)
+            columns = np.vstack([jacobian_place, jacobian_turn])
+            jacobian = np.stack([columns[:, dofs].mean(axis=1) for dofs in self._dofs], axis=1)[:, self._arm]
+            error = np.concatenate([off, turn])
+            square = jacobian @ jacobian.T + DAMPING**2 * np.eye(6)
+            change = jacobian.T @ np.linalg.solve(square, error)
+            change *= min(1.0, MOST_STEP_RAD / max(float(np.abs(change).max()), 1e-12))
+            moved = position.copy()
+            moved[self._arm] += change
+            position = np.minimum(np.maximum(moved, self._lowest), self._highest)
+        return tuple(position.tolist()), off_m, off_rad
+
+    def _pose(self, position: JointVector | Floats) -> None:
+        qpos = self._data.qpos
+        for value, places in zip(position, self._groups, strict=True):
+            qpos[places] = value / len(places)
+        for follower, leader, polynomial in self._followers:
+            qpos[follower] = sum(part * qpos[leader] ** power for power, part in enumerate(polynomial))
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_comPos(self._model, self._data)
+        mujoco.mj_camlight(self._model, self._data)
+
+    def _hand_pose(self) -> Pose:
+        data = self._data
+        if self._hand_site >= 0:
+            return Pose(data.site_xmat[self._hand_site].reshape(3, 3).copy(), data.site_xpos[self._hand_site].copy())
+        return Pose(data.xmat[self._hand_body].reshape(3, 3).copy(), data.xpos[self._hand_body].copy())
+
+
+def body_of_file(name: str) -> FileBody:
+    """The body of the robot that a robot file describes. Raises UserError."""
+    return FileBody(load_robot(name))
+
+
+def mounted(robot: RobotModel) -> mujoco.MjSpec:
+    """The model where it stands in its room, with the cameras of its robot file."""
+    spec = mujoco.MjSpec()
+    put_into(spec, robot)
+    return spec
+
+
+def put_into(room: mujoco.MjSpec, robot: RobotModel) -> None:
+    """Set the robot into a room, all its names with `PREFIX`."""
+    spec = robot.spec()
+    for name, camera in robot.table.cameras.items():
+        ahead = np.array(camera.looks_at_m or (*camera.place_m[:2], camera.place_m[2] + 1.0)) - camera.place_m
+        spec.body(camera.link).add_camera(
+            name=name, pos=camera.place_m, fovy=camera.fovy_deg, quat=_looking(ahead / np.linalg.norm(ahead))
+        )
+    half = robot.table.yaw_rad / 2
+    quat = [math.cos(half), 0.0, 0.0, math.sin(half)]
+    frame = room.worldbody.add_frame(pos=robot.table.mount_m, quat=quat)
+    room.attach(spec, frame=frame, prefix=PREFIX)
+
+
+def _looking(ahead: Floats) -> list[float]:
+    """The quaternion of a camera that looks that way, upright where there is an up: right, up and backward."""
+    up = np.array((0.0, 0.0, 1.0)) if abs(ahead[2]) < 0.99 else np.array((0.0, 1.0, 0.0))
+    right = np.cross(ahead, up)
+    right /= np.linalg.norm(right)
+    axes = np.stack([right, np.cross(right, ahead), -ahead], axis=1)
+    quat = np.zeros(4)
+    mujoco.mju_mat2Quat(quat, axes.reshape(-1))
+    return [float(part) for part in quat]
+
+
+def _followers(model: mujoco.MjModel) -> list[tuple[int, int, list[float]]]:
+    """Joints that an equality of the model ties to another: their places, and the polynomial."""
+    return [
+        (
+            int(model.jnt_qposadr[model.eq_obj1id[number]]),
+            int(model.jnt_qposadr[model.eq_obj2id[number]]),
+            [float(part) for part in model.eq_data[number, :5]],
+        )
+        for number in range(model.neq)
+        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
+    ]
+
+
+def _bar(model: mujoco.MjModel, geom: int) -> tuple[Floats, Floats, float]:
+    """A line with a radius that covers a geom, in its own frame: middle, half of the line, radius."""
+    box = model.geom_aabb[geom]
+    middle, sizes = box[:3].copy(), box[3:].copy()
+    longest = int(sizes.argmax())
+    radius = float(np.linalg.norm(np.delete(sizes, longest)))
+    half = np.zeros(3)
+    half[longest] = max(float(sizes[longest]) - radius / 2, 0.0)
+    return middle, half, radius + MARGIN_M
+
+
+def _rotation_vector(rotation: Floats) -> Floats:
+    quat, vector = np.zeros(4), np.zeros(3)
+    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(rotation).reshape(-1))
+    mujoco.mju_quat2Vel(vector, quat, 1.0)
+    return vector
+
+
+def _point(place: Floats) -> PointM:
+    x, y, z = place.tolist()
+    return x, y, z

@@ -1,0 +1,305 @@
+"""The model that a robot file names, read by MuJoCo, its mistakes told by file, part and remedy; and its limits."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import mujoco
+
+from nodes.robot.protocol import JointLimit, RobotLimits
+from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, path_of, read_robot
+from runtime.errors import UserError, choices
+
+DRIVEN = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+GRIPPER = "gripper"
+"""What the joints of the gripper are called together, in joint vectors."""
+MESHES = (".stl", ".obj", ".msh")
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """One entry of the joint vectors: the joints of the model that carry it, which share it evenly, and its effort."""
+
+    limit: JointLimit
+    carriers: tuple[str, ...]
+    effort: float | None  # N or N m of each carrier; None: the model does not say
+    folded: float
+
+
+@dataclass(frozen=True, slots=True)
+class RobotModel:
+    """A robot file, read and checked."""
+
+    path: Path
+    table: RobotTable
+    driven: tuple[Driven, ...]
+
+    @property
+    def limits(self) -> RobotLimits:
+        """Of its joints, in the order of the model, the gripper last."""
+        return RobotLimits(joints=tuple(one.limit for one in self.driven))
+
+    @property
+    def folded(self) -> tuple[float, ...]:
+        """The posture in which it starts, and to which it stows."""
+        return tuple(one.folded for one in self.driven)
+
+    def spec(self) -> mujoco.MjSpec:
+        """A fresh copy of the model, to be compiled or to be put into a scene."""
+        return _read_spec(self.path.parent / self.table.model)
+
+
+def load_robot(name: str) -> RobotModel:
+    """The robot of a robot file, as a path or "package:file.toml". Raises UserError with all that is known wrong."""
+    path = path_of(name).resolve()
+    return _load(path, _stamps(path))
+
+
+def limits_of_file(name: str) -> RobotLimits:
+    """The limits of the robot that a robot file describes. Raises UserError."""
+    return load_robot(name).limits
+
+
+def _stamps(path: Path) -> tuple[int, ...]:
+    """Changes where the file or its model was written anew."""
+    model = path.parent / read_robot(path).model
+    return tuple(one.stat().st_mtime_ns for one in (path, model) if one.is_file())
+
+
+@lru_cache(maxsize=8)
+def _load(path: Path, stamps: tuple[int, ...]) -> RobotModel:
+    table = read_robot(path)
+    file = path.parent / table.model
+    if not file.is_file():
+        raise UserError(f"{path}: model is {table.model!r}; there is no file {file}; name an MJCF or URDF beside it")
+    efforts: dict[str, float] = {}
+    speeds: dict[str, tuple[float | None, float | None]] = {}  # and accelerations
+    root = _parsed(file)
+    if root.tag == "robot":
+        problems = list(_urdf_problems(file, root, table))
+        if problems:
+            raise UserError("; ".join(problems))
+        for joint in root.iter("joint"):
+            limit = joint.find("limit")
+            if limit is not None:
+                name = joint.get("name", "")
+                speeds[name] = _number(limit, "velocity"), _number(limit, "acceleration")
+                effort = _number(limit, "effort")
+                if effort:
+                    efforts[name] = effort
+    spec = _read_spec(file)
+    try:
+        model = spec.compile()
+    except (ValueError, mujoco.FatalError) as problem:
+        raise UserError(_said_by_mujoco(file, problem)) from problem
+    efforts |= _actuator_forces(model)
+    _require(file, path, "hand", table.hand, [one.name for one in (*spec.bodies, *spec.sites) if one.name])
+    for name, camera in table.cameras.items():
+        _require(file, path, f"[cameras.{name}] link", camera.link, [one.name for one in spec.bodies if one.name])
+    driven = _driven(path, file, table, model, speeds, efforts)
+    return RobotModel(path=path, table=table, driven=driven)
+
+
+def _read_spec(file: Path) -> mujoco.MjSpec:
+    try:
+        spec = mujoco.MjSpec.from_file(str(file))
+    except (ValueError, mujoco.FatalError) as problem:
+        raise UserError(_said_by_mujoco(file, problem)) from problem
+    for mesh in spec.meshes:
+        if mesh.file:
+            mesh.file = str(_mesh(file, str(Path(spec.meshdir or "") / mesh.file), f"mesh {mesh.name or mesh.file!r}"))
+    spec.meshdir, spec.strippath = "", False
+    spec.compiler.fusestatic = False  # links that do not move keep their names: hands and cameras are among them
+    return spec
+
+
+def _said_by_mujoco(file: Path, problem: Exception) -> str:
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return f"{file}: MuJoCo cannot read it: {': '.join(lines)}; mend that part of the file"
+
+
+def _parsed(file: Path) -> ElementTree.Element:
+    try:
+        return ElementTree.parse(file).getroot()
+    except (ElementTree.ParseError, UnicodeDecodeError, OSError) as problem:
+        raise UserError(f"{file}: is no XML: {problem}; expected an MJCF or a URDF") from problem
+
+
+def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> Iterator[str]:
+    """What is wrong with a URDF, a sentence each, before anybody simulates it."""
+    for kind in ("link", "joint"):
+        names = [one.get("name", "") for one in root.findall(kind)]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield f"{file}: two {kind}s are named {name!r}; give each a name of its own"
+    links = {one.get("name", "") for one in root.findall("link")}
+    for joint in root.findall("joint"):
+        name = joint.get("name", "")
+        for end in ("parent", "child"):
+            link = joint.find(end)
+            wanted = link.get("link", "") if link is not None else ""
+            if wanted not in links:
+                yield f"{file}: joint {name!r}: its {end} is {wanted!r}, which is no link; known: {choices(links)}"
+        mimic = joint.find("mimic")
+        if mimic is not None and not _is_shared(mimic, name, table):
+            other = mimic.get("joint", "")
+            yield (
+                f"{file}: joint {name!r} mimics {other!r}; a motor of its own it has not: put both into gripper of "
+                f'the robot file where they close it together, or make {name!r} type="fixed"'
+            )
+        limit = joint.find("limit")
+        if joint.get("type") in ("revolute", "prismatic"):
+            given = table.joints.get(name, JointTable())
+            is_told = given.lowest is not None and given.highest is not None
+            lower, upper = (None, None) if limit is None else (_number(limit, "lower"), _number(limit, "upper"))
+            if (lower is None or upper is None) and not is_told:
+                yield (
+                    f'{file}: joint {name!r} has no range; expected <limit lower="..." upper="..." velocity="..." '
+                    f'effort="..."/>, or [joints.{name}] lowest and highest in the robot file'
+                )
+            elif lower is not None and upper is not None and not lower < upper:
+                yield f"{file}: joint {name!r}: lower {lower:g} is not below upper {upper:g}; exchange or mend them"
+    for mesh in root.iter("mesh"):
+        try:
+            where = _mesh(file, mesh.get("filename", ""), "mesh")
+        except UserError as problem:
+            yield str(problem)
+            continue
+        if where.suffix.lower() not in MESHES:
+            yield f"{file}: mesh {where.name!r} is no {' or '.join(MESHES)}; convert it, for example with Blender"
+
+
+def _mesh(file: Path, named: str, what: str) -> Path:
+    """Where a mesh lies: `package://a/meshes/b.stl` is b.stl in the nearest folder of that path that there is."""
+    parts = Path(named.partition("://")[2] or named).parts
+    tails = [Path(*parts[start:]) for start in range(len(parts))]
+    places = [folder / tail for folder in (file.parent, file.parent.parent) for tail in tails]
+    for place in places:
+        if place.is_file():
+            return place.resolve()
+    raise UserError(f"{file}: {what} {named!r}: there is no file {file.parent / (parts or ('?',))[-1]}; put it there")
+
+
+def _is_shared(mimic: ElementTree.Element, name: str, table: RobotTable) -> bool:
+    """Both are of the gripper and move alike: then they share its opening anyway."""
+    is_same = float(mimic.get("multiplier", "1")) == 1.0 and float(mimic.get("offset", "0")) == 0.0
+    return is_same and {name, mimic.get("joint", "")} <= set(table.gripper)
+
+
+def _number(element: ElementTree.Element, key: str) -> float | None:
+    try:
+        return float(element.get(key, ""))
+    except ValueError:
+        return None
+
+
+def _actuator_forces(model: mujoco.MjModel) -> dict[str, float]:
+    """The most that an actuator of the model gives to a joint, where it says so."""
+    found = {}
+    for number in range(model.nu):
+        if model.actuator_trntype[number] == mujoco.mjtTrn.mjTRN_JOINT and model.actuator_forcelimited[number]:
+            joint = model.joint(int(model.actuator_trnid[number, 0])).name
+            found[joint] = float(abs(model.actuator_forcerange[number]).max())
+    for number in range(model.njnt):
+        if model.jnt_actfrclimited[number]:
+            found.setdefault(model.joint(number).name, float(abs(model.jnt_actfrcrange[number]).max()))
+    return found
+
+
+def _require(file: Path, path: Path, key: str, name: str, known: Iterable[str]) -> None:
+    names = list(known)
+    if name not in names:
+        raise UserError(f"{path}: {key} is {name!r}; {file.name} has no such link or site; known: {choices(names)}")
+
+
+def _driven(
+    path: Path,
+    file: Path,
+    table: RobotTable,
+    model: mujoco.MjModel,
+    speeds: dict[str, tuple[float | None, float | None]],
+    efforts: dict[str, float],
+) -> tuple[Driven, ...]:
+    """The entries of the joint vectors. Raises UserError for joints without limits, or with ones that contradict."""
+    followers = {
+        int(model.eq_obj1id[number])
+        for number in range(model.neq)
+        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
+    }
+    names = []
+    for number in range(model.njnt):
+        name = model.joint(number).name
+        if int(model.jnt_type[number]) not in DRIVEN:
+            raise UserError(
+                f"{file}: joint {name!r} is free or a ball; expected hinges and slides: a robot that drives needs a "
+                "class of its own (docs/new-robot.md, section 3)"
+            )
+        if number not in followers or name in table.gripper:
+            names.append(name)
+    for key, given in (("gripper", table.gripper), ("[joints]", tuple(table.joints))):
+        for name in given:
+            if name not in (*names, GRIPPER):
+                raise UserError(
+                    f"{path}: {key} names {name!r}, which is no joint of {file.name}; known: {choices(names)}"
+                )
+    groups = [((name,), name) for name in names if name not in table.gripper]
+    groups += [(table.gripper, GRIPPER)] if table.gripper else []
+    found = []
+    for carriers, name in groups:
+        given = table.joints.get(name, JointTable())
+        ranges = [_range(path, file, model, one, given) for one in carriers]
+        lowest, highest = sum(one[0] for one in ranges), sum(one[1] for one in ranges)
+        if len(carriers) > 1:
+            lowest, highest = _narrowed(path, file, name, given, lowest, highest)
+        told = [speeds.get(one, (None, None)) for one in carriers]
+        fastest = [speed * len(carriers) for speed, _ in told if speed]
+        speed = given.speed or (min(fastest) if fastest else None)
+        if speed is None:
+            raise UserError(
+                f"{file}: joint {name!r} has no speed, and without one no guard can limit it; write [joints.{name}] "
+                f"speed = ... (m or rad per s) into {path.name}"
+            )
+        if fastest and speed > min(fastest):
+            raise UserError(
+                f"{path}: [joints.{name}] speed is {speed:g}, above the {min(fastest):g} of {file.name}; lower it"
+            )
+        strong = [more * len(carriers) for _, more in told if more]
+        acceleration = given.acceleration or (min(strong) if strong else speed / DEFAULT_RISE_S)
+        folded = given.folded if given.folded is not None else min(max(0.0, lowest), highest)
+        if not lowest <= folded <= highest:
+            raise UserError(f"{path}: [joints.{name}] folded is {folded:g}; expected {lowest:g} to {highest:g}")
+        effort = given.effort or min((efforts[one] for one in carriers if one in efforts), default=None)
+        found.append(Driven(JointLimit(name, lowest, highest, speed, acceleration), carriers, effort, folded))
+    if not found:
+        raise UserError(f"{file}: has no joint that moves; expected hinges or slides")
+    return tuple(found)
+
+
+def _range(path: Path, file: Path, model: mujoco.MjModel, name: str, given: JointTable) -> tuple[float, float]:
+    number = model.joint(name).id
+    if model.jnt_limited[number]:
+        lowest, highest = (float(end) for end in model.jnt_range[number])
+    elif given.lowest is None or given.highest is None:
+        raise UserError(
+            f"{file}: joint {name!r} has no range; give it one there, or write [joints.{name}] lowest and highest into "
+            f"{path.name}"
+        )
+    else:
+        lowest, highest = given.lowest, given.highest
+    return _narrowed(path, file, name, given, lowest, highest)
+
+
+def _narrowed(
+    path: Path, file: Path, name: str, given: JointTable, lowest: float, highest: float
+) -> tuple[float, float]:
+    low = lowest if given.lowest is None else given.lowest
+    high = highest if given.highest is None else given.highest
+    if low < lowest - 1e-9 or high > highest + 1e-9 or not low < high:
+        raise UserError(
+            f"{path}: [joints.{name}] is {low:g} to {high:g}, but {file.name} has {lowest:g} to {highest:g}; "
+            "narrow the range, or mend the model"
+        )
+    return low, high

@@ -1,0 +1,80 @@
+"""The robot file: a TOML table that names an MJCF or URDF and says what neither of them can.
+
+    model   = "arm.urdf"                          # beside this file
+    hand    = "tool0"                             # link or site: z out of the gripper, y along its opening
+    gripper = ["finger_left", "finger_right"]     # joints whose sum is the opening
+
+Ranges, speeds and efforts are those of the model; `[joints.NAME]` gives what it lacks, and may narrow what it has.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from runtime.errors import UserError
+from runtime.toml_errors import Table, convert, read_toml
+
+Positive = Annotated[float, Meta(gt=0, le=1e6, description="a number above 0")]
+Number = Annotated[float, Meta(ge=-1e6, le=1e6, description="a number")]
+Vector3 = Annotated[tuple[float, float, float], Meta(description="three numbers, like [0.0, 0.0, 0.5]")]
+
+DEFAULT_RISE_S = 0.25
+"""Where nobody names an acceleration, a joint takes this long to its full speed."""
+
+
+class JointTable(Table, frozen=True):
+    """[joints.NAME]: what the model does not say of a joint, or what is to be less than it says; m or rad, per s."""
+
+    lowest: Number | None = None
+    highest: Number | None = None
+    speed: Positive | None = None
+    acceleration: Positive | None = None
+    effort: Positive | None = None  # N or N m
+    folded: Number | None = None
+
+
+class CameraTable(Table, frozen=True):
+    """[cameras.NAME]: a camera on a link, for models that have none; it looks along z, with x to the right."""
+
+    link: Annotated[str, Meta(description="the name of a link")]
+    fovy_deg: Annotated[float, Meta(gt=1, lt=170, description="1 to 170")] = 55.0
+    place_m: Vector3 = (0.0, 0.0, 0.0)
+    looks_at_m: Vector3 | None = None  # in the frame of the link; otherwise ahead, along z
+
+
+class RobotTable(Table, frozen=True):
+    """The whole file."""
+
+    model: Annotated[str, Meta(description="an MJCF or URDF file, beside this one")]
+    hand: Annotated[str, Meta(description="the name of a link or a site")] = "hand"
+    gripper: Annotated[tuple[str, ...], Meta(description="a list of joints")] = ()
+    mount_m: Vector3 = (0.0, 0.0, 0.0)
+    yaw_rad: Number = 0.0
+    joints: dict[str, JointTable] = field(default_factory=dict)
+    cameras: dict[str, CameraTable] = field(default_factory=dict)
+
+
+def path_of(name: str) -> Path:
+    """The robot file of that name: a path, or "package:file.toml". Raises UserError where there is none."""
+    package, colon, file = name.partition(":")
+    path = Path(name)
+    if colon and not path.is_file():
+        try:
+            found = importlib.util.find_spec(package)
+        except (ImportError, ValueError) as problem:
+            raise UserError(f"{name!r}: there is no package {package!r} ({problem})") from problem
+        if found is None or not found.submodule_search_locations:
+            raise UserError(f"{name!r}: there is no package {package!r}; expected 'package:file.toml', or a path")
+        path = Path(next(iter(found.submodule_search_locations))) / file
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such robot file; expected a TOML file, as docs/new-robot.md shows it")
+    return path
+
+
+def read_robot(path: Path) -> RobotTable:
+    """What stands in a robot file. Raises UserError in a sentence."""
+    return convert(read_toml(path), RobotTable, where=str(path))

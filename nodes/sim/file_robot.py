@@ -1,0 +1,144 @@
+"""`FileRobot`: a robot from its own file, MJCF or URDF, beside the table of the simulated kitchen."""
+
+from __future__ import annotations
+
+import math
+
+import mujoco
+import numpy as np
+
+from nodes.robot.protocol import RobotLimits
+from nodes.robot_file.body import PREFIX, put_into
+from nodes.robot_file.model import GRIPPER, Driven, RobotModel, load_robot
+from nodes.sim.mjcf import HIDDEN_GROUP, kitchen_alone
+from nodes.sim.physics import BuiltRobot, DrivenJoint, PhysicsRobot, Servo
+from nodes.sim.table_scene import CUBES, KINDS, kitchen_xml, lay_table
+from runtime.errors import UserError, choices
+
+SCENES = {"cubes": CUBES, "table": KINDS}
+BANDWIDTH_HZ = 6.0
+"""How stiff its servos are: each moves what hangs on it like a spring of this frequency, critically damped."""
+SAG = 0.05
+"""Where a model names no effort, its servo gives as much as an error of this many m or rad asks for."""
+CONTACT_PERCENT = 80.0
+HOUSING_M = 0.02
+"""What of the robot is this near around a camera is its housing, which it looks out of."""
+
+
+class FileRobot(PhysicsRobot):
+    """The robot of a robot file (a path, or "package:file.toml"), and on the table cubes, or all that a kitchen has.
+
+    Effort beyond 80 % of a joint counts as contact. Gravity is compensated, as most arms' own controllers do it.
+    """
+
+    def __init__(self, file: str, seed: int = 0, scene: str = "cubes") -> None:
+        robot = load_robot(file)
+        self.limits: RobotLimits = robot.limits
+        super().__init__(build(robot, seed, scene))
+
+
+def build(robot: RobotModel, seed: int = 0, scene: str = "cubes") -> BuiltRobot:
+    """The robot beside its table. Raises UserError for an unknown scene, and where the two do not go together."""
+    if scene not in SCENES:
+        raise UserError(f"scene is {scene!r}; known: {choices(SCENES)}")
+    things = lay_table(seed, SCENES[scene])
+    spec = mujoco.MjSpec.from_string(kitchen_alone(kitchen_xml(things)))
+    put_into(spec, robot)
+    mine = [body for body in spec.bodies if body.name.startswith(PREFIX)]
+    _make_solid(mine)
+    for actuator in list(spec.actuators):
+        spec.delete(actuator)
+    hand = PREFIX + robot.table.hand
+    hand = hand if any(body.name == hand for body in mine) else str(spec.site(hand).parent.name)
+    for thing in things:
+        spec.add_equality(
+            name=f"hold_{thing.name}", type=mujoco.mjtEq.mjEQ_WELD, objtype=mujoco.mjtObj.mjOBJ_BODY, name1=hand,
+            name2=thing.name, active=False, solref=(0.01, 1.0),
+        )  # fmt: skip
+    joints = _with_servos(spec, robot)
+    try:
+        model = spec.compile()
+    except (ValueError, mujoco.FatalError) as problem:
+        raise UserError(f"{robot.path}: does not go into the kitchen: {problem}; mend the model") from problem
+    names = [joint.limit.name for joint in joints]
+    gripper = names.index(GRIPPER) if GRIPPER in names else None
+    return BuiltRobot(
+        model=model,
+        things=things,
+        joints=joints,
+        hand=hand,
+        fingers=_fingers(model, joints[gripper] if gripper is not None else None, hand),
+        contact_percent={name: (-CONTACT_PERCENT, CONTACT_PERCENT) for name in names if name != GRIPPER},
+        gripper=gripper,
+    )
+
+
+def _make_solid(bodies: list[mujoco.MjsBody]) -> None:
+    """What collides in the robot's own model collides here with things and furniture, never with itself."""
+    cameras = [(camera, body) for body in bodies for camera in body.cameras]
+    for body in bodies:
+        body.gravcomp = 1.0
+        for geom in body.geoms:
+            is_solid = geom.contype or geom.conaffinity
+            geom.contype, geom.conaffinity, geom.group = (2 if is_solid else 0), 0, 1
+            for camera, owner in cameras:
+                name = camera.name.removeprefix(PREFIX)
+                if owner is body and name in HIDDEN_GROUP and _is_around(geom, camera.pos):
+                    geom.group = HIDDEN_GROUP[name]
+
+
+def _is_around(geom: mujoco.MjsGeom, place: np.ndarray) -> bool:  # type: ignore[type-arg]  # three numbers
+    return (
+        bool(np.linalg.norm(geom.pos - place) < max(geom.size) + HOUSING_M)
+        and geom.type
+        not in (
+            mujoco.mjtGeom.mjGEOM_MESH,
+            mujoco.mjtGeom.mjGEOM_PLANE,
+        )
+        and max(geom.size) < 0.06
+    )
+
+
+def _with_servos(spec: mujoco.MjSpec, robot: RobotModel) -> tuple[DrivenJoint, ...]:
+    """A position servo for each joint of the robot, as stiff as what hangs on it needs."""
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    for driven in robot.driven:
+        for name in driven.carriers:
+            data.qpos[model.joint(PREFIX + name).qposadr[0]] = driven.folded / len(driven.carriers)
+    mujoco.mj_forward(model, data)
+    inertia = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, inertia)
+    found = []
+    for driven in robot.driven:
+        carriers = tuple(PREFIX + name for name in driven.carriers)
+        moved = max(float(inertia[dof, dof]) for dof in (int(model.joint(name).dofadr[0]) for name in carriers))
+        servo = _servo(driven, moved)
+        for name in carriers:
+            spec.add_actuator(
+                name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, gaintype=mujoco.mjtGain.mjGAIN_FIXED,
+                biastype=mujoco.mjtBias.mjBIAS_AFFINE, gainprm=[servo.stiffness, *[0.0] * 9],
+                biasprm=[0.0, -servo.stiffness, -servo.damping, *[0.0] * 7], forcelimited=True,
+                forcerange=[-servo.force, servo.force],
+            )  # fmt: skip
+        found.append(DrivenJoint(driven.limit, carriers, servo, driven.folded))
+    return tuple(found)
+
+
+def _servo(driven: Driven, moved: float) -> Servo:
+    turns = 2 * math.pi * BANDWIDTH_HZ
+    stiffness = max(moved, 0.02) * turns**2
+    return Servo(stiffness, 2.0 * stiffness / turns, driven.effort or stiffness * SAG)
+
+
+def _fingers(model: mujoco.MjModel, gripper: DrivenJoint | None, hand: str) -> tuple[str, str]:
+    """The two bodies between which things are gripped: two fingers, or one and the hand."""
+    if gripper is None:
+        return hand, hand
+    bodies = [str(model.body(int(model.joint(name).bodyid[0])).name) for name in gripper.carriers]
+    return bodies[0], bodies[1] if len(bodies) > 1 else hand
+
+
+def scene_of(file: str, scene: str) -> mujoco.MjModel:
+    """The model for those who draw it; any seed will do."""
+    return build(load_robot(file), scene=scene).model

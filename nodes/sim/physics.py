@@ -1,0 +1,396 @@
+"""`PhysicsRobot`: a robot in MuJoCo behind the `Robot` protocol, whichever it is; a subclass builds it in its scene.
+
+Simplified, on purpose: a base is a body on a plane whose wheels neither slip nor drop, odometry is exact, and gravity
+is compensated, so that effort is what the world pushes back with. The grip is helped: once both fingers press on the
+same thing while they close, it is fixed to the hand until the gripper opens again. Friction alone would hold it too,
+but only at a physics step that a laptop has no time for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
+from nodes.sim.grip import Grip
+from nodes.sim.messages import ObjectTruth, Truth, World
+from nodes.sim.motion import JointSetPoints, WheelSpeeds
+from nodes.sim.table_scene import Thing, is_in_bin
+from runtime.clock import NS_PER_S, to_ns
+from runtime.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
+
+PHYSICS_STEP_S = 0.004
+BASE_FORCE_N = 60.0
+BASE_TORQUE_NM = 12.0
+WATCHDOG_S = 0.5
+"""Without a command for this long the base stops by itself, as a real robot's driver does."""
+CATCH_UP_S = 0.25
+"""The most time that one `advance` makes up; what is beyond is left out and the robot's time moves on without it."""
+EFFORT_FILTER_S = 0.06
+_KEPT_EFFORT = 1.0 - PHYSICS_STEP_S / EFFORT_FILTER_S
+"""Share of a filtered effort that is left after one step."""
+STILL_SPEED = 0.05
+STILL_BASE_MPS, STILL_BASE_RADPS = 0.01, 0.02
+"""Slower than this counts as still, rad/s or m/s."""
+
+PERSON_PARTS = ("hand", "foot")
+
+Vector = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Servo:
+    """A position-controlled joint: stiffness and damping per m or rad, and the most it can give (N or N m)."""
+
+    stiffness: float
+    damping: float
+    force: float
+
+
+@dataclass(frozen=True, slots=True)
+class DrivenJoint:
+    """One entry of the joint vectors: what the model moves for it, and how.
+
+    `carriers` are joints of the model, and actuators of the same names; they share the value evenly.
+    """
+
+    limit: JointLimit
+    carriers: tuple[str, ...]
+    servo: Servo
+    folded: float
+    still_speed: float = STILL_SPEED
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRobot:
+    """A robot in its scene, as the simulation drives it.
+
+    `base` are three joints, along x, along y and around z, with velocity actuators of the same names; (): it stands.
+    `hand` is the body to which things are fixed, by welds called "hold_" and the thing; `fingers` are two bodies.
+    `contact_percent` says beyond which efforts a joint, or "base", reports contact.
+    """
+
+    model: mujoco.MjModel
+    things: tuple[Thing, ...]
+    joints: tuple[DrivenJoint, ...]
+    hand: str
+    fingers: tuple[str, str]
+    contact_percent: Mapping[str, tuple[float, float]]
+    base: tuple[str, ...] = ()
+    gripper: int | None = None
+    folds_first: int = 0
+
+
+class PhysicsRobot:
+    """The simulated robot and all that stands around it; a subclass builds both. It begins folded."""
+
+    limits: RobotLimits
+    person_parts: tuple[str, ...] = PERSON_PARTS
+
+    def __init__(self, built: BuiltRobot, begins: JointVector | None = None) -> None:
+        self._built = built
+        self._folded = np.array([joint.folded for joint in built.joints])
+        posture = self._folded if begins is None else np.array(begins)
+        self.model = built.model
+        self.data = mujoco.MjData(self.model)
+        # Views: asking the data for them at each step costs as much as a small step itself.
+        self._qpos, self._qvel = self.data.qpos, self.data.qvel
+        self._ctrl, self._force = self.data.ctrl, self.data.actuator_force
+        self._xpos = self.data.xpos
+        self._things = built.things
+        self._index = _Index(built, self.person_parts)
+        names = tuple(thing.name for thing in built.things)
+        self._grip = Grip(self.model, names, hand=built.hand, fingers=built.fingers)
+        self._place(posture)
+        self.set_points = JointSetPoints(self.limits, posture)
+        self._wheels = WheelSpeeds(self.limits.base)
+        self._effort = np.zeros(len(posture))
+        self._still_speed = np.array([joint.still_speed for joint in built.joints])
+        self._base_effort = 0.0
+        self._touched: set[str] = set()
+        self._now_ns = 0
+        self._next_step_ns = 0
+        self._commanded_ns = 0
+        self._is_stopped = True
+        self._is_runstopped = False
+        self._is_stowing = False
+        self.skipped_s = 0.0
+
+    def start(self, now_ns: int) -> None:
+        """Begin the robot's time at now. Nothing moves."""
+        self._now_ns = self._next_step_ns = self._commanded_ns = now_ns
+        mujoco.mj_forward(self.model, self.data)
+
+    def command(self, command: JointCommand) -> None:
+        """Take joint targets and base velocity. Raises ValueError where they are not finite, one a joint."""
+        velocity = (command.base_v_mps, command.base_w_radps)
+        number = len(self._folded)
+        if len(command.position) != number or not all(map(math.isfinite, (*command.position, *velocity))):
+            raise ValueError(f"joint command {command} is refused; expected {number} finite positions")
+        if self._is_runstopped or self._is_stowing:
+            return
+        self.set_points.aim(np.array(command.position))
+        self._wheels.aim(*velocity)
+        self._commanded_ns = self._now_ns
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Let the base brake and hold the joints where they are; the gripper keeps its grip."""
+        self._wheels.aim(0.0, 0.0)
+        if self._is_stopped:
+            return  # holding again where they are now would let them creep
+        self._is_stopped = True
+        position = self._joint_position()
+        gripper = self._built.gripper
+        if gripper is not None:
+            position[gripper] = self.set_points.position[gripper]
+        self.set_points.hold(position)
+
+    def status(self, now_ns: int) -> RobotStatus:
+        """Always homed; it has no battery."""
+        mode: RobotMode = "runstopped" if self._is_runstopped else "stowing" if self._is_stowing else "ready"
+        why = {"runstopped": "the runstop is pressed", "stowing": "it folds itself"}.get(mode, "")
+        return RobotStatus(read_ns=now_ns, mode=mode, why=why, is_runstopped=self._is_runstopped)
+
+    def home(self) -> None:
+        """Its zeros are known. Raises RobotError while the runstop is pressed."""
+        self._refuse_runstopped("home")
+
+    def stow(self) -> None:
+        """Begin to fold. Raises RobotError while the runstop is pressed."""
+        self._refuse_runstopped("stow")
+        self._wheels.aim(0.0, 0.0)
+        self._is_stopped = self._is_stowing = True
+
+    def runstop(self, is_on: bool) -> None:
+        """Stop as by the button on the head, or let go of it."""
+        self._is_stowing = self._is_stopped = False
+        self.stop()
+        self._is_runstopped = is_on
+
+    def _refuse_runstopped(self, what: str) -> None:
+        if self._is_runstopped:
+            raise RobotError(f"the robot does not {what} while its runstop is pressed; release it first")
+
+    def advance(self, now_ns: int) -> None:
+        """Step the physics up to now."""
+        self._now_ns = now_ns
+        if self._is_stowing:
+            self._is_stowing = not self.set_points.fold(self._folded, first=self._built.folds_first)
+        step_ns = to_ns(PHYSICS_STEP_S)
+        behind_ns = now_ns - self._next_step_ns - to_ns(CATCH_UP_S)
+        if behind_ns > 0:
+            self.skipped_s += behind_ns / NS_PER_S
+            self._next_step_ns += behind_ns
+        number = (now_ns - self._next_step_ns) // step_ns + 1
+        if number > 0:
+            self._steps(number, step_ns)
+
+    def read(self, now_ns: int) -> RobotState:
+        """Joint state, odometry and contact as of the last step."""
+        (x, y, heading), (vx, vy, w) = self._base()
+        return RobotState(
+            read_ns=now_ns,
+            position=tuple(self._joint_position().tolist()),
+            velocity=tuple(self._joint_velocity().tolist()),
+            effort=tuple(self._effort.tolist()),
+            base_x_m=x,
+            base_y_m=y,
+            base_heading_rad=heading,
+            base_v_mps=vx * math.cos(heading) + vy * math.sin(heading),
+            base_w_radps=w,
+            contact=self._contact(),
+            is_grasping=self._grip.is_grasping,
+        )
+
+    def close(self) -> None:
+        """Stand still; there is nothing to release."""
+        self.stop()
+
+    def move_person(self, part: str, place_m: tuple[float, float, float]) -> None:
+        """Put the collaborator's hand or foot somewhere at once. Raises ValueError for another part."""
+        if part not in self.person_parts:
+            raise ValueError(f"the collaborator has no {part!r} here; known: {', '.join(self.person_parts)}")
+        self.data.mocap_pos[self.model.body(part).mocapid[0]] = place_m
+
+    def world(self) -> World:
+        """All that a camera needs to draw the scene."""
+        return World(stepped_ns=self._now_ns, qpos=self._qpos.copy(), mocap_pos=self.data.mocap_pos.copy())
+
+    def truth(self) -> Truth:
+        """Where everything is, and what of the collaborator was touched since the last call."""
+        objects = []
+        places = self._xpos.take(self._index.thing_body, axis=0).tolist()
+        for thing, (x, y, z) in zip(self._things, places, strict=True):
+            objects.append(
+                ObjectTruth(
+                    name=thing.name,
+                    label=thing.label,
+                    colour=thing.colour,
+                    x_m=x,
+                    y_m=y,
+                    z_m=z,
+                    is_in_bin=is_in_bin(x, y, z),
+                )
+            )
+        touched, self._touched = self._touched, set()
+        (x, y, heading), _ = self._base()
+        return Truth(
+            objects=tuple(objects),
+            touched=tuple(sorted(touched)),
+            is_moving=self._is_moving(),
+            robot_x_m=x,
+            robot_y_m=y,
+            robot_heading_rad=heading,
+        )
+
+    def _steps(self, number: int, step_ns: int) -> None:
+        """Step the physics so often. What does not depend on the physics is computed for all steps at once."""
+        index, ctrl, force = self._index, self._ctrl, self._force
+        positions, velocities = self.set_points.steps(number, PHYSICS_STEP_S)
+        # A position servo damps velocity; offsetting its set point by what that costs makes it damp the error only.
+        wanted = positions + velocities * index.damping_over_stiffness
+        rows = wanted @ index.servo_of_joint
+        forces = np.empty((number, len(force)))
+        drives = bool(self._built.base)
+        along_x, along_y, turn = index.base_actuator if drives else (0, 0, 0)
+        heading_place, watchdog_ns = int(index.base_qpos[2]) if drives else 0, to_ns(WATCHDOG_S)
+        model, data, wheels, item = self.model, self.data, self._wheels, self._qpos.item
+        for row, felt in zip(rows, forces, strict=True):
+            if drives:
+                if self._next_step_ns - self._commanded_ns > watchdog_ns:
+                    wheels.aim(0.0, 0.0)
+                wheels.step(PHYSICS_STEP_S)
+                v_mps, w_radps = wheels.velocity
+                heading = item(heading_place)
+                cosine, sine = math.cos(heading), math.sin(heading)
+                row[along_x], row[along_y], row[turn] = v_mps * cosine, v_mps * sine, w_radps
+            ctrl[:] = row
+            mujoco.mj_step(model, data)
+            felt[:] = force
+            if drives:
+                self._feel_base(force.item(along_x) * cosine + force.item(along_y) * sine, force.item(turn))
+            self._feel_contacts()
+            self._next_step_ns += step_ns
+        self._feel_joints(forces)
+
+    def _feel_joints(self, forces: Vector) -> None:
+        """Filter the efforts of the joints, a row of the actuators' forces for each step."""
+        kept, rest = _kept_efforts(len(forces))
+        self._effort = self._effort * kept + (rest @ forces) @ self._index.percent_of_force
+
+    def _feel_base(self, forward_n: float, turning_nm: float) -> None:
+        """Filter the effort of the base, the stronger one of driving and turning."""
+        forward, turning = forward_n * 100.0 / BASE_FORCE_N, turning_nm * 100.0 / BASE_TORQUE_NM
+        strongest = forward if abs(forward) > abs(turning) else turning
+        self._base_effort += (strongest - self._base_effort) * (PHYSICS_STEP_S / EFFORT_FILTER_S)
+
+    def _feel_contacts(self) -> None:
+        """Note touches of the collaborator, and close or open the grip."""
+        index, data = self._index, self.data
+        if data.ncon:
+            pairs = data.contact.geom.ravel().tolist()
+            if not index.person_part.keys().isdisjoint(pairs):  # only the robot collides with the collaborator
+                self._touched.update(index.person_part[geom] for geom in pairs if geom in index.person_part)
+        gripper = self._built.gripper
+        if gripper is not None:
+            opening = sum(self._qpos.item(place) for place in index.qpos[gripper])
+            self._grip.update(data, opening, self.set_points.target.item(gripper))
+
+    def _contact(self) -> tuple[str, ...]:
+        efforts = dict(zip((joint.limit.name for joint in self._built.joints), self._effort.tolist(), strict=True))
+        efforts["base"] = self._base_effort
+        limits = self._built.contact_percent
+        return tuple(name for name, (low, high) in limits.items() if not low <= efforts[name] <= high)
+
+    def _is_moving(self) -> bool:
+        is_joint_moving = (np.abs(self._joint_velocity()) > self._still_speed).any()
+        _, (vx, vy, w) = self._base()
+        return bool(is_joint_moving or math.hypot(vx, vy) > STILL_BASE_MPS or abs(w) > STILL_BASE_RADPS)
+
+    def _base(self) -> tuple[list[float], list[float]]:
+        """Place and velocity: along x, along y, turning."""
+        if not self._built.base:
+            return [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+        return self._qpos.take(self._index.base_qpos).tolist(), self._qvel.take(self._index.base_qvel).tolist()
+
+    def _joint_position(self) -> Vector:
+        return _by_joint(self._qpos, self._index.first_qpos, self._index.shared_qpos)
+
+    def _joint_velocity(self) -> Vector:
+        return _by_joint(self._qvel, self._index.first_qvel, self._index.shared_qvel)
+
+    def _place(self, position: Vector) -> None:
+        for value, places in zip(position.tolist(), self._index.qpos, strict=True):
+            self.data.qpos[places] = value / len(places)
+        for follower, leader, polynomial in followers(self.model):
+            self.data.qpos[follower] = sum(part * self.data.qpos[leader] ** power for power, part in polynomial)
+
+
+def followers(model: mujoco.MjModel) -> list[tuple[int, int, list[tuple[int, float]]]]:
+    """Joints that an equality ties to another one: their places, and powers with their factors."""
+    return [
+        (
+            int(model.jnt_qposadr[model.eq_obj1id[number]]),
+            int(model.jnt_qposadr[model.eq_obj2id[number]]),
+            [(power, float(part)) for power, part in enumerate(model.eq_data[number, :5])],
+        )
+        for number in range(model.neq)
+        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] >= 0
+    ]
+
+
+def _by_joint(values: Vector, first: Places, shared: list[tuple[int, list[int]]]) -> Vector:
+    """In the order of the joint vectors, those that several joints share added up."""
+    joints = values.take(first)
+    for place, others in shared:
+        for other in others:
+            joints[place] += values.item(other)
+    return joints
+
+
+@cache
+def _kept_efforts(number: int) -> tuple[float, Vector]:
+    """After so many steps: what is left of the filtered effort, and what each step has put into it."""
+    rest: Vector = (1.0 - _KEPT_EFFORT) * _KEPT_EFFORT ** np.arange(number - 1.0, -1.0, -1.0)
+    return _KEPT_EFFORT**number, rest
+
+
+class _Index:
+    """Where the joints, actuators and geoms of the model are."""
+
+    def __init__(self, built: BuiltRobot, person_parts: Sequence[str]) -> None:
+        model, joints = built.model, built.joints
+        self.thing_body = np.array([model.body(thing.name).id for thing in built.things], dtype=np.int64)
+        self.qpos = [[int(model.joint(name).qposadr[0]) for name in joint.carriers] for joint in joints]
+        qvel = [[int(model.joint(name).dofadr[0]) for name in joint.carriers] for joint in joints]
+        self.first_qpos, self.shared_qpos = _first_and_shared(self.qpos)
+        self.first_qvel, self.shared_qvel = _first_and_shared(qvel)
+        self.base_qpos = np.array([model.joint(name).qposadr[0] for name in built.base], dtype=np.int64)
+        self.base_qvel = np.array([model.joint(name).dofadr[0] for name in built.base], dtype=np.int64)
+        self.base_actuator = [int(model.actuator(name).id) for name in built.base]
+        # Set points of the joints times this: of the actuators. Forces of those times that: efforts in percent.
+        self.servo_of_joint = np.zeros((len(joints), model.nu))
+        self.percent_of_force = np.zeros((model.nu, len(joints)))
+        self.damping_over_stiffness = np.array([joint.servo.damping / joint.servo.stiffness for joint in joints])
+        for place, joint in enumerate(joints):
+            actuators = [model.actuator(name).id for name in joint.carriers]
+            self.servo_of_joint[place, actuators] = 1.0 / len(actuators)
+            self.percent_of_force[actuators, place] = 100.0 / joint.servo.force / len(actuators)
+        # Which geoms are which part of the collaborator.
+        self.person_part = {
+            geom: part
+            for part in person_parts
+            for geom in np.flatnonzero(model.geom_bodyid == model.body(part).id).tolist()
+        }
+
+
+def _first_and_shared(places: list[list[int]]) -> tuple[Places, list[tuple[int, list[int]]]]:
+    return np.array([one[0] for one in places]), [(at, one[1:]) for at, one in enumerate(places) if len(one) > 1]
