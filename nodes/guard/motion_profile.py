@@ -30,7 +30,8 @@ def limits_of(robot: str, speed_scale: float = 1.0) -> RobotLimits:
     if not 0.0 < speed_scale <= 1.0:
         raise ParameterError(f"guard: speed_scale is {speed_scale}; expected more than 0 and at most 1, the ceiling")
     body = ceiling.cartesian
-    return RobotLimits(
+    return replace(
+        ceiling,
         joints=tuple(replace(joint, speed=joint.speed * speed_scale) for joint in ceiling.joints),
         base=replace(ceiling.base, wheel_speed_mps=ceiling.base.wheel_speed_mps * speed_scale),
         cartesian=body

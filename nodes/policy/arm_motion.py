@@ -60,11 +60,13 @@ class ArmMotion:
         gripper = self.body.gripper
         if phase.drives or phase.points or phase.rolls_rad is not None or phase.folds:
             return f"this robot cannot do {phase.name!r}: it has no base that drives and no head"
-        if phase.goes and self._reach(spot, state) is None:
-            return f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
         here = self.body.hand(state.position)
         kept = self.body.hand(progress.goal)
         travel_m = tallest_m + MARGIN_M + below_hand_m(FINGER_BELOW_M, progress.held)
+        # What is let go from above is not gone down to.
+        lowest_m = travel_m if "near" in phase.until else spot.grasp_z_m
+        if phase.goes and self._reach((spot.x_m, spot.y_m, lowest_m), state) is None:
+            return f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
         is_low = float(here.place[2]) < travel_m - SLACK_M
         heights = {
             "keep": float(kept.place[2]),
@@ -106,9 +108,8 @@ class ArmMotion:
     def ahead(self, state: RobotState) -> Spot:
         return self.gaze(state)
 
-    def _reach(self, spot: Spot, state: RobotState) -> JointVector | None:
-        """A posture with the hand at that spot; searched once for each place."""
-        place: PointM = (spot.x_m, spot.y_m, spot.grasp_z_m)
+    def _reach(self, place: PointM, state: RobotState) -> JointVector | None:
+        """A posture with the hand there; searched once for each place."""
         if self._reached is not None and math.dist(self._reached[0], place) < PLACE_M:
             return self._reached[1]
         found = self.body.reaching(Pose(DOWN, np.array(place)), state.position)
@@ -163,12 +164,12 @@ class ArmMotion:
                 return True
 
 
-def _angle_between(one: np.ndarray, other: np.ndarray) -> float:  # type: ignore[type-arg]  # rotations (3, 3)
+def _angle_between(one: np.ndarray, other: np.ndarray) -> float:
     cosine = (float(np.trace(one.T @ other)) - 1.0) / 2.0
     return math.acos(min(max(cosine, -1.0), 1.0))
 
 
-def _turned_towards(one: np.ndarray, other: np.ndarray, most_rad: float) -> np.ndarray:  # type: ignore[type-arg]
+def _turned_towards(one: np.ndarray, other: np.ndarray, most_rad: float) -> np.ndarray:
     """The first rotation, turned towards the other by so much at most."""
     angle = _angle_between(one, other)
     if angle <= most_rad:
@@ -181,5 +182,5 @@ def _turned_towards(one: np.ndarray, other: np.ndarray, most_rad: float) -> np.n
     x, y, z = (axis / length).tolist()
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     rotation = np.eye(3) + math.sin(most_rad) * cross + (1.0 - math.cos(most_rad)) * (cross @ cross)
-    turned: np.ndarray = rotation @ one  # type: ignore[type-arg]
+    turned: np.ndarray = rotation @ one
     return turned

@@ -128,7 +128,7 @@ class StretchMotion:
         return _spot("table", state, _ASIDE)
 
 
-def _spot(name: str, state: RobotState, point: np.ndarray) -> Spot:  # type: ignore[type-arg]  # three numbers
+def _spot(name: str, state: RobotState, point: np.ndarray) -> Spot:
     x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, point)
     return Spot(name, float(x), float(y), float(z), 0.0)
 

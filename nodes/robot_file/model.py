@@ -239,14 +239,15 @@ def _driven(
             )
         if number not in followers or name in table.gripper:
             names.append(name)
-    for key, given in (("gripper", table.gripper), ("[joints]", tuple(table.joints))):
-        for name in given:
+    for key, said in (("gripper", table.gripper), ("[joints]", tuple(table.joints))):
+        for name in said:
             if name not in (*names, GRIPPER):
                 raise UserError(
                     f"{path}: {key} names {name!r}, which is no joint of {file.name}; known: {choices(names)}"
                 )
-    groups = [((name,), name) for name in names if name not in table.gripper]
-    groups += [(table.gripper, GRIPPER)] if table.gripper else []
+    groups: list[tuple[tuple[str, ...], str]] = [((name,), name) for name in names if name not in table.gripper]
+    if table.gripper:
+        groups.append((table.gripper, GRIPPER))
     found = []
     for carriers, name in groups:
         given = table.joints.get(name, JointTable())

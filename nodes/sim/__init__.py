@@ -1,1 +1,1 @@
-"""A simulated Stretch-like robot on a laptop: physics, cameras and a collaborator; and one of kinematics alone."""
+"""Simulated robots on a laptop: a Stretch or one from a file, cameras, a collaborator; and one without physics."""

@@ -87,7 +87,7 @@ def _make_solid(bodies: list[mujoco.MjsBody]) -> None:
                     geom.group = HIDDEN_GROUP[name]
 
 
-def _is_around(geom: mujoco.MjsGeom, place: np.ndarray) -> bool:  # type: ignore[type-arg]  # three numbers
+def _is_around(geom: mujoco.MjsGeom, place: np.ndarray) -> bool:
     return (
         bool(np.linalg.norm(geom.pos - place) < max(geom.size) + HOUSING_M)
         and geom.type

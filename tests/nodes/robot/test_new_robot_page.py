@@ -135,4 +135,4 @@ def test_a_stretch_of_other_limits_fits_the_shipped_graph(folder: Path) -> None:
     assert "all of it fits" in said
     code, said = told(folder, "runtime", "check", "laptop", "--set", "run.robot=my_robot.limits:LIMITS")
     assert code == 2
-    assert "is made for a robot with the joints lift, arm, " in said
+    assert "LocalVLM looks along the robot's body" in said

@@ -12,6 +12,7 @@ import pytest
 from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch import kinematics as k
+from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.poses import pose_at
@@ -237,22 +238,22 @@ def test_the_description_names_what_is_seen_and_the_subtask() -> None:
 
 
 def test_a_pose_is_interpolated_between_close_states() -> None:
-    found = pose_at((state(0), state(20_000_000, base_x_m=0.01)), 5_000_000)
+    found = pose_at((state(0), state(20_000_000, base_x_m=0.01)), 5_000_000, BODY)
     assert found is not None
     assert found.base_x_m == pytest.approx(0.0025)
 
 
 def test_an_image_newer_or_older_than_all_states_has_no_pose() -> None:
     states = (state(10_000_000), state(20_000_000))
-    assert pose_at(states, 25_000_000) is None
-    assert pose_at(states, 5_000_000) is None
-    assert pose_at((), 5) is None
+    assert pose_at(states, 25_000_000, BODY) is None
+    assert pose_at(states, 5_000_000, BODY) is None
+    assert pose_at((), 5, BODY) is None
 
 
 def test_between_distant_states_the_head_must_have_been_still() -> None:
     turned = (*POSITION[:6], PAN + 0.5, TILT)
-    assert pose_at((state(0), state(100_000_000, turned)), 50_000_000) is None
-    assert pose_at((state(0), state(100_000_000)), 50_000_000) is not None
+    assert pose_at((state(0), state(100_000_000, turned)), 50_000_000, BODY) is None
+    assert pose_at((state(0), state(100_000_000)), 50_000_000, BODY) is not None
 
 
 def test_positions_are_those_of_the_odometry_frame() -> None:

@@ -1,0 +1,52 @@
+"""Nothing of a Stretch is in the general code: its joints are named in its own rooms, and in a list that shrinks."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+NAMES = {"wrist_yaw", "wrist_pitch", "wrist_roll", "head_pan", "head_tilt"}
+"""Of its joints; "lift", "arm" and "gripper" are words of everybody's."""
+ROOMS = ("nodes/stretch/", "bridges/stretch/", "nodes/kitchen/", "examples/")
+"""The kitchen is a simulation of that very robot, and an example may be for one."""
+OWN_FILES = {
+    "nodes/sim/mjcf.py": "its model",
+    "nodes/sim/robot.py": "that model in physics",
+    "nodes/policy/stretch_motion.py": "how it carries out skills",
+    "nodes/policy/inverse_kinematics.py": "its hand, for the console",
+}
+KNOWN = {
+    "runtime/msgs/robot.py": "JOINTS: the joints of a graph that names no robot",
+    "nodes/guard/motion_profile.py": "the robot of a guard that is told of none",
+    "nodes/sim/kinematic.py": "the robot of a class that says nothing else",
+    "nodes/evaluation/interruptions/person.py": "the experiment is for this robot",
+    "nodes/policy/model_inputs.py": "what the shipped ONNX model is fed",
+    "nodes/policy/onnx_policy.py": "the shipped ONNX model; refused for other joints",
+    "nodes/recording/foxglove_schemas.py": "camera frames; other robots have their base alone",
+    "bridges/web/console/documents.py": "the console; refused for other joints",
+}
+
+
+def test_only_its_rooms_name_its_joints_or_import_them() -> None:
+    found = {path for path in python_files() if speaks_of_it(ROOT / path)}
+    beyond = {path for path in found if not path.startswith(ROOMS)}
+    assert beyond - {*OWN_FILES, *KNOWN} == set(), "take what you need from the robot's Body, limits or motion"
+    assert {*OWN_FILES, *KNOWN} - beyond == set(), "these no longer do: take them off the list"
+
+
+def python_files() -> list[str]:
+    folders = ("runtime", "nodes", "bridges", "examples")
+    return [str(path.relative_to(ROOT)) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def speaks_of_it(path: Path) -> bool:
+    text = path.read_text()
+    if "stretch" not in text and not any(name in text for name in NAMES):
+        return False
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nodes.stretch"):
+            return True
+        if isinstance(node, ast.Constant) and node.value in NAMES:
+            return True
+    return False

@@ -1,0 +1,152 @@
+"""Claims about `nodes/robot_file`: limits and kinematics come from the file, and what is wrong with it is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodes.robot.robot_from_launch import load_body, load_limits
+from nodes.robot_file.body import FileBody, Pose, body_of_file
+from nodes.robot_file.model import load_robot
+from runtime import UserError
+from runtime.msgs import JointVector, RobotState
+
+ARM = "nodes.arm:arm.toml"
+INERTIA = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+def link(name: str, more: str = "") -> str:
+    return f'<link name="{name}">{INERTIA}{more}</link>'
+
+
+LINKS = "".join(map(link, ("base", "upper", "hand", "jaw")))
+TURN = """<joint name="turn" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
+<limit lower="-2" upper="2" velocity="1.5" effort="10"/></joint>"""
+TIP = '<joint name="tip" type="fixed"><parent link="upper"/><child link="hand"/><origin xyz="0.3 0 0.2"/></joint>'
+JAW = """<joint name="jaw" type="prismatic"><parent link="hand"/><child link="jaw"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0.04" velocity="0.1" effort="5"/></joint>"""
+
+
+def urdf(*parts: str) -> str:
+    return f'<robot name="small">{"".join(parts or (LINKS, TURN, TIP, JAW))}</robot>'
+
+
+MESH = '<visual><geometry><mesh filename="package://small/meshes/upper.stl"/></geometry></visual>'
+
+
+def written(folder: Path, model: str, table: str = "", name: str = "small.urdf") -> str:
+    (folder / name).write_text(model)
+    (folder / "small.toml").write_text(f'model = "{name}"\n{table}')
+    return str(folder / "small.toml")
+
+
+def state_at(position: JointVector) -> RobotState:
+    zero = (0.0,) * len(position)
+    return RobotState(
+        read_ns=0, position=position, velocity=zero, effort=zero, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0,
+        base_v_mps=0.0, base_w_radps=0.0, contact=(),
+    )  # fmt: skip
+
+
+def test_limits_are_those_of_the_urdf(tmp_path: Path) -> None:
+    limits = load_limits(written(tmp_path, urdf(), 'gripper = ["jaw"]'))
+    assert [(one.name, one.lowest, one.highest, one.speed) for one in limits.joints] == [
+        ("turn", -2.0, 2.0, 1.5),
+        ("gripper", 0.0, 0.04, 0.1),
+    ]
+
+
+def test_the_robot_file_narrows_and_cannot_widen(tmp_path: Path) -> None:
+    turn = load_limits(written(tmp_path, urdf(), "joints.turn = { highest = 1.0, speed = 0.5 }")).joints[0]
+    assert (turn.highest, turn.speed) == (1.0, 0.5)
+    for table in ("joints.turn = { highest = 3.0 }", "joints.turn = { speed = 9.0 }"):
+        with pytest.raises(UserError, match="turn"):
+            load_limits(written(tmp_path, urdf(), table))
+
+
+def test_the_hand_of_a_urdf_is_where_its_links_say(tmp_path: Path) -> None:
+    body = load_body(written(tmp_path, urdf(), "mount_m = [0.0, 0.0, 0.5]"))
+    assert body.hand_point(state_at((0.0, 0.0))) == pytest.approx((0.3, 0.0, 0.7))
+    assert body.hand_point(state_at((np.pi / 2, 0.0))) == pytest.approx((0.0, 0.3, 0.7))
+
+
+@pytest.mark.parametrize(
+    ("parts", "named"),
+    [
+        ((LINKS, TURN.replace('lower="-2" upper="2"', ""), TIP, JAW), ("joint 'turn'", "no range", "[joints.turn]")),
+        ((LINKS, TURN.replace('lower="-2"', 'lower="3"'), TIP, JAW), ("joint 'turn'", "lower 3", "mend")),
+        ((LINKS + link("hand"), TURN, TIP, JAW), ("two links", "'hand'", "name of its own")),
+        ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="turn"/><axis')), ("'jaw' mimics 'turn'", "fixed")),
+        ((LINKS, TURN.replace('"base"', '"bass"'), TIP, JAW), ("parent is 'bass'", "known: ")),
+        ((LINKS.replace(link("upper"), link("upper", MESH)), TURN, TIP, JAW),
+         ("upper.stl", "there is no file", "put it there")),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_urdf_is_told_by_file_part_and_remedy(
+    tmp_path: Path, parts: tuple[str, ...], named: tuple[str, ...]
+) -> None:
+    with pytest.raises(UserError) as told:
+        load_limits(written(tmp_path, urdf(*parts)))
+    assert all(word in str(told.value) for word in ("small.urdf", *named)), told.value
+
+
+MJCF = '<mujoco><worldbody><body name="hand"><geom size="0.1"/>{}</body></worldbody></mujoco>'
+
+
+@pytest.mark.parametrize(
+    ("model", "table", "named"),
+    [
+        (MJCF.format('<joint name="a" range="-1 1"/>'), "", "joint 'a' has no speed"),
+        (MJCF.format('<joint name="a"/>'), "", "joint 'a' has no range"),
+        (MJCF.format('<freejoint name="a"/>'), "", "joint 'a' is free"),
+        (MJCF.format('<joint name="a" range="-1 1"/><joint name="a"/>'), "", "MuJoCo cannot read it"),
+        (MJCF.format('<joint name="a" range="-1 1"/>'), 'hand = "paw"', "hand is 'paw'"),
+        (MJCF.format('<joint name="a" range="-1 1"/>'), 'gripper = ["b"]', "gripper names 'b'"),
+        ("<mujoco", "", "is no XML"),
+        ('<mujoco><asset><mesh name="m" file="m.stl"/></asset><worldbody><geom type="mesh" mesh="m"/></worldbody>'
+         "</mujoco>", "", "m.stl"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_an_mjcf_is_told(tmp_path: Path, model: str, table: str, named: str) -> None:
+    with pytest.raises(UserError, match=named):
+        load_limits(written(tmp_path, model, table, "small.xml"))
+
+
+@pytest.mark.parametrize("name", ["nowhere.toml", "no_package_of_this_name:arm.toml", "nodes.arm:legs.toml"])
+def test_a_robot_file_that_is_not_there_is_told(name: str) -> None:
+    with pytest.raises(UserError):
+        load_limits(name)
+
+
+def test_a_hand_gets_where_it_is_sent() -> None:
+    body = body_of_file(ARM)
+    down = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+    near = load_robot(ARM).folded
+    for place in ((-0.4, -0.5, 0.6), (0.3, -0.66, 0.55), (0.66, -0.58, 0.6)):
+        found = body.reaching(Pose(down, np.array(place)), near)
+        assert found is not None
+        assert body.hand_point(state_at(found)) == pytest.approx(place, abs=0.002)
+        assert all(joint.lowest <= at <= joint.highest for joint, at in zip(body.limits.joints, found, strict=True))
+    assert body.reaching(Pose(down, np.array((2.0, 0.0, 0.5))), near) is None
+
+
+def test_a_robot_without_a_camera_says_so(tmp_path: Path) -> None:
+    body: FileBody = body_of_file(written(tmp_path, urdf()))
+    with pytest.raises(UserError, match="no camera 'head'"):
+        body.head_camera(replace_position(body))
+
+
+def replace_position(body: FileBody) -> RobotState:
+    return state_at(tuple(0.0 for _ in body.limits.joints))
+
+
+def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
+    name = written(tmp_path, urdf())
+    before = load_limits(name)
+    written(tmp_path, urdf(), "joints.turn = { speed = 0.5 }")
+    assert load_limits(name) == replace(
+        before, joints=(replace(before.joints[0], speed=0.5, acceleration=2.0), *before.joints[1:])
+    )
