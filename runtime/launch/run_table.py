@@ -22,7 +22,7 @@ class RunTable(Table, frozen=True):
     seed: int = 0
     for_s: Seconds | None = None
     frozen_s: Seconds = 2.0
-    robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS'")] = ""
+    robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS', or a robot file")] = ""
 
     def __post_init__(self) -> None:
         """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
