@@ -13,7 +13,7 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
 from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
@@ -38,7 +38,7 @@ from nodes.policy.skill_phases import (
     retreat,
     step,
 )
-from nodes.robot.robot_from_launch import ForRobot, load_body
+from nodes.robot.robot_from_launch import ForRobot, load_body, load_motion
 from nodes.seats.seat_node import SeatNode
 from runtime import (
     RELIABLE,
@@ -52,7 +52,6 @@ from runtime import (
     on,
     to_ns,
 )
-from runtime.launch.nodes_table import load_name
 from runtime.msgs import (
     Action,
     Feedback,
@@ -394,6 +393,4 @@ class ExpertPolicy(ForRobot, SeatNode):
 
 def motion_of(robot: str) -> SkillMotion:
     """How that robot carries out skills; "": a Stretch. Raises UserError where nobody knows."""
-    body = load_body(robot)
-    motion: SkillMotion = load_name(body.skills)(body)
-    return motion
+    return cast(SkillMotion, load_motion(load_body(robot)))

@@ -85,7 +85,7 @@ class StretchMotion:
     """The `SkillMotion` of a Stretch 3."""
 
     skills = frozenset({"pick", "place", "put_back", "look", "point", "nod", "shake", "hold"})
-    still_joints = (HEAD_PAN, HEAD_TILT)
+    still_joints: tuple[int, ...] = (HEAD_PAN, HEAD_TILT)
 
     def __init__(self, body: Body = BODY) -> None:
         self.body = body

@@ -80,6 +80,12 @@ def load_body(robot: str) -> Body:
     return of_module
 
 
+def load_motion(body: Body) -> object:
+    """What carries out the scripted skills with that body. Raises UserError where it is not found."""
+    motion: object = load_name(body.skills)(body)
+    return motion
+
+
 def load_limits(name: str) -> RobotLimits:
     """The limits that "module:NAME" or a robot file names. Raises ParameterError where they are none of a robot."""
     if is_file(name):
