@@ -242,6 +242,11 @@ class Node:
             clock = self.__dict__["_clock"] = SystemClock()
         return clock
 
+    @clock.setter
+    def clock(self, clock: Clock) -> None:
+        """A test that drives a node by itself may set it."""
+        self.__dict__["_clock"] = clock
+
     @property
     def random(self) -> random.Random:
         """The node's own random numbers, split from the run's seed."""

@@ -56,7 +56,7 @@ class DepthCamera(Node):
         self.turns = rotate_deg // 90
         self.farthest_m = farthest_m
         self.stall_ns = to_ns(stall_s)
-        self._open: RealSense | None = None
+        self.opened: RealSense | None = None
         self._tried_ns = 0
         self._alive_ns = 0
         self._next_ns = 0
@@ -71,13 +71,13 @@ class DepthCamera(Node):
 
     def on_stop(self) -> None:
         self._is_closing = True
-        if self._open is not None:
-            self._open.close()
+        if self.opened is not None:
+            self.opened.close()
 
     @every(hz=READS_HZ, blocking=True)
     def capture(self) -> None:
         """Wait for the next frame, and publish it where one is due."""
-        source = self._open or self._try()
+        source = self.opened or self.try_open()
         if source is None:
             return
         try:
@@ -85,7 +85,7 @@ class DepthCamera(Node):
         except PolyrhythmError as problem:
             self._tell(f"camera {self.camera} ({self.model}): {problem}; it is tried again")
             source.close()
-            self._open = None
+            self.opened = None
             return
         now_ns = self.clock.now_ns()
         if frame is None:
@@ -108,7 +108,7 @@ class DepthCamera(Node):
             )
         )
 
-    def _try(self) -> RealSense | None:
+    def try_open(self) -> RealSense | None:
         from nodes.camera.realsense_source import RealSense
 
         now_ns = self.clock.now_ns()
@@ -116,10 +116,10 @@ class DepthCamera(Node):
             return None
         self._tried_ns = self._alive_ns = now_ns
         try:
-            self._open = RealSense(self.model, self.serial, self.size, self.device_fps, self.clock)
+            self.opened = RealSense(self.model, self.serial, self.size, self.device_fps, self.clock)
         except PolyrhythmError as problem:
             self._tell(f"camera {self.camera}: {problem}; it is tried again every {REOPEN_S:g} s")
-        return self._open
+        return self.opened
 
     def _tell(self, fault: str) -> None:
         """Once for each change."""

@@ -73,7 +73,7 @@ class Camera(Node):
         self.calibration = calibration
         self.loop = loop
         self.stall_ns = to_ns(stall_s)
-        self._open: FrameSource | None = None
+        self.opened: FrameSource | None = None
         self._lens: Lens | None = None
         self._tried_ns = 0
         self._frame_ns = -1  # capture time of the newest frame
@@ -115,13 +115,13 @@ class Camera(Node):
 
     def on_stop(self) -> None:
         self._is_closing = True
-        if self._open is not None:
-            self._open.close()
+        if self.opened is not None:
+            self.opened.close()
 
     @every(hz=READS_HZ, blocking=True)
     def capture(self) -> None:
         """Wait for the next frame, and publish it where one is due."""
-        source = self._open or self._try()
+        source = self.opened or self.try_open()
         if source is None or self._lens is None:
             return
         captured_ns = source.grab()
@@ -145,32 +145,32 @@ class Camera(Node):
     @every(hz=5)
     def watch(self) -> None:
         """Notice a camera that delivers nothing, while `capture` may be waiting for it."""
-        if self._open is not None and self.clock.now_ns() - self.alive_ns > self.stall_ns:
+        if self.opened is not None and self.clock.now_ns() - self.alive_ns > self.stall_ns:
             self._tell(f"{self.where} has delivered no frame for {self.stall_ns * 1e-9:g} s")
 
     @property
     def where(self) -> str:
         return f"camera {self.camera} ({_without_password(self.source)})"
 
-    def _try(self) -> FrameSource | None:
+    def try_open(self) -> FrameSource | None:
         from nodes.camera.video_source import open_source, why_not_open
 
         now_ns = self.clock.now_ns()
         if self._is_closing or now_ns - self._tried_ns < to_ns(REOPEN_S):
             return None
         self._tried_ns = now_ns
-        self._open = open_source(self.source, _is_file(self.source), self.loop, self.clock)
-        if self._open is None:
+        self.opened = open_source(self.source, _is_file(self.source), self.loop, self.clock)
+        if self.opened is None:
             why = why_not_open(self.source, _is_file(self.source))
             self._tell(f"{self.where} cannot be opened: {why}; it is tried again every {REOPEN_S:g} s")
         else:
             self.alive_ns = self.clock.now_ns()
-        return self._open
+        return self.opened
 
     def _lose(self, source: FrameSource) -> None:
         self._tell(f"{self.where}: {source.lost}")
         source.close()
-        self._open = None
+        self.opened = None
         self._is_closing = _is_file(self.source) and not self.loop  # it would begin again
         self._tried_ns = self.clock.now_ns()
 

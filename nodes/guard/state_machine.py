@@ -204,7 +204,7 @@ class GuardMachine:
             self.conduct.forget()
             self.runstop_reason = ""
             return ""
-        faults = self.conduct.check(state, self._asked(), now_ns)
+        faults = self.conduct.check(state, self.commanded(), now_ns)
         if self.mode in ("stopped", "estopped"):
             lasting = [why for fault, (age_s, why) in faults.items() if age_s > LASTS_S[fault] + RUNSTOP_S[fault]]
             self.runstop_reason = lasting[0] if lasting and self._joints else ""
@@ -218,7 +218,8 @@ class GuardMachine:
                 return fault
         return ""
 
-    def _asked(self) -> CommandedMotion:
+    def commanded(self) -> CommandedMotion:
+        """What is asked of the motors now."""
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
         return CommandedMotion(self._joints, v_mps, w_radps)
 

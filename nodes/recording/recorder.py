@@ -133,7 +133,7 @@ class Recorder(ForRobot, Node):
 
     def _first(self) -> BagWriter | None:
         """What is written to from the start; None: nothing yet."""
-        return self._open()
+        return self.open_next()
 
     def _metadata(self) -> dict[str, str]:
         """All that is known of the run, for the head of a file."""
@@ -145,7 +145,7 @@ class Recorder(ForRobot, Node):
         metadata["models"] = _as_text({"models": model_files(info.get("parameters", {}))})["models"]
         return metadata
 
-    def _open(self, *, continues: bool = False) -> BagWriter:
+    def open_next(self, *, continues: bool = False) -> BagWriter:
         """The next file of this run."""
         from runtime.bag.file import BagWriter
         from runtime.bag.parts import BEGIN, ZERO
@@ -228,7 +228,7 @@ class Recorder(ForRobot, Node):
             return
         bag: BagWriter | None = None
         try:
-            bag = self._open(continues=True)
+            bag = self.open_next(continues=True)
             for stamped in self._ring.messages:
                 self._write(bag, stamped)
             bag.close({**self._end(bag.messages), "reason": wanted.reason})
@@ -306,7 +306,7 @@ class Recorder(ForRobot, Node):
 
     def _split(self, bag: BagWriter) -> None:
         try:
-            following = self._open(continues=True)
+            following = self.open_next(continues=True)
         except (OSError, RecordingError) as error:
             self.split_s = self.split_mb = 0.0
             self.log.error("%s: %s; goes on in one file", bag.path, error)

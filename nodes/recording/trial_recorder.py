@@ -66,7 +66,7 @@ class TrialRecorder(Recorder):
             self.log.warning("%s is there already, and stays; this trial is recorded as %s", wanted, path.name)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self.bag = self._open()
+            self.bag = self.open_next()
         except (OSError, RecordingError) as error:
             self.log.error("the trial is not recorded: %s (%s)", self.path, error)
             self._tell(RecorderState(mode="stopped", file=path.name, why=f"the trial is not recorded: {error}"))

@@ -30,7 +30,7 @@ class TypedLines:
         self.text = ""
         self._descriptor = descriptor
         self._run = run
-        self._by = by
+        self.by = by
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._speaking = ThreadPoolExecutor(1, "typed-lines")
         self._said: list[tuple[str, Future[None]]] = []
@@ -89,14 +89,15 @@ class TypedLines:
             return []
         if len(self._said) >= WAITING:
             return [f"not said: {text}: {WAITING} lines wait already"]
-        self._said.append((text, self._speaking.submit(self._say, text)))
+        self._said.append((text, self._speaking.submit(self.say, text)))
         return []
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Publish one line as said by who types (a thread of its own)."""
         run = attach(self._run)
         if "heard" not in run.info.topics:
             raise PolyrhythmError("nobody in this run listens to people")
-        speaker = Speaker(run, self._by)
+        speaker = Speaker(run, self.by)
         try:
             speaker.say(text)
         finally:

@@ -62,9 +62,9 @@ class VisionLanguageModel:
         Raises PolyrhythmError where the model fails or what it says is not finite, StoppedError where it was stopped.
         """
         if self.reads_many or not memory.length:
-            return self._read(embeddings, memory, stop)
+            return self.forward(embeddings, memory, stop)
         for one in embeddings:
-            logits, memory = self._read(one[None], memory, stop)
+            logits, memory = self.forward(one[None], memory, stop)
         return logits, memory
 
     def prove(self, first: NDArray[np.generic], second: NDArray[np.generic]) -> str:
@@ -72,9 +72,9 @@ class VisionLanguageModel:
 
         Some exported decoders take only one token at a time after the first go, and say nothing when given more.
         """
-        _, memory = self._read(first, self.nothing, None)
-        apart, _ = self._read(second, memory, None)
-        whole, _ = self._read(np.concatenate([first, second]), self.nothing, None)
+        _, memory = self.forward(first, self.nothing, None)
+        apart, _ = self.forward(second, memory, None)
+        whole, _ = self.forward(np.concatenate([first, second]), self.nothing, None)
         likeness = float(np.corrcoef(apart, whole)[0, 1]) if np.ptp(apart) and np.ptp(whole) else 0.0
         self.reads_many = likeness > LEAST_LIKENESS or np.array_equal(apart, whole)
         if self.reads_many:
@@ -83,9 +83,10 @@ class VisionLanguageModel:
             f"{self._decoder.name} reads one token at a time after the first go, and is slower (alike: {likeness:.2f})"
         )
 
-    def _read(
+    def forward(
         self, embeddings: NDArray[np.generic], memory: Memory, stop: StopFlag | None
     ) -> tuple[NDArray[np.float32], Memory]:
+        """One pass over embeddings after what `memory` holds: the logits of the last, and what is remembered then."""
         count = len(embeddings)
         length = memory.length + count
         feed: dict[str, NDArray[np.generic] | Held] = {

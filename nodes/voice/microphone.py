@@ -74,7 +74,7 @@ class Microphone(Node):
         self.robot_speaks_until_ns = 0
         self.robot_ended_ns: int | None = None
         self._detector: Activity | None = None
-        self._open: SoundSource | None = None
+        self.opened: SoundSource | None = None
         self._tried_ns = -math.inf
         self._heard_ns = 0  # the end of the last block; 0 before the first one
         self._told_ns = 0
@@ -108,11 +108,11 @@ class Microphone(Node):
 
         self._detector = Activity()
         if _is_file(self.source):
-            self._try()
+            self.try_open()
 
     def on_stop(self) -> None:
-        if self._open is not None:
-            self._open.close()
+        if self.opened is not None:
+            self.opened.close()
 
     @on(saying)
     def follow(self, saying: Saying) -> None:
@@ -126,7 +126,7 @@ class Microphone(Node):
     @every(hz=LOOKS_HZ, blocking=True)
     def listen(self) -> None:
         """Take in what has come, and hand on what there is to recognise."""
-        source = self._open or self._try()
+        source = self.opened or self.try_open()
         if source is None or self._detector is None:
             return
         blocks = source.blocks()
@@ -186,7 +186,8 @@ class Microphone(Node):
     def _where(self) -> str:
         return f"microphone {self.source!r}" if self.source else "the system's microphone"
 
-    def _try(self) -> SoundSource | None:
+    def try_open(self) -> SoundSource | None:
+        """Open the source, where it is time to try again."""
         from nodes.voice.devices import DeviceError
         from nodes.voice.hearing.input_device import DeviceSound
         from nodes.voice.hearing.sound_file import FileSound
@@ -196,17 +197,17 @@ class Microphone(Node):
             return None
         self._tried_ns = now_ns
         if _is_file(self.source):
-            self._open = FileSound(Path(self.source), self.clock, loop=self.loop)
-            return self._open
+            self.opened = FileSound(Path(self.source), self.clock, loop=self.loop)
+            return self.opened
         try:
-            self._open = DeviceSound(self.source, self.clock)
+            self.opened = DeviceSound(self.source, self.clock)
         except DeviceError as problem:
             self._tell(f"{self._where}: {problem}; it is tried again every {REOPEN_S:g} s")
-        return self._open
+        return self.opened
 
     def _lose(self, source: SoundSource) -> None:
         source.close()
-        self._open = None
+        self.opened = None
         self._cut()
         self._tell_activity()
         self._tried_ns = self.clock.now_ns()

@@ -87,7 +87,7 @@ def main(argv: list[str]) -> int:
     unclean: dict[str, str] = {}
     try:
         if arguments.virtual:
-            outcome = _run_virtual(
+            outcome = run_virtual(
                 launch, recording,
                 seed=seed, for_s=for_s, run_info=run_info, view=view, pause_on=arguments.pause_on,
             )  # fmt: skip
@@ -303,7 +303,7 @@ def _check_keys(launch: Launch) -> None:
             check_plan(part.gateway)
 
 
-def _run_virtual(
+def run_virtual(
     launch: Launch,
     recording: Path,
     *,

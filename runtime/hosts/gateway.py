@@ -46,23 +46,23 @@ class LogLimiter:
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self._log = log
-        self._clock = clock
-        self._said_ns: dict[str, int] = {}
+        self.clock = clock
+        self.said_ns: dict[str, int] = {}
         self._silences = 0  # told since the other host was there last
         self._next_silence_ns = 0
 
     def say(self, sentence: str) -> None:
         """Say what is amiss; the same again no sooner than after 5 s."""
-        now_ns = self._clock.now_ns()
-        if len(self._said_ns) > _MOST_KEPT:
-            self._said_ns.clear()
-        if now_ns - self._said_ns.get(sentence, -_SAY_AGAIN_NS) >= _SAY_AGAIN_NS:
-            self._said_ns[sentence] = now_ns
+        now_ns = self.clock.now_ns()
+        if len(self.said_ns) > _MOST_KEPT:
+            self.said_ns.clear()
+        if now_ns - self.said_ns.get(sentence, -_SAY_AGAIN_NS) >= _SAY_AGAIN_NS:
+            self.said_ns[sentence] = now_ns
             self._log.warning("%s", sentence)
 
     def silence(self, sentence: str) -> None:
         """Say that the other host is not there: at once, and then ever less often, in the end each 5 minutes."""
-        now_ns = self._clock.now_ns()
+        now_ns = self.clock.now_ns()
         if self._silences and now_ns < self._next_silence_ns:
             return
         self._next_silence_ns = now_ns + min(_SAY_AGAIN_NS << self._silences, _LONGEST_SILENCE_NS)
@@ -102,9 +102,9 @@ class Gateway:
             own, other, reliable or {}, send=self._put, deliver=self._deliver, drop=self._drop_some
         )
         self._reliable = self._mail.topics
-        self._clock = clock or SystemClock()
+        self.clock = clock or SystemClock()
         self._log = logging.getLogger(f"gateway-{other}")
-        self._words = LogLimiter(self._log, self._clock)
+        self._words = LogLimiter(self._log, self.clock)
         self.session = secrets.token_hex(8)
         self.peer_session = ""
         self._offset = ClockOffset()
@@ -190,7 +190,7 @@ class Gateway:
         return self._doors.small.address
 
     def _tell_health(self, sent_bytes: int, received_bytes: int) -> None:
-        now_ns = self._clock.now_ns()
+        now_ns = self.clock.now_ns()
         self._accounts += 1
         health = GatewayHealth(
             host=self._other,
@@ -209,7 +209,7 @@ class Gateway:
         return (
             self.peer_session != ""
             and self._offset.answers >= ANSWERS_NEEDED
-            and self._clock.now_ns() - self._answered_ns < LOST_AFTER_NS
+            and self.clock.now_ns() - self._answered_ns < LOST_AFTER_NS
         )
 
     # the small socket's thread
@@ -230,7 +230,7 @@ class Gateway:
         while self.small:
             topic, frames, born_ns = self.small.popleft()
             if topic:
-                self._mail.post(topic, frames, self._clock.now_ns(), is_up=self.is_up(), born_ns=born_ns)
+                self._mail.post(topic, frames, self.clock.now_ns(), is_up=self.is_up(), born_ns=born_ns)
             elif not self._put(frames):
                 self._drop("link full")
 
@@ -241,7 +241,7 @@ class Gateway:
         return is_sent
 
     def _keep_contact(self, door: HostSocket) -> None:
-        now_ns = self._clock.now_ns()
+        now_ns = self.clock.now_ns()
         for sentence in self._doors.small.refusals:
             self._log.warning("%s", sentence)
         self._doors.small.refusals.clear()
@@ -279,11 +279,11 @@ class Gateway:
             self._take_message(frames[1:])
             return
         if frames[0] == wire.RECEIPT:
-            self._mail.take_receipt(frames[1:], self._clock.now_ns())
+            self._mail.take_receipt(frames[1:], self.clock.now_ns())
             return
         if frames[0] == wire.EVENT:
             if self.is_up():  # else it comes again: without the clock nobody knows its age
-                now_ns = self._clock.now_ns()
+                now_ns = self.clock.now_ns()
                 self._mail.take_event(frames[1:], now_ns, self._offset.there_ns(now_ns), self._entry.check)
             return
         word = wire.read_word(frames)
@@ -292,7 +292,7 @@ class Gateway:
             case wire.HostHello():
                 self._take_hello(word, door)
             case wire.ClockQuestion(sent_ns=sent_ns, session=session) if session == self.peer_session:
-                door.send(wire.word(wire.ClockAnswer(sent_ns, self._clock.now_ns())))
+                door.send(wire.word(wire.ClockAnswer(sent_ns, self.clock.now_ns())))
             case wire.ClockQuestion():
                 self._greet(door)  # it was restarted, or we were: who is there?
             case wire.ClockAnswer(sent_ns=sent_ns, there_ns=there_ns):
@@ -332,7 +332,7 @@ class Gateway:
             self._greet(door, is_reply=True)
 
     def _take_answer(self, sent_ns: int, there_ns: int) -> None:
-        now_ns = self._clock.now_ns()
+        now_ns = self.clock.now_ns()
         if not now_ns - to_ns(60) < sent_ns <= now_ns:
             return  # no question of ours
         jumps = self._offset.jumps
@@ -352,7 +352,7 @@ class Gateway:
                 self._guarded(self._take_image, frames)
             while self.is_up():
                 with self._bulk_lock:
-                    stamped = self._bulk.next(self._clock.now_ns())
+                    stamped = self._bulk.next(self.clock.now_ns())
                     quality = self._bulk.quality
                 if stamped is None:
                     break
@@ -369,7 +369,7 @@ class Gateway:
         frames = encode(stamped.envelope, message)
         size = sum(len(frame) for frame in frames)
         with self._bulk_lock:
-            number = self._bulk.sent(size, self._clock.now_ns())
+            number = self._bulk.sent(size, self.clock.now_ns())
         if door.send([wire.IMAGE, wire.number_frame(number), *frames]):
             self._count("sent", frames)
         else:
@@ -389,7 +389,7 @@ class Gateway:
         if not self.is_up():
             self._drop("clock unknown")
             return
-        stamped = self._entry.admitted(frames, self._offset, self._clock.now_ns())
+        stamped = self._entry.admitted(frames, self._offset, self.clock.now_ns())
         if stamped is None:
             return
         if is_late and not stamped.message.message_is_urgent:

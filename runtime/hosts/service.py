@@ -215,20 +215,20 @@ class Client:
     def __init__(self, address: str, *, server_key: str = "", secret: str = "", public: str = "") -> None:
         self.address = address
         self._context: zmq.Context[Any] = zmq.Context()
-        self._socket = self._context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.IPV6, "[" in address)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
-        self._socket.setsockopt(zmq.IMMEDIATE, 1)
-        self._socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
-        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 1500)
-        self._socket.setsockopt(zmq.RECONNECT_IVL, 50)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+        self.socket = self._context.socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.setsockopt(zmq.IPV6, "[" in address)
+        self.socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        self.socket.setsockopt(zmq.IMMEDIATE, 1)
+        self.socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
+        self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 1500)
+        self.socket.setsockopt(zmq.RECONNECT_IVL, 50)
+        self.socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
         if server_key:
-            self._socket.curve_serverkey = server_key.encode()
-            self._socket.curve_secretkey = secret.encode()
-            self._socket.curve_publickey = public.encode()
-        self._socket.connect(address)
+            self.socket.curve_serverkey = server_key.encode()
+            self.socket.curve_secretkey = secret.encode()
+            self.socket.curve_publickey = public.encode()
+        self.socket.connect(address)
         self._number = 0
 
     def ask(self, content: Sequence[Any], within_s: float) -> list[bytes]:
@@ -237,15 +237,15 @@ class Client:
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(within_s)
         try:
-            self._socket.send_multipart(
+            self.socket.send_multipart(
                 [number_frame(self._number), number_frame(round(within_s * 1e6)), *content], zmq.NOBLOCK
             )
         except zmq.ZMQError as problem:
             raise TransportError(f"{self.address} is not connected") from problem
         while (left_ms := (end_ns - clock.now_ns()) / 1e6) > 0:
-            if not self._socket.poll(max(1, round(left_ms))):
+            if not self.socket.poll(max(1, round(left_ms))):
                 break
-            frames = self._socket.recv_multipart()
+            frames = self.socket.recv_multipart()
             if len(frames) < 2 or read_number(frames[0]) != self._number:
                 continue  # the answer to an earlier question, which nobody waits for
             if frames[1] == OK:
@@ -256,5 +256,5 @@ class Client:
 
     def close(self) -> None:
         """Disconnect."""
-        self._socket.close()
+        self.socket.close()
         self._context.term()

@@ -106,17 +106,17 @@ class HeldKeys:
     """Whose held keys count: those that were pressed, and told of all the time, since the last standstill."""
 
     def __init__(self) -> None:
-        self._pages: dict[str, Held] = {}
+        self.pages: dict[str, Held] = {}
 
     def hears(self, page: str, now_ns: int, *, is_held: bool, is_doubtful: bool) -> bool:
         """Whether to act on what a page says. `is_doubtful`: it may have waited since before a standstill."""
         if not is_held:
-            self._pages.pop(page, None)
+            self.pages.pop(page, None)
             return True  # to let go is always heard
-        held = self._pages.get(page)
+        held = self.pages.get(page)
         if held is None:
-            self._pages = {name: one for name, one in self._pages.items() if now_ns - one.heard_ns < FORGET_NS}
-            held = self._pages[page] = Held(now_ns, is_believed=True)
+            self.pages = {name: one for name, one in self.pages.items() if now_ns - one.heard_ns < FORGET_NS}
+            held = self.pages[page] = Held(now_ns, is_believed=True)
         if is_doubtful or now_ns - held.heard_ns > GAP_NS:
             held.is_believed = False
         held.heard_ns = now_ns

@@ -77,7 +77,7 @@ class Console(ConsolePorts):
         recordings: str = "",
         stop_words: str = STOP_WORDS,
     ) -> None:
-        self._pages = PageHost(address, port, certificate, key, reached_as)
+        self.pages = PageHost(address, port, certificate, key, reached_as)
         limits = load_name(robot)
         if not isinstance(limits, RobotLimits):
             raise ParameterError(
@@ -150,15 +150,15 @@ class Console(ConsolePorts):
             RecordingsHandler(Path(self._recordings), lambda: wall_time_ns() * 1e-9) if self._recordings else None
         )
         beside = (the_recordings(self._recordings_page),) if self._recordings_page is not None else ()
-        self._pages.start(page, self.clock, self.log, beside=beside, node=self)
+        self.pages.start(page, self.clock, self.log, beside=beside, node=self)
 
     def url(self, role: Role) -> str:
         """The page's address for that role, with its token; "" while it is not open."""
-        return self._pages.url(role)
+        return self.pages.url(role)
 
     def on_stop(self) -> None:
         """Close the page."""
-        self._pages.stop()
+        self.pages.stop()
         if self._recordings_page is not None:
             self._recordings_page.close()
 
@@ -241,4 +241,4 @@ class Console(ConsolePorts):
         self._poke()
 
     def _poke(self) -> None:
-        self._pages.poke()
+        self.pages.poke()

@@ -64,7 +64,7 @@ class PersonAtPage(Node):
     lan_parameter = "address"
 
     def __init__(self, address: str = "127.0.0.1", port: int = 0, certificate: str = "", key: str = "") -> None:
-        self._pages = PageHost(address, port, certificate, key)
+        self.pages = PageHost(address, port, certificate, key)
         self._document = EpisodeDocument()
         self._briefing: Briefing | None = None
         self._question: Observation | None = None
@@ -87,11 +87,11 @@ class PersonAtPage(Node):
             decode,
             {self.name: "participant"},
         )
-        self._pages.start(page, self.clock, self.log, node=self)
+        self.pages.start(page, self.clock, self.log, node=self)
 
     def on_stop(self) -> None:
         """Close the page, once it has drawn how it ended."""
-        self._pages.stop(self._document.version)
+        self.pages.stop(self._document.version)
 
     # --- what arrives from the episode (the node's own thread)
 
@@ -124,7 +124,7 @@ class PersonAtPage(Node):
             )
         if observation.asks == "bid" and self._briefing is not None:
             self._leave_open(observation, self._briefing)
-        self._pages.poke()
+        self.pages.poke()
 
     def _leave_open(self, observation: Observation, briefing: Briefing) -> None:
         """In asynchronous talk nobody waits for this person, who may speak at any time."""
@@ -137,18 +137,18 @@ class PersonAtPage(Node):
         """An act as it happens; one that was not for this participant is not even kept."""
         if self._briefing is not None and turn.is_for(self._briefing.name):
             self._document.add(turn_document(turn))
-            self._pages.poke()
+            self.pages.poke()
 
     @on(outcome)
     def end(self, outcome: Outcome) -> None:
         self._document.end(outcome.reason, outcome.turns)
-        self._pages.poke()
+        self.pages.poke()
 
     @on(scores)
     def score(self, scores: Scores) -> None:
         rows = [(one.name, one.dimension, one.score, one.reasoning) for one in scores.scores]
         self._document.score(scores.judge, rows, scores.why if scores.state == "failed" else "")
-        self._pages.poke()
+        self.pages.poke()
 
     # --- what the server asks for (the server's thread)
 
@@ -208,7 +208,7 @@ class PersonAtPage(Node):
                 held=tuple(sorted(known)),
             )
         )
-        self._pages.poke()
+        self.pages.poke()
 
 
 def turn_document(turn: Turn) -> dict[str, Any]:

@@ -398,7 +398,7 @@ class WebServer:
         try:
             await socket.send_text(encode({**page.handler.welcome(session), "pages": self._links(page, token_role)}))
             feed = asyncio.create_task(self._feed_or_close(socket, session, page), name=f"feed {session.name}")
-            await self._listen(socket, session, page)
+            await self.listen(socket, session, page)
         finally:
             page.sessions.remove(session)
             page.handler.left(session)
@@ -448,7 +448,7 @@ class WebServer:
             return None
         return message, role
 
-    async def _listen(self, socket: WebSocket, session: Session, page: Page) -> None:
+    async def listen(self, socket: WebSocket, session: Session, page: Page) -> None:
         while True:
             try:
                 text = await socket.receive_text()

@@ -127,7 +127,7 @@ class Study(VoicePorts, TalkPorts):
         self._is_stop = load_stop_words(stop_words)
         self._protocol = _read(protocol)
         self._folder = Path(folder)
-        self._pages = PageHost(address, port, certificate, key)
+        self.pages = PageHost(address, port, certificate, key)
         self._recordings: RecordingsHandler | None = None
         self._canned = {one.id: one.canned(self._protocol.folder) for one in self._protocol.condition}
         self._recorders = Recorders()
@@ -161,18 +161,18 @@ class Study(VoicePorts, TalkPorts):
             raise UserError(problem)
         self._epoch_s = wall_time_ns() * 1e-9 - self.clock.now_s()
         self._pictures = JpegCache()
-        self.store = SessionStore(self._protocol, self._folder, self._tell)
+        self.store = SessionStore(self._protocol, self._folder, self.tell)
         if code := self.store.go_on(self._now_s()):
             self.log.info("going on with the unfinished session of %s", code)
         roles = {"operator": "experimenter", "participant": "participant"}  # one token for console and study
         page = Page("study", "Study", "study/page.html", self, wire.decode, roles)
         self._recordings = RecordingsHandler(self._folder, self._now_s)
-        self._pages.start(page, self.clock, self.log, beside=(recordings(self._recordings),), node=self)
+        self.pages.start(page, self.clock, self.log, beside=(recordings(self._recordings),), node=self)
 
     def on_stop(self) -> None:
         """Close the pages."""
         if self.store is not None:
-            self._pages.stop(self.store.version)
+            self.pages.stop(self.store.version)
             self.store.close()
             self.log.info("sessions, their answers and recordings are in %s", self._folder)
         if self._recordings is not None:
@@ -222,14 +222,14 @@ class Study(VoicePorts, TalkPorts):
         except SessionRefused as refusal:  # the disk is full
             self.log.warning("what %s said: %s", message.speaker, refusal)
 
-    def _tell(self, progress: SessionProgress, event: Event) -> None:
+    def tell(self, progress: SessionProgress, event: Event) -> None:
         """Publish an event that is on the disk."""
         if event.what == "begin":
-            self._pages.send_away()  # who took part before sees nothing of this session
+            self.pages.send_away()  # who took part before sees nothing of this session
             self._is_part_over = progress.is_over
         elif progress.is_over and not self._is_part_over:
             self._is_part_over = True
-            self._pages.renew("participant")
+            self.pages.renew("participant")
         if event.what == "answer":
             self.answer.publish(
                 StudyAnswer(participant=progress.code, step=event.step, item=event.item, value=str(event.value))
@@ -247,7 +247,7 @@ class Study(VoicePorts, TalkPorts):
             )
             if event.what == "withdraw" and self._setting_is_on:
                 self._set(progress, is_on=False)
-        self._pages.poke()
+        self.pages.poke()
 
     def _tell_trial(self, progress: SessionProgress, event: Event) -> None:
         step = next(one for one in progress.steps if one.ident == event.step)
@@ -310,9 +310,7 @@ class Study(VoicePorts, TalkPorts):
             if session.role == "experimenter":
                 document["view"] = experimenter_view(self._protocol, progress, store.sessions())
             else:  # who has the next address was not there when that session ended
-                is_next = (
-                    progress is not None and progress.is_over and session.token == self._pages.token("participant")
-                )
+                is_next = progress is not None and progress.is_over and session.token == self.pages.token("participant")
                 document["view"] = participant_view(self._protocol, None if is_next else progress)
         is_running = progress is not None and progress.phase == "running"
         document["elapsed_s"] = (
@@ -323,8 +321,8 @@ class Study(VoicePorts, TalkPorts):
             document["recorder"] = self._recorders.document(now_ns)
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
             document["seats"] = self._effect.documents(progress)
-            document["participant"] = self._pages.token("participant")
-            document["participants"] = self._pages.roles_here().count("participant")
+            document["participant"] = self.pages.token("participant")
+            document["participants"] = self.pages.roles_here().count("participant")
         return document
 
     def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
@@ -358,7 +356,7 @@ class Study(VoicePorts, TalkPorts):
                 self.store.do(lambda now: now.finish(self._now_s(), "clock", "time"))
             elif self._effect.beat(progress, self._now_s(), now_ns):
                 self.store.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
-                self._pages.notice("experimenter", NOT_IN_FORCE)
+                self.pages.notice("experimenter", NOT_IN_FORCE)
         except SessionRefused as refusal:  # it ended in this very moment, or the disk is full
             self.log.warning("%s", refusal)
 

@@ -24,7 +24,7 @@ class SessionStore:
         self.progress: SessionProgress | None = None
         self.version = 1
         self._folder = SessionFolder(folder)
-        self._journal: SessionFile | None = None
+        self.journal: SessionFile | None = None
         self._tell = tell
         self._lock = threading.RLock()
 
@@ -37,8 +37,8 @@ class SessionStore:
     def close(self) -> None:
         """Let the next run write."""
         with self._lock:
-            if self._journal is not None:
-                self._journal.close()
+            if self.journal is not None:
+                self.journal.close()
             self._folder.close()
 
     def go_on(self, now_s: float) -> str:
@@ -66,9 +66,9 @@ class SessionStore:
         if self.progress is not None and self.progress.number == number and not self.progress.is_over:
             return
         progress, journal = open_session(self._folder, self.protocol, number, now_s, by)
-        if self._journal is not None:
-            self._journal.close()
-        self._journal, self.progress = journal, progress
+        if self.journal is not None:
+            self.journal.close()
+        self.journal, self.progress = journal, progress
         self.version += 1
         self._tell(progress, Event("begin", now_s, by=by, number=number))
         if progress.phase == "running":  # the run that it was in is gone
@@ -77,18 +77,18 @@ class SessionStore:
     def do(self, wish: Callable[[SessionProgress], Event]) -> Event:
         """Turn a wish into an event, keep it, and tell. Raises Refused where it cannot be."""
         with self._lock:
-            if self.progress is None or self._journal is None:
+            if self.progress is None or self.journal is None:
                 raise SessionRefused("no session has begun")
             event = wish(self.progress)
             try:
-                self._journal.write(event)
+                self.journal.write(event)
             except OSError as problem:
                 raise SessionRefused(f"it could not be written ({problem.strerror}); nothing was changed") from problem
             self.progress.apply(event)
             self.version += 1
             if event.what in ("submit", "skip", "consent", "withdraw"):
                 try:
-                    write_table(self.progress, self._journal.path)
+                    write_table(self.progress, self.journal.path)
                 except OSError as problem:  # the session's file has it all; the next table will have it, too
                     _log.warning("%s: its table could not be written (%s)", self.progress.code, problem.strerror)
             self._tell(self.progress, event)

@@ -47,7 +47,7 @@ class DeviceSound:
         self._alive_ns = clock.now_ns()
         self.lost = ""
         try:
-            self._device = _Capture(
+            self.device = _Capture(
                 input_format=miniaudio.SampleFormat.SIGNED16,
                 nchannels=1,
                 sample_rate=SOUND_RATE_HZ,
@@ -58,7 +58,7 @@ class DeviceSound:
             )
             listener = self._listen()
             next(listener)
-            self._device.start(listener)
+            self.device.start(listener)
         except miniaudio.MiniaudioError as problem:
             raise devices.not_opened("microphone", problem) from problem
 
@@ -88,7 +88,7 @@ class DeviceSound:
 
     def close(self) -> None:
         self.lost = self.lost or "closed"
-        self._device.close()
+        self.device.close()
 
 
 class _Capture(devices.OwnContext, miniaudio.CaptureDevice):  # type: ignore[misc]  # untyped

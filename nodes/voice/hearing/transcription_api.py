@@ -50,6 +50,11 @@ class Transcriber:
             raise ModelError(f"{where} sent no transcriptions")
         return clean(text)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether its connections are closed."""
+        return bool(self._sdk.is_closed())
+
     async def close(self) -> None:
         """Close the connections."""
         await self._sdk.close()

@@ -62,6 +62,11 @@ class Nowhere:
         self._stopped = self.played
 
     @property
+    def is_silent(self) -> bool:
+        """Whether nothing is played."""
+        return self._stopped is not None
+
+    @property
     def played(self) -> int:
         if self._stopped is not None:
             return self._stopped

@@ -163,7 +163,7 @@ def test_an_unplugged_device_is_a_fault_and_sees_again_when_it_is_back(
 
 def test_a_device_that_delivers_nothing_is_a_fault_before_it_returns(caplog: pytest.LogCaptureFixture) -> None:
     camera = Camera(source=0)
-    camera._open = LiveSource(Device(VirtualClock.__new__(VirtualClock)), camera.clock)  # type: ignore[arg-type]
+    camera.opened = LiveSource(Device(VirtualClock.__new__(VirtualClock)), camera.clock)  # type: ignore[arg-type]
     camera.alive_ns = camera.clock.now_ns() - 900_000_000
     camera.watch()
     assert camera.state.sent == 0

@@ -95,7 +95,7 @@ def test_a_blocked_joint_stops_the_robot_and_its_target_comes_back_to_where_it_i
     lab = Lab()
     lab.follows = False
     assert lab.look(3.0, position=(1.1, *HOME[1:])) == "following"
-    ahead_m = lab.machine._joints[0].position - HOME[0]
+    ahead_m = lab.machine.commanded().joints[0].position - HOME[0]
     assert 0.05 < ahead_m < 0.25
     lab.look(2.5)
     assert lab.machine.tick(lab.now_ns).position[0] == HOME[0]  # type: ignore[union-attr]
@@ -187,7 +187,7 @@ class Runaway(KinematicRobot):
 
     def read(self, now_ns: int) -> RobotState:
         state = super().read(now_ns)
-        if not self.runs_away or self._is_runstopped:
+        if not self.runs_away or self.status(now_ns).is_runstopped:
             return state
         return msgspec.structs.replace(state, base_v_mps=0.3)  # type: ignore[type-var]
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -94,7 +97,7 @@ def test_a_skill_that_cannot_be_had_is_told(names: tuple[str, ...], told: str) -
 
 def test_an_undo_that_nobody_declares_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     spec: SkillSpec = msgspec.structs.replace(SPECS["nod"], name="bow", undo="unbow")  # type: ignore[type-var]  # a Struct
-    monkeypatch.setattr("nodes.policy.skill_catalogue._imported", lambda name: PolicySkill(spec, lambda *_: ""))
+    monkeypatch.setitem(sys.modules, "any", cast(Any, SimpleNamespace(SKILL=PolicySkill(spec, lambda *_: ""))))
     with pytest.raises(ParameterError, match="'unbow' takes it back, which nobody declares"):
         load_skills(("any:SKILL",), SPECS)
 

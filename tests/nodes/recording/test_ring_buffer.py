@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from nodes.stretch.kinematics import head_camera_pose
 from runtime.bag.file import BagReader
 from runtime.bag.journal import Calls, LogLine
 from runtime.bag.parts import parts_of
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import Clock, SystemClock, to_ns
 from runtime.coordination.health import Health, PortHealth
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
@@ -43,7 +44,8 @@ class Now:
 def on_clock(folder: Path, clock: Now | None = None, **parameters: object) -> tuple[Recorder, Now]:
     recorder = Recorder(**parameters)  # type: ignore[arg-type]  # parameters by name, as from a launch file
     clock = clock or Now()
-    vars(recorder).update(_clock=clock, run_info=RunFacts.of({"folder": str(folder), "seed": 1}))
+    recorder.clock = cast(Clock, clock)
+    recorder.run_info = RunFacts.of({"folder": str(folder), "seed": 1})
     recorder.on_start()
     return recorder, clock
 

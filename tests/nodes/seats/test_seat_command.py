@@ -52,12 +52,15 @@ def test_a_time_that_is_none_is_told(option: str, value: str, capsys: pytest.Cap
     assert f"{value} is no positive number" in capsys.readouterr().err
 
 
-def test_who_has_no_name_on_this_machine_may_ask_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_no_name_on_this_machine_may_ask_as_well(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def nameless() -> str:
         raise KeyError("getpwuid(): uid not found: 12345")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
-    assert command._parser().parse_args(["list"]).by.startswith("user ")
+    assert main(["seat", "list", "--run", "4194305"]) == 2
+    assert "4194305" in capsys.readouterr().err, "there is no such run; the asking itself is in order"
 
 
 @pytest.fixture

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from nodes.sim.collaborator import GO_ON, ORDER, OUCH, Collaborator
 from nodes.sim.judgement import judge
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
 from runtime import UserError
-from runtime.clock import to_ns
+from runtime.clock import Clock, to_ns
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import GuardState, Utterance
 from runtime.ports import Publisher, Sources
@@ -38,9 +40,9 @@ class Stage:
     def __init__(self, script: str = "demo", patience_s: float = 240.0) -> None:
         self.person = Collaborator(script=script, patience_s=patience_s)
         self.clock = HandClock()
-        vars(self.person)["_clock"] = self.clock
+        self.person.clock = cast(Clock, self.clock)
         self.ended: list[tuple[bool, str]] = []
-        vars(self.person)["_finish"] = lambda ok, reason: self.ended.append((ok, reason))
+        self.person.finish = lambda *, ok, reason: self.ended.append((ok, reason))  # type: ignore[method-assign]
         self.lines: list[str] = []
         self.feet: list[BodyPart] = []
         self.person.heard.sink = self._heard

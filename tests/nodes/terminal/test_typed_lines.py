@@ -32,7 +32,7 @@ def test_a_line_is_said_by_its_typist_when_it_is_ended(
 ) -> None:
     keys, program = terminal
     said: list[str] = []
-    monkeypatch.setattr(TypedLines, "_say", lambda self, text: said.append(f"{self._by}: {text}"))
+    monkeypatch.setattr(TypedLines, "say", lambda self, text: said.append(f"{self.by}: {text}"))
     lines = TypedLines(program, "4711", "ann")
     os.write(keys, "Stöq".encode())
     eventually(lambda: (lines.poll(), lines.text)[1] == "Stöq", "the line")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import msgspec
 import mujoco
@@ -16,6 +17,7 @@ from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.poses import pose_at
+from runtime.clock import Clock
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import (
     JOINTS,
@@ -74,7 +76,8 @@ class Bench:
     def __init__(self) -> None:
         self.vlm = LocalVLM()
         self.ns = 1_000_000_000
-        vars(self.vlm)["_clock"] = vars(self.vlm.image)["clock"] = self
+        self.vlm.clock = cast(Clock, self)
+        vars(self.vlm.image)["clock"] = self
         self.actions: list[Action] = []
         self.lines: list[str] = []
         self.descriptions: list[SceneDescription] = []

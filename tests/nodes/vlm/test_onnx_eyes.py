@@ -100,13 +100,13 @@ def test_the_instructions_are_read_once_and_every_answer_starts_from_there(
     eyes: Eyes, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lengths: list[int] = []
-    read = VisionLanguageModel.read
+    read = VisionLanguageModel.forward
 
     def counted(self: VisionLanguageModel, embeddings: NDArray[Any], memory: Memory, *more: Any) -> Any:
         lengths.append(len(embeddings))
         return read(self, embeddings, memory, *more)
 
-    monkeypatch.setattr(VisionLanguageModel, "read", counted)
+    monkeypatch.setattr(VisionLanguageModel, "forward", counted)
     first = glance()
     one = eyes.answer(question(), view.rgb, first)
     assert sum(lengths) < first.prompt_tokens / 2 + first.answer_tokens
@@ -118,7 +118,7 @@ def test_the_instructions_are_read_once_and_every_answer_starts_from_there(
 def test_a_decoder_that_takes_one_token_at_a_time_is_found_out_and_gives_the_same_answer(
     folder: Path, eyes: Eyes, view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = VisionLanguageModel._read
+    read = VisionLanguageModel.forward
     expected = eyes.answer(question(), view.rgb, glance(most_things=1))
 
     def one_at_a_time(self: VisionLanguageModel, embeddings: NDArray[Any], memory: Memory, *more: Any) -> Any:
@@ -126,7 +126,7 @@ def test_a_decoder_that_takes_one_token_at_a_time_is_found_out_and_gives_the_sam
         wrong = memory.length > 0 and len(embeddings) > 1
         return (np.cos(np.arange(len(logits), dtype=np.float32)) if wrong else logits), after
 
-    monkeypatch.setattr(VisionLanguageModel, "_read", one_at_a_time)
+    monkeypatch.setattr(VisionLanguageModel, "forward", one_at_a_time)
     slow = opened(folder)
     assert "decoder_model_merged reads one token at a time after the first go, and is slower" in slow.notes[0]
     assert slow.answer(question(), view.rgb, glance(most_things=1)) == expected

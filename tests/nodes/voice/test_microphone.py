@@ -181,10 +181,10 @@ def with_ears(*said: tuple[float, bytes], ends_s: float) -> tuple[list[Sound], l
     recorded = sim.record(Microphone.speech), sim.record(Microphone.activity)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Microphone, "problems", lambda *_: [])
-        patch.setattr(Microphone, "_try", lambda self: None)
-        microphone._open = Ears(microphone.clock, *said, ends_s=ends_s)
+        patch.setattr(Microphone, "try_open", lambda self: None)
+        microphone.opened = Ears(microphone.clock, *said, ends_s=ends_s)
         sim.run(seconds=1e-6)
-        microphone._open.clock = microphone.clock
+        microphone.opened.clock = microphone.clock
         sim.run(seconds=10.0)
         sim.close()
     return recorded
@@ -279,7 +279,7 @@ def test_a_file_is_read_as_it_is_heard(tmp_path: Path) -> None:
 def test_a_device_that_delivers_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SystemClock()
     source = DeviceSound("null", clock, stall_s=1e-9)
-    source._device.stop()
+    source.device.stop()
     source.blocks()
     source.blocks()
     assert "has delivered nothing" in source.lost

@@ -162,7 +162,7 @@ def test_the_connections_are_closed_at_the_end() -> None:
         assert recogniser.closing is not None
         await recogniser.closing
         assert isinstance(recogniser.recognition, Transcriber)
-        return recogniser.recognition._sdk.is_closed()
+        return recogniser.recognition.is_closed
 
     assert asyncio.run(whole())
 

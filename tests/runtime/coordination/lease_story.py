@@ -100,7 +100,7 @@ class LeaseStory:
         held = self.holder[asked.seat] == source and asked.holder == source
         if is_good and asked.do == "renew" and held:
             self.renewed_ns[asked.seat] = max(self.renewed_ns[asked.seat], min(asked.stamp_ns, self.clock.ns))
-        token = current_call.set(HandlerContext(self.clock.ns, trigger=self._arrived(asked, source)))
+        token = current_call.set(HandlerContext(self.clock.ns, trigger=self.arrived(asked, source)))
         try:
             self.guard.seated(asked)
         finally:
@@ -123,14 +123,14 @@ class LeaseStory:
         is_fresh = abs(self.clock.ns - asked.stamp_ns) <= GOOD_FOR_NS and asked.stamp_ns > self.since_ns
         return asked.proof == proper.proof and is_fresh and asked.proof not in self.used
 
-    def _arrived(self, message: Message, source: str) -> Stamped[Message]:
+    def arrived(self, message: Message, source: str) -> Stamped[Message]:
         self.seqs[source] = seq = self.seqs.get(source, 0) + 1
         topic = "command" if isinstance(message, JointCommand) else "seat/request"
         return Stamped(message, Envelope(topic, source, seq, self.clock.ns))
 
     def command(self, source: str) -> None:
         """A command of anybody reaches the guard's port."""
-        arrived = self._arrived(JointCommand(position=HOME, base_v_mps=0.1), source)
+        arrived = self.arrived(JointCommand(position=HOME, base_v_mps=0.1), source)
         self.guard.command.push(cast(Any, arrived))
 
     # what the guard does

@@ -156,4 +156,4 @@ def test_a_story_in_full_so_that_the_rules_are_known_to_bite(tmp_path: Path) -> 
     story.restart()
     story.deliver(2, is_backwards=True)
     story.check()
-    assert not story.line.is_shadow(story._arrived(renewal, "first").envelope)
+    assert not story.line.is_shadow(story.arrived(renewal, "first").envelope)

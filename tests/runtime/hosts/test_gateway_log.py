@@ -57,4 +57,4 @@ def test_the_same_is_said_again_after_5_s_and_another_at_once(
 def test_ever_new_sentences_cost_no_memory(words: LogLimiter) -> None:
     for number in range(1000):
         words.say(str(number))
-    assert len(words._said_ns) <= 101
+    assert len(words.said_ns) <= 101

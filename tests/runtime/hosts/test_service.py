@@ -212,7 +212,7 @@ def test_only_robots_whose_key_is_listed_are_answered() -> None:
 def test_what_is_no_question_is_ignored(frames: list[bytes]) -> None:
     with server(echo) as serving, client(serving.address) as asking:
         ask_until_connected(asking, b"hello")
-        asking._socket.send_multipart(frames)
+        asking.socket.send_multipart(frames)
         assert ask_until_connected(asking, b"still there") == [b"you said", b"still there"]
 
 

@@ -18,7 +18,7 @@ def test_who_interrupts_a_virtual_run_is_told_where_its_recording_is(
             recording.touch()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("runtime.commands.run._run_virtual", interrupted)
+    monkeypatch.setattr("runtime.commands.run.run_virtual", interrupted)
     path = tmp_path / "run.mcap"
     assert main(["run", "hello", "--virtual", "--record", str(path)]) == 130
     told = f"stopped; recorded until then, to be summed up: polyrhythm report {path}"

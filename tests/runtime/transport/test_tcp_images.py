@@ -109,7 +109,7 @@ def test_an_image_in_shared_memory_crosses_to_another_host_inside_its_message(fo
 
             def crosses() -> bool:  # the link takes a moment
                 sent.append(1)
-                now_ns = robot.gateway._clock.now_ns()
+                now_ns = robot.gateway.clock.now_ns()
                 outlet.publish(Envelope("head/image", "camera", len(sent), now_ns), image)
                 return bool(desktop.of("head/image"))
 

@@ -57,10 +57,10 @@ def test_an_inlet_that_is_closed_in_the_midst_of_a_look_ends() -> None:
         inlet = ClosedInTheMidst({"said": Utterance}, lambda _: None, lambda topic, reason, number: None)
         inlet.connect(Path(name), [])
         inlet.start()
-        inlet._thread.join(30.0)
-        has_ended = not inlet._thread.is_alive()
-        inlet._is_woken = False  # else a thread that sleeps could not be ended at all
-        inlet.close()
+        closing = threading.Thread(target=inlet.close, daemon=True)
+        closing.start()
+        closing.join(30.0)
+        has_ended = not closing.is_alive()
     assert has_ended
 
 

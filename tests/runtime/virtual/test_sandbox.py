@@ -286,7 +286,8 @@ for name in ("default_rng", "rand", "RandomState"):
 
 
 def test_a_watched_random_state_is_the_one_that_numpy_has() -> None:
-    before = type(np.random.mtrand._rand)(3)  # of numpy's own class
+    numpy_s_own: type[np.random.RandomState] = type(np.random.seed.__self__)  # type: ignore[attr-defined]  # is a method
+    before = numpy_s_own(3)  # of numpy's own class
     run(Culprit(lambda _: None))
     assert isinstance(before, np.random.RandomState)
     assert np.random.RandomState(3).rand() == before.rand()

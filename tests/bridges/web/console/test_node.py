@@ -61,4 +61,4 @@ def test_in_virtual_time_no_page_is_opened() -> None:
     console = Console(port=0)
     sim = Simulation(console, seed=0)
     sim.run(seconds=0.5)
-    assert not console._pages.is_open
+    assert not console.pages.is_open

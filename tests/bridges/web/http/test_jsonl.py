@@ -56,12 +56,12 @@ def test_a_line_that_the_disk_did_not_take_leaves_nothing_behind(tmp_path: Path)
 def test_what_was_refused_on_a_full_disk_is_not_in_the_session_when_it_is_read_again(tmp_path: Path) -> None:
     store = SessionStore(read_protocol(EXAMPLE), tmp_path, lambda progress, event: None)
     store.begin(1, 0.0, "x")
-    assert store._journal is not None
-    file = fill_up(store._journal)
+    assert store.journal is not None
+    file = fill_up(store.journal)
     for _ in range(3):
         with pytest.raises(SessionRefused, match="could not be written"):
             store.do(lambda progress: progress.consent(1.0, 3))
-    store._journal.file = file
+    store.journal.file = file
     store.do(lambda progress: progress.consent(2.0, 3))
     store.close()
     assert [(event.what, event.at_s) for event in read_events(tmp_path / "P01.jsonl")] == [

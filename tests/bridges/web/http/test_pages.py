@@ -236,7 +236,7 @@ def test_a_page_that_says_too_much_is_cut_off_but_its_stop_counts(last: str) -> 
     here, socket, session = page("console", "console/page.html", {}), Socket(), Session("s", "operator", "Flo")
     here.handler.handle = lambda _, message: handled.append(message)  # type: ignore[method-assign, assignment]
     session.pace = RateLimit(1.0, 0.0)
-    asyncio.run(WebServer(SystemClock())._listen(socket, session, here))  # type: ignore[arg-type]
+    asyncio.run(WebServer(SystemClock()).listen(socket, session, here))  # type: ignore[arg-type]
     assert socket.closed == TOO_FAST
     assert [type(message) for message in handled] == [StopPressed if last == "stop" else Emergency]
 
@@ -277,19 +277,19 @@ class Crowd:
     """Pages that stay open: each has been welcomed."""
 
     def __init__(self, pages: Pages, stack: ExitStack) -> None:
-        self._pages, self._stack = pages, stack
+        self.pages, self._stack = pages, stack
 
     def comes(self) -> Connection:
         """A socket that has said nothing yet."""
-        sock = socket_library.create_connection(("127.0.0.1", self._pages.port), timeout=60.0)
-        host = f"127.0.0.1:{self._pages.port}"
+        sock = socket_library.create_connection(("127.0.0.1", self.pages.port), timeout=60.0)
+        host = f"127.0.0.1:{self.pages.port}"
         uri, origin = f"ws://{host}/socket", Origin(f"http://{host}")
         return self._stack.enter_context(connect(uri, sock=sock, origin=origin, compression=None, proxy=None))
 
     def enters(self, role: str) -> Connection:
         """A page of the console. Raises ConnectionClosed where it is not let in."""
         socket = self.comes()
-        socket.send(json.dumps({"t": "hello", "token": self._pages.addresses["", role]}))
+        socket.send(json.dumps({"t": "hello", "token": self.pages.addresses["", role]}))
         assert json.loads(socket.recv(timeout=60.0))["t"] == "welcome"
         return socket
 

@@ -24,7 +24,7 @@ PROTOCOL = read_protocol(EXAMPLE)
 def opened(node: Study, sim: Simulation, folder: Path) -> tuple[SessionStore, Session, Session]:
     """The study under way, everybody on the seats of its first condition; who guides it, and who takes part."""
     sim.run(seconds=0.1)
-    node.store = store = SessionStore(PROTOCOL, folder, node._tell)  # in virtual time it opens none by itself
+    node.store = store = SessionStore(PROTOCOL, folder, node.tell)  # in virtual time it opens none by itself
     for seat in PROTOCOL.condition[0].seats:
         sim.publish(LEASE_TOPIC, Lease(seat=seat, holder=seat, number=1))
     sim.run(seconds=0.1)
@@ -140,7 +140,7 @@ def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> 
     node, pages = Study(folder=str(tmp_path)), Pages()
     sim = Simulation(node)
     store, guide, person = opened(node, sim, tmp_path)
-    node._pages = cast(Any, pages)
+    node.pages = cast(Any, pages)
     for session, message in ((guide, wire.BeginSession(1)), (person, wire.Agree(3))):
         node.handle(session, message)
     assert pages.asked == ["those with old tokens go"]

@@ -204,7 +204,7 @@ def test_a_forged_time_zero_is_passed_over(forged: str, tmp_path: Path) -> None:
     recorder, _ = on_real_clock(tmp_path)
     recorder.run_info = recorder.run_info.noting(zero_ns=forged, begin_ns=forged)
     recorder.on_stop()
-    recorder.bag = recorder._open()
+    recorder.bag = recorder.open_next()
     recorder.on_any(said(7))
     recorder.on_stop()
     found = Recording(tmp_path / "run.mcap")

@@ -340,7 +340,7 @@ def test_a_stop_silences_the_device_before_anything_else_runs(monkeypatch: pytes
         speaking = room.speak("word " * 50)
         await room.until(lambda: player.played > 0)
         room.node.obey(Interrupt(id="i", depth="stop", text="Stop!", by="ann"))
-        assert player._stopped is not None
+        assert player.is_silent
         await speaking
 
     with player_of(room) as player:
