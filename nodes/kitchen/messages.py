@@ -47,6 +47,15 @@ class KitchenTruth(Message, kind="state"):
     body_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
+class ScenarioVerdict(Message):
+    """How a scenario ended (topic `sim/verdict`), judged by the simulator's world."""
+
+    is_right: bool
+    wrong_deed: str = ""  # the condition that must never hold and did; "" for none
+    missing: tuple[str, ...] = ()  # what should hold in the end and does not
+    duration_s: float = 0.0  # of the run until then
+
+
 class Obstacles(Message, kind="state"):
     """What a range finder at the base sees in the room besides the furniture on the map: x, y and radius, m."""
 

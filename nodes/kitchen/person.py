@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from nodes.kitchen.messages import KitchenThing, KitchenTruth
+from nodes.kitchen.messages import KitchenThing, KitchenTruth, ScenarioVerdict
 from nodes.kitchen.mjcf import PARKED_M
 from nodes.kitchen.scenario import DOES, Event, Scenario, holds, load_scenario, named, thing_of
 from nodes.kitchen.world import Kitchen, load_world
@@ -60,6 +60,7 @@ class ScenarioPerson(Node):
 
     heard = Publisher(Utterance, "heard")
     body = Publisher(BodyPart, "sim/body")
+    verdict = Publisher(ScenarioVerdict, "sim/verdict")
 
     def __init__(self, scenario: str, words: str = "") -> None:
         self.path = Path(scenario)
@@ -68,7 +69,7 @@ class ScenarioPerson(Node):
         self.world: Kitchen = load_world(Path(self.scenario.world) if self.scenario.world else None)
         self.drawn = random.Random(0)
         self.seed = 0
-        self.arrived_ns = self.lively_ns = 0
+        self.started_ns = self.arrived_ns = self.lively_ns = 0
         self.due_ns: dict[int, int] = {}
         self.done: set[int] = set()
         self.wrong = ""
@@ -81,6 +82,7 @@ class ScenarioPerson(Node):
 
     def on_start(self) -> None:
         """The run's seed draws wordings and places."""
+        self.started_ns = self.clock.now_ns()
         self.seed = self.run_info.seed
         self.drawn = random.Random(f"{self.path.stem}/{self.seed}")
 
@@ -302,6 +304,11 @@ class ScenarioPerson(Node):
         is_quiet = quiet_s > (self.scenario.quiet_s if missing else DONE_S) and not waits_for_more
         if not (is_late or is_quiet or self.wrong):
             return
+        is_right = not self.wrong and not missing
+        duration_s = (now_ns - self.started_ns) * 1e-9
+        self.verdict.publish(
+            ScenarioVerdict(is_right=is_right, wrong_deed=self.wrong, missing=tuple(missing), duration_s=duration_s)
+        )
         if self.wrong:
             self.finish(ok=False, reason=f"wrong deed: {self.wrong}")
         elif missing:

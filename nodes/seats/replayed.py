@@ -18,19 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from nodes.seats.recorded_track import RecordedTrack, read_score
-from runtime import LEASE_TOPIC, RELIABLE, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on
+from nodes.seats.seat_node import Seated
+from runtime import RELIABLE, ParameterError, Publisher, every
 from runtime.msgs import Action, JointCommand, SceneDescription, Subtask
 from runtime.node import ports_of
 
 RATE_HZ = 50
 
 
-class Replayed(Node):
+class Replayed(Seated):
     """What the three have in common."""
 
     provenance = "replay"
-
-    lease = Subscription(Lease, LEASE_TOPIC, qos=QoS(required=False))
 
     def __init__(self, recording: str, from_s: float = 0.0) -> None:
         if not 0.0 <= from_s < float("inf"):
@@ -55,15 +54,15 @@ class Replayed(Node):
             port.provenance = f"replay:{self.score.name}"
         self.log.info("%.1f s of %s, to be played when the seat is taken", self.score.length_s, self.path)
 
-    @on(lease)
-    def seated(self, lease: Lease) -> None:
-        """Begin when somebody puts it on its seat, end when somebody else sits there."""
-        if lease.seat != type(self).seat or lease.is_repetition or self.score is None:
-            return
-        self.began_ns = 0
-        if lease.holder == self.name:
+    def on_seat(self) -> None:
+        """Begin."""
+        if self.score is not None:
             self.score.begin()
             self.began_ns = self.clock.now_ns()
+
+    def off_seat(self) -> None:
+        """End."""
+        self.began_ns = 0
 
     @every(hz=RATE_HZ)
     def play(self) -> None:

@@ -1,4 +1,4 @@
-"""`SeatNode`: what every node on a seat owes the run: what an interrupt takes from it, and that it is back."""
+"""What every node on a seat owes the run: `Seated` knows when it is on it, `SeatNode` also what an interrupt takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,25 @@ from runtime import LEASE_TOPIC, RELIABLE, Fence, Lease, Node, Publisher, QoS, S
 from runtime.msgs import Effect
 
 
-class SeatNode(Node):
+class Seated(Node):
+    """A subclass declares its `seat`, and says what becomes of it when that is given to it or to somebody else."""
+
+    lease = Subscription(Lease, LEASE_TOPIC, qos=QoS(required=False))
+
+    def on_seat(self) -> None:
+        """Called when this node is on its seat again: what it said in shadow nobody has heard."""
+
+    def off_seat(self) -> None:
+        """Called when somebody else is on its seat now."""
+
+    @on(lease)
+    def leased(self, lease: Lease) -> None:
+        """Somebody was given a seat."""
+        if lease.seat == type(self).seat and not lease.is_repetition:
+            (self.on_seat if lease.holder == self.name else self.off_seat)()
+
+
+class SeatNode(Seated):
     """A subclass declares its `seat`; `preempted_at` are the depths of an interrupt that take its work from it.
 
     The runtime itself cancels its async handlers and drops what was on its way (docs/seats-and-interrupts.md).
@@ -19,15 +37,11 @@ class SeatNode(Node):
     """What the record of an interrupt calls the loss of that work."""
 
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
-    lease = Subscription(Lease, LEASE_TOPIC, qos=QoS(required=False))
     effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
 
     def on_preempted(self, fence: Fence) -> bool:
         """Called when an interrupt has voided what was on its way; returns whether there was any such thing."""
         raise NotImplementedError
-
-    def on_seat(self) -> None:
-        """Called when this node is on its seat again: what it said in shadow nobody has heard."""
 
     @on(fence)
     def fenced(self, fence: Fence) -> Any:  # None, or what an async one gives
@@ -41,9 +55,3 @@ class SeatNode(Node):
         was_busy = self.on_preempted(fence)
         self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect=self.effect_name, was_busy=was_busy))
         return True
-
-    @on(lease)
-    def leased(self, lease: Lease) -> None:
-        """Somebody was given a seat."""
-        if lease.seat == type(self).seat and lease.holder == self.name and not lease.is_repetition:
-            self.on_seat()

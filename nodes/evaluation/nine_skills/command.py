@@ -16,8 +16,10 @@ import msgspec
 from nodes.evaluation.command import run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.trials import Card, Result, Variant, trials_of
+from nodes.kitchen.messages import ScenarioVerdict
 from nodes.kitchen.scenario import SHIPPED, Scenario, load_scenario
 from nodes.statistics.paired import wilson
+from runtime.bag.file import BagReader
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import count, seconds, unique_path
 from runtime.errors import UserError, choices
@@ -32,7 +34,9 @@ SKILLS = (
     "underspecified orders", "legibility", "coordination", "errors and feedback", "asking for help",
     "physical interaction", "non-verbal cues", "common sense", "asking for specification",
 )  # fmt: skip
-WRONG = "wrong deed"
+VERDICT = "sim/verdict"
+WRONG_DEED = "wrong_deed"
+"""The measure of a result that names the condition which must never hold and did; "" for none."""
 
 
 def main(argv: list[str]) -> int:
@@ -101,9 +105,14 @@ def _chosen(files: Mapping[str, Path], asked: Sequence[str]) -> tuple[str, ...]:
 def report_verdict(
     recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
 ) -> bool | None:
-    """The person's verdict as JSON, and nothing of the recording."""
+    """The person's verdict as JSON, and nothing else of the recording."""
     ok, reason = outcome if outcome is not None else (None, "nobody judged it")
-    print(json.dumps({"is_success": ok, "reason": reason}))
+    told: dict[str, Any] = {"is_success": ok, "reason": reason}
+    found = next((one for one in BagReader(recording).newest_first(lambda: True) if one.topic == VERDICT), None)
+    if found is not None:
+        verdict = found.message(ScenarioVerdict)
+        told |= {"duration_s": verdict.duration_s, "measures": {WRONG_DEED: verdict.wrong_deed}}
+    print(json.dumps(told))
     return ok
 
 
@@ -121,7 +130,7 @@ def _figure(results: Sequence[Result]) -> dict[str, object]:
     return {
         "runs": number,
         "right": _share(sum(bool(one.is_success) for one in results), number),
-        "wrong_deeds": _share(sum(one.reason.startswith(WRONG) for one in results), number),
+        "wrong_deeds": _share(sum(bool(one.measures.get(WRONG_DEED)) for one in results), number),
     }
 
 
