@@ -8,8 +8,7 @@ from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
-from runtime import Node, Publisher, Simulation, every
-from runtime.launch.graph import NodeSpec
+from runtime import Node, NodeSpec, Publisher, Simulation, every
 from runtime.msgs import Interrupt, JointCommand, RobotState, Utterance
 
 UTTERANCES_A_MINUTE = 10

@@ -286,7 +286,7 @@ for name in ("default_rng", "rand", "RandomState"):
 
 
 def test_a_watched_random_state_is_the_one_that_numpy_has() -> None:
-    before = np.random.RandomState(3)  # of numpy's own class  # of numpy's own class
+    before = np.random.RandomState(3)  # of numpy's own class
     run(Culprit(lambda _: None))
     assert isinstance(before, np.random.RandomState)
     assert np.random.RandomState(3).rand() == before.rand()
