@@ -1,13 +1,15 @@
 """How a message looks in a recording: a JSON document with its envelope, and the JSON Schema that describes it.
 
 Everything a viewer such as Foxglove needs in order to plot a field is in the schema's plain part: no references, no
-alternatives with null, one item type per list. Arrays of up to `LISTED` elements are lists of numbers; larger ones
-are objects with dtype, shape and base64 data.
+alternatives with null (Foxglove's parser refuses a schema that has one), one item type per list. So a field that is
+None, or not a finite number, is left out of the document, and each document is valid by its schema. Arrays of up to
+`LISTED` elements are lists of numbers; larger ones are objects with dtype, shape and base64 data.
 """
 
 from __future__ import annotations
 
 import base64
+import math
 import typing
 from collections.abc import Iterable
 from typing import Any
@@ -45,15 +47,33 @@ def envelope_of(document: Document) -> Envelope:
 
 
 def encode_message(message: Message, envelope: Envelope) -> bytes:
-    """The message as JSON, its envelope under `_envelope`; numbers that are not finite become null."""
+    """The message as JSON, its envelope under `_envelope`; what is None or no finite number is left out.
+
+    Inside a list of numbers, what is not finite becomes null, which no schema that viewers read can tell.
+    """
     body = msgspec.structs.asdict(message)  # type: ignore[arg-type]  # a Struct at run time
     body[ENVELOPE_KEY] = envelope_document(envelope)
-    return msgspec.json.encode(body, enc_hook=_encode_array)
+    data = msgspec.json.encode(body, enc_hook=_encode_array)
+    if b"null" not in data:
+        return data
+    return msgspec.json.encode(_without_nulls(msgspec.json.decode(data)))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list) else value
 
 
 def decode_message(document: Document, message: type[M]) -> M:
     """The typed message. Raises msgspec.ValidationError where the document does not fit the type."""
     body = {key: value for key, value in document.items() if key != ENVELOPE_KEY}
+    for field in msgspec.structs.fields(message):  # type: ignore[arg-type]  # a Struct at run time
+        if field.name not in body and field.required:
+            if type(None) in typing.get_args(field.type):
+                body[field.name] = None
+            elif field.type is float:
+                body[field.name] = math.nan
     return msgspec.convert(body, message, dec_hook=_decode_array)
 
 
@@ -144,7 +164,9 @@ def _plain(schema: Document, definitions: Document, inside: tuple[str, ...]) -> 
     if "anyOf" in schema:
         known = [option for option in schema["anyOf"] if option.get("type") != "null"]
         return _plain(known[0], definitions, inside) if len(known) == 1 else {}
-    plain = {key: value for key, value in schema.items() if key not in ("$defs", "default", "enum", "const")}
+    plain = {
+        key: value for key, value in schema.items() if key not in ("$defs", "default", "enum", "const", "required")
+    }
     if "enum" in schema:
         plain["enum"] = schema["enum"]
         plain.setdefault("type", "string" if all(isinstance(value, str) for value in schema["enum"]) else "integer")

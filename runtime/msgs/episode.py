@@ -181,8 +181,8 @@ class Score(Message):
 
     name: str
     dimension: str
-    score: float | None
-    reasoning: str
+    score: float | None = None
+    reasoning: str = ""
 
 
 class Scores(Message):
