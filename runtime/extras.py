@@ -33,6 +33,7 @@ EXTRA_OF = {
     "transformers": "finetune",
     "uvicorn": "console",
     "websockets": "console",
+    "zenoh": "ros2",
 }
 
 

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
 from runtime.context import HandlerContext, current_call
@@ -291,6 +291,14 @@ class Node:
     def claims(self) -> tuple[str, ...]:
         """What it needs of this machine for its run alone, by name, like "robot stretch_3"; asked before the start."""
         return ()
+
+    @classmethod
+    def with_ports(cls, params: Mapping[str, Any]) -> type[Self]:
+        """The class with the ports that these parameters of a launch file ask for; most have the same for all.
+
+        Raises ParameterError where a parameter asks for what cannot be.
+        """
+        return cls
 
     @classmethod
     def robot_facts(cls, robot: str) -> Mapping[str, object]:

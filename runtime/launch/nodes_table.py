@@ -68,11 +68,13 @@ def node_spec(
         cls = load_name(written.use)
         if not (isinstance(cls, type) and issubclass(cls, Node)):
             raise UserError(f"{written.use!r} is no Node")
+        params = {key: value if is_elsewhere else _from_environment(value) for key, value in written.params.items()}
+        cls = cls.with_ports(params)
         cls = _stand_in(cls, written.stand_in) if written.stand_in else cls
         return NodeSpec(
             name=name,
             cls=cls,
-            params={key: value if is_elsewhere else _from_environment(value) for key, value in written.params.items()},
+            params=params,
             remap=written.remap,
             hz=_rates(cls, written.hz),
             latency=_latencies(cls, written.latency, name, path.parent),

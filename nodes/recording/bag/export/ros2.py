@@ -19,27 +19,34 @@ import numpy as np
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import Reader, ReaderError, StoragePlugin, Writer, WriterError
 from rosbags.serde import SerdeError
-from rosbags.typesys import Stores, get_typestore
-from rosbags.typesys.stores import ros2_humble as ros
 
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
 from nodes.recording.foxglove_schemas import TRANSFORMS_NAME
 from nodes.recording.images import DEPTH_SCHEMA_NAME, SCHEMA, depth_of, image_document
 from nodes.recording.images import SCHEMA_NAME as IMAGE_NAME
+from nodes.recording.ros2_messages import (
+    STORE,
+    camera_info,
+    header,
+    joint_state,
+    map_to_odometry,
+    odometry,
+    pixels_of,
+    ros,
+    size_of,
+    stamp_ns_of,
+    transform,
+    twist,
+)
 from runtime.bag.file import BagWriter
 from runtime.bag.record import BagMessage
-from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, JointCommand, RobotState, Utterance
 
-FRAMES = {"odometry": "odom", "base": "base_link"}
-"""Our names of frames where ROS has a usual one (REP 105)."""
 BAG_VERSION: Literal[8, 9] = 8  # what Humble reads
-MOST_PIXELS = 16_000_000
 
-_STORE = get_typestore(Stores.ROS2_HUMBLE)
 _LATCHED = Qos(
     QosHistory.KEEP_LAST, 1, QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL,
     QosTime(0, 0), QosTime(0, 0), QosLiveliness.SYSTEM_DEFAULT, QosTime(0, 0), False,
@@ -71,20 +78,20 @@ def export_ros2(
                         connection = connections[topic] = writer.add_connection(
                             topic,
                             value.__msgtype__,
-                            typestore=_STORE,
+                            typestore=STORE,
                             offered_qos_profiles=[_LATCHED] if topic == "/tf_static" else (),
                         )
-                    writer.write(connection, message.log_time_ns, _STORE.serialize_cdr(value, value.__msgtype__))
+                    writer.write(connection, message.log_time_ns, STORE.serialize_cdr(value, value.__msgtype__))
                     counts[topic] = counts.get(topic, 0) + 1
                 if "/tf" in connections and "/tf_static" not in connections:
-                    static = _static(message.log_time_ns)
+                    static = map_to_odometry(message.log_time_ns)
                     connections["/tf_static"] = writer.add_connection(
-                        "/tf_static", static.__msgtype__, typestore=_STORE, offered_qos_profiles=[_LATCHED]
+                        "/tf_static", static.__msgtype__, typestore=STORE, offered_qos_profiles=[_LATCHED]
                     )
                     writer.write(
                         connections["/tf_static"],
                         message.log_time_ns,
-                        _STORE.serialize_cdr(static, static.__msgtype__),
+                        STORE.serialize_cdr(static, static.__msgtype__),
                     )
                     counts["/tf_static"] = 1
     except WriterError as problem:
@@ -105,31 +112,31 @@ def _to_ros(message: BagMessage, recording: Recording) -> Iterator[tuple[str, An
     if message.schema == IMAGE_NAME and not message.topic.endswith("/depth"):
         document = message.document
         frame = str(document["frame_id"])
-        header = _header(int(document["captured_ns"]) + offset_ns, frame)
+        head = header(int(document["captured_ns"]) + offset_ns, frame)
         data = np.frombuffer(base64.b64decode(document["data"]), np.uint8)
-        yield f"{name}/compressed", ros.sensor_msgs__msg__CompressedImage(header, str(document["format"]), data)
-        size = _size(data)
+        yield f"{name}/compressed", ros.sensor_msgs__msg__CompressedImage(head, str(document["format"]), data)
+        size = size_of(data)
         if size is not None:
-            yield f"{name}/camera_info", _camera_info(header, float(document.get("focal_px", 0.0)), *size)
+            yield f"{name}/camera_info", camera_info(head, float(document.get("focal_px", 0.0)), *size)
     elif message.schema in (IMAGE_NAME, DEPTH_SCHEMA_NAME):
         document = message.document
         depth_m, _ = depth_of(document)
-        header = _header(int(document["captured_ns"]) + offset_ns, str(document["frame_id"]))
+        head = header(int(document["captured_ns"]) + offset_ns, str(document["frame_id"]))
         height, width = depth_m.shape
         pixels = np.ascontiguousarray(depth_m, "<f4").view(np.uint8).reshape(-1)
-        yield name, ros.sensor_msgs__msg__Image(header, height, width, "32FC1", 0, width * 4, pixels)
+        yield name, ros.sensor_msgs__msg__Image(head, height, width, "32FC1", 0, width * 4, pixels)
     elif message.schema == TRANSFORMS_NAME:
-        yield "/tf", ros.tf2_msgs__msg__TFMessage([_transform(one) for one in message.document["transforms"]])
+        yield "/tf", ros.tf2_msgs__msg__TFMessage([transform(one) for one in message.document["transforms"]])
     elif message.topic == "robot/state":
         state = message.message(RobotState)
         stamp_ns = state.read_ns + offset_ns
-        yield "/joint_states", _joint_state(stamp_ns, recording.joints, state.position, state.velocity, state.effort)
-        yield "/odom", _odometry(stamp_ns, state)
+        yield "/joint_states", joint_state(stamp_ns, recording.joints, state.position, state.velocity, state.effort)
+        yield "/odom", odometry(stamp_ns, state)
     elif message.topic == "robot/command":
         command = message.message(JointCommand)
         stamp_ns = envelope.published_ns + offset_ns
-        yield "/cmd_vel", _twist(command.base_v_mps, command.base_w_radps)
-        yield "/joint_commands", _joint_state(stamp_ns, recording.joints, command.position, (), ())
+        yield "/cmd_vel", twist(command.base_v_mps, command.base_w_radps)
+        yield "/joint_commands", joint_state(stamp_ns, recording.joints, command.position, (), ())
     elif message.topic in ("heard", "said"):
         utterance = message.message(Utterance)
         yield name, ros.std_msgs__msg__String(utterance.text)
@@ -151,14 +158,14 @@ def import_ros2(folder: Path, out: Path) -> dict[str, int]:
             joints = tuple(first.name) if first is not None else ()
             about = {"source": str(folder), "imported": "rosbag2", "joints": msgspec.json.encode(joints).decode()}
             writer = BagWriter(out, about)
-            odometry: Any = None
+            pose: Any = None
             numbers: dict[str, int] = {}
             for connection, stamp_ns, message in _read(reader):
                 kind = _kind(connection)
                 if kind == "odometry":
-                    odometry = message
+                    pose = message
                     continue
-                made = _from_ros(kind, connection.topic, message, stamp_ns, joints, odometry)
+                made = _from_ros(kind, connection.topic, message, stamp_ns, joints, pose)
                 if made is None:
                     key = f"left out: {connection.topic} ({connection.msgtype})"
                     counts[key] = counts.get(key, 0) + 1
@@ -188,7 +195,7 @@ def import_ros2(folder: Path, out: Path) -> dict[str, int]:
 def _read(reader: Reader) -> Iterator[tuple[Any, int, Any]]:
     for connection, stamp_ns, data in reader.messages():
         if _kind(connection):
-            yield connection, stamp_ns, _STORE.deserialize_cdr(data, connection.msgtype)
+            yield connection, stamp_ns, STORE.deserialize_cdr(data, connection.msgtype)
         else:
             yield connection, stamp_ns, None
 
@@ -215,11 +222,11 @@ def _from_ros(
         name = topic.rsplit("/", 1)[-1]
         return name, Utterance(speaker="person" if name == "heard" else "robot", text=message.data)
     if kind in ("compressed", "image"):
-        rgb = _pixels(message, is_compressed=kind == "compressed")
+        rgb = pixels_of(message, is_compressed=kind == "compressed")
         if rgb is None:
             return None
         ours = topic.strip("/").removesuffix("/compressed").removesuffix("/image_raw").removesuffix("/image")
-        captured_ns = _stamp_ns(message.header) or stamp_ns
+        captured_ns = stamp_ns_of(message.header) or stamp_ns
         return f"{ours}/image", Image(camera=message.header.frame_id or ours, captured_ns=captured_ns, rgb=rgb)
     if kind == "joints":
         by_name = {name: index for index, name in enumerate(message.name)}
@@ -228,7 +235,7 @@ def _from_ros(
         order = [by_name[name] for name in joints]
         pose, twist = (odometry.pose.pose, odometry.twist.twist) if odometry is not None else (None, None)
         return "robot/state", RobotState(
-            read_ns=_stamp_ns(message.header) or stamp_ns,
+            read_ns=stamp_ns_of(message.header) or stamp_ns,
             position=_ordered(message.position, order),
             velocity=_ordered(message.velocity, order),
             effort=_ordered(message.effort, order),
@@ -243,101 +250,3 @@ def _from_ros(
 
 def _ordered(values: Any, order: list[int]) -> tuple[float, ...]:
     return tuple(float(values[index]) if index < len(values) else 0.0 for index in order)
-
-
-def _pixels(message: Any, *, is_compressed: bool) -> Any:
-    """RGB pixels, or None of an encoding that nobody here knows."""
-    import cv2
-
-    if is_compressed:
-        decoded = cv2.imdecode(np.asarray(message.data, np.uint8), cv2.IMREAD_COLOR)
-        return None if decoded is None else np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), np.uint8)
-    channels = {"rgb8": 3, "bgr8": 3, "mono8": 1}.get(message.encoding)
-    height, width = int(message.height), int(message.width)
-    if channels is None or not 0 < height * width <= MOST_PIXELS or message.step < width * channels:
-        return None
-    if len(message.data) < height * message.step:
-        return None
-    rows = np.asarray(message.data, np.uint8)[: height * message.step].reshape(height, message.step)
-    pixels = rows[:, : width * channels].reshape(height, width, channels)
-    if message.encoding == "mono8":
-        pixels = np.repeat(pixels, 3, axis=2)
-    return np.ascontiguousarray(pixels[..., ::-1] if message.encoding == "bgr8" else pixels)
-
-
-def _size(data: Any) -> tuple[int, int] | None:
-    """Width and height of a PNG or JPEG; None where it cannot be decoded."""
-    import cv2
-
-    decoded = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
-    return None if decoded is None else (decoded.shape[1], decoded.shape[0])
-
-
-def _camera_info(header: Any, focal_px: float, width: int, height: int) -> Any:
-    """A pinhole without distortion, principal point in the middle; K is 0 where the focal length is not known."""
-    cx, cy = (width / 2, height / 2) if focal_px else (0.0, 0.0)
-    one = 1.0 if focal_px else 0.0
-    return ros.sensor_msgs__msg__CameraInfo(
-        header=header, height=height, width=width, distortion_model="plumb_bob", d=np.zeros(5),
-        k=np.array([focal_px, 0, cx, 0, focal_px, cy, 0, 0, one]), r=np.eye(3).reshape(-1),
-        p=np.array([focal_px, 0, cx, 0, 0, focal_px, cy, 0, 0, 0, one, 0]),
-        binning_x=0, binning_y=0, roi=ros.sensor_msgs__msg__RegionOfInterest(0, 0, 0, 0, False),
-    )  # fmt: skip
-
-
-def _joint_state(stamp_ns: int, names: tuple[str, ...], *values: tuple[float, ...]) -> Any:
-    position, velocity, effort = (np.array(value, dtype=np.float64) for value in values)
-    return ros.sensor_msgs__msg__JointState(
-        _header(stamp_ns, ""), list(names[: len(position)]), position, velocity, effort
-    )
-
-
-def _odometry(stamp_ns: int, state: RobotState) -> Any:
-    half = state.base_heading_rad / 2
-    unknown = np.zeros(36)
-    pose = ros.geometry_msgs__msg__Pose(
-        ros.geometry_msgs__msg__Point(state.base_x_m, state.base_y_m, 0.0),
-        ros.geometry_msgs__msg__Quaternion(0.0, 0.0, math.sin(half), math.cos(half)),
-    )
-    return ros.nav_msgs__msg__Odometry(
-        _header(stamp_ns, FRAMES["odometry"]),
-        FRAMES["base"],
-        ros.geometry_msgs__msg__PoseWithCovariance(pose, unknown),
-        ros.geometry_msgs__msg__TwistWithCovariance(_twist(state.base_v_mps, state.base_w_radps), unknown),
-    )
-
-
-def _twist(v_mps: float, w_radps: float) -> Any:
-    vector = ros.geometry_msgs__msg__Vector3
-    return ros.geometry_msgs__msg__Twist(vector(v_mps, 0.0, 0.0), vector(0.0, 0.0, w_radps))
-
-
-def _transform(document: dict[str, Any]) -> Any:
-    stamp = document["timestamp"]
-    parent, child = (str(document[key]) for key in ("parent_frame_id", "child_frame_id"))
-    return ros.geometry_msgs__msg__TransformStamped(
-        _header(stamp["sec"] * NS_PER_S + stamp["nsec"], FRAMES.get(parent, parent)),
-        FRAMES.get(child, child),
-        ros.geometry_msgs__msg__Transform(
-            ros.geometry_msgs__msg__Vector3(*(float(document["translation"][axis]) for axis in "xyz")),
-            ros.geometry_msgs__msg__Quaternion(*(float(document["rotation"][axis]) for axis in "xyzw")),
-        ),
-    )
-
-
-def _static(stamp_ns: int) -> Any:
-    """map -> odom: nobody localises the robot, so the map is where it started."""
-    still = ros.geometry_msgs__msg__Transform(
-        ros.geometry_msgs__msg__Vector3(0.0, 0.0, 0.0), ros.geometry_msgs__msg__Quaternion(0.0, 0.0, 0.0, 1.0)
-    )
-    stamped = ros.geometry_msgs__msg__TransformStamped(_header(stamp_ns, "map"), FRAMES["odometry"], still)
-    return ros.tf2_msgs__msg__TFMessage([stamped])
-
-
-def _header(stamp_ns: int, frame: str) -> Any:
-    sec, nanosec = divmod(max(0, stamp_ns), NS_PER_S)
-    return ros.std_msgs__msg__Header(ros.builtin_interfaces__msg__Time(sec, nanosec), FRAMES.get(frame, frame))
-
-
-def _stamp_ns(header: Any) -> int:
-    return int(header.stamp.sec) * NS_PER_S + int(header.stamp.nanosec)

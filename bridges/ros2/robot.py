@@ -1,0 +1,260 @@
+"""`Ros2Robot`: a robot that ROS 2 drives, behind the `Robot` protocol, so that only the guard's commands reach it.
+
+It hears /joint_states and /odom, and says cmd_vel for the base and FollowJointTrajectory for the joints: a goal of one
+point, sent anew while the guard's targets move, and cancelled at every stop. It has met no ROS and no robot yet: go
+through docs/ros2.md before it does.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from typing import Any
+
+from bridges.ros2.link import Link, link_problem, open_link
+from nodes.recording.ros2_messages import stamp_ns_of, trajectory_goal, twist
+from nodes.robot.protocol import RobotError, RobotLimits
+from nodes.robot.robot_from_launch import load_limits
+from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.errors import ParameterError, UserError
+from runtime.msgs import JointCommand, RobotMode, RobotState, RobotStatus
+
+FIRST_S = 5.0
+"""A robot that says nothing of its joints for this long at the start is none."""
+LOST_S = 0.5
+GOAL_PERIOD_S = 0.1
+GOAL_S = 0.2
+"""In how long a goal's point is to be reached: what becomes of this process, the arm rests after that."""
+ZEROS_S = 0.5
+"""For how long a stop says that the base stands; then others may drive it."""
+WATCHDOG_S = 0.5
+SMALLEST = 0.0005
+"""m or rad: less is no new goal."""
+
+log = logging.getLogger("bridges.ros2.robot")
+
+WHYS: dict[RobotMode, str] = {
+    "lost": "its joint states do not come, or do not change their stamp; do its driver and the bridge run?",
+    "runstopped": "it was told to stand; release it",
+}
+
+
+class Ros2Robot:
+    """`limits` names the robot's, as "module:NAME"; `names` says what ROS calls joints, as "lift=joint_lift, ...".
+
+    `trajectory` is the action of the joints, `cmd_vel` the topic of the base, "" where it has none. rmw_zenoh offers no
+    actions here: there `trajectory` is "".
+    """
+
+    is_hardware = True
+
+    def __init__(
+        self,
+        at: str,
+        limits: str = "nodes.stretch.limits:STRETCH_3",
+        speaks: str = "ros2dds",
+        domain: int = 0,
+        joint_states: str = "/joint_states",
+        odom: str = "/odom",
+        cmd_vel: str = "/cmd_vel",
+        trajectory: str = "",
+        names: str = "",
+    ) -> None:
+        if problem := link_problem(at, speaks, domain):
+            raise ParameterError(problem)
+        if trajectory and speaks == "rmw_zenoh":
+            raise ParameterError(
+                f"trajectory is {trajectory!r}, but no action is offered over rmw_zenoh; use ros2dds or rosbridge"
+            )
+        self.limits: RobotLimits = load_limits(limits)
+        self._at, self._speaks, self._domain = at, speaks, domain
+        self._joint_states, self._odom, self._cmd_vel, self._trajectory = joint_states, odom, cmd_vel, trajectory
+        renamed = dict(part.strip().split("=", 1) for part in names.split(",") if "=" in part)
+        known = [joint.name for joint in self.limits.joints]
+        if unknown := set(renamed) - set(known):
+            raise ParameterError(f"names has {', '.join(sorted(unknown))}; the robot's joints are {', '.join(known)}")
+        self._names = tuple(renamed.get(name, name) for name in known)
+        self._link: Link | None = None
+        self._clock = SystemClock()
+        self._heard: deque[tuple[str, Any, int]] = deque(maxlen=50)
+        self._told: set[str] = set()
+        self._joints: Any = None
+        self._pose: Any = None
+        self._measured_ns = self._stamp_ns = self._now_ns = 0
+        self._alerts: tuple[str, ...] = ()
+        self._is_runstopped = False
+        self._commanded_ns = 0
+        self._is_moving = False  # since the last stop something was asked of it
+        self._zeros_until_ns = 0
+        self._goal: tuple[float, ...] = ()
+        self._goal_ns = -NS_PER_S
+
+    def start(self, now_ns: int) -> None:
+        """Connect and wait for its joints. Raises RobotError where there are none."""
+        self._now_ns = now_ns
+        try:
+            self._link = open_link(self._at, self._speaks, self._domain, self._tell)
+        except UserError as problem:
+            raise RobotError(str(problem)) from problem
+        link = self._link
+        if self._cmd_vel:
+            link.advertise(self._cmd_vel, "geometry_msgs/msg/Twist", reliable=False)
+        link.subscribe(self._joint_states, "sensor_msgs/msg/JointState", lambda value: self._hear("joints", value))
+        if self._odom:
+            link.subscribe(self._odom, "nav_msgs/msg/Odometry", lambda value: self._hear("pose", value))
+        began_ns = self._clock.now_ns()
+        while self._joints is None and not self._alerts and self._clock.now_ns() - began_ns < to_ns(FIRST_S):
+            self._clock.block(0.01)
+            self._take_in()
+        if self._joints is None:
+            said = "; ".join(self._alerts)
+            self.close()
+            raise RobotError(
+                f"no joint states on {self._joint_states} that name {', '.join(self._names)} within {FIRST_S:g} s"
+                f"{f' ({said})' if said else ''}; is the robot's driver running, and its topic named so?"
+            )
+
+    def read(self, now_ns: int) -> RobotState:
+        """Joints and odometry as last heard; `read_ns` is when that came, and stands still where their stamp does."""
+        self._take_in()
+        message, pose = self._joints, self._pose
+        places = [message.name.index(name) for name in self._names]
+        position, velocity, effort = (
+            tuple(float(values[place]) if place < len(values) else 0.0 for place in places)
+            for values in (message.position, message.velocity, message.effort)
+        )
+        body = pose.pose.pose if pose is not None else None
+        turn = pose.twist.twist if pose is not None else None
+        return RobotState(
+            read_ns=min(self._measured_ns, now_ns),
+            position=position,
+            velocity=velocity,
+            effort=effort,
+            base_x_m=float(body.position.x) if body is not None else 0.0,
+            base_y_m=float(body.position.y) if body is not None else 0.0,
+            base_heading_rad=2.0 * math.atan2(body.orientation.z, body.orientation.w) if body is not None else 0.0,
+            base_v_mps=float(turn.linear.x) if turn is not None else 0.0,
+            base_w_radps=float(turn.angular.z) if turn is not None else 0.0,
+        )
+
+    def status(self, now_ns: int) -> RobotStatus:
+        """Ready while joint states come; what ROS refused last is an alert."""
+        mode = self._mode
+        return RobotStatus(
+            read_ns=min(self._measured_ns, now_ns),
+            mode=mode,
+            why=WHYS.get(mode, ""),
+            is_runstopped=self._is_runstopped,
+            alerts=self._alerts,
+        )
+
+    def command(self, command: JointCommand) -> None:
+        """Send base velocity, and joints where their targets moved. Raises ValueError for what is not finite."""
+        values = (*command.position, command.base_v_mps, command.base_w_radps)
+        if len(command.position) != len(self._names) or not all(math.isfinite(value) for value in values):
+            raise ValueError(f"joint command {command} is refused; expected {len(self._names)} finite positions")
+        if self._mode != "ready" or self._link is None:
+            return
+        self._commanded_ns = self._now_ns
+        self._is_moving = True
+        if self._cmd_vel and self.limits.base.wheel_speed_mps:
+            base = self.limits.base
+            half_turn = command.base_w_radps * base.track_m / 2
+            left, right = (
+                min(max(side, -base.wheel_speed_mps), base.wheel_speed_mps)
+                for side in (command.base_v_mps - half_turn, command.base_v_mps + half_turn)
+            )
+            self._link.publish(self._cmd_vel, twist((left + right) / 2, (right - left) / base.track_m))
+        if self._trajectory and self._now_ns - self._goal_ns >= to_ns(GOAL_PERIOD_S):
+            limits = zip(command.position, self.limits.joints, strict=True)
+            target = tuple(min(max(value, limit.lowest), limit.highest) for value, limit in limits)
+            if not self._goal or max(abs(a - b) for a, b in zip(target, self._goal, strict=True)) > SMALLEST:
+                self._goal, self._goal_ns = target, self._now_ns
+                goal = trajectory_goal(self._names, target, GOAL_S)
+                self._link.send_goal(self._trajectory, goal, lambda why: self._tell("goal", why))
+
+    def advance(self, now_ns: int) -> None:
+        """Take in what came; stop where nobody has commanded for a while; say again that the base stands."""
+        self._now_ns = now_ns
+        self._take_in()
+        if self._is_moving and (self._mode != "ready" or now_ns - self._commanded_ns > to_ns(WATCHDOG_S)):
+            self.stop()
+        if now_ns < self._zeros_until_ns and not self._is_moving:
+            self._stand()
+
+    def stop(self) -> None:
+        """Base velocity zero, and the arm's goals cancelled: its controller then holds where it is."""
+        if self._link is None or not self._is_moving:
+            return
+        self._is_moving = False
+        self._zeros_until_ns = self._now_ns + to_ns(ZEROS_S)
+        self._stand()
+        if self._trajectory:
+            self._goal = ()
+            self._link.cancel_goals(self._trajectory)
+
+    def home(self) -> None:
+        """Not offered. Raises RobotError."""
+        raise RobotError("this robot homes by its own software, not from here")
+
+    def stow(self) -> None:
+        """Not offered. Raises RobotError."""
+        raise RobotError("this robot stows by its own software, not from here")
+
+    def runstop(self, is_on: bool) -> None:
+        """Stop, and follow no command until it is released. The robot's own button is not pressed."""
+        self._is_runstopped = is_on
+        if is_on:
+            self._is_moving = self._link is not None  # also where it seems to stand: a goal may be on its way
+            self.stop()
+
+    def close(self) -> None:
+        """Stop and leave ROS."""
+        link = self._link
+        if link is None:
+            return
+        try:
+            self.stop()
+        finally:
+            self._link = None
+            link.close()
+
+    @property
+    def _mode(self) -> RobotMode:
+        if self._joints is None or self._clock.now_ns() - self._measured_ns > to_ns(LOST_S):
+            return "lost"
+        return "runstopped" if self._is_runstopped else "ready"
+
+    def _stand(self) -> None:
+        if self._link is not None and self._cmd_vel:
+            self._link.publish(self._cmd_vel, twist(0.0, 0.0))
+
+    def _hear(self, kind: str, value: Any) -> None:
+        """In a thread of the link."""
+        self._heard.append((kind, value, self._clock.now_ns()))
+
+    def _take_in(self) -> None:
+        while self._heard:
+            kind, value, came_ns = self._heard.popleft()
+            if kind == "pose":
+                self._pose = value
+                continue
+            if not set(self._names) <= set(value.name) or len(value.position) < len(value.name):
+                lacking = ", ".join(name for name in self._names if name not in value.name) or "positions"
+                self._tell("joints", f"{self._joint_states} lacks {lacking}; it names {', '.join(value.name)}")
+                continue
+            if not all(math.isfinite(part) for part in value.position):
+                self._tell("finite", f"{self._joint_states} holds a position that is no number; it is left out")
+                continue
+            self._joints = value
+            stamp_ns = stamp_ns_of(value.header)
+            if stamp_ns == 0 or stamp_ns != self._stamp_ns:
+                self._measured_ns = came_ns
+            self._stamp_ns = stamp_ns
+
+    def _tell(self, key: str, sentence: str) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            self._alerts = (*self._alerts, sentence)[-5:]
+            log.warning("%s", sentence)

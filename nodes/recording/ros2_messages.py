@@ -1,0 +1,252 @@
+"""ROS 2 messages without a ROS: the types of Humble by `rosbags`, ours as theirs and theirs as ours, CDR and JSON.
+
+The only file that knows `rosbags`' types, beside the bags' own. Stamps are wall-clock ns.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from rosbags.serde import SerdeError
+from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
+from rosbags.typesys.stores import ros2_humble as ros
+
+from runtime.clock import NS_PER_S
+from runtime.errors import CodecError
+from runtime.msgs import RobotState
+
+FRAMES = {"odometry": "odom", "base": "base_link"}
+"""Our names of frames where ROS has a usual one (REP 105)."""
+MOST_PIXELS = 16_000_000
+
+STORE = get_typestore(Stores.ROS2_HUMBLE)
+
+_ACTION_TYPES = {
+    "control_msgs/msg/JointTolerance": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration",
+    "control_msgs/msg/JointComponentTolerance": "string joint_name\nuint16 component\nfloat64 position\n"
+    "float64 velocity\nfloat64 acceleration",
+    "control_msgs/msg/FollowJointTrajectoryGoal": "trajectory_msgs/JointTrajectory trajectory\n"
+    "trajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory\n"
+    "control_msgs/JointTolerance[] path_tolerance\n"
+    "control_msgs/JointComponentTolerance[] component_path_tolerance\n"
+    "control_msgs/JointTolerance[] goal_tolerance\n"
+    "control_msgs/JointComponentTolerance[] component_goal_tolerance\n"
+    "builtin_interfaces/Duration goal_time_tolerance",
+    "control_msgs/msg/FollowJointTrajectorySendGoalRequest": "unique_identifier_msgs/UUID goal_id\n"
+    "control_msgs/FollowJointTrajectoryGoal goal",
+    "control_msgs/msg/FollowJointTrajectorySendGoalResponse": "bool accepted\nbuiltin_interfaces/Time stamp",
+    "action_msgs/msg/CancelGoalRequest": "action_msgs/GoalInfo goal_info",
+    "action_msgs/msg/CancelGoalResponse": "int8 return_code\naction_msgs/GoalInfo[] goals_canceling",
+}
+"""The parts of the action FollowJointTrajectory of Humble's control_msgs (4.x), which rosbags does not hold."""
+for _name, _text in _ACTION_TYPES.items():
+    STORE.register(get_types_from_msg(_text, _name))
+
+
+def trajectory_goal(joints: tuple[str, ...], position: tuple[float, ...], in_s: float) -> Any:
+    """The goal of a FollowJointTrajectory with one point: be there so many seconds after it was taken."""
+    sec, nanosec = divmod(round(in_s * NS_PER_S), NS_PER_S)
+    nothing = np.array([], dtype=np.float64)
+    point = ros.trajectory_msgs__msg__JointTrajectoryPoint(
+        np.array(position, dtype=np.float64), nothing, nothing, nothing,
+        ros.builtin_interfaces__msg__Duration(sec, nanosec),
+    )  # fmt: skip
+    return STORE.types["control_msgs/msg/FollowJointTrajectoryGoal"](
+        trajectory=ros.trajectory_msgs__msg__JointTrajectory(header(0, ""), list(joints), [point]),
+        multi_dof_trajectory=ros.trajectory_msgs__msg__MultiDOFJointTrajectory(header(0, ""), [], []),
+        path_tolerance=[],
+        component_path_tolerance=[],
+        goal_tolerance=[],
+        component_goal_tolerance=[],
+        goal_time_tolerance=ros.builtin_interfaces__msg__Duration(0, 0),
+    )
+
+
+def trajectory_goal_request(ident: bytes, goal: Any) -> Any:
+    """What the action's send_goal takes; `ident` has 16 bytes."""
+    uuid = ros.unique_identifier_msgs__msg__UUID(np.frombuffer(ident, np.uint8))
+    return STORE.types["control_msgs/msg/FollowJointTrajectorySendGoalRequest"](uuid, goal)
+
+
+def cancel_all_request() -> Any:
+    """What the action's cancel_goal takes, for all goals: id and stamp of zero."""
+    uuid = ros.unique_identifier_msgs__msg__UUID(np.zeros(16, np.uint8))
+    nothing = ros.action_msgs__msg__GoalInfo(uuid, ros.builtin_interfaces__msg__Time(0, 0))
+    return STORE.types["action_msgs/msg/CancelGoalRequest"](nothing)
+
+
+def type_hash(ros_type: str) -> str:
+    """The RIHS01 hash that rmw_zenoh writes into its keys. Raises CodecError where nobody here knows the type."""
+    try:
+        return str(STORE.hash_rihs01(ros_type))
+    except KeyError as problem:
+        raise CodecError(f"{ros_type} is no type of ROS 2 that is known here") from problem
+
+
+def to_cdr(value: Any) -> bytes:
+    """A message as CDR, little-endian, with the four bytes of its encapsulation."""
+    return bytes(STORE.serialize_cdr(value, value.__msgtype__))
+
+
+def from_cdr(data: bytes, ros_type: str) -> Any:
+    """The message in CDR. Raises CodecError where it is none of that type, or of another version of it."""
+    try:
+        return STORE.deserialize_cdr(data, ros_type)
+    except (SerdeError, TypesysError, IndexError, AssertionError, MemoryError) as problem:
+        raise CodecError(f"no {ros_type} as Humble has it ({problem})") from problem
+
+
+def to_document(value: Any) -> Any:
+    """A message as rosbridge's JSON: bytes as base64, numbers that are not finite as null."""
+    if dataclasses.is_dataclass(value):
+        names = (field.name for field in dataclasses.fields(value))
+        return {name: to_document(getattr(value, name)) for name in names if not name.startswith("__")}
+    if isinstance(value, np.ndarray):
+        if value.dtype == np.uint8:
+            return base64.b64encode(value.tobytes()).decode()
+        return [to_document(part) for part in value.tolist()]
+    if isinstance(value, list | tuple):
+        return [to_document(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def from_document(document: Any, ros_type: str) -> Any:
+    """The message in rosbridge's JSON. Raises CodecError where it is none of that type."""
+    try:
+        names = dict(STORE.fielddefs[ros_type][1])
+        if unknown := set(document) - set(names):
+            raise CodecError(f"no {ros_type} as Humble has it: it has {', '.join(sorted(map(str, unknown)))}")
+        return STORE.types[ros_type](**{name: _field(document[name], part) for name, part in names.items()})
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, binascii.Error) as problem:
+        raise CodecError(f"no {ros_type} as Humble has it ({type(problem).__name__}: {problem})") from problem
+
+
+_BASE, _NAME = 1, 2  # Nodetype of rosbags; 3 and 4 are arrays and sequences
+_CASTS = {"bool": bool, "string": str, "wstring": str, "float32": float, "float64": float}
+
+
+def _field(value: Any, description: Any) -> Any:
+    kind, what = int(description[0]), description[1]
+    if kind == _NAME:
+        return from_document(value, what)
+    if kind == _BASE:
+        name = what[0]
+        if value is None and name.startswith("float"):
+            return math.nan
+        if name in ("string", "wstring") and not isinstance(value, str):
+            raise TypeError(f"{value!r} is no string")
+        return _CASTS.get(name, int)(value)
+    inner, size = what
+    if int(inner[0]) == _BASE and inner[1][0] not in ("string", "wstring"):
+        dtype = np.dtype(inner[1][0])
+        if isinstance(value, str):
+            array = np.frombuffer(base64.b64decode(value, validate=True), np.uint8).astype(dtype)
+        else:
+            array = np.array([_field(part, inner) for part in value], dtype)
+        if kind == 3 and len(array) != size:
+            raise ValueError(f"{len(array)} elements instead of {size}")
+        return array
+    return [_field(part, inner) for part in value]
+
+
+def pixels_of(message: Any, *, is_compressed: bool) -> Any:
+    """RGB pixels, or None of an encoding that nobody here knows."""
+    import cv2
+
+    if is_compressed:
+        decoded = cv2.imdecode(np.asarray(message.data, np.uint8), cv2.IMREAD_COLOR)
+        return None if decoded is None else np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), np.uint8)
+    channels = {"rgb8": 3, "bgr8": 3, "mono8": 1}.get(message.encoding)
+    height, width = int(message.height), int(message.width)
+    if channels is None or not 0 < height * width <= MOST_PIXELS or message.step < width * channels:
+        return None
+    if len(message.data) < height * message.step:
+        return None
+    rows = np.asarray(message.data, np.uint8)[: height * message.step].reshape(height, message.step)
+    pixels = rows[:, : width * channels].reshape(height, width, channels)
+    if message.encoding == "mono8":
+        pixels = np.repeat(pixels, 3, axis=2)
+    return np.ascontiguousarray(pixels[..., ::-1] if message.encoding == "bgr8" else pixels)
+
+
+def size_of(data: Any) -> tuple[int, int] | None:
+    """Width and height of a PNG or JPEG; None where it cannot be decoded."""
+    import cv2
+
+    decoded = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    return None if decoded is None else (decoded.shape[1], decoded.shape[0])
+
+
+def camera_info(header: Any, focal_px: float, width: int, height: int) -> Any:
+    """A pinhole without distortion, principal point in the middle; K is 0 where the focal length is not known."""
+    cx, cy = (width / 2, height / 2) if focal_px else (0.0, 0.0)
+    one = 1.0 if focal_px else 0.0
+    return ros.sensor_msgs__msg__CameraInfo(
+        header=header, height=height, width=width, distortion_model="plumb_bob", d=np.zeros(5),
+        k=np.array([focal_px, 0, cx, 0, focal_px, cy, 0, 0, one]), r=np.eye(3).reshape(-1),
+        p=np.array([focal_px, 0, cx, 0, 0, focal_px, cy, 0, 0, 0, one, 0]),
+        binning_x=0, binning_y=0, roi=ros.sensor_msgs__msg__RegionOfInterest(0, 0, 0, 0, False),
+    )  # fmt: skip
+
+
+def joint_state(stamp_ns: int, names: tuple[str, ...], *values: tuple[float, ...]) -> Any:
+    position, velocity, effort = (np.array(value, dtype=np.float64) for value in values)
+    return ros.sensor_msgs__msg__JointState(
+        header(stamp_ns, ""), list(names[: len(position)]), position, velocity, effort
+    )
+
+
+def odometry(stamp_ns: int, state: RobotState) -> Any:
+    half = state.base_heading_rad / 2
+    unknown = np.zeros(36)
+    pose = ros.geometry_msgs__msg__Pose(
+        ros.geometry_msgs__msg__Point(state.base_x_m, state.base_y_m, 0.0),
+        ros.geometry_msgs__msg__Quaternion(0.0, 0.0, math.sin(half), math.cos(half)),
+    )
+    return ros.nav_msgs__msg__Odometry(
+        header(stamp_ns, FRAMES["odometry"]),
+        FRAMES["base"],
+        ros.geometry_msgs__msg__PoseWithCovariance(pose, unknown),
+        ros.geometry_msgs__msg__TwistWithCovariance(twist(state.base_v_mps, state.base_w_radps), unknown),
+    )
+
+
+def twist(v_mps: float, w_radps: float) -> Any:
+    vector = ros.geometry_msgs__msg__Vector3
+    return ros.geometry_msgs__msg__Twist(vector(v_mps, 0.0, 0.0), vector(0.0, 0.0, w_radps))
+
+
+def transform(document: dict[str, Any]) -> Any:
+    stamp = document["timestamp"]
+    parent, child = (str(document[key]) for key in ("parent_frame_id", "child_frame_id"))
+    return ros.geometry_msgs__msg__TransformStamped(
+        header(stamp["sec"] * NS_PER_S + stamp["nsec"], FRAMES.get(parent, parent)),
+        FRAMES.get(child, child),
+        ros.geometry_msgs__msg__Transform(
+            ros.geometry_msgs__msg__Vector3(*(float(document["translation"][axis]) for axis in "xyz")),
+            ros.geometry_msgs__msg__Quaternion(*(float(document["rotation"][axis]) for axis in "xyzw")),
+        ),
+    )
+
+
+def map_to_odometry(stamp_ns: int) -> Any:
+    """map -> odom: nobody localises the robot, so the map is where it started."""
+    still = ros.geometry_msgs__msg__Transform(
+        ros.geometry_msgs__msg__Vector3(0.0, 0.0, 0.0), ros.geometry_msgs__msg__Quaternion(0.0, 0.0, 0.0, 1.0)
+    )
+    stamped = ros.geometry_msgs__msg__TransformStamped(header(stamp_ns, "map"), FRAMES["odometry"], still)
+    return ros.tf2_msgs__msg__TFMessage([stamped])
+
+
+def header(stamp_ns: int, frame: str) -> Any:
+    sec, nanosec = divmod(max(0, stamp_ns), NS_PER_S)
+    return ros.std_msgs__msg__Header(ros.builtin_interfaces__msg__Time(sec, nanosec), FRAMES.get(frame, frame))
+
+
+def stamp_ns_of(header: Any) -> int:
+    return int(header.stamp.sec) * NS_PER_S + int(header.stamp.nanosec)

@@ -1,0 +1,149 @@
+"""The other side of the wire for tests: what a robot's ROS would say and hear, over Zenoh and behind rosbridge."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import zenoh
+
+from nodes.recording.ros2_messages import STORE, from_cdr, joint_state, ros, to_cdr, to_document
+from runtime.clock import wall_time_ns
+from tests.support.ports import free_ports
+
+HERE = Path(__file__).parent
+PERIOD_S = 0.03
+ACTION = "/arm_controller/follow_joint_trajectory"
+NAMES = ("joint_lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper", "head_pan", "head_tilt")
+
+
+class RosSide(Protocol):
+    """`seen` is what came, as (what, value); `is_silent` ends its joint states."""
+
+    at: str
+    seen: list[tuple[str, Any]]
+    is_silent: bool
+
+    def close(self) -> None: ...
+
+
+def state(names: tuple[str, ...] = NAMES) -> Any:
+    values = tuple(n / 10 for n in range(len(names)))
+    return joint_state(wall_time_ns(), names, values, (0.0,) * len(names), (0.0,) * len(names))
+
+
+class Repeating(threading.Thread):
+    """Says the joint states of a robot until it is told to end."""
+
+    def __init__(self, side: RosSide, say: Any) -> None:
+        super().__init__(name="ros side", daemon=True)
+        self.side, self.say, self.ended = side, say, threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self.ended.wait(PERIOD_S):
+            if not self.side.is_silent:
+                self.say(state())
+
+
+class ZenohSide:
+    """A router, as zenoh-bridge-ros2dds is one."""
+
+    def __init__(self, names: tuple[str, ...] = NAMES) -> None:
+        self.at = f"tcp/127.0.0.1:{free_ports(1)}"
+        self.seen: list[tuple[str, Any]] = []
+        self.is_silent = False
+        config = zenoh.Config()
+        config.insert_json5("mode", '"router"')
+        config.insert_json5("listen/endpoints", f'["{self.at}"]')
+        config.insert_json5("scouting/multicast/enabled", "false")
+        self.session = zenoh.open(config)
+        self.kept = [
+            self.session.declare_subscriber("cmd_vel", self._velocity),
+            self.session.declare_queryable(f"{ACTION.strip('/')}/_action/send_goal", self._goal),
+            self.session.declare_queryable(f"{ACTION.strip('/')}/_action/cancel_goal", self._cancel),
+        ]
+        self.repeating = Repeating(self, lambda value: self.session.put("joint_states", to_cdr(value)))
+
+    def close(self) -> None:
+        self.repeating.ended.set()
+        self.repeating.join()
+        self.session.close()
+
+    def _velocity(self, sample: Any) -> None:
+        value = from_cdr(sample.payload.to_bytes(), "geometry_msgs/msg/Twist")
+        self.seen.append(("velocity", (value.linear.x, value.angular.z)))
+
+    def _goal(self, query: Any) -> None:
+        asked = from_cdr(query.payload.to_bytes(), "control_msgs/msg/FollowJointTrajectorySendGoalRequest")
+        self.seen.append(("goal", tuple(asked.goal.trajectory.points[-1].positions)))
+        answer = STORE.types["control_msgs/msg/FollowJointTrajectorySendGoalResponse"](
+            accepted=bool(asked.goal.trajectory.joint_names[0] == NAMES[0]),
+            stamp=ros.builtin_interfaces__msg__Time(0, 0),
+        )
+        query.reply(query.key_expr, to_cdr(answer))
+
+    def _cancel(self, query: Any) -> None:
+        asked = from_cdr(query.payload.to_bytes(), "action_msgs/msg/CancelGoalRequest")
+        self.seen.append(("cancel", int(np.sum(asked.goal_info.goal_id.uuid))))
+        answer = STORE.types["action_msgs/msg/CancelGoalResponse"](return_code=0, goals_canceling=[])
+        query.reply(query.key_expr, to_cdr(answer))
+
+
+class RosbridgeSide:
+    """roslibpy, which others wrote, at a rosbridge server of this folder."""
+
+    def __init__(self) -> None:
+        self.server = subprocess.Popen(
+            [sys.executable, str(HERE / "rosbridge_server.py"), "0"], stdout=subprocess.PIPE, text=True
+        )
+        assert self.server.stdout is not None
+        port = self.server.stdout.readline().strip()
+        self.at = f"ws://127.0.0.1:{port}"
+        self.client = subprocess.Popen(
+            [sys.executable, str(HERE / "foreign_client.py"), port],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        self.seen: list[tuple[str, Any]] = []
+        self.is_silent = False
+        self.lock = threading.Lock()
+        self.listening = threading.Thread(target=self._listen, daemon=True)
+        self.listening.start()
+        self.ask(topic="/cmd_vel", type="geometry_msgs/Twist")
+        self.ask(topic="/action_log", type="std_msgs/String")
+        self.repeating = Repeating(
+            self,
+            lambda value: self.ask(topic="/joint_states", type="sensor_msgs/JointState", message=to_document(value)),
+        )
+
+    def ask(self, **asked: Any) -> None:
+        assert self.client.stdin is not None
+        with self.lock:
+            self.client.stdin.write(json.dumps(asked) + "\n")
+            self.client.stdin.flush()
+
+    def close(self) -> None:
+        self.repeating.ended.set()
+        self.repeating.join()
+        for one in (self.client, self.server):
+            one.terminate()
+            one.communicate()
+
+    def _listen(self) -> None:
+        assert self.client.stdout is not None
+        for line in self.client.stdout:
+            said = json.loads(line)
+            message = said.get("message")
+            if message is None:
+                self.seen.append(("subscribed", said["subscribed"]))
+            elif said["topic"] == "/cmd_vel":
+                self.seen.append(("velocity", (message["linear"]["x"], message["angular"]["z"])))
+            elif message["data"].startswith("goal"):
+                self.seen.append(("goal", tuple(json.loads(message["data"].removeprefix("goal ")))))
+            else:
+                self.seen.append(("cancel", 0 if message["data"] == "cancel" else -1))

@@ -1,0 +1,173 @@
+"""A robot of ROS behind our protocol: what the guard lets through goes out, a stop cancels, silence is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rosbags", reason="needs the extra ros2")
+pytest.importorskip("zenoh", reason="needs the extra ros2")
+pytest.importorskip("roslibpy", reason="needs roslibpy, a client of rosbridge that others wrote")
+
+from bridges.ros2.link import open_link
+from bridges.ros2.robot import Ros2Robot
+from nodes.recording.ros2_messages import ros, to_cdr, twist
+from nodes.robot.protocol import RobotError
+from runtime.clock import SystemClock
+from runtime.errors import CodecError, ParameterError
+from runtime.msgs import JointCommand
+from tests.bridges.ros2.ros_side import ACTION, RosbridgeSide, RosSide, ZenohSide
+from tests.support.ports import free_ports
+from tests.support.running import eventually
+
+pytestmark = pytest.mark.processes
+
+TARGET = (0.5, 0.1, 0.2, 0.3, 0.4, 0.05, 0.6, 0.0)
+
+
+@pytest.fixture(params=["ros2dds", "rosbridge"])
+def side(request: pytest.FixtureRequest) -> Iterator[RosSide]:
+    made: RosSide = ZenohSide() if request.param == "ros2dds" else RosbridgeSide()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def robot_at(side: RosSide) -> Ros2Robot:
+    speaks = "rosbridge" if side.at.startswith("ws") else "ros2dds"
+    return Ros2Robot(side.at, speaks=speaks, trajectory=ACTION, names="lift=joint_lift", odom="")
+
+
+def test_commands_go_out_a_stop_cancels_and_silence_is_a_lost_robot(side: RosSide) -> None:
+    clock = SystemClock()
+    robot = robot_at(side)
+    robot.start(clock.now_ns())
+    try:
+        state = robot.read(clock.now_ns())
+        assert state.position == pytest.approx([n / 10 for n in range(8)])
+        assert not [what for what, _ in side.seen if what in ("velocity", "goal", "cancel")], "a start moves nothing"
+
+        def drive() -> None:
+            robot.advance(clock.now_ns())
+            robot.command(JointCommand(position=TARGET, base_v_mps=0.1, base_w_radps=-0.05))
+
+        def came(what: str, value: Any) -> bool:
+            drive()
+            return any(kind == what and found == pytest.approx(value, abs=1e-6) for kind, found in side.seen)
+
+        eventually(lambda: came("velocity", (0.1, -0.05)), "the base's velocity")
+        eventually(lambda: came("goal", TARGET), "the joints' goal")
+        assert robot.status(clock.now_ns()).alerts == ()
+        with pytest.raises(ValueError, match="finite"):
+            robot.command(JointCommand(position=(float("nan"), *TARGET[1:])))
+        robot.stop()
+        eventually(lambda: ("cancel", 0) in side.seen, "the goal is cancelled")
+        eventually(lambda: ("velocity", (0.0, 0.0)) in side.seen, "the base is told to stand")
+
+        side.is_silent = True
+
+        def is_lost() -> bool:
+            robot.advance(clock.now_ns())
+            return robot.status(clock.now_ns()).mode == "lost"
+
+        eventually(is_lost, "silence is noticed")
+        before = len(side.seen)
+        drive()
+        assert [what for what, _ in side.seen[before:] if what == "goal"] == [], "a lost robot is sent nowhere"
+    finally:
+        robot.close()
+
+
+def test_a_pressed_runstop_lets_nothing_through(side: RosSide) -> None:
+    clock = SystemClock()
+    robot = robot_at(side)
+    robot.start(clock.now_ns())
+    try:
+        robot.runstop(True)
+        robot.advance(clock.now_ns())
+        robot.command(JointCommand(position=TARGET, base_v_mps=0.1))
+        assert robot.status(clock.now_ns()).mode == "runstopped"
+        eventually(lambda: ("velocity", (0.0, 0.0)) in side.seen, "the base is told to stand")
+        assert not [value for what, value in side.seen if what == "goal" or (what == "velocity" and value[0])]
+        for verb in (robot.home, robot.stow):
+            with pytest.raises(RobotError):
+                verb()
+    finally:
+        robot.close()
+
+
+def test_a_robot_with_other_joints_is_refused_by_their_names() -> None:
+    side = ZenohSide()
+    try:
+        robot = Ros2Robot(side.at, odom="")  # which would call it lift
+        with pytest.raises(RobotError, match="lift"):
+            robot.start(SystemClock().now_ns())
+    finally:
+        side.close()
+
+
+@pytest.mark.parametrize("at", ["tcp/127.0.0.1", "ws://127.0.0.1"])
+def test_nobody_at_the_address_is_a_sentence(at: str) -> None:
+    robot = Ros2Robot(f"{at}:{free_ports(1)}", speaks="rosbridge" if at.startswith("ws") else "rmw_zenoh")
+    with pytest.raises(RobotError, match="start "):
+        robot.start(SystemClock().now_ns())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"at": "robot.local"},
+        {"at": "tcp/a:1", "speaks": "dds"},
+        {"at": "tcp/a:1", "domain": 400},
+        {"at": "tcp/a:1", "names": "knee=joint_knee"},
+        {"at": "tcp/a:1", "speaks": "rmw_zenoh", "trajectory": ACTION},
+    ],
+)
+def test_parameters_that_cannot_be_are_refused_before_a_start(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        Ros2Robot(**parameters)
+
+
+def test_rmw_zenoh_carries_both_ways_and_a_type_that_changed_is_told() -> None:
+    side = ZenohSide()
+    told: list[str] = []
+    links = [open_link(side.at, "rmw_zenoh", 3, lambda _, sentence: told.append(sentence)) for _ in range(2)]
+    try:
+        heard: list[Any] = []
+        links[0].subscribe("/chatter", "std_msgs/msg/String", heard.append)
+        links[1].advertise("/chatter", "std_msgs/msg/String", reliable=True)
+
+        def said() -> bool:
+            links[1].publish("/chatter", ros.std_msgs__msg__String("hello"))
+            return bool(heard)
+
+        eventually(said, "a word over rmw_zenoh's keys")
+        assert heard[0].data == "hello"
+        tokens = [str(reply.ok.key_expr) for reply in side.session.liveliness().get("@ros2_lv/3/**")]
+        assert sorted(token.split("/")[5] for token in tokens) == ["MP", "MS", "NN", "NN"]
+
+        def is_told() -> bool:
+            side.session.put("3/chatter/geometry_msgs::msg::dds_::Twist_/RIHS01_0", to_cdr(twist(0.0, 0.0)))
+            return any("Twist" in sentence for sentence in told)
+
+        eventually(is_told, "another type is told")
+        before = len(heard)
+        eventually(lambda: said() and len(heard) > before, "the right type goes on")
+    finally:
+        for link in links:
+            link.close()
+        side.close()
+
+
+def test_a_type_that_nobody_knows_is_refused() -> None:
+    side = ZenohSide()
+    link = open_link(side.at, "rmw_zenoh", 0, lambda *_: None)
+    try:
+        with pytest.raises(CodecError):
+            link.advertise("/x", "my_msgs/msg/Strange", reliable=False)
+    finally:
+        link.close()
+        side.close()
