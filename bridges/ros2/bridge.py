@@ -92,9 +92,9 @@ class Ros2Bridge(ForRobot, Node):
         found = [problem] if (problem := link_problem(self.at, self.speaks, self.domain)) else []
         if not self.to_ros and not self.from_ros:
             found.append("neither to_ros nor from_ros has a row, so it would do nothing; docs/ros2.md has an example")
-        for row in (*self.to_ros, *self.from_ros):
-            if not _ROS_NAME.fullmatch(row.ros):
-                found.append(f"{row.ros!r} is no name of a ROS topic; expected one such as '/camera/image'")
+        for name in (*(row.ros for row in self.to_ros), *(row.ros for row in self.from_ros)):
+            if not _ROS_NAME.fullmatch(name):
+                found.append(f"{name!r} is no name of a ROS topic; expected one such as '/camera/image'")
         echoed = {row.ros for row in self.to_ros} & {row.ros for row in self.from_ros}
         found.extend(f"{name} is sent to ROS and taken from it, which would go round for ever" for name in echoed)
         return found
@@ -168,7 +168,7 @@ def _sender(port: Subscription[Any]) -> Any:
     def send(self: Ros2Bridge, stamped: Stamped[Message]) -> None:
         self.send(stamped, declared)
 
-    return on(port, blocking=True)(send)  # type: ignore[arg-type]  # a method of the class that is being made
+    return on(port, blocking=True)(send)
 
 
 def _rows(params: Mapping[str, Any], key: str, kind: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
-from rosbags.typesys.stores import ros2_humble as ros
+from rosbags.typesys.stores import ros2_humble
 
 from runtime.clock import NS_PER_S
 from runtime.errors import CodecError
@@ -24,6 +24,8 @@ FRAMES = {"odometry": "odom", "base": "base_link"}
 """Our names of frames where ROS has a usual one (REP 105)."""
 MOST_PIXELS = 16_000_000
 
+ros = ros2_humble
+"""The classes of Humble's messages: `ros.std_msgs__msg__String`."""
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 
 _ACTION_TYPES = {

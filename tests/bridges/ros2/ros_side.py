@@ -73,7 +73,8 @@ class ZenohSide:
     def close(self) -> None:
         self.repeating.ended.set()
         self.repeating.join()
-        self.session.close()
+        session: Any = self.session
+        session.close()
 
     def _velocity(self, sample: Any) -> None:
         value = from_cdr(sample.payload.to_bytes(), "geometry_msgs/msg/Twist")

@@ -63,7 +63,7 @@ async def status(socket: ServerConnection, level: str, text: str) -> None:
 
 async def main(port: int) -> None:
     async with serve(answer, "127.0.0.1", port, max_size=None) as server:
-        print(server.sockets[0].getsockname()[1], flush=True)
+        print(next(iter(server.sockets)).getsockname()[1], flush=True)
         await server.serve_forever()
 
 
