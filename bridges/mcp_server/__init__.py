@@ -1,0 +1,1 @@
+"""An MCP server: an assistant looks at graphs and recordings, and never moves a robot."""

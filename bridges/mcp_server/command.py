@@ -1,0 +1,102 @@
+"""`polyrhythm mcp`: tools for an assistant, over MCP on stdin and stdout; the only file that imports `mcp`.
+
+Each tool runs one command of ours that only looks, in a process of its own, and returns what it says. There is no tool
+that publishes, arms, or writes a file. Recordings are read below one folder only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from runtime.command_line.arguments import answered
+from runtime.errors import UserError
+
+PATIENCE_S = 60.0
+MOST_CHARACTERS = 40_000
+
+
+def main(argv: list[str]) -> int:
+    """0 once the assistant has closed its end; 2 where it was asked wrongly."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm mcp",
+        description="Let an assistant look at running graphs, launch files and recordings, over the Model Context "
+        "Protocol on stdin and stdout. Nothing that it can ask moves a robot or changes a file.",
+        epilog="example: polyrhythm mcp --folder runs",
+    )
+    parser.add_argument("--folder", type=Path, default=Path(), help="where recordings and launch files may be read")
+    asked = parser.parse_args(argv)
+    return answered("polyrhythm mcp", lambda: _serve(asked.folder))
+
+
+def _serve(folder: Path) -> int:
+    if not folder.is_dir():
+        raise UserError(f"--folder {folder}: there is no such folder")
+    try:
+        from mcp.server.mcpserver import MCPServer
+        from mcp.server.mcpserver.exceptions import ToolError
+    except ImportError as problem:
+        raise UserError(f"{problem.name} is not installed: pip install 'polyrhythm[mcp]'") from problem
+    root = folder.resolve()
+    server = MCPServer(
+        "polyrhythm", instructions="Look at graphs and recordings of robots. No tool moves anything or changes a file."
+    )
+
+    def inside(path: str) -> str:
+        found = (root / path).resolve()
+        if not found.is_relative_to(root) or not found.is_file():
+            raise ToolError(f"{path!r} is no file below {root}")
+        return str(found)
+
+    async def said(*words: str) -> str:
+        """What a command of ours says. Raises ToolError with its complaint."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "runtime", *words,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise ToolError(f"polyrhythm {words[0]} took longer than {PATIENCE_S:g} s") from None
+        text = output.decode(errors="replace")[:MOST_CHARACTERS]
+        if process.returncode not in (0, 1):
+            raise ToolError(text.strip() or f"polyrhythm {words[0]} ended with {process.returncode}")
+        return text
+
+    def chosen(run: str) -> tuple[str, ...]:
+        return (f"--run={run}",) if run else ()
+
+    async def recordings() -> str:
+        """The recordings and launch files that can be looked at, by path."""
+        found = sorted(path for kind in ("*.mcap", "*.toml") for path in root.rglob(kind))
+        return "\n".join(str(path.relative_to(root)) for path in found[:1000]) or "none"
+
+    async def graph(launch_file: str) -> str:
+        """Nodes and topics of a launch file: its path, or the name of a shipped one such as laptop."""
+        is_name = launch_file.isidentifier() or launch_file.replace("-", "_").isidentifier()
+        return await said("graph", launch_file if is_name else inside(launch_file))
+
+    async def running_nodes(run: str = "") -> str:
+        """What runs now, where, and how it fares, as JSON; `run` is a name or pid where several graphs run."""
+        return await said("nodes", "--json", *chosen(run))
+
+    async def newest_message(topic: str, run: str = "") -> str:
+        """The next message on a topic of a running graph, as JSON; waits 10 s for it."""
+        return await said("echo", "--count=1", "--for=10", "--json", *chosen(run), "--", topic)
+
+    async def recording_info(recording: str) -> str:
+        """What a recording holds: topics, numbers, outcome."""
+        return await said("bag", "info", inside(recording))
+
+    async def why(recording: str, at_s: float) -> str:
+        """Why the robot did what it did at that second of a recording: the chain of causes behind its command."""
+        return await said("bag", "why", inside(recording), f"--at={at_s:g}")
+
+    for tool in (recordings, graph, running_nodes, newest_message, recording_info, why):
+        server.tool()(tool)
+    server.run("stdio")
+    return 0
