@@ -69,7 +69,7 @@ class TableEnv(gymnasium.Env[Observation, Action]):
         }
         if camera:
             parts["image"] = spaces.Box(0, 255, (height, width, 3), np.uint8)
-        self.observation_space = spaces.Dict(parts)
+        self.observation_space = spaces.Dict(parts)  # type: ignore[assignment]  # Gymnasium's own Dict names no parts
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -100,7 +100,7 @@ class TableEnv(gymnasium.Env[Observation, Action]):
         reward, is_done = self._reward(state, self._robot.truth())
         return self._observe(), float(reward), is_done, self._step >= self._steps, {"contact": state.contact}
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]  # None where nobody asked for pictures
+    def render(self) -> NDArray[np.uint8] | None:
         """What the head camera sees, where `render_mode` is "rgb_array"."""
         return self._see("head") if self.render_mode == "rgb_array" else None
 
