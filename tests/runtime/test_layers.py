@@ -139,6 +139,8 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "nodes/voice/hearing/whisper.py": "a model that is asked as the world is, by `clock.external`",
         "bridges/ros2/rosbridge.py": "the socket of a bridge, which refuses virtual time",
         "bridges/ros2/zenoh_link.py": "the names of sender and goal, of a bridge that refuses virtual time",
+        "bridges/telemetry/otlp.py": "what a command posts, beside a graph",
+        "bridges/telemetry/prometheus.py": "the page of a command, beside a graph",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
         "nodes/report/film.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
