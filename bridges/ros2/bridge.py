@@ -30,9 +30,8 @@ from runtime import (
     on,
     wall_time_ns,
 )
-from runtime.command_line.plain_messages import find_type
+from runtime.launch.nodes_table import load_name
 from runtime.msgs import JOINTS
-from runtime.toml_errors import expected
 
 MOST_WAITING = 50
 _ROS_NAME = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
@@ -175,7 +174,7 @@ def _rows(params: Mapping[str, Any], key: str, kind: Any) -> Any:
     try:
         return msgspec.convert(params.get(key, []), kind)
     except msgspec.ValidationError as problem:
-        raise ParameterError(f"parameter {key!r}{expected(problem, kind, key)}") from problem
+        raise ParameterError(f"parameter {key!r}: {problem}") from problem
 
 
 def _message_of(row: ToRosRow) -> type[Message]:
@@ -191,7 +190,7 @@ def _message_of(row: ToRosRow) -> type[Message]:
         return TO_ROS[row.type][0]
     if row.type != STRING:
         raise ParameterError(f"to_ros: {row.topic!r} has a `message`, which only {STRING} takes (as JSON)")
-    found = find_type(row.message)
+    found = load_name(row.message)
     if not (isinstance(found, type) and issubclass(found, Message)):
         raise UserError(
             f"to_ros: message {row.message!r} is no message; expected one such as 'runtime.msgs:GuardState'"

@@ -206,6 +206,7 @@ PUBLIC = {"runtime", "runtime.msgs", "runtime.msgs.episode"}
 FENCES, SIGNED = "runtime.coordination.fence", "runtime.msgs.signature"
 BEYOND_PUBLIC = {
     "bridges/mqtt/bridge.py": {SIGNED: "signs what comes over a network for the guard"},
+    "bridges/ros2/bridge.py": {"runtime.launch.nodes_table": "loads what its parameters name"},
     "bridges/web/console/view_command.py": dict.fromkeys(
         (
             "runtime.command_line.arguments",
