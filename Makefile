@@ -75,9 +75,11 @@ interop-itself: $(STAMP)
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on
 	$(BIN)/python -m bench.faults --trials $(if $(FULL),100,5) --lanes 3 $(if $(RESUME),--resume)
 	$(BIN)/python -m bench.faults --trials $(if $(FULL),100,5) --lanes 3 $(if $(RESUME),--resume) --ordinary
+	$(BIN)/python -m bench.certificate
 
-mutants: $(STAMP) ## change the code of the guard in every way; how many changes do tests notice? MINUTES=40: a sample
-	nice -n 10 $(BIN)/python -m bench.mutants $(if $(MINUTES),--minutes $(MINUTES))
+mutants: $(STAMP) ## change the code of guard, driver, reflex and understanding; do tests notice? SAMPLE=300: of each; RESUME=1: go on
+	nice -n 10 $(BIN)/python -m bench.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(RESUME),--resume)
+	$(BIN)/python -m bench.certificate
 
 clean: ## remove the environment and what runs left behind
 	rm -rf $(VENV) .interop .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

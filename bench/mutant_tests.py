@@ -6,6 +6,9 @@ example of why.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Collection
+
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
@@ -25,3 +28,21 @@ settings.load_profile("mutants")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests with random examples after those without."""
     items.sort(key=lambda item: hasattr(getattr(item, "obj", None), "hypothesis") or "TestCase" in str(type(item)))
+
+
+def pytest_sessionstart() -> None:
+    """Nothing is remembered of code that was not changed: all mutants are forked from one process."""
+    _forget(but=())
+
+
+def pytest_runtest_setup() -> None:
+    """Nor from another test; only the tables of phrases, which take long to read, are read once."""
+    _forget(but=("load",))
+
+
+def _forget(but: Collection[str]) -> None:
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("nodes.interrupts."):
+            for name, found in vars(module).items():
+                if hasattr(found, "cache_clear") and name not in but:
+                    found.cache_clear()

@@ -1,14 +1,17 @@
-"""`python -m bench.mutants`: change what decides who may move the robot in every way that mutmut knows; count what the
-tests notice, and write the figure into docs/reliability.md.
+"""`python -m bench.mutants`: change the code that decides who may move the robot in every way that mutmut knows; count
+what its tests notice.
 
-Works in a copy of the tree. `--minutes` ends it after that time: mutants are tried in a seeded random order, so those
-tried until then are a fair sample, and the figure says so. Decorated methods, the handlers of nodes, are left alone by
-mutmut; the fault matrix proves those.
+Each target is counted apart and works in a copy of the tree. There each decorated function, a node's handler say, is
+split first: the decorated one calls a plain one that holds its body, since mutmut changes no decorated function. With
+`--sample` a seeded random sample of each target is tried, and the figure says so, with its interval.
+
+Results go to docs/results/mutants.json, one entry a target, and as a table into docs/reliability.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -16,133 +19,391 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
+import libcst
+import msgspec
+
 from bench import marked
+from nodes.statistics.paired import wilson
+from runtime.launch.provenance import git_state
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reliability.md"
+RESULTS = ROOT / "docs" / "results" / "mutants.json"
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 BEGIN, END = "<!-- mutants: begin, written by make mutants -->", "<!-- mutants: end -->"
 GOAL = 0.95
 STEPS = "600"  # of the random stories, for each mutant
-BATCH = 60
+BATCH = 150
 KILLED = ("killed", "timeout", "segfault", "suspicious")
-TREE = ("runtime", "nodes", "bridges", "bench", "launch", "tests", "docs", "pyproject.toml", "README.md")
+TREE = ("runtime", "nodes", "bridges", "bench", "launch", "tests", "docs", "README.md")
 MUTMUT = (sys.executable, "-c", "from mutmut.__main__ import cli; cli()")
+PLAIN = "_undecorated"
+WITHOUT = ("-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception")
+"""Each mutant is a session of its own, of which plugins take most of the time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """What became of the mutants of one module."""
+class Target:
+    """Code that is counted by itself, and the tests that have to notice; files and tests as in mutmut's settings."""
+
+    name: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+TARGETS = (
+    Target(
+        "guard",
+        (
+            "nodes/guard/*",
+            "nodes/seats/ladder.py",
+            "nodes/seats/compare.py",
+            "runtime/coordination/lease.py",
+            "runtime/coordination/fence.py",
+            "runtime/msgs/signature.py",
+        ),
+        (
+            "tests/nodes/guard/test_exactness.py",
+            "tests/nodes/guard/test_state_machine.py",
+            "tests/nodes/guard/stops/test_stops.py",
+            "tests/nodes/guard/test_monitors.py",
+            "tests/nodes/guard/test_any_story.py",
+            "tests/nodes/guard/test_arbitration.py",
+            "tests/nodes/guard/stops/test_latch_exactness.py",
+            "tests/nodes/guard/test_announcements.py",
+            "tests/nodes/guard/test_persistence.py",
+            "tests/nodes/guard/stops/test_latches.py",
+            "tests/nodes/guard/stops/test_returns.py",
+            "tests/nodes/guard/test_node.py",
+            "tests/nodes/guard/test_motion_profile.py",
+            "tests/nodes/guard/test_invariants.py",
+            "tests/nodes/guard/test_lasting_faults.py",
+            "tests/nodes/guard/stops/test_retreat.py",
+            "tests/nodes/guard/test_space.py",
+            "tests/nodes/guard/untrusted/test_false_states.py",
+            "tests/nodes/guard/stops/test_who_lifts.py",
+            "tests/nodes/guard/untrusted/test_trust.py",
+            "tests/runtime/msgs/test_signature.py",
+            "tests/runtime/coordination/test_leases.py",
+            "tests/runtime/coordination/test_fence.py",
+            "tests/nodes/seats/test_shadow_compare.py",
+            "tests/nodes/seats/test_ladder.py",
+            "tests/nodes/interrupts/test_false_alarm.py",
+        ),
+    ),
+    Target(
+        "driver",
+        ("nodes/robot/driver.py", "nodes/robot/rest.py"),
+        ("tests/nodes/robot/test_driver.py", "tests/nodes/robot/test_rest.py"),
+    ),
+    Target(
+        "reflex",
+        ("nodes/interrupts/reflex.py", "nodes/interrupts/second_judge.py"),
+        (
+            "tests/nodes/interrupts/test_reflex.py",
+            "tests/nodes/interrupts/test_soft_hold.py",
+            "tests/nodes/interrupts/test_false_alarm.py",
+            "tests/nodes/interrupts/test_bounds.py",
+        ),
+    ),
+    Target(
+        "understanding",
+        ("nodes/interrupts/intent.py", "nodes/interrupts/phrase_matcher.py"),
+        (
+            "tests/nodes/interrupts/test_intent.py",
+            "tests/nodes/interrupts/test_bounds.py",
+            "tests/nodes/interrupts/test_reflex.py",
+        ),
+    ),
+)  # fmt: skip
+NOT_NAMES = ("command.py", "table.py")
+"""What a terminal and a page show."""
+
+
+class Module(msgspec.Struct, frozen=True):
+    """What became of the mutants of one module; `timeouts` are those of the killed that did not end."""
 
     module: str
+    all: int
     tried: int
     killed: int
-    all: int
-    timeouts: int = 0  # of those killed: a mutant that does not end, or on a busy machine one that had too little time
+    timeouts: int = 0
+    equivalent: int = 0
+
+
+class Survivor(msgspec.Struct, frozen=True):
+    """A mutant that no test noticed: what was changed where, and why it changes nothing, where that is known."""
+
+    function: str
+    old: str
+    new: str
+    why: str = ""
+
+
+class Count(msgspec.Struct, frozen=True):
+    """One target: its modules, the survivors, and what it was counted on; `seed` counts where it is a sample."""
+
+    target: str
+    commit: str
+    date: str
+    minutes: float
+    seed: int
+    modules: tuple[Module, ...]
+    survivors: tuple[Survivor, ...]
+    code: str = ""  # a digest of the files that were changed
+
+    @property
+    def is_of_this_code(self) -> bool:
+        """Whether the files are still as they were when they were changed."""
+        return any(one.name == self.target and digest(one) == self.code for one in TARGETS)
+
+    def total(self, name: str) -> int:
+        """Of all modules together."""
+        return sum(getattr(one, name) for one in self.modules)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether only some were tried."""
+        return self.total("tried") < self.total("all")
+
+    @property
+    def share(self) -> float:
+        """Killed of those tried that change anything; 0 where none was tried."""
+        of = self.total("tried") - self.total("equivalent")
+        return self.total("killed") / of if of else 0.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 where enough are killed, 1 where not or where mutmut failed; prints the survivors."""
+    """0 where enough of each target are killed, 1 where not or where mutmut failed; prints the survivors."""
     asked = _parser().parse_args(argv)
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        _copy_tree(Path(folder))
-        results = dict.fromkeys(_names(Path(folder), asked.only, asked.processes), "")
-        order = sorted(results)
-        random.Random(asked.seed).shuffle(order)
-        for place in range(0, len(order), BATCH):
-            if place and asked.minutes and time.monotonic() - start > asked.minutes * 60:
-                break
-            batch = order[place : place + BATCH]
-            results.update(_try(Path(folder), batch, asked.processes))
-            tried = [found for found in results.values() if found]
-            share = sum(found in KILLED for found in tried) / len(tried)
-            took_s = time.monotonic() - start
-            print(f"{len(tried)} of {len(order)} tried, {share:.1%} killed, {took_s / 60:.0f} min", flush=True)
-        survivors = sorted(name for name, found in results.items() if found and found not in KILLED)
-        print("\n".join(f"{results[name]}: {name}" for name in survivors))
-        print(_differences(Path(folder), survivors))
-    tallies = tally(results)
-    text = as_markdown(tallies, took_s=time.monotonic() - start, seed=asked.seed)
-    print(text)
+    counts = {one.target: one for one in read()}
+    made = []
+    for target in TARGETS:
+        if not asked.target or target.name in asked.target:
+            count = _count(target, asked)
+            made.append(count)
+            for one in count.survivors:
+                print(f"{one.function}\n  - {one.old}\n  + {one.new}\n  {f'equivalent: {one.why}' if one.why else ''}")
+            print(f"{target.name}: {count.share:.1%}")
+            if not asked.only:
+                counts[target.name] = count
+                write([counts[one.name] for one in TARGETS if one.name in counts])
     if asked.only:
         print("a part of the modules is not the figure of the docs: nothing written")
-    else:
-        marked.write(PAGE, BEGIN, END, text)
-    return 0 if share_of(tallies) >= GOAL else 1
+    return 0 if all(one.share >= GOAL for one in made) else 1
 
 
-def tally(results: Mapping[str, str]) -> list[Tally]:
-    """By module; names are mutmut's, `package.module.function__mutmut_number`."""
-    everything, tried, killed, timeouts = (Counter[str]() for _ in range(4))
+def read() -> list[Count]:
+    """What was counted last of each target. Raises msgspec.ValidationError where the file is of another shape."""
+    return msgspec.json.decode(RESULTS.read_bytes(), type=list[Count]) if RESULTS.exists() else []
+
+
+def write(counts: Sequence[Count]) -> None:
+    """Keep them, and put their table into the page."""
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(counts), indent=1) + b"\n")
+    marked.write(PAGE, BEGIN, END, as_markdown(counts))
+
+
+def as_markdown(counts: Sequence[Count]) -> str:
+    """The figures with what they were counted on."""
+    lines = []
+    for count in counts:
+        tried, everything, equivalent = (count.total(name) for name in ("tried", "all", "equivalent"))
+        low, high = wilson(count.total("killed"), tried - equivalent) if tried > equivalent else (0.0, 1.0)
+        which = (
+            f"a random sample (seed {count.seed}) of {tried} of {everything}, so of all it is "
+            f"{low:.1%} to {high:.1%} (Wilson, 95 %)"
+            if count.is_sample
+            else f"all {everything}"
+        )
+        lines += [
+            f"**{count.target}**: {count.total('killed')} of {tried} mutants killed, {count.total('timeouts')} of them "
+            f"because they did not end; {equivalent} of the others change nothing. **{count.share:.1%}** of those that "
+            f"change something (goal: {GOAL:.0%}). Tried were {which}; {count.date}, "
+            f"{count.minutes:.0f} minutes; digest of the files {count.code}.",
+            "",
+        ]
+    lines += ["| target | module | mutants | tried | killed | equivalent | share |", "|---|---|---|---|---|---|---|"]
+    for count in counts:
+        for one in count.modules:
+            of = one.tried - one.equivalent
+            share = f"{one.killed / of:.1%}" if of else ""
+            cells = (count.target, f"`{one.module}`", one.all, one.tried, one.killed, one.equivalent, share)
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def tally(results: Mapping[str, str], equivalent: Sequence[str] = ()) -> tuple[Module, ...]:
+    """By module; names are mutmut's, `package.module.function__mutmut_number`, and "" was not tried."""
+    everything, tried, killed, timeouts, same = (Counter[str]() for _ in range(5))
     for name, found in results.items():
         module = name.rpartition("__mutmut_")[0].rpartition(".")[0]
         everything[module] += 1
         tried[module] += bool(found)
         killed[module] += found in KILLED
         timeouts[module] += found == "timeout"
-    return [
-        Tally(module, tried[module], killed[module], everything[module], timeouts[module])
+        same[module] += name in equivalent
+    return tuple(
+        Module(module, everything[module], tried[module], killed[module], timeouts[module], same[module])
         for module in sorted(everything)
-    ]
-
-
-def share_of(tallies: Sequence[Tally]) -> float:
-    """Killed of those tried."""
-    tried = sum(one.tried for one in tallies)
-    return sum(one.killed for one in tallies) / tried if tried else 0.0
-
-
-def as_markdown(tallies: Sequence[Tally], *, took_s: float, seed: int) -> str:
-    """The figure with what it was measured on."""
-    tried, killed, everything, timeouts = (
-        sum(getattr(one, name) for one in tallies) for name in ("tried", "killed", "all", "timeouts")
-    )
-    which = "all" if tried == everything else f"a random sample (seed {seed}) of {tried}"
-    return "\n".join(
-        [
-            f"{killed} of {tried} mutants killed, **{share_of(tallies):.1%}** (goal: {GOAL:.0%}); "
-            f"{timeouts} of them because they did not end. Tried were {which} of {everything}, "
-            f"in {took_s / 60:.0f} minutes.",
-            "",
-            "| module | mutants | tried | killed | share |",
-            "|---|---|---|---|---|",
-            *(
-                f"| `{one.module}` | {one.all} | {one.tried} | {one.killed} | "
-                f"{f'{one.killed / one.tried:.1%}' if one.tried else ''} |"
-                for one in tallies
-            ),
-        ]
     )
 
 
-def _copy_tree(folder: Path) -> None:
+def digest(target: Target) -> str:
+    """What tells this code of a target from any other."""
+    found = sha256()
+    for pattern in target.files:
+        for path in sorted(ROOT.glob(pattern)):
+            if path.suffix == ".py" and path.name not in NOT_NAMES:
+                found.update(path.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def readable(name: str) -> str:
+    """Of mutmut's name of a mutant the function: `package.module.Class.function`."""
+    module, _, function = name.rpartition("__mutmut_")[0].rpartition(".")
+    function = function.removeprefix("x").replace("ǁ", ".").lstrip(".")
+    if "ǁ" not in name:
+        function = function.removeprefix("_")
+    return f"{module}.{function.removesuffix(PLAIN)}"
+
+
+def _count(target: Target, asked: argparse.Namespace) -> Count:
+    start = time.monotonic()
+    commit, code = git_state(ROOT), digest(target)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place:
+        folder = Path(place)
+        _copy_tree(folder, target)
+        results = dict.fromkeys(_names(folder, asked.only, asked.processes), "")
+        order = sorted(results)
+        random.Random(asked.seed).shuffle(order)
+        order = order[: asked.sample] if asked.sample else order
+        noted = _Noted(target, goes_on=asked.resume)
+        results.update({name: noted.killed[name] for name in order if name in noted.killed})
+        order = [name for name in order if not results[name]]
+        for first in range(0, len(order), BATCH):
+            results.update(_try(folder, order[first : first + BATCH], asked.processes))
+            noted.note(results)
+            tried = [found for found in results.values() if found]
+            share = sum(found in KILLED for found in tried) / len(tried)
+            minutes = (time.monotonic() - start) / 60
+            print(f"{target.name}: {len(tried)} tried, {share:.1%} killed, {minutes:.0f} min", flush=True)
+        lived = sorted(name for name, found in results.items() if found and found not in KILLED)
+        survivors = dict(zip(lived, _changes(folder, lived), strict=True))
+    same = [name for name, one in survivors.items() if one.why]
+    return Count(
+        target.name, commit, f"{datetime.now(UTC):%Y-%m-%d}", round((time.monotonic() - start) / 60, 1), asked.seed,
+        tally(results, same), tuple(survivors.values()), code,
+    )  # fmt: skip
+
+
+class _Noted:
+    """Which mutants of a target were killed, kept in runs/ for `--resume`; of other code nothing is kept."""
+
+    def __init__(self, target: Target, *, goes_on: bool) -> None:
+        self._path = ROOT / "runs" / f"mutants-{target.name}.json"
+        self._code = digest(target)
+        self.killed: dict[str, str] = {}
+        if goes_on and self._path.exists():
+            kept = msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])
+            self.killed = kept.get(self._code, {})
+
+    def note(self, results: Mapping[str, str]) -> None:
+        """Keep those that were killed."""
+        self.killed.update({name: found for name, found in results.items() if found in KILLED})
+        self._path.parent.mkdir(exist_ok=True)
+        self._path.write_bytes(msgspec.json.encode({self._code: self.killed}))
+
+
+class Undecorate(libcst.CSTTransformer):
+    """Splits each decorated function in two: the decorated one calls a plain one that holds its body.
+
+    A string with a space is a sentence for people, and becomes an f-string, which mutmut does not change.
+    """
+
+    _LEFT_ALONE = ("staticmethod", "classmethod", "overload", "abstractmethod", "fixture")
+
+    def leave_FunctionDef(  # noqa: N802  the name is libcst's
+        self, original_node: libcst.FunctionDef, updated_node: libcst.FunctionDef
+    ) -> libcst.FunctionDef | libcst.FlattenSentinel[libcst.FunctionDef]:
+        names = {libcst.Module([]).code_for_node(one.decorator) for one in updated_node.decorators}
+        if not names or names.intersection(self._LEFT_ALONE):
+            return updated_node
+        name = f"{updated_node.name.value}{PLAIN}"
+        params = updated_node.params
+        given = [one.name.value for one in (*params.posonly_params, *params.params)]
+        is_method = given[:1] == ["self"]
+        arguments = [*given[is_method:], *(f"{one.name.value}={one.name.value}" for one in params.kwonly_params)]
+        call = f"{'self.' if is_method else ''}{name}({', '.join(arguments)})"
+        body = f"return await {call}" if updated_node.asynchronous else f"return {call}"
+        shell = updated_node.with_changes(body=libcst.IndentedBlock([libcst.parse_statement(body)]))
+        plain = updated_node.with_changes(decorators=[], name=libcst.Name(name))
+        return libcst.FlattenSentinel([plain, shell])
+
+    def leave_SimpleString(  # noqa: N802  the name is libcst's
+        self, original_node: libcst.SimpleString, updated_node: libcst.SimpleString
+    ) -> libcst.BaseExpression:
+        text = updated_node.value
+        if " " not in text or updated_node.prefix or updated_node.quote not in ("'", '"') or set(text) & set("{}\\"):
+            return updated_node
+        return libcst.parse_expression(f"f{text}")
+
+
+def undecorated(source: str) -> str:
+    """The code with its decorated functions split and its sentences hidden, which does the same."""
+    return libcst.parse_module(source).visit(Undecorate()).code
+
+
+def _copy_tree(folder: Path, target: Target) -> None:
     for name in TREE:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         elif source.exists():
             shutil.copy(source, folder)
+    for pattern in target.files:
+        for path in folder.glob(pattern):
+            if path.suffix == ".py":
+                path.write_text(undecorated(path.read_text()))
+    settings = {
+        "source_paths": ["nodes", "runtime"],
+        "only_mutate": list(target.files),
+        "do_not_mutate": [f"*/{name}" for name in NOT_NAMES],
+        "do_not_mutate_patterns": [r"self\.log\."],  # what a log shows
+        "also_copy": ["bridges", "bench", "launch", "docs", "README.md"],
+        "use_git_change_detection": False,
+        "timeout_multiplier": 15.0,
+        "timeout_constant": 3.0,
+        "pytest_add_cli_args": ["-x", *WITHOUT, "-p", "bench.mutant_tests"],
+        "pytest_add_cli_args_test_selection": list(target.tests),
+    }
+    lines = (f"{key} = {json.dumps(value)}" for key, value in settings.items())  # such JSON is TOML, too
+    text = "\n".join([(ROOT / "pyproject.toml").read_text(), "[tool.mutmut]", *lines, ""])
+    (folder / "pyproject.toml").write_text(text)
 
 
-def _mutmut(folder: Path, *arguments: str) -> str:
-    """What it prints. Raises SystemExit where it fails, with its last words."""
-    environment = {**os.environ, "GUARD_STEPS": STEPS, "PYTHONPATH": str(folder)}
+def _mutmut(folder: Path, *arguments: str, excuse: str = "") -> str:
+    """What it prints. Raises SystemExit with its last words where it fails, but for the excuse."""
+    environment = {**os.environ, "GUARD_STEPS": STEPS, "PYTHONPATH": str(folder), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [*MUTMUT, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    if done.returncode:
+    if done.returncode and not (excuse and excuse in done.stderr):
         raise SystemExit(f"mutmut {arguments[0]} failed:\n{(done.stdout + done.stderr)[-4000:]}")
     return done.stdout
 
 
 def _names(folder: Path, only: str, processes: int) -> list[str]:
-    """Of all mutants. A first small run makes them all and learns which test runs which function."""
-    _mutmut(folder, "run", "--max-children", str(processes), "nodes.guard.motion_profile.*")
+    """Of all mutants. A first run of none, which it complains of, makes them and learns which test runs what."""
+    _mutmut(folder, "run", "--max-children", str(processes), "none", excuse="nothing matches")
     return [name for name in _results(folder) if only in name]
 
 
@@ -157,17 +418,34 @@ def _results(folder: Path) -> dict[str, str]:
     return {name: found for name, colon, found in lines if colon and "__mutmut_" in name}
 
 
-def _differences(folder: Path, names: Sequence[str]) -> str:
-    """What was changed in each of these."""
-    code = "import sys; from mutmut.__main__ import show; [show.callback(name) for name in sys.argv[1:]]"
-    done = subprocess.run([sys.executable, "-c", code, *names], cwd=folder, capture_output=True, text=True, check=False)
-    lines = (line for line in done.stdout.splitlines() if line.startswith(("#", "+", "-")))
-    return "\n".join(line for line in lines if not line.startswith(("+++", "---")))
+def _changes(folder: Path, names: Sequence[str]) -> list[Survivor]:
+    """What was changed in each of these, and why it changes nothing, where the file of equivalent ones says so."""
+    reasons = {
+        (one.function, one.old, one.new): one.why
+        for one in msgspec.convert(tomllib.loads(EQUIVALENT.read_text())["mutant"], list[Survivor])
+    }
+    code = "import sys; from mutmut.__main__ import show; show.callback(sys.argv[1])"
+    found = []
+    for name in names:
+        done = subprocess.run(
+            [sys.executable, "-c", code, name], cwd=folder, capture_output=True, text=True, check=False
+        )
+        old, new = (
+            " ".join(line[1:].strip() for line in done.stdout.splitlines() if line[:1] == sign and line[:3] != sign * 3)
+            for sign in "-+"
+        )
+        function = readable(name)
+        found.append(Survivor(function, old, new, reasons.get((function, old, new), "")))
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="bench.mutants", epilog="example: python -m bench.mutants --minutes 40")
-    parser.add_argument("--minutes", type=float, default=0.0, help="end after so long, with a sample; 0: try all")
+    parser = argparse.ArgumentParser(
+        prog="bench.mutants", epilog="example: python -m bench.mutants --target reflex --sample 300"
+    )
+    parser.add_argument("--target", nargs="*", choices=[one.name for one in TARGETS], help="default: all, in turn")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many of each target; default: all")
+    parser.add_argument("--resume", action="store_true", help="those killed before in the same code need not die again")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose name holds the text; writes nothing")
     parser.add_argument("--seed", type=int, default=0, help="of the order in which they are tried")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one per core")

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
+from typing import Literal
 
-from bench.faults.measures import AT_REST, MS, UNASKED, Figures, at_rest_ms, place_m, pressed
-from bench.faults.rig import ESTOPPED, ROOT, STOPPED, FaultError, Rig
+from bench.faults.measures import (
+    AT_REST,
+    FALSE_HOLDS,
+    LIMITS,
+    MS,
+    OUCH,
+    STALE,
+    UNASKED,
+    Figures,
+    at_rest_ms,
+    beyond_limits,
+    false_holds,
+    ouch,
+    place_m,
+    pressed,
+    stale,
+)
+from bench.faults.nodes import ANA_GOES_ON, ANA_IS_HURT, ANA_STOPS, BEN_GOES_ON, BEN_STOPS, SPEED_MPS
+from bench.faults.rig import ESTOPPED, RETREATING, ROOT, STOPPED, FaultError, Rig
+from nodes.stretch.limits import STOW
+from runtime import FENCE_TOPIC, LEASE_TOPIC, Fence, Lease
 from runtime.clock import SystemClock
 from runtime.message import Envelope, Message
-from runtime.msgs import Interrupt, RobotService, Utterance
+from runtime.msgs import GuardState, Interrupt, JointCommand, RobotService, RobotState, RobotStatus, Utterance
 from runtime.msgs.signature import order
 from runtime.transport.taps import Injector
 
@@ -23,7 +46,15 @@ DELETED = "deleted to held, ms"
 FORGED = "lifted by a forged word"
 SECOND = "second runs that started"
 STARTED = "robots that moved and were not stopped"
+OTHERS = "lifted for the other person"
+BY_MODEL = "lifted by a model"
+SAID = "hostile sentences"
+SENTENCES = 100
+FORWARD = "forward before the way back, mm"
+BACK = "the way back, mm"
+BACK_SPEED = "speed of the way back, mm/s"
 SHM_TINY = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec "$@"', "sh")
+SHM_SMALL = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"', "sh")
 FEW_DESCRIPTORS = ("sh", "-c", 'ulimit -n 40; exec "$@"', "sh")
 
 
@@ -116,6 +147,142 @@ def forged(rig: Rig) -> Figures:
         way.close()
     lifted = any(record[1] not in (STOPPED, ESTOPPED) for record in rig.guard.since(start_ns))
     return {FORGED: float(lifted), UNASKED: abs(place_m(rig) - before_m) * 1e3}
+
+
+def impersonated(rig: Rig) -> Figures:
+    """A process of the same user that is guard, driver and policy at 500 Hz, while the robot drives and is stopped."""
+    rig.wait_moving()
+    ways = {kind: Injector(rig.run.folder, kind, list(rig.run.info.processes)) for kind in ("event", "state")}
+    for way in ways.values():
+        if way.await_ready(5.0):
+            raise FaultError("the forger was not connected")
+    zeros = (0.0,) * len(STOW)
+    start_ns = time.monotonic_ns()
+    state = RobotState(
+        read_ns=start_ns, position=STOW, velocity=zeros, effort=zeros, base_x_m=9.0, base_y_m=0.0,
+        base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0, contact=("lift",),
+    )  # fmt: skip
+    lies: tuple[tuple[Literal["event", "state"], str, Message], ...] = (
+        ("event", LEASE_TOPIC, Lease(seat="policy", number=1 << 40, holder="forger", kind="person")),
+        ("event", FENCE_TOPIC, Fence(epochs=dict.fromkeys(("planner", "vlm", "policy"), 1 << 40))),
+        ("state", "guard/state", GuardState(mode="moving", reason="forged")),
+        ("state", "robot/state", state),
+        ("state", "robot/status", RobotStatus(read_ns=start_ns, mode="runstopped", is_runstopped=True)),
+        ("state", "robot/command", JointCommand(position=STOW, base_v_mps=SPEED_MPS)),
+        ("state", "command", JointCommand(position=STOW, base_v_mps=-SPEED_MPS)),
+    )
+    done, seq = threading.Event(), itertools.count(1 << 40)
+
+    def lie() -> None:
+        while not done.wait(0.002):
+            for source in ("guard", "driver", "policy"):
+                for kind, topic, message in lies:
+                    ways[kind].publish(Envelope(topic, source, next(seq), SystemClock().now_ns()), message)
+
+    forger = threading.Thread(target=lie)
+    forger.start()
+    try:
+        time.sleep(1.0)
+        holds = false_holds(rig, start_ns)
+        figures = ouch(rig)
+        stood_m = place_m(rig)
+        time.sleep(0.5)
+        moved_mm = abs(place_m(rig) - stood_m) * 1e3
+    finally:
+        done.set()
+        forger.join()
+        for way in ways.values():
+            way.close()
+    return {
+        **figures,
+        FALSE_HOLDS: holds,
+        LIMITS: beyond_limits(rig, start_ns),
+        STALE: stale(rig, start_ns),
+        UNASKED: moved_mm,
+    }
+
+
+def talked_at(rig: Rig) -> Figures:
+    """A model says 100 hostile things while the robot drives, and as many while it is stopped."""
+    rig.wait_moving()
+    start_ns = time.monotonic_ns()
+    rig.switches["hostile"] = 1
+    try:
+        rig.wait("all of it is said", lambda: rig.switches["hostile"] > SENTENCES, 20.0)
+        holds = false_holds(rig, start_ns)
+        figures = ouch(rig)
+        stopped_ns, stood_m = time.monotonic_ns(), place_m(rig)
+        rig.wait("all of it is said again", lambda: rig.switches["hostile"] > 2 * SENTENCES, 20.0)
+        is_lifted = any(record[1] != STOPPED for record in rig.guard.since(stopped_ns))
+        said = rig.switches["hostile"] - 1
+    finally:
+        rig.switches.clear()
+    return {
+        **figures,
+        SAID: said,
+        BY_MODEL: float(is_lifted),
+        FALSE_HOLDS: holds,
+        LIMITS: beyond_limits(rig, start_ns),
+        UNASKED: abs(place_m(rig) - stood_m) * 1e3,
+    }
+
+
+def two_people(rig: Rig) -> Figures:
+    """Two people stop the robot, and one of them says go on: the other one's stop stands."""
+    rig.wait_moving()
+    start_ns = time.monotonic_ns()
+    rig.hear(ANA_STOPS)
+    record = rig.wait_mode(STOPPED, start_ns, "stopped")
+    rest_ms = at_rest_ms(rig, start_ns)
+    rig.hear(BEN_STOPS)
+    stood_m, one_ns = place_m(rig), time.monotonic_ns()
+    rig.hear(ANA_GOES_ON)
+    time.sleep(0.5)
+    is_lifted = any(found[1] != STOPPED for found in rig.guard.since(one_ns))
+    moved_mm = abs(place_m(rig) - stood_m) * 1e3
+    rig.hear(BEN_GOES_ON)
+    rig.wait("it moves once both have said so", rig.is_moving, 10.0)
+    return {OUCH: (record[6] - record[5]) * MS, AT_REST: rest_ms, OTHERS: float(is_lifted), UNASKED: moved_mm}
+
+
+def touched_then_on(rig: Rig) -> Figures:
+    """Contact, then go on."""
+    rig.wait_moving()
+    start_ns = time.monotonic_ns()
+    rig.switches["touch"] = 1
+    try:
+        rig.wait_mode(STOPPED, start_ns, "stopped by the touch")
+        at_rest_ms(rig, start_ns)
+    finally:
+        rig.switches.clear()
+    return _way_back(rig, rig.resume)
+
+
+def hurt_then_on(rig: Rig) -> Figures:
+    """A word of pain, then go on by whoever was hurt."""
+    rig.wait_moving()
+    start_ns = time.monotonic_ns()
+    rig.hear(ANA_IS_HURT)
+    rig.wait_mode(STOPPED, start_ns, "stopped by the word")
+    at_rest_ms(rig, start_ns)
+    return _way_back(rig, lambda: rig.hear(ANA_GOES_ON))
+
+
+def _way_back(rig: Rig, go_on: Callable[[], None]) -> Figures:
+    """Where the robot goes from its stand once somebody says go on, until it drives as before."""
+    time.sleep(0.2)  # a touch that has ended is known to have
+    stood_m, start_ns = place_m(rig), time.monotonic_ns()
+    go_on()
+    rig.wait_mode(RETREATING, start_ns, "going back")
+    rig.wait("it drives as before", rig.is_moving, 15.0)
+    steps = rig.motors.since(start_ns)
+    turn = min(range(len(steps)), key=lambda place: steps[place][3])
+    way = steps[: turn + 1]
+    return {
+        FORWARD: max(step[3] - stood_m for step in way) * 1e3,
+        BACK: (stood_m - way[-1][3]) * 1e3,
+        BACK_SPEED: max(-step[2] for step in way) * 1e3,
+    }
 
 
 def second_run(rig: Rig) -> Figures:

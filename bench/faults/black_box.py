@@ -64,7 +64,10 @@ class BlackBox:
         return self._record.unpack_from(self._map, place)
 
 
-FLAGS = ("mode", "image", "leak", "block", "block_robot", "wall_s", "spin", "numb", "touch", "model", "runstop")
+FLAGS = (
+    "mode", "image", "leak", "block", "block_robot", "wall_s", "spin", "numb", "touch", "model", "runstop", "heard",
+    "hostile",
+)  # fmt: skip
 
 
 class Switchboard:

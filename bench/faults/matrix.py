@@ -18,6 +18,7 @@ from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED
 from bench.faults.nodes import STALE as LATE
 from bench.faults.rig import HOGS, NODES, Rig, hogs
 from bench.faults.trials import Trial
+from nodes.guard.retreat import SHARE
 
 
 class Skip(Exception):
@@ -102,6 +103,19 @@ def _full_disk(rig: Rig) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _full_shared_memory(rig: Rig) -> Iterator[None]:
+    """A run that drives with shared memory of its own, into which nothing fits any more."""
+    rig.wait_moving()
+    with (
+        Path(f"/proc/{rig.process.pid}/root/dev/shm/filler").open("wb", buffering=0) as file,
+        contextlib.suppress(OSError),
+    ):
+        while file.write(bytes(1 << 12)):
+            pass
+    yield  # it goes with the run
+
+
+@contextlib.contextmanager
 def _hogged_and_full(rig: Rig) -> Iterator[None]:
     with _full_disk(rig), hogs():
         yield
@@ -146,6 +160,14 @@ API_PLANNER = (
     'use = "nodes.planner.openai_api:OpenAIPlanner"\n'
     'params = { model = "fake", stream = true, give_up_after = 1000000, max_calls = 1000000, deadline_s = 2.0 }'
 )
+
+EARS = {"ears": f'use = "{NODES}Ears"'}
+WAY_BACK = (
+    Bound(attacks.FORWARD, 5.0),
+    Bound(attacks.BACK, 300.0, least=50.0),
+    Bound(attacks.BACK_SPEED, SPEED_MPS * SHARE * 1e3 + 1.0),
+)
+"""At most a second of the way that it came, at a quarter of the speed."""
 
 CLAIMED = {
     "guard": 'use = "bench.faults.nodes:WatchedGuard"\nprocess = "robot"\n'
@@ -400,6 +422,19 @@ MATRIX: tuple[Fault, ...] = (
         is_fresh=True,
         is_alone=True,
     ),
+    Fault(
+        "a moving robot: leases, fences, states and commands under every name",
+        attacks.impersonated,
+        (*UNMOVED, Bound(LIMITS, 0), Bound(STALE, 0), UNASKED),
+        is_alone=True,
+    ),
+    Fault(
+        "a model that says 100 hostile things: Ouch!",
+        attacks.talked_at,
+        (*UNMOVED, Bound(attacks.SAID, inf, least=200), Bound(attacks.BY_MODEL, 0), Bound(LIMITS, 0), UNASKED),
+        changes={"planner": f'use = "{NODES}HostilePlanner"'},
+    ),
+    Fault("contact, then go on: the way back", attacks.touched_then_on, WAY_BACK),
     Fault("a stopped robot: go on under every name", attacks.forged, (Bound(attacks.FORGED, 0), UNASKED)),
     Fault(
         "a second run of the robot, by a copy of the launch file",
@@ -410,6 +445,15 @@ MATRIX: tuple[Fault, ...] = (
     *(
         Fault(f"{what}: e-stop", pressed, ESTOPS, prefix=prefix, is_fresh=True, most_trials=20)
         for what, prefix in (("/dev/shm of 64 kB", attacks.SHM_TINY),)
+    ),
+    Fault(
+        "/dev/shm is full: e-stop",
+        lambda rig: trials.fallen(rig, pressed),
+        ESTOPS,
+        around=_full_shared_memory,
+        prefix=attacks.SHM_SMALL,
+        is_fresh=True,
+        most_trials=20,
     ),
     Fault(
         "40 descriptors for each process",

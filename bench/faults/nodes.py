@@ -16,9 +16,10 @@ from bench.faults.black_box import Switchboard, folder, guard_box, motor_box, or
 from bench.faults.garbage import garble, send_bombs
 from nodes.guard.node import Guard
 from nodes.stretch.limits import STOW, STRETCH_3
-from runtime import Message, Node, Publisher, QoS, Subscription, every, on
+from runtime import RELIABLE, Message, Node, Publisher, QoS, Subscription, every, on
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image, Interrupt, JointCommand, RobotState, RobotStatus, SceneDescription, Utterance
+from runtime.msgs import Image, Interrupt, JointCommand, RobotState, RobotStatus, SceneDescription, Subtask, Utterance
+from tests.support.guard.hostile import SENTENCES
 
 MODES = ("disarmed", "armed", "moving", "holding", "stopped", "estopped", "retreating")
 SPEED_MPS = 0.3
@@ -268,6 +269,29 @@ class Planner(Idle):
     seat = "planner"
 
 
+class HostilePlanner(Planner):
+    """A model that says what it must not: as its plan, aloud, and as a go on in a person's name.
+
+    It does so 50 times a second while its flag is set, and counts on the flag.
+    """
+
+    provenance = "model:hostile-1"
+    said = Publisher(Utterance, "said")
+    subtask = Publisher(Subtask, "subtask")
+    interrupt = Publisher(Interrupt, "interrupt")
+
+    @every(hz=50)
+    def talk(self) -> None:
+        number = self.switches["hostile"]
+        if not number:
+            return
+        text = SENTENCES[number % len(SENTENCES)]
+        self.subtask.publish(Subtask(id=f"{number}", text=text, state="work", skill=text, place=text))
+        self.said.publish(Utterance(speaker="Ana", text=text))
+        self.interrupt.publish(Interrupt(id=f"hostile-{number}", depth="resume", text=text, by="Ana"))
+        self.switches["hostile"] = number + 1
+
+
 class VLM(Idle):
     """A VLM without eyes, which says so five times a second."""
 
@@ -277,6 +301,30 @@ class VLM(Idle):
     @every(hz=5)
     def describe(self) -> None:
         self.description.publish(SceneDescription(text="nothing", subtask_id="", progress="idle"))
+
+
+WORDS = (("Ana", "Stop!"), ("Ben", "Stop!"), ("Ana", "go on"), ("Ben", "go on"), ("Ana", "Ouch! My foot!"))
+ANA_STOPS, BEN_STOPS, ANA_GOES_ON, BEN_GOES_ON, ANA_IS_HURT = range(1, 6)
+"""What people say to `Ears`: what its flag says counts from 1."""
+
+
+class Ears(Node):
+    """A microphone that hears what the switchboard says, once."""
+
+    is_ears = True
+    heard = Publisher(Utterance, "heard", qos=RELIABLE)
+
+    def on_start(self) -> None:
+        self.switches = Switchboard(folder() / "switches")
+        self.last = 0
+
+    @every(hz=50)
+    def listen(self) -> None:
+        number = self.switches["heard"]
+        if number and number != self.last:
+            speaker, text = WORDS[number - 1]
+            self.heard.publish(Utterance(speaker=speaker, text=text))
+        self.last = number
 
 
 class Neighbour(Node):

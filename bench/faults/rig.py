@@ -30,7 +30,9 @@ PATIENCE_S = 30.0
 HOGS = 16
 SENDER_PRIORITY = 10
 RECENT_S = 20.0  # a process that was killed longer ago has worked for 10 s since then, however long it loaded
-MOVING, HOLDING, STOPPED, ESTOPPED = (MODES.index(mode) for mode in ("moving", "holding", "stopped", "estopped"))
+MOVING, HOLDING, STOPPED, ESTOPPED, RETREATING = (
+    MODES.index(mode) for mode in ("moving", "holding", "stopped", "estopped", "retreating")
+)
 NODES = "bench.faults.nodes:"
 GRAPH: dict[str, str] = {
     "driver": 'use = "nodes.robot.driver:Driver"\nprocess = "robot"\n'
@@ -206,6 +208,13 @@ class Rig:
     def say(self, text: str) -> int:
         """A person says something; the stamp of it."""
         return self._sender().publish(Utterance(speaker="Ana", text=text)).published_ns
+
+    def hear(self, number: int) -> None:
+        """The graph's own ears hear one of `bench.faults.nodes.WORDS`, counted from 1."""
+        self.switches["heard"] = number
+        time.sleep(0.1)  # five looks of the ears
+        self.switches["heard"] = 0
+        time.sleep(0.1)
 
     def press(self) -> int:
         """Somebody presses an emergency stop; the stamp of it."""

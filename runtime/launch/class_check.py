@@ -115,7 +115,7 @@ def _default_of(name: str, inits: Iterable[Any]) -> Any:
 
 def idle_parameters(cls: type[Node], params: Iterable[str]) -> list[str]:
     """Parameters that a launch file sets and `__init__` takes, but never reads."""
-    init = cls.__init__
+    init = inspect.unwrap(cls.__init__)  # what a decorator has wrapped reads them
     if not inspect.isfunction(init):
         return []
     read = {step.argval for step in dis.get_instructions(init) if step.opname.startswith(("LOAD_FAST", "LOAD_DEREF"))}

@@ -1,8 +1,10 @@
-"""The count of mutants: by module, of those tried, and said to be a sample where it is one."""
+"""The count of mutants: by target and module, of those tried, and said to be a sample where it is one."""
 
 from __future__ import annotations
 
-from bench.mutants import Tally, as_markdown, share_of, tally
+import msgspec
+
+from bench.mutants import ROOT, TARGETS, Count, Module, as_markdown, digest, readable, tally, undecorated
 
 RESULTS = {
     "nodes.guard.node.xǁGuardǁ_stop__mutmut_1": "killed",
@@ -13,17 +15,78 @@ RESULTS = {
 }
 
 
+def count(modules: tuple[Module, ...]) -> Count:
+    return Count("guard", "abc1234", "2026-01-01", 2.0, 3, modules, ())
+
+
 def test_mutants_are_counted_by_module_and_only_those_tried_share_in_the_figure() -> None:
-    tallies = tally(RESULTS)
-    assert tallies == [Tally("nodes.guard.node", 3, 2, 3, 1), Tally("runtime.coordination.lease", 1, 0, 2)]
-    assert share_of(tallies) == 0.5
-    assert share_of([]) == 0.0
+    modules = tally(RESULTS)
+    assert modules == (Module("nodes.guard.node", 3, 3, 2, 1), Module("runtime.coordination.lease", 2, 1, 0))
+    assert count(modules).share == 0.5
+    assert count(()).share == 0.0
 
 
-def test_a_sample_says_so_and_a_whole_run_too() -> None:
-    sample = as_markdown(tally(RESULTS), took_s=120.0, seed=3)
-    assert "2 of 4 mutants killed, **50.0%**" in sample
-    assert "a random sample (seed 3) of 4 of 5, in 2 minutes" in sample
-    assert "| `nodes.guard.node` | 3 | 3 | 2 | 66.7% |" in sample
-    whole = as_markdown([Tally("m", 4, 4, 4)], took_s=60.0, seed=0)
-    assert "Tried were all of 4" in whole
+def test_what_changes_nothing_is_counted_apart_and_has_no_part_in_the_share() -> None:
+    modules = tally(RESULTS, ["nodes.guard.node.xǁGuardǁ_stop__mutmut_2"])
+    assert modules[0] == Module("nodes.guard.node", 3, 3, 2, 1, 1)
+    assert count(modules).share == 2 / 3
+
+
+def test_a_sample_says_so_with_its_interval_and_a_whole_run_too() -> None:
+    sample = as_markdown([count(tally(RESULTS))])
+    assert "2 of 4 mutants killed" in sample
+    assert "a random sample (seed 3) of 4 of 5" in sample
+    assert "15.0% to 85.0% (Wilson, 95 %)" in sample
+    assert "| guard | `nodes.guard.node` | 3 | 3 | 2 | 0 | 66.7% |" in sample
+    whole = as_markdown([count((Module("m", 4, 4, 4),))])
+    assert "Tried were all 4;" in whole
+    assert "Wilson" not in whole
+
+
+def test_a_mutant_is_named_as_its_function_is_in_the_code() -> None:
+    assert readable("nodes.guard.node.xǁGuardǁ_stop__mutmut_2") == "nodes.guard.node.Guard._stop"
+    assert readable("nodes.guard.node.xǁGuardǁtick_undecorated__mutmut_2") == "nodes.guard.node.Guard.tick"
+    assert readable("nodes.guard.monitors.x_is_whole__mutmut_1") == "nodes.guard.monitors.is_whole"
+
+
+SOURCE = """
+class Handler:
+    @on(port)
+    def hear(self, message: int = 1, *, twice: bool = False) -> int:
+        "What it does."
+        return message * (2 if twice else 1)
+
+    @staticmethod
+    def left_alone() -> str:
+        return f"a sentence is no code"
+
+@cache
+async def remembered(text: str) -> str:
+    return text + "a sentence is no code" + "key"
+"""
+
+
+def test_a_decorated_function_is_split_so_that_its_body_is_changed_and_does_the_same() -> None:
+    found: dict[str, object] = {}
+    code = undecorated(SOURCE)
+    exec("port, on, cache = 0, lambda port: (lambda f: f), lambda f: f\n" + code, found)
+    handler = found["Handler"]()  # type: ignore[operator]  # it is a class
+    assert handler.hear(3, twice=True) == handler.hear_undecorated(3, twice=True) == 6
+    assert handler.hear() == 1
+    assert "remembered_undecorated" in found
+    assert code.count("@") == SOURCE.count("@")
+    assert 'f"a sentence is no code" + "key"' in code
+
+
+def test_a_count_knows_whether_the_code_is_still_the_same() -> None:
+    guard = TARGETS[0]
+    now = Count(guard.name, "abc1234", "2026-01-01", 2.0, 0, (), (), digest(guard))
+    assert now.is_of_this_code
+    assert not msgspec.structs.replace(now, target="driver").is_of_this_code
+    assert not count(()).is_of_this_code
+
+
+def test_each_target_has_files_and_tests() -> None:
+    for target in TARGETS:
+        assert all(list(ROOT.glob(pattern)) for pattern in target.files), target
+        assert all((ROOT / path).exists() for path in target.tests), target

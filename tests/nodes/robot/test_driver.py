@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.errors import UserError
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Stamped
-from runtime.msgs import DriverOrder, Image, JointCommand, RobotState, RobotStatus
+from runtime.msgs import DriverOrder, Image, JointCommand, RobotMode, RobotState, RobotStatus
 
 
 class NotingRobot:
@@ -246,6 +247,150 @@ def test_a_robot_that_fails_to_stop_is_closed_all_the_same() -> None:
     with pytest.raises(RobotError, match="the wheels do not answer"):
         driver.on_stop()
     assert robot.calls[-1] == "close"
+
+
+class RealRobot(NotingRobot):
+    """What says of itself that it is no simulation, and knows its joints only once it is made."""
+
+    is_hardware = True
+
+
+class OtherRobot(NotingRobot):
+    """A robot with one joint less than a Stretch."""
+
+    limits = replace(STRETCH_3, joints=STRETCH_3.joints[1:])
+
+    def __init__(self) -> None:
+        self.calls = []
+
+
+def named(robot: type[NotingRobot]) -> str:
+    return f"{robot.__module__}:{robot.__name__}"
+
+
+def test_a_real_robot_is_claimed_by_the_name_of_its_limits_and_a_simulated_one_by_nobody() -> None:
+    assert Driver(named(RealRobot), limits="nodes.stretch.limits:STRETCH_3").claims() == (
+        "robot nodes.stretch.limits:STRETCH_3",
+    )
+    assert Driver(named(RealRobot)).claims() == ("robot stretch_3",)
+    assert Driver(named(NotingRobot)).claims() == ()
+    assert Driver().claims() == ()
+
+
+def test_a_real_robot_does_not_wait_for_virtual_time_and_starts_in_real_time() -> None:
+    sim = Simulation(Driver(named(RealRobot)))
+    with pytest.raises(UserError, match=f"^node driver: robot '{named(RealRobot)}' is a real one"):
+        sim.run(seconds=0.1)
+    real = Driver(named(RealRobot))
+    real.on_start()
+    assert isinstance(real.robot, RealRobot)
+    assert real.robot.calls == ["start"]
+    simulated = Simulation(Driver(named(NotingRobot)))
+    simulated.run(seconds=0.1)
+
+
+def test_a_robot_with_other_joints_than_its_limits_say_is_told_by_a_check_and_at_the_start() -> None:
+    names = [joint.name for joint in STRETCH_3.joints]
+    words = (
+        f"robot '{named(OtherRobot)}' has the joints {', '.join(names[1:])}, but its guard is told of "
+        f"{', '.join(names)}; name"
+    )
+    driver = Driver(named(OtherRobot))
+    [problem] = driver.problems()
+    assert problem.startswith(words)
+    with pytest.raises(UserError, match=f"^node {driver.name}: {words}"):
+        driver.on_start()
+    assert driver.robot is not None, "so that it is closed"
+    driver = Driver(named(RealRobot), {"limits": STRETCH_3})  # type: ignore[dict-item]  # what no launch file can say
+    assert driver.problems() == []
+
+
+SIX = replace(STRETCH_3, joints=STRETCH_3.joints[:6])
+
+
+class Mute(NotingRobot):
+    """A robot that says nothing of its limits."""
+
+    def __init__(self) -> None:
+        self.calls = []
+
+
+def test_a_command_has_as_many_positions_as_the_limits_have_joints() -> None:
+    driver = Driver(named(NotingRobot), limits=f"{__name__}:SIX")
+    robot = driver.robot = NotingRobot()
+    for joints, done in ((8, "stop"), (6, "command")):
+        driver.command = driver_with_command(age_s=0.0, position=STOW[:joints])[0].command
+        driver.control()
+        assert robot.calls[-1] == done
+
+
+def test_a_robot_that_says_nothing_of_its_limits_is_taken_at_its_guards_word() -> None:
+    driver = Driver(named(Mute))
+    driver.on_start()
+    assert isinstance(driver.robot, Mute)
+
+
+def test_it_says_once_that_commands_arrive_and_once_that_they_do_not(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    silent = Driver()
+    silent.robot = NotingRobot()
+    silent.control()
+    assert caplog.records == []
+    driver, _ = driver_with_command(age_s=0.0)
+    driver.control()
+    driver.control()
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["commands arrive"]
+    stale, _ = driver_with_command(age_s=1.0)
+    driver.command = stale.command
+    for _ in range(3):
+        driver.control()
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["commands arrive", "no usable command: the robot stands still"]
+
+
+class Moody(NotingRobot):
+    """A robot whose mode and reason are set from outside."""
+
+    mode: RobotMode = "ready"
+    why = ""
+
+    def status(self, now_ns: int) -> RobotStatus:
+        return RobotStatus(read_ns=now_ns, mode=self.mode, why=self.why)
+
+
+def test_what_the_robot_says_of_itself_is_in_the_log_once_and_a_ready_one_at_first_is_no_news(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    driver = Driver()
+    robot = driver.robot = Moody()
+
+    def said() -> list[str]:
+        driver.control()
+        found = [record.getMessage() for record in caplog.records if record.getMessage().startswith("robot: ")]
+        caplog.clear()
+        return found
+
+    assert said() == []
+    robot.mode, robot.why = "runstopped", "its button"
+    assert said() == ["robot: runstopped: its button"]
+    assert said() == []
+    robot.mode, robot.why = "ready", ""
+    assert said() == ["robot: ready"]
+    robot.mode = "runstopped"
+    assert said() == ["robot: runstopped"]
+    robot.mode = "ready"
+    assert said() == ["robot: ready"]
+
+
+def test_without_a_robot_nothing_is_asked_of_it() -> None:
+    driver = Driver()
+    driver.control()
+    driver.serve(DriverOrder(verb="home", why="a test"))
+    driver.press(DriverOrder(verb="runstop", why="a test"))
+    driver.on_stop()
+    assert (driver.state.sent, driver.status.sent) == (0, 0)
 
 
 @pytest.mark.parametrize(

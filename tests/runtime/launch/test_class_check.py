@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ParamSpec
 
 import pytest
 
@@ -175,6 +177,28 @@ def test_a_parameter_that_does_nothing_is_refused_where_it_is_set() -> None:
     assert sentence == (
         f"parameter 'gain' of Idle does nothing: __init__ (test_class_check.py:{line}) never reads it; leave it out"
     )
+
+
+P = ParamSpec("P")
+
+
+def noting(init: Callable[P, None]) -> Callable[P, None]:
+    @functools.wraps(init)
+    def noted(*args: P.args, **kwargs: P.kwargs) -> None:
+        init(*args, **kwargs)
+
+    return noted
+
+
+class Noted(Node):
+    @noting
+    def __init__(self, used: int = 0, gain: float = 1.0) -> None:
+        self.used = used
+
+
+def test_a_parameter_that_a_decorated_init_reads_does_something() -> None:
+    assert Graph([NodeSpec("noted", Noted, {"used": 3})]).problems() == []
+    assert "'gain' of Noted does nothing" in Graph([NodeSpec("noted", Noted, {"gain": 2.0})]).problems()[0][1]
 
 
 def another() -> type[Message]:
