@@ -109,6 +109,7 @@ TARGETS = (
         ("nodes/interrupts/reflex.py", "nodes/interrupts/second_judge.py"),
         (
             "tests/nodes/interrupts/test_reflex.py",
+            "tests/nodes/interrupts/test_reflex_exactness.py",
             "tests/nodes/interrupts/test_soft_hold.py",
             "tests/nodes/interrupts/test_false_alarm.py",
             "tests/nodes/interrupts/test_bounds.py",

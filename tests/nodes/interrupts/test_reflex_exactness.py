@@ -1,0 +1,333 @@
+"""Claims about the edges of `Reflex`: what it raises field by field, from when until when, and what it says aloud."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodes.interrupts.intent import understand
+from nodes.interrupts.reflex import (
+    ANSWER_S,
+    HOLD_S,
+    MOST_STOPS,
+    REFUSALS,
+    TAKE_BACK_S,
+    Reflex,
+    StopCalled,
+    taken_back,
+)
+from nodes.interrupts.second_judge import SecondJudge
+from nodes.interrupts.stop_classifier import StopClassifier
+from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_ns
+from runtime.msgs import (
+    AnswerCode,
+    GuardAnswer,
+    GuardState,
+    HeldOrder,
+    Interrupt,
+    RobotState,
+    SceneDescription,
+    SeenObject,
+    Utterance,
+)
+
+UNKNOWN = "Blimp wozzle!"
+
+
+class Prompter(Node):
+    """Hands on what is said on `prompt`, as a node that is not declared as ears."""
+
+    prompt = Subscription(Utterance, "prompt", qos=QoS(required=False))
+    heard = Publisher(Utterance, "heard")
+
+    @on(prompt)
+    def hand_on(self, utterance: Utterance) -> None:
+        self.heard.publish(utterance)
+
+
+class Room:
+    """A reflex, a guard that is played by the test, and all that the reflex says and raises."""
+
+    def __init__(self, *others: Node, speaker: str = "robot") -> None:
+        self.reflex = Reflex(speaker)
+        self.sim = Simulation(self.reflex, *others)
+        self.raised: list[Interrupt] = self.sim.record_topic("interrupt", Interrupt)
+        self.said: list[Utterance] = self.sim.record_topic("said", Utterance)
+        self.orders: list[HeldOrder] = self.sim.record_topic("order/held", HeldOrder)
+        self.sim.run(seconds=0.01)
+
+    def hear(self, text: str, speaker: str = "Ann", *, topic: str = "heard") -> list[str]:
+        """The depths that it raises."""
+        before = len(self.raised)
+        self.sim.publish(topic, Utterance(speaker=speaker, text=text))
+        self.sim.run(seconds=0.01)
+        return [one.depth for one in self.raised[before:]]
+
+    def guard(self, mode: str) -> None:
+        self.sim.publish("guard/state", GuardState(mode=mode, reason="a test"))  # type: ignore[arg-type]  # as given
+        self.sim.run(seconds=0.01)
+
+    def answer(self, code: AnswerCode, do: str = "resume") -> None:
+        answer = GuardAnswer(request="x", do=do, by="Ann", is_accepted=False, code=code)
+        self.sim.publish("guard/answer", answer)
+        self.sim.run(seconds=0.01)
+
+
+def test_a_stop_says_by_whom_with_which_words_and_how_sure_and_is_numbered() -> None:
+    room = Room()
+    assert room.hear("Stop!") == ["stop"]
+    assert room.hear("Ah!", "Ben") == ["stop"]
+    first, second = room.raised
+    assert (first.id, first.text, first.by, first.is_sure, first.takes_back, first.hold_s) == (
+        "reflex-1", "Stop!", "Ann", True, "", 0.0,
+    )  # fmt: skip
+    assert (second.id, second.by, second.is_sure) == ("reflex-2", "Ben", False)
+    assert room.said == []
+
+
+def test_a_long_utterance_is_cut_to_its_ends() -> None:
+    room = Room()
+    room.hear("Stop! " + "x" * 5000)
+    assert room.raised[0].text.startswith("Stop! xxx")
+    assert len(room.raised[0].text) < 700
+
+
+@pytest.mark.parametrize("speaker", ["robot", "Stretch"])
+def test_what_nobody_understood_holds_a_moving_robot_for_its_time_and_says_so_in_the_robots_name(speaker: str) -> None:
+    room = Room(speaker=speaker)
+    assert room.hear(UNKNOWN) == [], "it does not move"
+    room.guard("moving")
+    assert room.hear(UNKNOWN) == ["hold"]
+    [hold] = room.raised
+    assert (hold.hold_s, hold.text, hold.by, hold.is_sure, hold.takes_back) == (HOLD_S, UNKNOWN, "Ann", True, "")
+    [said] = room.said
+    assert (said.speaker, said.text) == (speaker, "One moment. I did not understand that.")
+    room.guard("holding")
+    assert room.hear(UNKNOWN) == []
+
+
+def test_an_order_or_an_amendment_to_a_moving_robot_holds_nothing_besides() -> None:
+    room = Room()
+    room.guard("moving")
+    assert room.hear("Make me a coffee") == ["replan"]
+    assert room.hear("No, the blue one.") == ["amend"]
+    assert room.orders == []
+    assert room.said == []
+
+
+def test_an_order_to_a_stopped_robot_is_kept_word_for_word_and_asked_back() -> None:
+    room = Room()
+    room.hear("Stop!")
+    room.hear("Make me a coffee")
+    [order] = room.orders
+    assert (order.speaker, order.text) == ("Ann", "Make me a coffee")
+    assert order.id.startswith("heard:")
+    assert [one.text for one in room.said] == ['I heard: "Make me a coffee" I am stopped. Say "go on" and I will.']
+    assert room.hear("the weather of yesterday was rather good") == []
+    assert len(room.orders) == len(room.said) == 1
+
+
+SEEN = SceneDescription(
+    text="", subtask_id="", progress="idle",
+    objects=(
+        SeenObject(label="Wozzle", colour="mauve", x_m=0, y_m=0, z_m=0, width_m=0, height_m=0, u_px=0, v_px=0),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "depths"), [("wozzle", []), ("the mauve", []), ("Fribble flump", ["hold"]), (UNKNOWN, [])]
+)
+def test_words_that_name_what_the_robot_sees_hold_nothing(text: str, depths: list[str]) -> None:
+    room = Room()
+    room.guard("moving")
+    room.sim.publish("description", SEEN)
+    room.sim.run(seconds=0.01)
+    assert room.hear(text) == depths
+
+
+@pytest.mark.parametrize("mark", ["?", "？", "؟", "? "])
+def test_the_next_words_after_a_question_are_its_answer(mark: str) -> None:
+    room = Room()
+    room.guard("moving")
+    room.sim.publish("said", Utterance(speaker="robot", text=f"Which one{mark}"))
+    room.sim.run(seconds=0.01)
+    assert room.hear(UNKNOWN) == []
+    assert room.hear(UNKNOWN) == ["hold"], "one answer"
+
+
+@pytest.mark.parametrize(("text", "wait_s", "depths"), [
+    ("Which one?", ANSWER_S - 0.1, []), ("Which one?", ANSWER_S + 0.1, ["hold"]), ("That one.", 0.1, ["hold"]),
+])  # fmt: skip
+def test_a_question_waits_so_long_for_its_answer(text: str, wait_s: float, depths: list[str]) -> None:
+    room = Room()
+    room.guard("moving")
+    room.sim.publish("said", Utterance(speaker="robot", text=text))
+    room.sim.run(seconds=wait_s)
+    assert room.hear(UNKNOWN) == depths
+
+
+def test_whoever_asked_to_go_on_in_vain_is_told_why() -> None:
+    room = Room()
+    for code, sentence in REFUSALS.items():
+        room.answer(code)
+        assert room.said[-1].text == sentence
+    assert len(room.said) == len(REFUSALS) == len({one.text for one in room.said})
+    room.answer("too_late", do="arm")
+    room.answer("accepted")
+    assert len(room.said) == len(REFUSALS)
+
+
+def test_words_of_a_node_that_is_no_ears_stop_and_are_told_that_they_lift_nothing() -> None:
+    room = Room(Prompter())
+    assert room.hear("Stop!", topic="prompt") == ["stop"]
+    assert room.hear("Go on", topic="prompt") == []
+    assert [one.text for one in room.said] == [REFUSALS["not_a_person"]]
+    assert room.hear("Go on") == ["resume"]
+
+
+def test_utterances_that_were_lost_stop_the_robot_once_each_time() -> None:
+    room = Room()
+    room.reflex.heard.dropped["queue full"] = 3
+    assert room.hear("hello") == ["stop"]
+    assert (room.raised[0].by, room.raised[0].is_sure) == ("reflex", True)
+    assert room.raised[0].text.startswith("3 utterances ")
+    assert room.hear("hello") == []
+    room.reflex.heard.dropped["queue full"] = 4
+    assert room.hear("hello") == ["stop"]
+    assert room.raised[1].text.startswith("1 utterances ")
+
+
+def test_contact_is_told_in_order_and_counts_as_sure() -> None:
+    room = Room()
+    zeros = (0.0,) * 8
+    state = RobotState(
+        read_ns=0, position=zeros, velocity=zeros, effort=zeros, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0,
+        base_v_mps=0.0, base_w_radps=0.0, contact=("lift", "arm"),
+    )  # fmt: skip
+    room.sim.publish("robot/state", state)
+    room.sim.run(seconds=0.01)
+    [stop] = room.raised
+    assert (stop.text, stop.by, stop.is_sure) == ("contact: arm, lift", "contact", True)
+
+
+# --- what is taken back
+
+
+def called(by: str = "Ann", age_s: float = 1.0, *, is_sure: bool = False, ident: str = "reflex-1") -> StopCalled:
+    return StopCalled(ident, by, is_sure, to_ns(100.0) - to_ns(age_s))
+
+
+@pytest.mark.parametrize(
+    ("stops", "text", "found"),
+    [
+        ([], "okay", ""),
+        ([called()], "okay", "reflex-1"),
+        ([called(is_sure=True)], "okay", ""),
+        ([called(is_sure=True)], "False alarm.", "reflex-1"),
+        ([called()], "Make me a coffee", ""),
+        ([called(age_s=TAKE_BACK_S)], "okay", "reflex-1"),
+        ([called(age_s=TAKE_BACK_S + 1e-6)], "okay", ""),
+        ([called("Ben")], "okay", ""),
+        ([called(), called("Ben", ident="reflex-2")], "okay", ""),
+        ([called(), called(ident="reflex-2")], "okay", "reflex-2"),
+        ([called(is_sure=True), called(ident="reflex-2")], "okay", ""),
+        ([called(age_s=TAKE_BACK_S + 1), called(ident="reflex-2")], "okay", ""),
+    ],
+)
+def test_who_caused_every_stop_takes_the_last_one_back_for_a_while(
+    stops: list[StopCalled], text: str, found: str
+) -> None:
+    assert taken_back(text, "Ann", stops, to_ns(100.0)) == found
+
+
+def test_a_false_alarm_names_the_stop_that_it_takes_back_and_an_ordinary_go_on_none() -> None:
+    room = Room()
+    room.hear("Ah!")
+    assert room.hear("Okay.") == ["resume"]
+    assert room.raised[-1].takes_back == "reflex-1"
+    room.guard("stopped")
+    room.guard("moving")
+    room.hear("Stop!")
+    room.sim.run(seconds=TAKE_BACK_S + 1.0)
+    assert room.hear("Go on.") == ["resume"]
+    assert room.raised[-1].takes_back == ""
+
+
+def test_what_others_have_stopped_for_is_not_taken_back_by_words() -> None:
+    room = Room()
+    room.hear("Ah!")
+    room.sim.publish("interrupt", Interrupt(id="console-1", depth="stop", text="held", by="Ben"))
+    room.sim.run(seconds=0.01)
+    assert room.hear("Okay.") == []
+    assert [one.ident for one in room.reflex.stops] == ["reflex-1", "console-1"]
+
+
+def test_what_stops_nothing_is_no_stop_and_a_stop_of_its_own_is_noted_once() -> None:
+    room = Room()
+    room.sim.publish("interrupt", Interrupt(id="console-1", depth="amend", text="", by="Ben"))
+    room.sim.run(seconds=0.01)
+    room.hear("Stop!")
+    assert [(one.ident, one.by, one.is_sure) for one in room.reflex.stops] == [("reflex-1", "Ann", True)]
+    assert room.reflex.stops.maxlen == MOST_STOPS
+
+
+def test_stops_are_forgotten_when_the_guard_lets_go_and_not_before() -> None:
+    room = Room()
+    room.hear("Ah!")
+    room.guard("holding")
+    assert len(room.reflex.stops) == 1, "the guard has not heard of it yet"
+    room.guard("stopped")
+    room.guard("stopped")
+    assert len(room.reflex.stops) == 1
+    assert room.reflex.is_stopped
+    room.guard("holding")
+    assert not room.reflex.stops
+    assert not room.reflex.is_stopped
+
+
+# --- the second judge
+
+
+class Judged:
+    """A judge that is as sure as the test says, and what it raises."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, certainty: float) -> None:
+        monkeypatch.setattr(StopClassifier, "certainty", lambda _, text: certainty)
+        self.sim = Simulation(SecondJudge())
+        self._all = self.sim.record(SecondJudge.interrupt)
+
+    @property
+    def raised(self) -> list[Interrupt]:
+        return [one for one in self._all if not one.id.startswith("reflex-")]
+
+    def hear(self, text: str) -> list[Interrupt]:
+        self.sim.publish("heard", Utterance(speaker="Ann", text=text))
+        self.sim.run(seconds=0.01)
+        return self.raised
+
+
+def test_a_judge_stops_from_its_certainty_on_and_not_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    least = StopClassifier.stops_from(understand(UNKNOWN))
+    assert Judged(monkeypatch, least - 1e-6).hear(UNKNOWN) == []
+    judged = Judged(monkeypatch, least)
+    [stop] = judged.hear(UNKNOWN)
+    assert (stop.depth, stop.text, stop.by, stop.takes_back) == ("stop", UNKNOWN, "Ann", "")
+    assert [one.id.rpartition("-")[2] for one in judged.hear(UNKNOWN)] == ["1", "2"]
+
+
+def test_a_judge_ends_a_hold_below_its_bound_by_the_holds_own_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    hold = Interrupt(id="reflex-7", depth="hold", text=UNKNOWN, by="Ann", hold_s=1.2)
+    for certainty, ends in ((StopClassifier.HARMLESS_BELOW, 0), (StopClassifier.HARMLESS_BELOW - 1e-6, 1)):
+        judged = Judged(monkeypatch, certainty)
+        judged.sim.publish("interrupt", hold)
+        judged.sim.run(seconds=0.01)
+        assert len(judged.raised) == ends
+    [end] = judged.raised
+    assert (end.depth, end.takes_back, end.text, end.by) == ("hold", "reflex-7", UNKNOWN, end.id.rpartition("-")[0])
+    for other in (
+        Interrupt(id="reflex-8", depth="stop", text=UNKNOWN, by="Ann"),
+        Interrupt(id="reflex-9", depth="hold", text=UNKNOWN, by="Ann", takes_back="reflex-7"),
+    ):
+        judged.sim.publish("interrupt", other)
+        judged.sim.run(seconds=0.01)
+    assert len(judged.raised) == 1
