@@ -92,7 +92,8 @@ class Summary:
     actions: dict[str, dict[str, int]]  # by skill: how many succeeded, failed, were replaced
     interrupts: tuple[InterruptSummary, ...]
     image_age_ms: Percentiles | None  # behind the robot's commands
-    stop_to_held_ms: Percentiles | None
+    stop_to_held_ms: Percentiles | None  # to the beginning of braking
+    stop_to_rest_ms: Percentiles | None
     paths: tuple[PathSummary, ...]  # budgets
     spending: tuple[SpendingSummary, ...]
     timers: tuple[TimerSummary, ...]
@@ -145,6 +146,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         interrupts=interrupts,
         image_age_ms=spread((published - image) * 1e-6 for published, image in run.sent if image),
         stop_to_held_ms=spread(one.held_ms for one in interrupts if one.is_cause and one.held_ms is not None),
+        stop_to_rest_ms=spread(one.at_rest_ms for one in interrupts if one.is_cause and one.at_rest_ms is not None),
         paths=healths.paths(run),
         spending=healths.spending(run),
         timers=healths.timers(run),

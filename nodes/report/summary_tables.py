@@ -57,7 +57,7 @@ def print_result(summary: Summary, console: Console | None = None) -> None:
     grid = _first_rows(summary, "")
     if summary.interrupts:
         grid.add_row("interrupts", _interrupters(summary))
-    grid.add_row("stop heard to robot held", _spread(summary.stop_to_held_ms))
+    _add_stops(grid, summary)
     met = [path for path in summary.paths if not path.is_met]
     if summary.paths:
         grid.add_row("path budgets", ", ".join(f"{path.path} not met" for path in met) or "met")
@@ -128,12 +128,17 @@ def _first_rows(summary: Summary, seed: str) -> Table:
     return grid
 
 
+def _add_stops(grid: Table, summary: Summary) -> None:
+    grid.add_row("stop heard to robot held", _spread(summary.stop_to_held_ms))
+    grid.add_row("stop heard to robot at rest", _spread(summary.stop_to_rest_ms))
+
+
 def _facts(summary: Summary) -> RenderableType:
     grid = _first_rows(summary, "" if summary.seed is None else f", seed {summary.seed}")
     for skill, ends in summary.actions.items():
         grid.add_row(f"{skill} actions", ", ".join(f"{number} {end}" for end, number in ends.items()))
     grid.add_row("image age behind commands", _spread(summary.image_age_ms))
-    grid.add_row("stop heard to robot held", _spread(summary.stop_to_held_ms))
+    _add_stops(grid, summary)
     grid.add_row("messages recorded", f"{summary.messages:,}")
     grid.add_row("deliveries dropped", _counted(_reasons(summary.dropped), summary))
     if summary.missed_by_recorder:

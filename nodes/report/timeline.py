@@ -267,7 +267,8 @@ def _name_interrupts(axes: Axes, run: Run, shown: Span) -> None:
         times = stop_times(run, one)
         text = one.message.text
         if times.is_cause and times.held_ms is not None:
-            text += f" (held after {times.held_ms:.0f} ms)"
+            rest = "" if times.at_rest_ms is None else f", at rest after {times.at_rest_ms:.0f}"
+            text += f" (held after {times.held_ms:.0f} ms{rest})"
         if together and at_s - together[-1][0] < 0.5:
             together[-1][2].append(text)
         else:

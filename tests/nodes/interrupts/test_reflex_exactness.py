@@ -173,7 +173,7 @@ def test_whoever_asked_to_go_on_in_vain_is_told_why() -> None:
         assert room.said[-1].text == sentence
     assert len(room.said) == len(REFUSALS) == len({one.text for one in room.said})
     room.answer("too_late", do="arm")
-    room.answer("accepted")
+    room.answer("done")
     assert len(room.said) == len(REFUSALS)
 
 

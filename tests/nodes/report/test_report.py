@@ -194,6 +194,8 @@ def test_json_is_sorted_rounded_and_stable(run: Run) -> None:
     known = json.loads(text)
     assert list(known) == sorted(known)
     assert known["stop_to_held_ms"]["p50"] == 12.0
+    [rest_ms] = [one["at_rest_ms"] for one in known["interrupts"] if one["at_rest_ms"] is not None]
+    assert known["stop_to_rest_ms"]["p50"] == rest_ms > 12.0
     assert known["recording"].endswith("run.mcap")
 
 
