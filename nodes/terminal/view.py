@@ -107,8 +107,9 @@ class TerminalView:
         """A log line; only notices, warnings and worse, and what a process prints are shown, if not all is wanted."""
         at_s = self._now_s() if at_s is None else at_s
         if level == "notice":
+            if self.board.notice != plain(text):  # several processes may have the same to say
+                self._tell(at_s, "", text, "bold cyan", is_story=False)
             self.board.notice = plain(text)
-            self._tell(at_s, "", text, "bold cyan", is_story=False)
         elif level in LOUD:
             last = text.splitlines()[-1] if text.strip() else text
             is_fault = level in ("error", "critical")

@@ -68,4 +68,6 @@ class RealTimeStart:
 
     def _tell(self, refusal: str, *, is_asked: bool = True) -> None:
         if refusal:
-            self._log.log(logging.WARNING if is_asked else logging.INFO, "%s", refusal)
+            # Not asked for, it is no fault of this run, but whoever watches should know: a notice stays in view.
+            level = logging.WARNING if is_asked else logging.INFO
+            self._log.log(level, "%s", refusal, extra={"is_notice": not is_asked})

@@ -126,4 +126,5 @@ class ControlLog(logging.Handler):
         if record.exc_info and record.exc_info[0] is not None:
             text += "\n" + "".join(traceback.format_exception(*record.exc_info)).rstrip()
         source = record.name.removeprefix("node.")
-        self._control.tell("log", level=record.levelname.lower(), source=source, text=text[:8000])
+        level = "notice" if getattr(record, "is_notice", False) else record.levelname.lower()
+        self._control.tell("log", level=level, source=source, text=text[:8000])

@@ -137,6 +137,14 @@ def test_an_emergency_stop_of_a_robot_that_stands_and_its_end_are_lines() -> Non
     ]
 
 
+def test_a_notice_of_several_processes_is_one_line() -> None:
+    out = io.StringIO()
+    view = TerminalView("laptop", live=False, console=Console(file=out, width=80, highlight=False), clock=_Clock())
+    for source in ("robot", "policy"):
+        view.log("notice", source, "SCHED_FIFO is refused")
+    assert out.getvalue().count("SCHED_FIFO is refused") == 1
+
+
 def test_in_virtual_time_lines_carry_the_run_s_own_time() -> None:
     assert lines((2.0, Utterance(speaker="robot", text="Yes.")), start_ns=0) == ["[  2.0 s] robot: “Yes.”"]
     assert lines((0.0, Utterance(speaker="robot", text="Yes.")), start_ns=0) == ["[  0.0 s] robot: “Yes.”"]

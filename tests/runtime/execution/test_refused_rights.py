@@ -33,6 +33,7 @@ def test_a_refusal_is_told_in_one_line(
         RealTimeStart("robot", [NodeSpec("guard", Guard)], asked, is_claimed=is_claimed).go()
     (line,) = caplog.records
     assert line.levelno == level
+    assert vars(line)["is_notice"] == (level == logging.INFO), "it is shown, however quiet the terminal"
     assert line.getMessage() == f"{REFUSAL}; without it, stops are late by as much as the machine is busy"
 
 
