@@ -120,6 +120,7 @@ TARGETS = (
         ("nodes/interrupts/intent.py", "nodes/interrupts/phrase_matcher.py"),
         (
             "tests/nodes/interrupts/test_intent.py",
+            "tests/nodes/interrupts/test_intent_exactness.py",
             "tests/nodes/interrupts/test_bounds.py",
             "tests/nodes/interrupts/test_reflex.py",
         ),
@@ -207,6 +208,11 @@ def read() -> list[Count]:
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Count]) if RESULTS.exists() else []
 
 
+def equivalent() -> list[Survivor]:
+    """The mutants that are known to change nothing. Raises msgspec.ValidationError where the file is wrong."""
+    return msgspec.convert(tomllib.loads(EQUIVALENT.read_text())["mutant"], list[Survivor])
+
+
 def write(counts: Sequence[Count]) -> None:
     """Keep them, and put their table into the page."""
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(counts), indent=1) + b"\n")
@@ -242,18 +248,18 @@ def as_markdown(counts: Sequence[Count]) -> str:
     return "\n".join(lines)
 
 
-def tally(results: Mapping[str, str], equivalent: Sequence[str] = ()) -> tuple[Module, ...]:
+def tally(results: Mapping[str, str], same: Sequence[str] = ()) -> tuple[Module, ...]:
     """By module; names are mutmut's, `package.module.function__mutmut_number`, and "" was not tried."""
-    everything, tried, killed, timeouts, same = (Counter[str]() for _ in range(5))
+    everything, tried, killed, timeouts, unchanging = (Counter[str]() for _ in range(5))
     for name, found in results.items():
         module = name.rpartition("__mutmut_")[0].rpartition(".")[0]
         everything[module] += 1
         tried[module] += bool(found)
         killed[module] += found in KILLED
         timeouts[module] += found == "timeout"
-        same[module] += name in equivalent
+        unchanging[module] += name in same
     return tuple(
-        Module(module, everything[module], tried[module], killed[module], timeouts[module], same[module])
+        Module(module, everything[module], tried[module], killed[module], timeouts[module], unchanging[module])
         for module in sorted(everything)
     )
 
@@ -421,10 +427,7 @@ def _results(folder: Path) -> dict[str, str]:
 
 def _changes(folder: Path, names: Sequence[str]) -> list[Survivor]:
     """What was changed in each of these, and why it changes nothing, where the file of equivalent ones says so."""
-    reasons = {
-        (one.function, one.old, one.new): one.why
-        for one in msgspec.convert(tomllib.loads(EQUIVALENT.read_text())["mutant"], list[Survivor])
-    }
+    reasons = {(one.function, one.old, one.new): one.why for one in equivalent()}
     code = "import sys; from mutmut.__main__ import show; show.callback(sys.argv[1])"
     found = []
     for name in names:

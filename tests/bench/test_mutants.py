@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bench.mutants import ROOT, TARGETS, Count, Module, as_markdown, digest, readable, tally, undecorated
+from bench.mutants import ROOT, TARGETS, Count, Module, as_markdown, digest, equivalent, readable, tally, undecorated
 
 RESULTS = {
     "nodes.guard.node.xǁGuardǁ_stop__mutmut_1": "killed",
@@ -84,6 +84,17 @@ def test_a_count_knows_whether_the_code_is_still_the_same() -> None:
     assert now.is_of_this_code
     assert not msgspec.structs.replace(now, target="driver").is_of_this_code
     assert not count(()).is_of_this_code
+
+
+def test_what_is_named_as_changing_nothing_is_still_in_the_code() -> None:
+    for one in equivalent():
+        module, _, function = one.function.rpartition(".")
+        path = ROOT / f"{module.replace('.', '/')}.py"
+        if not path.exists():  # a method
+            path = ROOT / f"{module.rpartition('.')[0].replace('.', '/')}.py"
+        assert one.old in path.read_text(), f"{one.function}: {one.old}"
+        assert f"def {function}(" in path.read_text(), one.function
+        assert one.why
 
 
 def test_each_target_has_files_and_tests() -> None:

@@ -1,0 +1,263 @@
+"""Claims about the edges of understanding: how long is short, which script is known, which word turns which round."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodes.interrupts.intent import KNOWN_UTTERANCES, forget, is_stop, known, says_yes, understand
+from nodes.interrupts.phrase_matcher import END_CHARS, clauses_in, clipped, find, words_of
+
+
+@pytest.mark.parametrize(
+    ("text", "is_unclear"),
+    [
+        ("blimp wozzle flump drib", True),
+        ("blimp wozzle flump drib drab", False),
+        ("咕噜咕噜咕噜咕噜", True),  # two characters count as a word
+        ("咕噜咕噜咕噜咕噜咕", False),
+        ("Пожалуйста остановись сейчас же ты едешь прямо", True),  # no table has this script
+        ("Пожалуйста ab cd ef gh", True),  # most of its letters
+        ("Пожалуйста ab cd ef gh ij", False),  # half of them
+        ("же ab cd ef gh", False),
+        ("же ab", True),
+        ("", False),
+        ("...", False),
+        ("the cup", False),
+        ("False alarm.", False),
+        ("hello", False),
+    ],
+)
+def test_what_may_be_a_shout_is_short_or_in_another_script_and_nothing_else_is_known_of_it(
+    text: str, *, is_unclear: bool
+) -> None:
+    assert understand(text).is_unclear is is_unclear
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("no no no", "stop"),
+        ("no, no, no", "stop"),
+        ("no no no no, please", "stop"),
+        ("no no", "amend"),
+        ("no no no the blue one", "amend"),
+        ("but stop", "stop"),
+        ("no stop", "stop"),
+        ("never stop", "nothing"),
+        ("don't ever stop", "nothing"),
+        ("I can't stop", "nothing"),
+        ("don't go on", "stop"),
+        ("don't you go on", "stop"),
+        ("don't go on now please you", "amend"),
+        ("do not ever you go on", "amend"),
+        ("stop go on", "stop"),
+        ("go on?", "nothing"),
+        ("would you go on?", "resume"),
+        ("okay go on", "resume"),
+        ("go on, no", "amend"),
+        ("he said go on", "nothing"),
+        ("hey", "stop"),
+        ("hey, what is that?", "nothing"),
+        ("nonstop", "nothing"),
+        ("yes, but", "nothing"),
+        ("", "nothing"),
+    ],
+)
+def test_what_stands_beside_a_word_decides(text: str, wants: str) -> None:
+    assert understand(text).wants == wants
+
+
+@pytest.mark.parametrize(
+    ("text", "talk"),
+    [
+        ("never stop", "denial"),
+        ("mhm okay", "backchannel"),
+        ("thanks", "backchannel"),
+        ("Thank you for your attention", "statement"),
+        ("yes, but", "statement"),
+        ("he said go on", "statement"),
+        ("go on?", "question"),
+        ("what time is it", "question"),
+        ("hello", "greeting"),
+        ("put the cup in the bin", ""),
+        ("blimp", ""),
+    ],
+)
+def test_what_an_utterance_is_that_wants_nothing(text: str, talk: str) -> None:
+    meaning = understand(text)
+    assert meaning.talk == talk
+    assert meaning.is_listening == (talk == "backchannel")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "where", "can_do"),
+    [
+        ("put the cup in the bin", "cup", "bin", True),
+        ("put everything in the bin", "", "bin", True),
+        ("put all but the cup in the bin", "cup", "bin", True),
+        ("pick the cup", "cup", "", False),
+        ("put it", "", "", False),
+        ("bring me the bottle", "bottle", "", True),
+        ("the cup", "cup", "", False),
+    ],
+)
+def test_an_order_can_be_done_where_it_puts_a_thing_or_puts_it_somewhere(
+    text: str, kind: str, where: str, *, can_do: bool
+) -> None:
+    meaning = understand(text)
+    assert (meaning.kind, meaning.where, meaning.can_do) == (kind, where, can_do)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_everything"),
+    [
+        ("put everything in the bin", True),
+        ("put all the cups in the bin", False),
+        ("put all but the cup in the bin", True),
+        ("put the cup in the bin", False),
+    ],
+)
+def test_all_is_everything_but_of_a_kind(text: str, *, is_everything: bool) -> None:
+    assert understand(text).is_everything is is_everything
+
+
+@pytest.mark.parametrize(
+    ("text", "excluding", "including"),
+    [
+        ("not the blue one, the green one", ("blue",), ("green",)),
+        ("the blue one, not the blue one", ("blue",), ()),
+        ("the blue, the blue one", (), ("blue",)),
+        ("the green one, the blue one", (), ("green", "blue")),
+        ("not the red, not the blue and not the red one", ("red", "blue"), ()),
+        ("Stop! Not the blue cup!", ("blue",), ()),
+        ("the cup", (), ()),
+    ],
+)
+def test_colours_are_wanted_or_left_alone_once_each_in_their_order(
+    text: str, excluding: tuple[str, ...], including: tuple[str, ...]
+) -> None:
+    meaning = understand(text)
+    assert (meaning.excluding, meaning.including) == (excluding, including)
+
+
+def test_a_correction_without_a_name_is_about_what_is_done_now() -> None:
+    assert understand("No, not that one").is_about_current
+    assert not understand("No, not the blue one").is_about_current
+    assert not understand("No, not the cup").is_about_current
+    assert not understand("Make me a coffee").is_about_current
+    assert understand("put it back").puts_back
+    assert not understand("put it in the bin").puts_back
+
+
+@pytest.mark.parametrize(
+    ("text", "wants", "takes_back"),
+    [
+        ("False alarm.", "nothing", True),
+        ("Never mind, go on", "resume", True),
+        ("False alarm. Stop!", "stop", False),
+        ("not a false alarm", "amend", False),
+        ("the cup", "nothing", False),
+    ],
+)
+def test_what_is_taken_back_is_no_stop_besides(text: str, wants: str, *, takes_back: bool) -> None:
+    meaning = understand(text)
+    assert (meaning.wants, meaning.takes_back) == (wants, takes_back)
+
+
+def test_depths_follow_from_what_is_wanted() -> None:
+    found = {text: understand(text) for text in ("Stop!", "Make me a coffee", "No, the blue one", "go on", "hello")}
+    assert [one.depth for one in found.values()] == ["stop", "replan", "amend", None, None]
+    assert [one.lifts_stop for one in found.values()] == [False, False, False, True, False]
+    assert [one.is_order for one in found.values()] == [False, True, False, False, False]
+    assert [one.is_sure for one in (understand("Stop!"), understand("Ah!"))] == [True, False]
+
+
+def test_yes_and_stop_are_asked_for_by_themselves() -> None:
+    assert says_yes("Yes!")
+    assert not says_yes("Yes, but not now")
+    assert not says_yes("")
+    assert is_stop("Stop!")
+    assert not is_stop("Go on")
+
+
+def test_what_was_understood_is_remembered_and_can_be_forgotten() -> None:
+    forget()
+    assert known() == 0
+    first = understand("Stop!")
+    assert understand("Stop!") is first
+    assert known() == 1
+    for number in range(KNOWN_UTTERANCES + 5):
+        understand(f"the weather of day {number}")
+    assert known() == KNOWN_UTTERANCES
+
+
+# --- where phrases stand
+
+
+def test_an_utterance_is_cut_to_its_ends_and_not_before_it_is_longer_than_both() -> None:
+    whole = "a" * END_CHARS + "b" * END_CHARS
+    assert clipped(whole) == whole
+    assert clipped(whole + "c") == "a" * END_CHARS + "\n" + "b" * (END_CHARS - 1) + "c"
+
+
+def test_one_sign_that_stands_for_many_does_not_make_an_utterance_long() -> None:
+    long = "ﷺ" * 600  # eighteen letters each
+    assert sum(len(word) for clause in clauses_in(long + " stop") for word in clause.words) <= 4 * END_CHARS + 4
+    assert any(clause.words[-1] == "stop" for clause in clauses_in(long + " stop"))
+
+
+def test_clauses_know_their_words_and_whether_they_are_asked() -> None:
+    first, second, third = clauses_in("Stop, would you? 停")
+    assert (first.words, first.is_asked) == (("stop",), False)
+    assert (second.words, second.is_asked) == (("would", "you"), True)
+    assert (third.words, third.is_asked) == (("停",), False)
+    assert clauses_in("؟ ,, !") == ()
+    assert clauses_in("stop؟")[0].is_asked
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Stooop!", ("stop",)),
+        ("owwww", ("ow",)),
+        ("It's MY Straße", ("its", "my", "strasse")),
+        ("こっち", ("こ", "っ", "ち")),
+        ("コッチ", ("こ", "っ", "ち")),
+        ("a_b 12", ("a", "b", "12")),
+    ],
+)
+def test_words_are_what_is_left_of_spelling(text: str, words: tuple[str, ...]) -> None:
+    assert words_of(text) == words
+
+
+def test_a_phrase_opens_ends_or_is_all_of_a_clause() -> None:
+    clause = find(("please", "stop", "now"))
+    assert clause.has("stop")
+    assert not clause.has("order")
+    assert clause.opens("stop", "courtesy")
+    assert not clause.opens("stop")
+    assert not clause.opens("order", "courtesy")
+    assert clause.is_all(("stop",), "courtesy", "tail")
+    assert not find(("please", "stop", "blimp")).is_all(("stop",), "courtesy", "tail")
+    assert not clause.is_all(("order",), "courtesy", "tail", "stop")
+    assert clause.ends("stop", "tail")
+    assert not clause.ends("stop")
+    assert not clause.ends("order", "tail")
+    assert (1, 2, "en") in [(match.start, match.end, match.name) for match in clause.of("stop")]
+
+
+def test_a_word_that_is_misspelled_is_read_as_the_stop_that_it_looks_like() -> None:
+    for text in ("stopp", "sttop"):
+        clause = find((text,))
+        assert clause.has("stop"), text
+        assert clause.words == (text,)
+    assert find(("stopp",)).is_corrected or not find(("stop",)).is_corrected
+    assert not find(("stop",)).is_corrected
+    assert not find(("sto",)).has("stop"), "a short word needs all of its letters"
+
+
+def test_a_stop_inside_an_ordinary_phrase_is_none() -> None:
+    clause = find(words_of("the bus stop is over there"))
+    assert clause.has("ordinary")
+    assert not clause.has("stop")
+    assert find(words_of("stop at the bus stop")).has("stop")
