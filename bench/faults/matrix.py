@@ -435,6 +435,13 @@ MATRIX: tuple[Fault, ...] = (
         changes={"planner": f'use = "{NODES}HostilePlanner"'},
     ),
     Fault("contact, then go on: the way back", attacks.touched_then_on, WAY_BACK),
+    Fault("Ouch!, then go on: the way back", attacks.hurt_then_on, WAY_BACK, changes=EARS),
+    Fault(
+        "two people stop the robot, and one of them says go on",
+        attacks.two_people,
+        (QUIET_OUCH, REST, Bound(attacks.OTHERS, 0), UNASKED),
+        changes=EARS,
+    ),
     Fault("a stopped robot: go on under every name", attacks.forged, (Bound(attacks.FORGED, 0), UNASKED)),
     Fault(
         "a second run of the robot, by a copy of the launch file",
