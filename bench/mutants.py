@@ -238,6 +238,9 @@ def as_markdown(counts: Sequence[Count]) -> str:
             f"{count.minutes:.0f} minutes; digest of the files {count.code}.",
             "",
         ]
+    counted = {one.target for one in counts}
+    if missing := [one.name for one in TARGETS if one.name not in counted]:
+        lines += [f"Not counted yet: {', '.join(missing)}.", ""]
     lines += ["| target | module | mutants | tried | killed | equivalent | share |", "|---|---|---|---|---|---|---|"]
     for count in counts:
         for one in count.modules:
