@@ -253,6 +253,13 @@ def test_a_false_alarm_names_the_stop_that_it_takes_back_and_an_ordinary_go_on_n
     assert room.raised[-1].takes_back == ""
 
 
+def test_a_stop_that_was_taken_back_is_taken_back_once() -> None:
+    room = Room()
+    room.hear("Ah!")
+    assert room.hear("Okay.") == ["resume"]
+    assert room.hear("Okay.") == []
+
+
 def test_what_others_have_stopped_for_is_not_taken_back_by_words() -> None:
     room = Room()
     room.hear("Ah!")
@@ -313,6 +320,13 @@ def test_a_judge_stops_from_its_certainty_on_and_not_below(monkeypatch: pytest.M
     [stop] = judged.hear(UNKNOWN)
     assert (stop.depth, stop.text, stop.by, stop.takes_back) == ("stop", UNKNOWN, "Ann", "")
     assert [one.id.rpartition("-")[2] for one in judged.hear(UNKNOWN)] == ["1", "2"]
+
+
+def test_a_judge_that_has_not_read_its_network_yet_neither_stops_nor_ends_a_hold() -> None:
+    judge = SecondJudge()
+    judge.listen(Utterance(speaker="Ann", text=UNKNOWN))
+    judge.review(Interrupt(id="reflex-7", depth="hold", text=UNKNOWN, by="Ann", hold_s=1.2))
+    assert judge.count == 0
 
 
 def test_a_judge_ends_a_hold_below_its_bound_by_the_holds_own_id(monkeypatch: pytest.MonkeyPatch) -> None:
