@@ -305,6 +305,17 @@ def test_a_robot_with_other_joints_than_its_limits_say_is_told_by_a_check_and_at
     assert driver.problems() == []
 
 
+class Linked(NotingRobot):
+    """A robot that says which libraries it loads."""
+
+    libraries = ("a_robot_library",)
+
+
+def test_the_libraries_that_a_robot_loads_are_known_before_it_is_made() -> None:
+    assert Driver(named(Linked)).libraries() == ("a_robot_library",)
+    assert Driver(named(NotingRobot)).libraries() == ()
+
+
 SIX = replace(STRETCH_3, joints=STRETCH_3.joints[:6])
 
 
