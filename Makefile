@@ -60,8 +60,10 @@ interop-itself: $(STAMP)
 	@.interop/bin/python -c 'import sotopia' 2>/dev/null || .interop/bin/python -m pip install --quiet sotopia==0.1.5
 	@rm -f runs/interop.sqlite*
 	$(BIN)/polyrhythm episodes run --tasks starter --agents rules --out runs/interop.sqlite > /dev/null
-	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl
-	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl
+	@rm -rf runs/interop-profiles
+	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl --profiles runs/interop-profiles
+	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl runs/interop-profiles
+	.interop/bin/python tests/interop/plays_like_sotopia.py $(BIN)/python
 	@.interop/bin/python -c 'import datasets, trl' 2>/dev/null || .interop/bin/python -m pip install --quiet datasets trl
 	@rm -rf runs/interop-alpaca runs/interop-messages
 	for format in alpaca messages; do $(BIN)/polyrhythm episodes dataset runs/interop.sqlite --format $$format \

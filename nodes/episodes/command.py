@@ -90,6 +90,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_path(export)
     export.add_argument("--out", type=Path, help="file; default: standard output")
+    export.add_argument(
+        "--profiles",
+        type=Path,
+        metavar="FOLDER",
+        help="characters and scenarios too, as that package's local store has them (its ~/.sotopia/data)",
+    )
     export.add_argument("--format", choices=("sotopia", "plain"), default="sotopia", help="default: %(default)s")
     export.set_defaults(command=_export)
     merge = _command(
@@ -201,6 +207,13 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         type=str.upper,
         metavar="MODE",
         help="who knows what: " + ", ".join(MODES) + DEFAULT,
+    )
+    parser.add_argument(
+        "--like",
+        default="",
+        metavar="sotopia-0.1.5[@PYTHON]",
+        help="as that package plays and judges: its prompts and its rules, read by an interpreter that has it, or "
+        "from a .json file; default: our own",
     )
     parser.add_argument("--name-only", action="store_true", help="characters are names without profiles")
     parser.add_argument("--turns", type=int, default=20, help="turn limit" + DEFAULT)

@@ -9,6 +9,7 @@ from nodes.episodes.agents.repair import UnreadableError, read_act, read_line
 from nodes.episodes.agents.seat_caller import BudgetSpentError, NoStore, OutageError, SeatCaller, sha_of
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from nodes.episodes.dialogue.prompt import ACT_SCHEMA, BID_SCHEMA, prompt_text, small_prompt_text
+from nodes.episodes.published_package.prompts import PackagePrompts
 from nodes.models.chat_format import ModelAnswer
 from nodes.models.model import Patience
 from nodes.models.servers import Servers
@@ -25,8 +26,10 @@ SMALL_TALK_URGENCY = 0.55
 class ModelBrain:
     """Asks its caller; `latency_s` is how long an answer takes in virtual time."""
 
-    def __init__(self, caller: SeatCaller, *, latency_s: float = 0.0) -> None:
+    def __init__(self, caller: SeatCaller, *, latency_s: float = 0.0, prompts: PackagePrompts | None = None) -> None:
+        """`prompts`: a published package's, in place of ours."""
         self._caller = caller
+        self._prompts = prompts
         self._latency_s = latency_s
         self._is_small = caller.spec.prompt == "small"
         self.reasked = 0
@@ -35,8 +38,10 @@ class ModelBrain:
     async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         """Outages are told as such; they never look like silence."""
         make = small_prompt_text if self._is_small else prompt_text
+        make = make if self._prompts is None else self._prompts.act_prompt
         prompt = make(sight.briefing, sight.turns, sight.observation)
         schema = BID_SCHEMA if sight.observation.asks == "bid" else ACT_SCHEMA
+        schema = schema if self._prompts is None else self._prompts.act_schema
         schema = {} if self._is_small else schema
         sha = sha_of(prompt)
         try:

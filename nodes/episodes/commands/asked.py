@@ -11,6 +11,7 @@ import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.evaluation.dimensions import SEVEN, mean_scores, read_dimensions
+from nodes.episodes.published_package.prompts import PackagePrompts
 from nodes.episodes.results.show import print_list
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings
@@ -133,9 +134,11 @@ def spent_in(store: Store) -> Budget:
     return Budget(calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
 
 
-def settings_of(playing: Playing, servers: Servers, judges: Judges, jobs: int) -> Settings:
+def settings_of(
+    playing: Playing, servers: Servers, judges: Judges, jobs: int, like: PackagePrompts | None = None
+) -> Settings:
     """How episodes are played."""
-    return Settings(servers, judges, jobs=jobs, temperature=playing.temperature, stream=playing.stream)
+    return Settings(servers, judges, jobs=jobs, temperature=playing.temperature, stream=playing.stream, like=like)
 
 
 def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> None:

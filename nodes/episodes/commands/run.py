@@ -29,7 +29,9 @@ from nodes.episodes.commands.asked import (
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import mode_of, order_of, plan_episode, starter_library, tasks_of, win_of
 from nodes.episodes.dialogue.rules import EpisodeRules, check
+from nodes.episodes.published_package.prompts import PackagePrompts, prompts_in, read_prompts
 from nodes.episodes.results.card import card_of
+from nodes.episodes.results.export_profiles import played_profiles
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.by_hand import Terminal
 from nodes.episodes.runner.lines import Lines
@@ -77,15 +79,19 @@ def run(asked: argparse.Namespace) -> int:
     library = library_of(asked.tasks)
     playing = playing_of(asked)
     servers = servers_of(playing)
-    plans = _plans(asked, library, servers)
+    like = read_prompts(asked.like) if asked.like else None
+    plans = _plans(asked, library, servers, like)
     judges = judges_of(asked, servers)
-    settings = settings_of(playing, servers, judges, jobs_of(asked))
+    settings = settings_of(playing, servers, judges, jobs_of(asked), like)
     path = asked.out or unique_path(Path("runs") / f"episodes-{wall_time_text()}.sqlite")
     spec = {
         "judges": list(judges.specs),
         "dimensions": msgspec.to_builtins(judges.dimensions),
         "playing": msgspec.to_builtins(playing),
     }
+    spec["profiles"] = msgspec.to_builtins(played_profiles(library, plans))
+    if like is not None:
+        spec["like"] = msgspec.to_builtins(like)
     if asked.coach:
         spec["attempts"] = asked.attempts
     shard, shards = _shard_of(asked.shard)
@@ -139,7 +145,8 @@ def resume(asked: argparse.Namespace) -> int:
             )
         judges = Judges(tuple(spec["judges"]), _dimensions_from(spec))
         playing = playing_again(asked, spec.get("playing", {}), asked.run)
-        settings = settings_of(playing, servers_of(playing, spent_in(store)), judges, jobs_of(asked))
+        servers = servers_of(playing, spent_in(store))
+        settings = settings_of(playing, servers, judges, jobs_of(asked), prompts_in(spec))
         return _play(store.unfinished(), store, settings, asked)
 
 
@@ -156,7 +163,9 @@ def sample(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _plans(asked: argparse.Namespace, library: Library, servers: Servers) -> list[EpisodePlan]:
+def _plans(
+    asked: argparse.Namespace, library: Library, servers: Servers, like: PackagePrompts | None
+) -> list[EpisodePlan]:
     wins = tuple(win_of(text) for text in asked.win)
     rules = EpisodeRules(order=order_of(asked.order), max_turns=asked.turns)
     check(rules)
@@ -193,6 +202,7 @@ def _plans(asked: argparse.Namespace, library: Library, servers: Servers) -> lis
             wins=wins,
             coach=asked.coach,
             variant=asked.variant,
+            like=like,
         )
         for pairing in pairings
         for task in tasks

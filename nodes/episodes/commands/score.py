@@ -19,6 +19,7 @@ from nodes.episodes.commands.asked import (
     settings_of,
 )
 from nodes.episodes.evaluation.dimensions import SEVEN
+from nodes.episodes.published_package.prompts import prompts_in
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Settings, judge_unjudged
 from runtime.errors import UserError
@@ -34,7 +35,7 @@ def score(asked: argparse.Namespace) -> int:
             return 0
         playing = playing_of(asked)
         servers = servers_of(playing)
-        settings = settings_of(playing, servers, judges_of(asked, servers), jobs_of(asked))
+        settings = settings_of(playing, servers, judges_of(asked, servers), jobs_of(asked), prompts_in(store.spec))
         if asked.again:
             for judge in settings.judges.specs:
                 store.forget_judgements(judge, tuple(one.name for one in settings.judges.dimensions))

@@ -48,6 +48,8 @@ class EpisodePlan(msgspec.Struct, frozen=True):
     robot_seat: int | None = None
     coach: str = ""  # who coaches, "rules" or MODEL[@URL]; "": nobody
     variant: str = "dsi"  # how it coaches
+    like: str = ""  # the published package and version whose prompts and rules it follows; "": our own
+    whole_background: str = ""  # what that package tells its judge first
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,4 +59,5 @@ class EpisodePlan(msgspec.Struct, frozen=True):
     @property
     def transparency(self) -> str:
         """Who knows what of whom, in a word for the log."""
-        return self.mode + (", name-only characters" if self.name_only else "")
+        like = f", like {self.like}" if self.like else ""
+        return self.mode + (", name-only characters" if self.name_only else "") + like

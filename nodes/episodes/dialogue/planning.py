@@ -11,6 +11,7 @@ import msgspec
 
 from nodes.episodes.dialogue.plan import MODES, EpisodePlan, GroundTruth, Mode
 from nodes.episodes.dialogue.rules import ORDERS, EpisodeRules, Order, WinCheck
+from nodes.episodes.published_package.prompts import PackagePrompts
 from nodes.episodes.scenarios.library import Library, read_folder, starter
 from nodes.episodes.scenarios.markup import EVERYONE, text_for
 from nodes.episodes.scenarios.profiles import Task, Win
@@ -33,6 +34,7 @@ def plan_episode(
     wins: tuple[Win, ...] = (),
     coach: str = "",
     variant: str = "dsi",
+    like: PackagePrompts | None = None,
 ) -> EpisodePlan:
     """The plan of one episode; one agent for all seats, or one per seat. Raises UserError for what does not fit."""
     cast = cast_of(library, task)
@@ -51,8 +53,15 @@ def plan_episode(
     names = tuple(person.name for person in cast.people)
     checks = tuple(_win_check(win, names) for win in (*scenario.wins, *wins))
     rules = msgspec.structs.replace(rules, wins=rules.wins + checks)
+    briefings = tuple(_briefing(cast, seat, mode, name_only) for seat in range(scenario.seats))
+    whole = ""
+    if like is not None:
+        rules = msgspec.structs.replace(rules, silent="all")
+        *own, whole = like.first_texts(cast, [briefing.goal for briefing in briefings], mode, name_only=name_only)
+        briefings = tuple(_briefing(cast, seat, mode, name_only, background=text) for seat, text in enumerate(own))
+    told = (*given, *((coach, variant) if coach else ()), *((like.name,) if like else ()))
     return EpisodePlan(
-        id=episode_id(task.id, (*given, coach, variant) if coach else given, seed, mode, name_only, rules),
+        id=episode_id(task.id, told, seed, mode, name_only, rules),
         task=task.id,
         scenario=scenario.id,
         context=text_for(scenario.context, EVERYONE),
@@ -60,7 +69,7 @@ def plan_episode(
         kind=scenario.kind,
         tags=scenario.tags,
         relationship=scenario.relationship.word,
-        briefings=tuple(_briefing(cast, seat, mode, name_only) for seat in range(scenario.seats)),
+        briefings=briefings,
         truths=tuple(_truth(cast, seat, given[seat]) for seat in range(scenario.seats)),
         rules=rules,
         agents=given,
@@ -71,6 +80,8 @@ def plan_episode(
         robot_seat=scenario.robot_seat,
         coach=coach,
         variant=variant,
+        like="" if like is None else like.name,
+        whole_background=whole,
     )
 
 
@@ -100,7 +111,7 @@ def episode_id(task: str, agents: Sequence[str], seed: int, mode: str, name_only
     return f"{task}-s{seed}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
 
 
-def _briefing(cast: Cast, seat: int, mode: Mode, name_only: bool) -> Briefing:
+def _briefing(cast: Cast, seat: int, mode: Mode, name_only: bool, background: str = "") -> Briefing:
     known: Briefable
     if mode in ("SCRIPT", "SCRIPT-TURNS"):
         known = full_view(cast, name_only=name_only)
@@ -115,7 +126,7 @@ def _briefing(cast: Cast, seat: int, mode: Mode, name_only: bool) -> Briefing:
         scenario=known.context,
         participants=tuple(other.name for other in known.people),
         goal=known.goal(seat),
-        background=known.text(),
+        background=background or known.text(),
         kind=scenario.kind,
         deal=scenario.deal,
         facts=scenario.facts_of(seat) if scenario.facts else Facts(),

@@ -1,6 +1,7 @@
 """Turn order and termination as pure functions: who is asked next, and why an episode ends.
 
-`none` acts count towards a stale end; acts of seats that were not asked do not exist.
+`none` acts count towards a stale end; acts of seats that were not asked do not exist, but where the published package
+is followed, which counts each of them as a silent one.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class EpisodeRules(msgspec.Struct, frozen=True):
     order: Order = "round-robin"
     max_turns: int = 20
     max_stale: int = 2  # so many silent acts in a row are borne
+    silent: Literal["asked", "all"] = "asked"  # whose silence counts: "all", those too whose turn it was not
     wins: tuple[WinCheck, ...] = ()
     script: tuple[int, ...] = ()  # the seats in turn, where the order is "script"
     words_per_s: float = 2.8  # of speech, where the order is asynchronous
@@ -110,9 +112,15 @@ def problem_of(act: Act, speaker: str, present: Sequence[str], everyone: Sequenc
 
 
 def why_ended(
-    rules: EpisodeRules, turns: Sequence[Turn], number: int, present: Sequence[str], left: Sequence[str]
+    rules: EpisodeRules,
+    turns: Sequence[Turn],
+    number: int,
+    present: Sequence[str],
+    left: Sequence[str],
+    names: Sequence[str] = (),
 ) -> str:
     """The exact reason why the episode ends after turn `number`; "" where it goes on."""
+    silent = silent_of_all(turns, number, names) if rules.silent == "all" else silent_at_end(turns)
     reasons = []
     if won := winner(rules.wins, [turn for turn in turns if turn.number == number]):
         reasons.append(won)
@@ -120,7 +128,7 @@ def why_ended(
         reasons.append(f"left: {', '.join(left)}" if left else "too few participants")
     if number >= rules.max_turns:
         reasons.append(f"turn limit: {rules.max_turns} turns")
-    if (silent := silent_at_end(turns)) > rules.max_stale:
+    if silent > rules.max_stale:
         reasons.append(f"stale: {silent} silent acts in a row")
     if rules.order == "script" and not reasons and number >= len(rules.script):
         reasons.append("the script is over")
@@ -144,3 +152,12 @@ def silent_at_end(turns: Sequence[Turn]) -> int:
             break
         count += 1
     return count
+
+
+def silent_of_all(turns: Sequence[Turn], number: int, names: Sequence[str]) -> int:
+    """How many acts from the end back are `none`, where a seat that was not asked did nothing in that turn."""
+    spoken = next((turn for turn in reversed(turns) if turn.kind != "none"), None)
+    if spoken is None:
+        return number * len(names)
+    after = len(names) - 1 - names.index(spoken.speaker)
+    return (number - spoken.number) * len(names) + after

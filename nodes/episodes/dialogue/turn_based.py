@@ -154,7 +154,7 @@ class TurnBasedDialogue:
         self._answers.clear()
         self._was_refused.clear()
         present = [self.names[seat] for seat in self._present]
-        reason = why_ended(self.rules, self.turns, self.number, present, self._left)
+        reason = why_ended(self.rules, self.turns, self.number, present, self._left, self.names)
         if reason:
             self._end(reason, sent, now_s)
         else:

@@ -12,7 +12,8 @@ from nodes.episodes.agents.repair import UnreadableError, clean, read_object
 from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text
-from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from nodes.episodes.evaluation.dimensions import PUBLISHED, SEVEN, Dimension
+from nodes.episodes.published_package.prompts import PackagePrompts
 from runtime.msgs.episode import Score, Scores, Turn
 
 
@@ -68,7 +69,7 @@ def read_scores(text: str, plan: EpisodePlan, dimensions: Sequence[Dimension]) -
         if not isinstance(person, dict):
             raise UnreadableError(f"there is no evaluation of {name}; found {', '.join(map(str, people)) or '(none)'}")
         for dimension in dimensions:
-            part = person.get(dimension.name)
+            part = person.get(dimension.name, person.get(PUBLISHED.get(dimension.name, "")))
             if isinstance(part, list | tuple) and len(part) == 2:
                 part = {"reasoning": part[0], "score": part[1]}
             if not isinstance(part, dict) or "score" not in part:
@@ -95,9 +96,15 @@ async def judge_by_model(
     plan: EpisodePlan,
     turns: Sequence[Turn],
     dimensions: Sequence[Dimension] = SEVEN,
+    like: PackagePrompts | None = None,
 ) -> Scores:
-    """One evaluation; after an unreadable or out-of-range answer one re-ask, then a failed evaluation."""
+    """One evaluation; after an unreadable or out-of-range answer one re-ask, then a failed evaluation.
+
+    `like`: a published package whose judge's prompt is used, on its seven dimensions.
+    """
     prompt, schema = judge_prompt(plan, turns, dimensions), judge_schema(plan, dimensions)
+    if like is not None:
+        prompt, schema = like.judge_prompt(plan, turns), like.judge_schema
     why = ""
     for attempt in range(2):
         again = f"\n\nYour last answer cannot be used ({why}). Answer again, as asked." if attempt else ""

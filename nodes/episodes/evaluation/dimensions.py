@@ -139,3 +139,15 @@ def mean_scores(scores: Iterable[Scores], judge: str = "") -> dict[str, dict[str
 def overall(dimensions: dict[str, float]) -> float | None:
     """The unweighted mean of the seven dimensions; None where one of them has no score."""
     return sum(dimensions[name] for name in NAMES) / len(NAMES) if set(NAMES) <= set(dimensions) else None
+
+
+PUBLISHED = {
+    "BEL": "believability",
+    "REL": "relationship",
+    "KNO": "knowledge",
+    "SEC": "secret",
+    "SOC": "social_rules",
+    "FIN": "financial_and_material_benefits",
+    "GOAL": "goal",
+}
+"""Our names of the seven as the sotopia package writes them."""

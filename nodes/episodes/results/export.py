@@ -13,22 +13,14 @@ from typing import Any, TextIO
 
 import msgspec
 
-from nodes.episodes.evaluation.dimensions import mean_scores, overall
+from nodes.episodes.evaluation.dimensions import PUBLISHED, mean_scores, overall
+from nodes.episodes.results.export_profiles import write_profiles
 from nodes.episodes.results.show import episode_data
 from nodes.episodes.results.store import EpisodeRow, Store
 from runtime.errors import UserError
 from runtime.msgs.episode import Turn
 
 ENVIRONMENT = "Environment"
-DIMENSIONS = {
-    "BEL": "believability",
-    "REL": "relationship",
-    "KNO": "knowledge",
-    "SEC": "secret",
-    "SOC": "social_rules",
-    "FIN": "financial_and_material_benefits",
-    "GOAL": "goal",
-}
 
 
 def export(asked: argparse.Namespace) -> int:
@@ -44,6 +36,8 @@ def export(asked: argparse.Namespace) -> int:
                     _write(lines, file)
             except OSError as problem:
                 raise UserError(f"--out {asked.out}: cannot be written: {problem.strerror}") from problem
+        if asked.profiles is not None:
+            write_profiles(store.spec, asked.profiles)
     return 0
 
 
@@ -109,5 +103,5 @@ def _reward(scores: dict[str, float]) -> Any:
     whole = overall(scores)
     if whole is None:  # the shape wants a number; `reasoning` says what it is
         whole = sum(scores.values()) / len(scores)
-    named = {DIMENSIONS.get(dimension, dimension): value for dimension, value in scores.items()}
+    named = {PUBLISHED.get(dimension, dimension): value for dimension, value in scores.items()}
     return [whole, {**named, "overall_score": whole}]

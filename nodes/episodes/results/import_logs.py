@@ -14,8 +14,9 @@ import msgspec
 
 from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
 from nodes.episodes.dialogue.rules import EpisodeRules
+from nodes.episodes.evaluation.dimensions import PUBLISHED
 from nodes.episodes.results.card import card_of
-from nodes.episodes.results.export import DIMENSIONS, ENVIRONMENT
+from nodes.episodes.results.export import ENVIRONMENT
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Briefing, Outcome, Score, Scores, Turn
@@ -145,7 +146,7 @@ def act_of(text: str) -> tuple[ActKind, str, tuple[str, ...]] | None:
 def scores_of(log: LoggedEpisode, plan: EpisodePlan) -> list[Scores]:
     """The log's rewards as an evaluation by the judge that it names; a bare number is a failed one."""
     judge = (log.models[0] if log.models else "") or "imported"
-    names = {published: own for own, published in DIMENSIONS.items()}
+    names = {published: own for own, published in PUBLISHED.items()}
     found: list[Score] = []
     for name, reward in zip(plan.names, log.rewards, strict=False):
         if isinstance(reward, tuple):

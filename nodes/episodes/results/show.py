@@ -12,6 +12,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text, prompt_text, turn_text
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.evaluation.dimensions import mean_scores, overall
+from nodes.episodes.published_package.prompts import PackagePrompts, prompts_in
 from nodes.episodes.results.store import EpisodeRow, Store
 from runtime.errors import UserError
 from runtime.msgs.episode import Asks, Observation, Turn
@@ -104,7 +105,8 @@ def episode_text(store: Store, row: EpisodeRow, *, prompts: bool = False) -> str
         ]
     if prompts:
         for record in records:
-            lines += ["", f"--- prompt of {plan.names[record.seat]}, ask {record.ask}", held_text(plan, turns, record)]
+            lines += ["", f"--- prompt of {plan.names[record.seat]}, ask {record.ask}"]
+            lines.append(held_text(plan, turns, record, prompts_in(store.spec)))
     for scores in store.scores(row.id):
         lines += ["", f"Scores by {scores.judge}:" + (f" failed: {scores.why}" if scores.state == "failed" else "")]
         lines += [
@@ -146,14 +148,16 @@ def transcript(plan: EpisodePlan, turns: Sequence[Turn]) -> list[str]:
     ]
 
 
-def held_text(plan: EpisodePlan, turns: Sequence[Turn], record: PromptRecord) -> str:
+def held_text(
+    plan: EpisodePlan, turns: Sequence[Turn], record: PromptRecord, like: PackagePrompts | None = None
+) -> str:
     """What a prompt held, from the log alone: briefing and turns."""
     held = [turns[index] for index in record.held if index < len(turns)]
     briefing = plan.briefings[record.seat]
     if record.sha:
         asks: Asks = "bid" if plan.rules.order == "asynchronous" else "act"
         observation = Observation(episode=plan.id, ask=record.ask, turn=record.turn, asks=asks)
-        return prompt_text(briefing, held, observation)
+        return (like.act_prompt if like else prompt_text)(briefing, held, observation)
     return (
         f"{briefing.background}\n\nYou are {briefing.name}. Your private goal: {briefing.goal}\n\n{history_text(held)}"
     )

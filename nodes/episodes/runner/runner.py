@@ -27,6 +27,7 @@ from nodes.episodes.evaluation.by_model import judge_by_model
 from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from nodes.episodes.published_package.prompts import PackagePrompts
 from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
 from nodes.episodes.results.store import EpisodeAnswers, Store
@@ -68,6 +69,7 @@ class Settings:
     latency_s: float = 0.0
     ask: Ask | None = None
     by_hand: Terminal | None = None  # where people play
+    like: PackagePrompts | None = None  # the published package that models are asked as; None: our own prompts
 
     def agent(self, text: str) -> AgentSpec:
         """Who plays, with this run's temperature where the text has none."""
@@ -90,7 +92,7 @@ def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeA
     if spec.kind == "replay":
         return ScriptedBrain(replayed(spec, plan, seat))
     caller = SeatCaller(spec, settings.servers, answers, seat, settings.ask)
-    return ModelBrain(caller, latency_s=settings.latency_s)
+    return ModelBrain(caller, latency_s=settings.latency_s, prompts=settings.like)
 
 
 def replayed(spec: AgentSpec, plan: EpisodePlan, seat: int) -> list[Act]:
@@ -207,7 +209,7 @@ async def evaluate(
         return judge_by_rules(plan, turns)
     spec = AgentSpec.parse(judge, temperature=0.0)
     caller = SeatCaller(spec, settings.servers, answers, judge_seat(judge), settings.ask, tokens=LONG_ANSWER)
-    return await judge_by_model(judge, caller, plan, turns, settings.judges.dimensions)
+    return await judge_by_model(judge, caller, plan, turns, settings.judges.dimensions, settings.like)
 
 
 async def play_and_keep(plan: EpisodePlan, store: Store, settings: Settings) -> Outcome:
