@@ -167,7 +167,7 @@ def main(python: str) -> int:
     """0 where every request is the same."""
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
-        extract = Path(__file__).parents[2] / "nodes/episodes/published_package/extract.py"
+        extract = Path(__file__).parents[2] / "nodes/episodes/dialogue/extract_package_prompts.py"
         done = subprocess.run([sys.executable, str(extract)], check=True, capture_output=True)
         (folder / "like.json").write_bytes(done.stdout)
         library = subprocess.run(
@@ -196,7 +196,8 @@ def difference(task: str, place: int, one: tuple[str, Any], two: tuple[str, Any]
     if one[0] == two[0]:
         return f"{task}, request {place}: schemas {one[1]} and {two[1]}"
     at = next((i for i, pair in enumerate(zip(one[0], two[0], strict=False)) if pair[0] != pair[1]), -1)
-    return f"{task}, request {place}, at {at}: {one[0][max(0, at - 60) : at + 60]!r} and {two[0][max(0, at - 60) : at + 60]!r}"
+    part = slice(max(0, at - 60), at + 60)
+    return f"{task}, request {place}, at {at}: {one[0][part]!r} and {two[0][part]!r}"
 
 
 _LIBRARY = """

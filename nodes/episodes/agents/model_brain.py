@@ -8,8 +8,8 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.repair import UnreadableError, read_act, read_line
 from nodes.episodes.agents.seat_caller import BudgetSpentError, NoStore, OutageError, SeatCaller, sha_of
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
+from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.prompt import ACT_SCHEMA, BID_SCHEMA, prompt_text, small_prompt_text
-from nodes.episodes.published_package.prompts import PackagePrompts
 from nodes.models.chat_format import ModelAnswer
 from nodes.models.model import Patience
 from nodes.models.servers import Servers

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
+from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.evaluation.dimensions import SEVEN, mean_scores, read_dimensions
-from nodes.episodes.published_package.prompts import PackagePrompts
 from nodes.episodes.results.show import print_list
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings

@@ -26,10 +26,10 @@ from nodes.episodes.commands.asked import (
     settings_of,
     spent_in,
 )
+from nodes.episodes.dialogue.package_prompts import PackagePrompts, prompts_in, read_prompts
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import mode_of, order_of, plan_episode, starter_library, tasks_of, win_of
 from nodes.episodes.dialogue.rules import EpisodeRules, check
-from nodes.episodes.published_package.prompts import PackagePrompts, prompts_in, read_prompts
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.export_profiles import played_profiles
 from nodes.episodes.results.store import Store

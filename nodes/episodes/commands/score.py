@@ -18,8 +18,8 @@ from nodes.episodes.commands.asked import (
     servers_of,
     settings_of,
 )
+from nodes.episodes.dialogue.package_prompts import prompts_in
 from nodes.episodes.evaluation.dimensions import SEVEN
-from nodes.episodes.published_package.prompts import prompts_in
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Settings, judge_unjudged
 from runtime.errors import UserError

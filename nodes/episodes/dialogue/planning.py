@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import MODES, EpisodePlan, GroundTruth, Mode
 from nodes.episodes.dialogue.rules import ORDERS, EpisodeRules, Order, WinCheck
-from nodes.episodes.published_package.prompts import PackagePrompts
 from nodes.episodes.scenarios.library import Library, read_folder, starter
 from nodes.episodes.scenarios.markup import EVERYONE, text_for
 from nodes.episodes.scenarios.profiles import Task, Win

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from nodes.episodes.agents.repair import UnreadableError, clean, read_object
 from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
+from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text
 from nodes.episodes.evaluation.dimensions import PUBLISHED, SEVEN, Dimension
-from nodes.episodes.published_package.prompts import PackagePrompts
 from runtime.msgs.episode import Score, Scores, Turn
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from nodes.episodes.dialogue.package_prompts import PackagePrompts, prompts_in
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text, prompt_text, turn_text
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.evaluation.dimensions import mean_scores, overall
-from nodes.episodes.published_package.prompts import PackagePrompts, prompts_in
 from nodes.episodes.results.store import EpisodeRow, Store
 from runtime.errors import UserError
 from runtime.msgs.episode import Asks, Observation, Turn

@@ -21,13 +21,13 @@ from nodes.episodes.coaching.minds import ModelMind, RulesMind
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import Brain
+from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.evaluation.by_model import judge_by_model
 from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
-from nodes.episodes.published_package.prompts import PackagePrompts
 from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
 from nodes.episodes.results.store import EpisodeAnswers, Store

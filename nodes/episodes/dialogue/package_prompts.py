@@ -30,7 +30,7 @@ _PLACE = re.compile("⟦([^⟧]+)⟧")
 
 
 class PackagePrompts(msgspec.Struct, frozen=True):
-    """The texts of one version, with places to fill in, as `extract.py` prints them."""
+    """The texts of one version, with places to fill in, as `extract_package_prompts.py` prints them."""
 
     version: str
     genders: dict[str, str]
@@ -151,7 +151,7 @@ def _from_file(where: str) -> bytes:
 
 
 def _from_python(python: str) -> bytes:
-    script = Path(__file__).with_name("extract.py")
+    script = Path(__file__).with_name("extract_package_prompts.py")
     try:
         done = subprocess.run([python, "-I", str(script)], capture_output=True, timeout=EXTRACT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:
