@@ -1,7 +1,7 @@
 """Prints what the installed sotopia package tells its models, as JSON, with places to fill in.
 
-Run by an interpreter that has that package (`package_prompts.py` starts it), so it imports nothing of ours. Every text comes
-out of the package's own functions, called with placeholders; none of it is written here.
+Run by an interpreter that has that package (`package_prompts.py` starts it), so it imports nothing of ours. Every text
+comes out of the package's own functions, called with placeholders; none of it is written here.
 """
 
 import asyncio
