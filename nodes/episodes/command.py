@@ -190,6 +190,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="who plays the seats: rules (= scripted), human, script:FILE, replay:RUN[#EPISODE], MODEL[@URL][#t=0.7]; "
         "default: rules; again for another pairing",
     )
+    parser.add_argument(
+        "--models", default="", metavar="A,B,...", help="each of these with each, both ways: the table and heat map"
+    )
+    parser.add_argument(
+        "--partner", default="", metavar="P", help="with --models: each with this one instead, in both seats"
+    )
     parser.add_argument("--swap", action="store_true", help="play each pairing in both seat orders")
     parser.add_argument("--seeds", type=int, default=1, help="so many seeds per task, from 0" + DEFAULT)
     parser.add_argument("--casts", type=int, default=1, help="so many casts per scenario" + DEFAULT)
@@ -202,11 +208,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--mode",
-        choices=MODES,
         default=MODES[0],
-        type=str.upper,
-        metavar="MODE",
-        help="who knows what: " + ", ".join(MODES) + DEFAULT,
+        metavar="MODE[,MODE...]",
+        help="who knows what: " + ", ".join(MODES) + "; several are reported side by side" + DEFAULT,
     )
     parser.add_argument(
         "--like",
@@ -238,6 +242,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--latency",
+        metavar="none|wall|fixed:S",
+        help="how long a model's answer takes in the episode's time: nothing (the default), as long as it took, or S "
+        "seconds; a slow mind is slower in asynchronous talk",
+    )
     parser.add_argument("--jobs", type=int, help="episodes (or evaluations) at a time; default: 16")
     parser.add_argument(
         "--rate",

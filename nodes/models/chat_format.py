@@ -57,6 +57,7 @@ class ModelAnswer:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     ending: Ending = "whole"
+    took_s: float = 0.0  # from the request that was answered to its answer; waiting for one's turn is no part of it
 
 
 def body_of(model: str, question: Question, options: ModelOptions, dialect: Dialect) -> dict[str, object]:

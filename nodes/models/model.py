@@ -215,7 +215,8 @@ class Model:
                             raise problem
                     await asyncio.sleep(turn_s - began_s)
                 began_s = loop.time()
-                return await self._attempt(server, question, dialect, left_s, problem)
+                answer = await self._attempt(server, question, dialect, left_s, problem)
+                return replace(answer, took_s=round(loop.time() - began_s, 3))
             except RefusedError as refusal:
                 if refusal.is_about_images:
                     raise  # who asks may leave them out

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Awaitable
+from dataclasses import dataclass
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.repair import UnreadableError, read_act, read_line
@@ -14,6 +16,7 @@ from nodes.models.chat_format import ModelAnswer
 from nodes.models.model import Patience
 from nodes.models.servers import Servers
 from runtime import Clock
+from runtime.errors import UserError
 from runtime.msgs.episode import Act
 
 LIVE = Patience(60.0, 60.0, attempts=4)
@@ -23,14 +26,48 @@ SMALL_TALK_URGENCY = 0.55
 """A small model is not asked how much it wants to speak."""
 
 
-class ModelBrain:
-    """Asks its caller; `latency_s` is how long an answer takes in virtual time."""
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long a model's answer takes in virtual time: as long as it took, or always the same."""
 
-    def __init__(self, caller: SeatCaller, *, latency_s: float = 0.0, prompts: PackagePrompts | None = None) -> None:
+    is_wall: bool = False
+    fixed_s: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> Latency:
+        """Of "none", "wall" or "fixed:0.8". Raises UserError."""
+        kind, _, seconds = text.partition(":")
+        if text in ("none", "wall"):
+            return cls(is_wall=text == "wall")
+        try:
+            fixed_s = float(seconds)
+        except ValueError:
+            fixed_s = -1.0
+        if kind != "fixed" or not 0.0 <= fixed_s <= 3600.0:
+            raise UserError(f"--latency {text[:40]!r}: expected none, wall, or fixed:S with seconds up to 3600")
+        return cls(fixed_s=fixed_s)
+
+    async def wait(self, clock: Clock, call: Awaitable[ModelAnswer]) -> ModelAnswer:
+        """The answer, when it arrives. A stored one took as long as it did when it was given."""
+        answer = await clock.external(call, self.fixed_s)
+        if self.is_wall and clock.is_virtual:
+            await clock.sleep(answer.took_s)
+        return answer
+
+
+NO_LATENCY = Latency()
+
+
+class ModelBrain:
+    """Asks its caller; `latency` is how long an answer takes in virtual time."""
+
+    def __init__(
+        self, caller: SeatCaller, *, latency: Latency = NO_LATENCY, prompts: PackagePrompts | None = None
+    ) -> None:
         """`prompts`: a published package's, in place of ours."""
         self._caller = caller
         self._prompts = prompts
-        self._latency_s = latency_s
+        self._latency = latency
         self._is_small = caller.spec.prompt == "small"
         self.reasked = 0
         self.unreadable = 0
@@ -45,16 +82,14 @@ class ModelBrain:
         schema = {} if self._is_small else schema
         sha = sha_of(prompt)
         try:
-            answer = await clock.external(
-                self._caller.ask(prompt, schema, sight.observation.asks, sha), self._latency_s
-            )
+            answer = await self._latency.wait(clock, self._caller.ask(prompt, schema, sight.observation.asks, sha))
             try:
                 return self._choice(answer, sight, sha)
             except UnreadableError as problem:
                 self.reasked += 1
                 again = f"{prompt}\n\nYour last answer could not be read ({problem}). Answer again, as asked."
                 again = prompt + "\n" if self._is_small else again  # it would answer the complaint
-                answer = await clock.external(self._caller.ask(again, schema, "re-ask"), self._latency_s)
+                answer = await self._latency.wait(clock, self._caller.ask(again, schema, "re-ask"))
                 return self._choice(answer, sight, sha)
         except OutageError as problem:
             kind = "budget" if isinstance(problem, BudgetSpentError) else "outage"

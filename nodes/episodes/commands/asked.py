@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
+from nodes.episodes.agents.model_brain import Latency
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.evaluation.dimensions import SEVEN, mean_scores, read_dimensions
 from nodes.episodes.results.show import print_list
@@ -33,6 +34,7 @@ class Playing(msgspec.Struct, frozen=True, omit_defaults=True):
     prices: str = "0,0"
     temperature: float = 0.7
     stream: bool = False
+    latency: str = "none"
     servers: dict[str, ServerTable] = {}
 
 
@@ -138,7 +140,15 @@ def settings_of(
     playing: Playing, servers: Servers, judges: Judges, jobs: int, like: PackagePrompts | None = None
 ) -> Settings:
     """How episodes are played."""
-    return Settings(servers, judges, jobs=jobs, temperature=playing.temperature, stream=playing.stream, like=like)
+    return Settings(
+        servers,
+        judges,
+        jobs=jobs,
+        temperature=playing.temperature,
+        stream=playing.stream,
+        latency=Latency.parse(playing.latency),
+        like=like,
+    )
 
 
 def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> None:

@@ -167,6 +167,7 @@ def _plans(
     asked: argparse.Namespace, library: Library, servers: Servers, like: PackagePrompts | None
 ) -> list[EpisodePlan]:
     wins = tuple(win_of(text) for text in asked.win)
+    modes = list(dict.fromkeys(mode_of(text.strip()) for text in asked.mode.split(",")))
     rules = EpisodeRules(order=order_of(asked.order), max_turns=asked.turns)
     check(rules)
     for name in ("seeds", "casts"):
@@ -182,7 +183,10 @@ def _plans(
                 raise UserError(f"--task {name[:80]!r}: there is none; known: {choices(shown)}")
         wanted = {name.lower() for name in asked.task}
         tasks = [task for task in tasks if names[task.id] & wanted]
-    pairings = [tuple(part.strip() for part in text.split(",")) for text in asked.agents or ["rules"]]
+    pairings = [
+        tuple(part.strip() for part in text.split(",")) for text in asked.agents or ([] if asked.models else ["rules"])
+    ]
+    pairings += _every_pair(asked)
     if asked.swap:
         pairings += [tuple(reversed(pair)) for pair in pairings if len(pair) > 1 and pair[::-1] not in pairings]
     _check_agents(pairings, servers)
@@ -196,7 +200,7 @@ def _plans(
             task,
             _seated(pairing, task),
             rules=rules,
-            mode=mode_of(asked.mode),
+            mode=mode,
             name_only=asked.name_only,
             seed=seed,
             wins=wins,
@@ -204,6 +208,7 @@ def _plans(
             variant=asked.variant,
             like=like,
         )
+        for mode in modes
         for pairing in pairings
         for task in tasks
         for seed in range(asked.seeds)
@@ -218,6 +223,17 @@ def _plans(
                 "over each other at one terminal; expected one human, or another order"
             )
     return plans
+
+
+def _every_pair(asked: argparse.Namespace) -> list[tuple[str, ...]]:
+    """The pairings of `--models`: each with `--partner` in both seats, or each with each of them and itself."""
+    models = list(dict.fromkeys(part.strip() for part in asked.models.split(",") if part.strip()))
+    if asked.partner and not models:
+        raise UserError("--partner without --models: expected the models that play with it, like --models gpt-4o,qwen")
+    if not asked.partner:
+        return [(first, second) for first in models for second in models]
+    pairs = [pair for model in models for pair in ((model, asked.partner), (asked.partner, model))]
+    return list(dict.fromkeys(pairs))
 
 
 def _names(library: Library, task: Task) -> set[str]:

@@ -82,8 +82,9 @@ class ReportFigures(msgspec.Struct, frozen=True):
 
 
 def values_of(store: Store, judge: str = "") -> list[Value]:
-    """One value per participant."""
+    """One value per participant. Where a run has several modes, a model is told apart by who knew what."""
     found = []
+    has_modes = len({row.transparency for row in store.episodes()}) > 1
     for row in store.episodes():
         if row.state != "done":
             continue
@@ -96,9 +97,8 @@ def values_of(store: Store, judge: str = "") -> list[Value]:
             if whole is not None:
                 scores[OVERALL] = whole
             others = sorted({agent for other, agent in enumerate(row.agents) if other != seat})
-            found.append(
-                Value(row.id, row.task, row.scenario, row.seed, seat, row.agents[seat], " + ".join(others), scores)
-            )
+            model = f"{row.transparency}: {row.agents[seat]}" if has_modes else row.agents[seat]
+            found.append(Value(row.id, row.task, row.scenario, row.seed, seat, model, " + ".join(others), scores))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -138,8 +139,8 @@ def draw_pairs(figures: ReportFigures, path: Path) -> None:
     picture = Figure(figsize=(2.5 + 1.2 * len(partners), 1.8 + 0.7 * len(figures.models)), layout="constrained")
     axes = picture.add_subplot()
     image = axes.imshow(numbers, cmap="viridis", aspect="auto")
-    axes.set_xticks(range(len(partners)), [name[:28] for name in partners], rotation=30, ha="right")
-    axes.set_yticks(range(len(figures.models)), [name[:28] for name in figures.models])
+    axes.set_xticks(range(len(partners)), shortened(partners), rotation=30, ha="right")
+    axes.set_yticks(range(len(figures.models)), shortened(figures.models))
     axes.set_xlabel("partner")
     axes.set_ylabel("model")
     axes.set_title(f"{figures.pairs_of}, mean")
@@ -149,6 +150,13 @@ def draw_pairs(figures: ReportFigures, path: Path) -> None:
                 axes.text(x, y, f"{value:.2f}", ha="center", va="center", color="white", fontsize=9)
     picture.colorbar(image, ax=axes)
     picture.savefig(path, dpi=120)
+
+
+def shortened(names: Sequence[str], most: int = 28) -> list[str]:
+    """Each name in at most so many characters, its middle left out; two that look alike then are numbered."""
+    half = most // 2 - 2
+    short = [name if len(name) <= most else f"{name[:half]}…{name[-half:]}" for name in names]
+    return [text if short.count(text) == 1 else f"{text} {number}" for number, text in enumerate(short, start=1)]
 
 
 def page(figures: ReportFigures, card: dict[str, object]) -> str:

@@ -28,6 +28,7 @@ TABLES = (
     "turns",
     "prompts",
     "calls",
+    "latencies",
     "texts",
     "steps",
     "evaluations",
@@ -337,7 +338,8 @@ class EpisodeAnswers:
 
     def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
         row = self._store.db.execute(
-            "SELECT sha, answer, ending FROM calls WHERE episode = ? AND seat = ? AND number = ?",
+            "SELECT sha, answer, ending, coalesce(took_s, 0) FROM calls LEFT JOIN latencies "
+            "USING (episode, seat, number) WHERE episode = ? AND seat = ? AND number = ?",
             (self._episode, seat, number),
         ).fetchone()
         if row is None:
@@ -347,7 +349,7 @@ class EpisodeAnswers:
                 f"{self._store.path}: episode {self._episode}: call {number} of seat {seat} was answered to another "
                 "prompt; the run was made with another version of the prompts and cannot be resumed"
             )
-        return ModelAnswer(row[1], ending=row[2])
+        return ModelAnswer(row[1], ending=row[2], took_s=row[3])
 
     def keep_answer(
         self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
@@ -370,4 +372,7 @@ class EpisodeAnswers:
                     answer.ending,
                 ),
             )
+            if answer.took_s:
+                where = (self._episode, seat, number)
+                self._store.db.execute("INSERT INTO latencies VALUES (?,?,?,?)", (*where, answer.took_s))
         self.pending_turns.clear()

@@ -11,7 +11,7 @@ import msgspec
 
 from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.model_brain import ModelBrain
+from nodes.episodes.agents.model_brain import NO_LATENCY, Latency, ModelBrain
 from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain, read_script
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.script_mode import write_script
@@ -66,7 +66,7 @@ class Settings:
     jobs: int = 8
     temperature: float = 0.7
     stream: bool = False
-    latency_s: float = 0.0
+    latency: Latency = NO_LATENCY
     ask: Ask | None = None
     by_hand: Terminal | None = None  # where people play
     like: PackagePrompts | None = None  # the published package that models are asked as; None: our own prompts
@@ -92,7 +92,7 @@ def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeA
     if spec.kind == "replay":
         return ScriptedBrain(replayed(spec, plan, seat))
     caller = SeatCaller(spec, settings.servers, answers, seat, settings.ask)
-    return ModelBrain(caller, latency_s=settings.latency_s, prompts=settings.like)
+    return ModelBrain(caller, latency=settings.latency, prompts=settings.like)
 
 
 def replayed(spec: AgentSpec, plan: EpisodePlan, seat: int) -> list[Act]:

@@ -15,6 +15,7 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.results.browse import make_server, serve_in_thread
+from nodes.episodes.results.report import shortened
 from nodes.episodes.results.run_file import network_file_system
 from nodes.episodes.results.store import Store
 from tests.support.fake_openai_server import FakeOpenAI, answers, status
@@ -385,3 +386,61 @@ def _plan_of(folder: Path) -> Path:
     path = folder / "names.sqlite"
     assert run(path, "--task", "quiet-hours") == 0
     return path
+
+
+def test_every_pair_of_models_and_several_modes_stand_side_by_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The shapes of the papers' tables, from one command each."""
+    said = json.dumps({"action_type": "leave", "argument": "", "to": []})
+    seven = dict.fromkeys(("BEL", "REL", "KNO", "SEC", "SOC", "FIN", "GOAL"), {"reasoning": "so", "score": 0})
+
+    with (
+        FakeOpenAI(answers(said)) as server,
+        FakeOpenAI(answers(json.dumps({"evaluations": {"agent_1": seven, "agent_2": seven}}))) as judge,
+    ):
+        one, two, partner = (f"{name}@{server.url}" for name in ("one", "two", "partner"))
+        common = ["--task", "quiet-hours", "--judges", f"j@{judge.url}"]
+        assert run(tmp_path / "pairs.sqlite", *common, "--models", f"{one},{two}", "--partner", partner) == 0
+        assert run(tmp_path / "all.sqlite", *common, "--models", f"{one},{two}") == 0
+        assert run(tmp_path / "modes.sqlite", *common, "--agents", one, "--mode", "agents,MINDREADERS") == 0
+    capsys.readouterr()
+    found = {}
+    for name in ("pairs", "all", "modes"):
+        assert main(["report", str(tmp_path / f"{name}.sqlite"), "--json"]) == 0
+        found[name] = json.loads(capsys.readouterr().out)
+    assert found["pairs"]["episodes"] == found["all"]["episodes"] == 4
+    assert found["pairs"]["pairs"][one][partner] == found["pairs"]["pairs"][partner][one] == 0.0
+    assert found["pairs"]["pairs"][one][two if two in found["pairs"]["pairs"][one] else one] is None
+    assert set(found["all"]["pairs"][one]) == {one, two}
+    assert set(found["modes"]["models"]) == {f"AGENTS: {one}", f"MINDREADERS: {one}"}
+    assert {(c["first"], c["second"]) for c in found["modes"]["comparisons"]} <= {
+        (f"AGENTS: {one}", f"MINDREADERS: {one}")
+    }
+
+
+def test_names_in_the_heat_map_are_told_apart() -> None:
+    long = "org/some-quite-long-name-of-a-model"
+    names = shortened([f"{long}@http://one:1/v1", f"{long}@http://one:1/v1#t=0", "short", f"{long}@http://two:1/v1"])
+    assert len(set(names)) == 4
+    assert max(map(len, names)) <= 30
+    assert names[2] == "short"
+
+
+def test_a_slow_mind_is_slower_in_asynchronous_talk_and_a_replay_as_slow(tmp_path: Path) -> None:
+    bid = json.dumps({"action_type": "speak", "argument": "Good.", "to": [], "urgency": 0.9})
+    begun: dict[str, float] = {}
+    with FakeOpenAI(answers(bid)) as server:
+        for latency in ("none", "fixed:4", "wall"):
+            path = tmp_path / f"{latency}.sqlite"
+            arguments = ["--task", "quiet-hours", "--order", "asynchronous", "--turns", "4", "--latency", latency]
+            assert run(path, *arguments, "--agents", f"m@{server.url},rules") == 0
+            with Store.read(path) as store:
+                (row,) = store.episodes()
+                turns = store.turns(row.id)
+                begun[latency] = next(turn.at_s for turn in turns if turn.speaker == row.names[0])
+                (kept,) = store.db.execute("SELECT count(*) FROM latencies").fetchone()
+                assert kept == len(store.calls(row.id))
+    assert begun["fixed:4"] >= begun["none"] + 3.0
+    assert begun["wall"] >= begun["none"]
+    assert main(["run", "--latency", "soon"]) == 2
