@@ -82,6 +82,18 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--judge", default="", help="scores of this judge only; default: the mean of all")
     _add_json(report)
     report.set_defaults(command=_report)
+    rate = _command(
+        commands,
+        "rate",
+        does="a local page where people score episodes, and compare two",
+        epilog="example: polyrhythm episodes rate runs/episodes-1.sqlite --rater ada --rater ben",
+    )
+    _add_path(rate)
+    rate.add_argument("--rater", action="append", default=[], metavar="NAME", help="who rates; again for another")
+    rate.add_argument("--each", type=int, default=2, metavar="N", help="so many raters an episode has" + DEFAULT)
+    rate.add_argument("--dimensions", type=Path, help="TOML file with own dimensions; default: the seven")
+    rate.add_argument("--port", type=int, default=0, help="default: a free one")
+    rate.set_defaults(command=_rate)
     export = _command(
         commands,
         "export",
@@ -340,6 +352,14 @@ def _embody(asked: argparse.Namespace) -> int:
     from nodes.episodes.runner.embodied import embody
 
     return embody(asked)
+
+
+def _rate(asked: argparse.Namespace) -> int:
+    from nodes.episodes.evaluation.dimensions import SEVEN, read_dimensions
+    from nodes.episodes.results.rate import rate
+
+    dimensions = read_dimensions(asked.dimensions) if asked.dimensions else SEVEN
+    return rate(asked.run, asked.rater, dimensions, asked.each, asked.port)
 
 
 def _browse(asked: argparse.Namespace) -> int:

@@ -131,6 +131,6 @@ def icc(ratings: Sequence[Sequence[float]], model: Model, *, of_mean: bool = Fal
     return above / below if below else None
 
 
-def five_point(score: float, low: int, high: int) -> int:
-    """A score on a scale of eleven points as one of five classes, as the paper merges them."""
-    return min(4, int((score - low) / (high - low) * 5))
+def merged(score: float, low: int, high: int, classes: int = 5) -> int:
+    """A score on a scale of eleven points as one of a few classes, as the paper merges them."""
+    return min(classes - 1, int((score - low) / (high - low) * classes))

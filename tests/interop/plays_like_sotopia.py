@@ -27,7 +27,7 @@ TASKS = (
     "nights-for-new-year",
     "quiet-hours",
     "mutual-friend-at-the-wedding",
-    "the-brown-bottle",
+    "lot-seventeen",
     "envelope-in-the-coat",
 )
 KINDS = ["none", "speak", "non-verbal communication", "action", "leave"]

@@ -13,7 +13,7 @@ import msgspec
 
 from bridges.web.http.jsonl import LineFile, read_lines
 from bridges.web.questionnaire.questionnaire import Item
-from nodes.statistics.agreement import five_point, krippendorff_alpha, pearson, randolph_kappa
+from nodes.statistics.agreement import krippendorff_alpha, merged, pearson, randolph_kappa
 from runtime.errors import UserError
 
 CLASSES = 5
@@ -114,7 +114,7 @@ def agreement(
             items.setdefault((rating.episode, rating.name), []).append(rating.score)
         if not items:
             continue
-        classes = [[five_point(score, scale.low, scale.high) for score in values] for values in items.values()]
+        classes = [[merged(score, scale.low, scale.high) for score in values] for values in items.values()]
         pairs = [
             (sum(values) / len(values), scores[episode, name, scale.id])
             for (episode, name), values in items.items()

@@ -80,11 +80,8 @@ def _take_ratings(path: Path, store: Store) -> int:
             raise UserError(f"{where}: dimension is {row.dimension!r}; known: {', '.join(scales)}")
         if problem_text := scales[row.dimension].problem_of(row.score):
             raise UserError(f"{where}: {problem_text}")
-        store.save_rating(
-            row.episode,
-            row.rater,
-            Score(name=row.name, dimension=row.dimension, score=float(row.score), reasoning=""),
-        )
+        score = Score(name=row.name, dimension=row.dimension, score=float(row.score), reasoning=row.reasoning)
+        store.save_ratings(row.episode, row.rater, [score])
         count += 1
     return count
 
@@ -97,4 +94,5 @@ class HumanRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     dimension: str
     score: float
+    reasoning: str = ""
     rationale: str = ""

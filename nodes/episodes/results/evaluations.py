@@ -99,14 +99,45 @@ class Evaluations(RunFile):
         row = self.db.execute("SELECT checks FROM checks WHERE episode = ?", (episode,)).fetchone()
         return None if row is None else msgspec.json.decode(row[0])
 
-    def save_rating(self, episode: str, rater: str, score: Score) -> None:
-        """Keep one human rating."""
+    def save_ratings(self, episode: str, rater: str, scores: Sequence[Score]) -> None:
+        """Keep what one person gives one episode, all of it or nothing; with the reasons where there are some."""
         with self.db:
-            self.db.execute(
-                "INSERT OR REPLACE INTO ratings VALUES (?,?,?,?,?)",
-                (episode, rater, score.name, score.dimension, score.score),
-            )
+            for score in scores:
+                where = (episode, rater, score.name, score.dimension)
+                self.db.execute("INSERT OR REPLACE INTO ratings VALUES (?,?,?,?,?)", (*where, score.score))
+                if score.reasoning:
+                    self.db.execute("INSERT OR REPLACE INTO rationales VALUES (?,?,?,?,?)", (*where, score.reasoning))
 
     def ratings(self) -> list[tuple[str, str, str, str, float]]:
         """(episode, rater, name, dimension, score) of all human ratings."""
         return self.db.execute("SELECT * FROM ratings ORDER BY episode, rater, name, dimension").fetchall()
+
+    def rationales(self) -> dict[tuple[str, str, str, str], str]:
+        """The reasons of human ratings, by (episode, rater, name, dimension)."""
+        found = self.db.execute("SELECT * FROM rationales").fetchall()
+        return {(episode, rater, name, dimension): text for episode, rater, name, dimension, text in found}
+
+    def save_preference(self, first: str, second: str, rater: str, choice: str, why: str) -> None:
+        """Keep which of two episodes one person finds more natural: "first", "second" or "neither"."""
+        with self.db:
+            self.db.execute(
+                "INSERT OR REPLACE INTO preferences VALUES (?,?,?,?,?)", (first, second, rater, choice, why)
+            )
+
+    def preferences(self) -> list[tuple[str, str, str, str, str]]:
+        """(first, second, rater, choice, why) of all comparisons by people."""
+        return self.db.execute("SELECT * FROM preferences ORDER BY first, second, rater").fetchall()
+
+    def save_qualification(self, rater: str, *, passed: bool) -> None:
+        """Count one attempt at the dialogue with known scores."""
+        with self.db:
+            self.db.execute(
+                "INSERT INTO qualifications VALUES (?,?,1) ON CONFLICT (rater) DO UPDATE SET "
+                "passed = max(passed, excluded.passed), attempts = attempts + 1",
+                (rater, int(passed)),
+            )
+
+    def is_qualified(self, rater: str) -> bool:
+        """Whether this person has given the known dialogue its scores."""
+        row = self.db.execute("SELECT passed FROM qualifications WHERE rater = ?", (rater,)).fetchone()
+        return bool(row and row[0])

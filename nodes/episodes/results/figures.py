@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +19,7 @@ from nodes.episodes.results.estimates import (
 )
 from nodes.episodes.results.evaluations import FOLLOWS
 from nodes.episodes.results.store import Store
-from nodes.statistics.agreement import five_point, pearson, randolph_kappa
+from nodes.statistics.agreement import merged, pearson, randolph_kappa
 
 OVERALL = "overall"
 HARD_SHARE = 0.2
@@ -54,9 +55,11 @@ class Agreement(msgspec.Struct, frozen=True):
 
     dimension: str
     items: int
-    kappa: float | None
+    kappa: dict[int, float | None]  # Randolph's, with the scale merged into 3, 4 and 5 classes
+    agreeing: float | None  # share of pairs of raters in the same of five classes
     pearson: float | None
     matched: int
+    pearson_by_player: dict[str, float | None]  # the same, of the seats that "models" and "people" played
 
 
 class ReportFigures(msgspec.Struct, frozen=True):
@@ -79,6 +82,7 @@ class ReportFigures(msgspec.Struct, frozen=True):
     checks: dict[str, dict[str, float | None]]  # model -> rate or mean
     is_by_rules: bool  # nobody but the offline judge scored: no interval and no p is shown for that
     agreement: tuple[Agreement, ...]
+    naturalness: dict[str, dict[str, int]]  # model -> how often its episode was found the more natural, or not
 
 
 def values_of(store: Store, judge: str = "") -> list[Value]:
@@ -139,6 +143,7 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
         ends=dict(sorted(ends.items())),
         checks=_checks(store, values, models),
         agreement=_agreement(store, judge),
+        naturalness=_naturalness(store),
         is_by_rules=is_by_rules,
     )
 
@@ -256,24 +261,72 @@ def _checks(store: Store, values: list[Value], models: tuple[str, ...]) -> dict[
     }
 
 
+CLASSES = (3, 4, 5)
+
+
 def _agreement(store: Store, judge: str) -> tuple[Agreement, ...]:
     ratings = store.ratings()
-    scales = {dimension.name: dimension for dimension in SEVEN}
-    means = {episode: mean_scores(store.scores(episode), judge) for episode in {row[0] for row in ratings}}
+    known = {dimension.name: dimension for dimension in SEVEN}
+    episodes = {row[0] for row in ratings}
+    means = {episode: mean_scores(store.scores(episode), judge) for episode in episodes}
+    players = {
+        (row.id, name): "people" if agent == "human" else "models"
+        for row in store.episodes()
+        for name, agent in zip(row.names, row.agents, strict=True)
+    }
     found = []
-    for name, scale in scales.items():
+    for name in dict.fromkeys([*known, *(row[3] for row in ratings)]):
         items: dict[tuple[str, str], list[float]] = {}
         for episode, _, person, dimension, score in ratings:
             if dimension == name:
                 items.setdefault((episode, person), []).append(score)
         if not items:
             continue
-        classes = [[five_point(score, scale.low, scale.high) for score in scores] for scores in items.values()]
-        matched = [
-            (sum(scores) / len(scores), means[episode][person][name])
-            for (episode, person), scores in items.items()
-            if name in means[episode].get(person, {})
-        ]
-        correlation = pearson([human for human, _ in matched], [machine for _, machine in matched])
-        found.append(Agreement(name, len(items), randolph_kappa(classes, 5), correlation, len(matched)))
+        low, high = (known[name].low, known[name].high) if name in known else _range_of(items.values())
+        classes = {
+            count: [[merged(score, low, high, count) for score in scores] for scores in items.values()]
+            for count in CLASSES
+        }
+        pairs = [one == other for item in classes[5] for one, other in combinations(item, 2)]
+        matched = {
+            item: (sum(scores) / len(scores), means[item[0]][item[1]][name])
+            for item, scores in items.items()
+            if name in means[item[0]].get(item[1], {})
+        }
+        found.append(
+            Agreement(
+                dimension=name,
+                items=len(items),
+                kappa={count: randolph_kappa(merged_scores, count) for count, merged_scores in classes.items()},
+                agreeing=sum(pairs) / len(pairs) if pairs else None,
+                pearson=_correlation(list(matched.values())),
+                matched=len(matched),
+                pearson_by_player={
+                    player: _correlation([both for item, both in matched.items() if players[item] == player])
+                    for player in ("models", "people")
+                },
+            )
+        )
     return tuple(found)
+
+
+def _range_of(scores: Iterable[list[float]]) -> tuple[int, int]:
+    """What was given on a scale of the user's own, where the run does not say how far it goes."""
+    given = [score for item in scores for score in item]
+    return int(min(given)), max(int(max(given)), int(min(given)) + 1)
+
+
+def _correlation(pairs: list[tuple[float, float]]) -> float | None:
+    return pearson([human for human, _ in pairs], [machine for _, machine in pairs])
+
+
+def _naturalness(store: Store) -> dict[str, dict[str, int]]:
+    """Per line-up of agents, how often people found its episode of a task the more natural one."""
+    preferences = store.preferences()
+    agents = {row.id: " and ".join(dict.fromkeys(row.agents)) for row in store.episodes()} if preferences else {}
+    found: dict[str, dict[str, int]] = {}
+    for first, second, _, choice, _ in preferences:
+        for side, episode in (("first", first), ("second", second)):
+            counts = found.setdefault(agents[episode], {"better": 0, "worse": 0, "neither": 0})
+            counts["neither" if choice == "neither" else "better" if choice == side else "worse"] += 1
+    return dict(sorted(found.items()))

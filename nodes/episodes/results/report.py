@@ -75,11 +75,22 @@ def tables(figures: ReportFigures) -> list[str]:
             for one in figures.comparisons
         ]
     if figures.agreement:
-        lines += ["", "people: Randolph's kappa on five classes; judge against people: Pearson"]
         lines += [
-            f"  {one.dimension:5} kappa {_or_dash(one.kappa)} on {one.items} items, "
-            f"Pearson {_or_dash(one.pearson)} on {one.matched}"
+            "",
+            "people: Randolph's kappa on 3, 4 and 5 classes, and the share of pairs of raters in one of 5;",
+            "judge against people: Pearson, of all, of seats that models and that people played",
+        ]
+        lines += [
+            f"  {one.dimension:5} {one.items:4} items, kappa {' '.join(map(_or_dash, one.kappa.values()))}, "
+            f"pairs {_or_dash(one.agreeing)}; {one.matched:4} judged, Pearson {_or_dash(one.pearson)}, "
+            f"models {_or_dash(one.pearson_by_player['models'])}, people {_or_dash(one.pearson_by_player['people'])}"
             for one in figures.agreement
+        ]
+    if figures.naturalness:
+        lines += ["", "found more natural than another episode of the same task, by people"]
+        lines += [
+            f"  {agents}: {counts['better']} times, less {counts['worse']}, no difference {counts['neither']}"
+            for agents, counts in figures.naturalness.items()
         ]
     return lines
 

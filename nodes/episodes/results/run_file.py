@@ -58,6 +58,14 @@ CREATE TABLE IF NOT EXISTS checks (episode TEXT PRIMARY KEY, checks TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS ratings (
   episode TEXT NOT NULL, rater TEXT NOT NULL, name TEXT NOT NULL, dimension TEXT NOT NULL, score REAL NOT NULL,
   PRIMARY KEY (episode, rater, name, dimension)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rationales (
+  episode TEXT NOT NULL, rater TEXT NOT NULL, name TEXT NOT NULL, dimension TEXT NOT NULL, text TEXT NOT NULL,
+  PRIMARY KEY (episode, rater, name, dimension)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS preferences (
+  first TEXT NOT NULL, second TEXT NOT NULL, rater TEXT NOT NULL, choice TEXT NOT NULL, why TEXT NOT NULL,
+  PRIMARY KEY (first, second, rater)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS qualifications (
+  rater TEXT PRIMARY KEY, passed INTEGER NOT NULL, attempts INTEGER NOT NULL) WITHOUT ROWID;
 """
 
 

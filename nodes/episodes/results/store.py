@@ -36,6 +36,9 @@ TABLES = (
     "turn_scores",
     "checks",
     "ratings",
+    "rationales",
+    "preferences",
+    "qualifications",
 )
 """What a run's file holds besides its spec and card."""
 

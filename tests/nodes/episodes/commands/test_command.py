@@ -393,7 +393,7 @@ def test_every_pair_of_models_and_several_modes_stand_side_by_side(
 ) -> None:
     """The shapes of the papers' tables, from one command each."""
     said = json.dumps({"action_type": "leave", "argument": "", "to": []})
-    seven = dict.fromkeys(("BEL", "REL", "KNO", "SEC", "SOC", "FIN", "GOAL"), {"reasoning": "so", "score": 0})
+    seven = {name: {"reasoning": "so", "score": 0} for name in ("BEL", "REL", "KNO", "SEC", "SOC", "FIN", "GOAL")}
 
     with (
         FakeOpenAI(answers(said)) as server,

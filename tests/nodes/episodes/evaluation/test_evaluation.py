@@ -24,7 +24,7 @@ from nodes.episodes.results.estimates import (
 )
 from nodes.models.chat_format import ModelAnswer
 from nodes.models.servers import Servers
-from nodes.statistics.agreement import five_point, pearson, randolph_kappa
+from nodes.statistics.agreement import merged, pearson, randolph_kappa
 from runtime import UserError
 from runtime.msgs.episode import Score, Scores, Turn
 from tests.support.episode_cast import plan, play
@@ -196,7 +196,7 @@ def test_agreement_by_values() -> None:
     assert randolph_kappa([[1]], 5) is None
     assert pearson([1, 2, 3], [2, 4, 7]) == pytest.approx(0.9933992677987828)
     assert pearson([1, 1], [2, 3]) is None
-    assert [five_point(score, 0, 10) for score in (0, 1, 2, 5, 9, 10)] == [0, 0, 1, 2, 4, 4]
+    assert [merged(score, 0, 10) for score in (0, 1, 2, 5, 9, 10)] == [0, 0, 1, 2, 4, 4]
 
 
 def test_significance_by_values() -> None:

@@ -1,0 +1,334 @@
+"""`episodes rate`: a page on loopback where people score episodes, and say which of two is the more natural one.
+
+Plain forms, without a script: sliders per person and dimension with a reason for each, two raters an episode, first a
+dialogue whose scores are known. What is sent is in the run's file before the next page is shown.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import resources
+from itertools import combinations
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+import msgspec
+
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from nodes.episodes.results.show import transcript
+from nodes.episodes.results.store import Store
+from runtime.errors import PolyrhythmError, UserError
+from runtime.msgs.episode import Score
+
+LONGEST_FORM = 200_000
+"""Bytes: seven reasons for each of eight people have room in it."""
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
+    "fieldset{margin:1rem 0;border:1px solid #bbb}label{display:block;margin:.6rem 0}input[type=range]{width:20rem}"
+    "input[type=number]{width:4.5rem;padding:.3rem}textarea{width:100%;box-sizing:border-box;min-height:3rem}"
+    ".two{display:grid;grid-template-columns:1fr 1fr;gap:2rem}@media(max-width:50rem){.two{grid-template-columns:1fr}}"
+    "button{padding:.5rem 1.2rem;font:inherit}p.t{margin:.3rem 0}.wrong{color:#a00}small{color:#555}"
+)
+
+
+class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a careful reader gives one person of the known dialogue on one dimension."""
+
+    name: str
+    dimension: str
+    low: int
+    high: int
+    why: str
+
+
+class Qualification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Instructions with examples, and a dialogue with known scores."""
+
+    instructions: tuple[str, ...]
+    examples: tuple[str, ...]
+    situation: str
+    lines: tuple[str, ...]
+    expected: tuple[Expected, ...]
+
+
+def qualification() -> Qualification:
+    """The one that comes with the package."""
+    text = resources.files(__package__).joinpath("rating_instructions.toml").read_bytes()
+    return msgspec.toml.decode(text, type=Qualification)
+
+
+class RatingPages:
+    """What raters see and send, without a server: a path and a form in, a page out."""
+
+    def __init__(self, store: Store, raters: Sequence[str], dimensions: Sequence[Dimension] = SEVEN, each: int = 2):
+        """`each`: so many raters an episode has. Raises UserError without a rater, an episode, or a fitting number."""
+        if not raters or len(set(raters)) != len(raters) or not all(name.strip() for name in raters):
+            raise UserError("--rater: expected one name for each person, no two alike, like --rater ada --rater ben")
+        if not 1 <= each <= len(raters):
+            raise UserError(f"--each is {each}; expected 1 to {len(raters)}, as there are raters")
+        self.episodes = [row.id for row in store.episodes() if row.state == "done"]
+        if not self.episodes:
+            raise UserError(f"{store.path}: no episode is done; there is nothing to rate")
+        self.keys = {secrets.token_urlsafe(12): name for name in raters}
+        self._store, self._dimensions, self._each = store, tuple(dimensions), each
+        self._known = qualification()
+        tasks: dict[str, list[str]] = {}
+        for row in store.episodes():
+            if row.state == "done":
+                tasks.setdefault(row.task, []).append(row.id)
+        self._pairs = [pair for same in tasks.values() for pair in combinations(same, 2)]
+
+    def page(self, path: str, key: str, sent: Mapping[str, str] | None = None) -> str:
+        """The page of a path for whoever has that key; `sent` is a form's content. Raises UserError."""
+        rater = self.keys.get(key)
+        if rater is None:
+            raise UserError("this address names no rater; use the one that the terminal printed for you")
+        pages: dict[str, Callable[[str, str, Mapping[str, str] | None], str]] = {
+            "/": self._start,
+            "/rate": self._rate,
+            "/pair": self._pair,
+        }
+        if path not in pages:
+            raise UserError(f"there is no page {path[:80]!r}; known: {', '.join(pages)}")
+        return pages[path](rater, key, sent)
+
+    def next_episode(self, rater: str) -> str | None:
+        """What this person rates next: what has most raters already and not yet enough; None when all is done."""
+        done: dict[str, set[str]] = {}
+        for episode, who, *_ in self._store.ratings():
+            done.setdefault(episode, set()).add(who)
+        waiting = [
+            one for one in self.episodes if rater not in done.get(one, ()) and len(done.get(one, ())) < self._each
+        ]
+        return max(waiting, key=lambda one: len(done.get(one, ())), default=None)
+
+    def next_pair(self, rater: str) -> tuple[str, str] | None:
+        """Two episodes of one task that this person has not compared."""
+        seen = {(first, second) for first, second, who, *_ in self._store.preferences() if who == rater}
+        return next((pair for pair in self._pairs if pair not in seen), None)
+
+    def _start(self, rater: str, key: str, sent: Mapping[str, str] | None) -> str:
+        problems: list[str] = []
+        if sent is not None:
+            given = [(one, _whole(sent.get(f"known-{place}", ""))) for place, one in enumerate(self._known.expected)]
+            problems = [
+                f"{one.name}, {one.dimension}: {'nothing' if score is None else score}. {one.why}"
+                for one, score in given
+                if score is None or not one.low <= score <= one.high
+            ]
+            self._store.save_qualification(rater, passed=not problems)
+        if self._store.is_qualified(rater):
+            return self._overview(rater, key)
+        known = self._known
+        sliders = "".join(
+            f"<label>{escape(one.name)}, {escape(one.dimension)} "
+            f"({self._range(one.dimension)}) {_number(f'known-{place}', *self._limits(one.dimension))}</label>"
+            for place, one in enumerate(known.expected)
+        )
+        wrong = "".join(f"<li>{escape(problem)}</li>" for problem in problems)
+        return (
+            "<h1>How to rate</h1>"
+            + "".join(f"<p>{escape(text)}</p>" for text in known.instructions)
+            + "<h2>Examples</h2><ul>"
+            + "".join(f"<li>{escape(text)}</li>" for text in known.examples)
+            + f"</ul><h2>First, a dialogue whose scores are known</h2><p>{escape(known.situation)}</p>"
+            + "".join(f"<p class='t'>{escape(line)}</p>" for line in known.lines)
+            + (f"<div class='wrong'><p>Not yet. Read the dialogue again:</p><ul>{wrong}</ul></div>" if wrong else "")
+            + f"<form method='post' action='/?key={key}'>{sliders}<button>check</button></form>"
+        )
+
+    def _overview(self, rater: str, key: str) -> str:
+        mine = {episode for episode, who, *_ in self._store.ratings() if who == rater}
+        episode, pair = self.next_episode(rater), self.next_pair(rater)
+        links = f"<p><a href='/rate?key={key}'>rate the next episode</a></p>" if episode else ""
+        links += f"<p><a href='/pair?key={key}'>say which of two is more natural</a></p>" if pair else ""
+        rest = links or "<p>All is done. Thank you. You may close this page.</p>"
+        return f"<h1>Thank you, {escape(rater)}</h1><p>You have rated {len(mine)} episodes.</p>{rest}"
+
+    def _rate(self, rater: str, key: str, sent: Mapping[str, str] | None) -> str:
+        if not self._store.is_qualified(rater):
+            return self._start(rater, key, None)
+        problem = ""
+        if sent is not None:
+            problem = self._take(rater, sent)
+            if not problem:
+                return self._overview(rater, key)
+        episode = sent.get("episode") if sent and problem else ""
+        episode = episode if episode in self.episodes else self.next_episode(rater)
+        if episode is None:
+            return self._overview(rater, key)
+        plan = self._store.plan(episode)
+        people = []
+        for seat, truth in enumerate(plan.truths):
+            secret = f"<br>secret: {escape(truth.secret)}" if truth.secret else ""
+            rows = "".join(self._question(seat, one, sent or {}) for one in self._dimensions)
+            about = f"<p><small>{escape(truth.profile)}</small><br>goal: {escape(truth.goal)}{secret}</p>"
+            people.append(f"<fieldset><legend>{escape(truth.name)}</legend>{about}{rows}</fieldset>")
+        return (
+            f"<h1>An episode</h1>{self._story(episode)}"
+            + (f"<p class='wrong' role='alert'>{escape(problem)}</p>" if problem else "")
+            + f"<form method='post' action='/rate?key={key}'>"
+            f"<input type='hidden' name='episode' value='{escape(episode, quote=True)}'>{''.join(people)}"
+            "<button>send</button></form>"
+        )
+
+    def _question(self, seat: int, one: Dimension, sent: Mapping[str, str]) -> str:
+        name = f"{seat}-{one.name}"
+        why = escape(sent.get(f"why-{name}", ""))
+        number = _number(name, one.low, one.high, sent.get(name, ""))
+        return (
+            f"<label><b>{escape(one.title or one.name)}</b>, {one.low} to {one.high} {number}"
+            f"<br><small>{escape(one.instruction)}</small></label>"
+            f"<label>Why? <textarea name='why-{name}' maxlength='2000' required>{why}</textarea></label>"
+        )
+
+    def _take(self, rater: str, sent: Mapping[str, str]) -> str:
+        """Keep a whole form; what is wrong with it, or ""."""
+        episode = sent.get("episode", "")
+        if episode not in self.episodes:
+            return "this episode is not in the run"
+        given = []
+        for seat, truth in enumerate(self._store.plan(episode).truths):
+            for one in self._dimensions:
+                score, why = _whole(sent.get(f"{seat}-{one.name}", "")), sent.get(f"why-{seat}-{one.name}", "").strip()
+                if score is None or one.problem_of(score):
+                    return f"{truth.name}: {one.name} needs a whole number from {one.low} to {one.high}"
+                if not why:
+                    return f"{truth.name}: {one.name} needs a reason"
+                given.append(Score(name=truth.name, dimension=one.name, score=float(score), reasoning=why[:2000]))
+        self._store.save_ratings(episode, rater, given)
+        return ""
+
+    def _pair(self, rater: str, key: str, sent: Mapping[str, str] | None) -> str:
+        if not self._store.is_qualified(rater):
+            return self._start(rater, key, None)
+        if sent is not None:
+            compared = (sent.get("first", ""), sent.get("second", ""))
+            if compared not in self._pairs or sent.get("choice") not in ("first", "second", "neither"):
+                raise UserError("this form is not of two episodes of this run; go back, and choose one of the three")
+            self._store.save_preference(*compared, rater, sent["choice"], sent.get("why", "").strip()[:2000])
+        pair = self.next_pair(rater)
+        if pair is None:
+            return self._overview(rater, key)
+        sides = "".join(
+            f"<section><h2>{title}</h2>{self._story(one)}</section>"
+            for title, one in zip(("A", "B"), pair, strict=True)
+        )
+        choices = "".join(
+            f"<label><input type='radio' name='choice' value='{value}' required> {text}</label>"
+            for value, text in (("first", "A"), ("second", "B"), ("neither", "no difference"))
+        )
+        hidden = "".join(
+            f"<input type='hidden' name='{name}' value='{escape(one, quote=True)}'>"
+            for name, one in zip(("first", "second"), pair, strict=True)
+        )
+        return (
+            f"<h1>Which is more natural?</h1><div class='two'>{sides}</div>"
+            f"<form method='post' action='/pair?key={key}'>{hidden}{choices}"
+            "<label>Why? <textarea name='why' maxlength='2000'></textarea></label><button>send</button></form>"
+        )
+
+    def _story(self, episode: str) -> str:
+        """Who plays is not told: raters judge what was done."""
+        plan, turns = self._store.plan(episode), self._store.turns(episode)
+        text = "".join(f"<p class='t'>{escape(line)}</p>" for line in transcript(plan, turns))
+        return f"<p>{escape(plan.context)}</p>{text}"
+
+    def _limits(self, name: str) -> tuple[int, int]:
+        return next(((one.low, one.high) for one in SEVEN if one.name == name), (0, 10))
+
+    def _range(self, name: str) -> str:
+        low, high = self._limits(name)
+        return f"{low} to {high}"
+
+
+def _number(name: str, low: int, high: int, value: str = "") -> str:
+    """A field for a whole number: no slider that already stands somewhere, so that nothing is sent by mistake."""
+    return (
+        f"<input type='number' name='{name}' min='{low}' max='{high}' step='1' required "
+        f"value='{escape(value, quote=True)}'>"
+    )
+
+
+def _whole(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def make_rating_server(pages: RatingPages, port: int) -> HTTPServer:
+    """The server, bound to loopback, one request at a time. Raises UserError where the port is taken."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the standard library's name
+            self._answer(None)
+
+        def do_POST(self) -> None:
+            length = int(self.headers.get("content-length") or 0)
+            if not 0 <= length <= LONGEST_FORM:
+                self._send(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "<p>That is too long.</p>")
+                return
+            text = self.rfile.read(length).decode("utf-8", errors="replace")
+            self._answer({name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()})
+
+        def _answer(self, sent: dict[str, str] | None) -> None:
+            host = (self.headers.get("host") or "").rpartition(":")[0] or self.headers.get("host") or ""
+            if host not in ("127.0.0.1", "localhost"):  # a page elsewhere must not reach this one by a name of its own
+                self._send(HTTPStatus.FORBIDDEN, "<p>This page is for this machine only.</p>")
+                return
+            parts = urlsplit(self.path)
+            key = parse_qs(parts.query).get("key", [""])[0]
+            try:
+                self._send(HTTPStatus.OK, pages.page(parts.path, key, sent))
+            except UserError as problem:
+                self._send(HTTPStatus.NOT_FOUND, f"<p>{escape(str(problem))}</p>")
+            except PolyrhythmError as problem:
+                self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"<p>{escape(str(problem))}</p>")
+
+        def _send(self, status: HTTPStatus, body: str) -> None:
+            head = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Rating episodes</title>"
+            data = f"{head}<style>{_STYLE}</style>{body}</html>".encode()
+            self.send_response(status)
+            self.send_header("content-type", "text/html; charset=utf-8")
+            self.send_header("content-length", str(len(data)))
+            self.send_header(
+                "content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'"
+            )
+            self.send_header("x-content-type-options", "nosniff")
+            self.send_header("referrer-policy", "same-origin")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the standard library's name
+            """Requests are not logged: they hold the raters' keys."""
+
+    try:
+        return HTTPServer(("127.0.0.1", port), Handler)
+    except (OSError, OverflowError) as problem:
+        raise UserError(f"--port {port}: cannot be used: {problem}") from problem
+
+
+def rate(path: Path, raters: Sequence[str], dimensions: Sequence[Dimension], each: int, port: int) -> int:
+    """Serve until Ctrl-C; each rater has an address of their own."""
+    with Store.open(path) as store:
+        pages = RatingPages(store, raters, dimensions, each)
+        server = make_rating_server(pages, port)
+        for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job begins with Ctrl-C ignored
+            signal.signal(number, signal.default_int_handler)
+        try:
+            for key, name in pages.keys.items():
+                print(f"{name}: http://127.0.0.1:{server.server_address[1]}/?key={quote(key)}", flush=True)
+            print(f"{len(pages.episodes)} episodes, {each} raters each; Ctrl-C ends, and the same command goes on")
+            server.serve_forever()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            server.server_close()
+    return 0
