@@ -202,7 +202,7 @@ def summary_of(store: Store) -> dict[str, Any]:
         )
     calls, prompt_tokens, completion_tokens = store.tokens()
     return {
-        "card": store.card,
+        "card": {key: value for key, value in store.card.items() if key not in ("date", "versions")},
         "episodes": episodes,
         "calls": calls,
         "prompt_tokens": prompt_tokens,

@@ -16,6 +16,7 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.registry import read_script
 from nodes.episodes.coaching.regeneration import regenerations
 from nodes.episodes.commands.asked import (
+    Playing,
     failed_evaluations,
     jobs_of,
     judges_of,
@@ -102,7 +103,7 @@ def run(asked: argparse.Namespace) -> int:
             raise UserError(f"--shard {asked.shard}: there are fewer episodes than shards")
     with Store.create(path, spec) as store:
         store.add(plans, first=shard - 1, step=shards)
-        store.set_card(card_of(plans, judges.specs))
+        store.set_card(card_of(plans, judges.specs, temperature=playing.temperature, prompts=like))
         return _play(plans, store, settings, asked)
 
 
@@ -129,7 +130,8 @@ def merge(asked: argparse.Namespace) -> int:
             asked.out.unlink()
             raise
         plans = [store.plan(row.id) for row in store.episodes()]
-        store.set_card(card_of(plans, spec["judges"]))
+        temperature = msgspec.convert(spec["playing"], Playing).temperature
+        store.set_card(card_of(plans, spec["judges"], temperature=temperature, prompts=prompts_in(spec)))
         done = sum(row.state == "done" for row in store.episodes())
         print(f"{done} of {len(plans)} episodes done\n\nrun: {asked.out}")
     return 0

@@ -39,9 +39,16 @@ _HOW = """Available action types: {available}
 do not repeat yourself."""
 
 _JSON = 'Answer with one JSON object and nothing else: {"action_type": "...", "argument": "...", "to": []}'
+_SMALL = """Write the next thing that {first} says, one or two sentences in quotes, and nothing else.{last} An action \
+stands between asterisks, *like this*."""
 _BID = """Others may speak at any time. "urgency" from 0 to 1 says how much you want to speak now: 0 stay silent, 0.5 \
 when nobody else wants to, above 0.8 interrupt. Answer with one JSON object and nothing else: {"action_type": "...", \
 "argument": "...", "to": [], "urgency": 0.5}"""
+
+
+def prompt_template(*, small: bool = False) -> str:
+    """What the prompt of an act says besides what the participant knows; a card shows it."""
+    return "\n\n".join((_SMALL,) if small else (_ROLE, _HOW, _JSON))
 
 
 @lru_cache(maxsize=4096)  # a turn is in every later prompt of everybody who heard it
@@ -104,6 +111,7 @@ def small_prompt_text(briefing: Briefing, turns: Sequence[Turn], observation: Ob
     last = f" It is {first}'s last line." if observation.is_last else ""
     return (
         f"{briefing.scenario}\n{briefing.name} talks with {others}. What {first} wants: {briefing.goal}\n"
-        f"Write the next thing that {first} says, one or two sentences in quotes, and nothing else.{last} An action "
-        "stands between asterisks, *like this*.\n\n" + "\n".join([*lines, f"{briefing.name}:"])
+        + _SMALL.format(first=first, last=last)
+        + "\n\n"
+        + "\n".join([*lines, f"{briefing.name}:"])
     )

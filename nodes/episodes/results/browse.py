@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Mapping
 from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
+from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.evaluation.dimensions import mean_scores, overall
-from nodes.episodes.results.show import transcript
+from nodes.episodes.results.show import transcript, turn_ranges
 from nodes.episodes.results.store import Store
 from runtime.errors import PolyrhythmError, UserError
 
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
     "table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ddd;padding:.3rem .6rem;text-align:left;"
-    "vertical-align:top}.two{display:grid;grid-template-columns:1fr 1fr;gap:2rem}p.t{margin:.3rem 0}"
-    ".wide{overflow-x:auto}td:first-child{white-space:nowrap}@media(max-width:50rem){.two{grid-template-columns:1fr}}"
+    "vertical-align:top}table.pair>tbody>tr>*{width:50%;white-space:normal;font-weight:normal}"
+    "pre{white-space:pre-wrap}p.t{margin:.3rem 0}"
+    ".wide{overflow-x:auto}td:first-child{white-space:nowrap}"
     "form{margin:1rem 0}input{margin-right:.6rem;padding:.2rem}small{color:#666}"
 )
 FILTERS = ("task", "agent", "state", "end", "text")
@@ -93,9 +96,10 @@ def answer(store: Store, target: str) -> str:
     if parts.path == "/episode":
         return "<p><a href='/'>all episodes</a></p>" + _episode(store, query.get("id", ""))
     if parts.path == "/compare":
-        both = "".join(f"<div>{_episode(store, query.get(side, ''))}</div>" for side in ("a", "b"))
-        return f"<p><a href='/'>all episodes</a></p><div class='two'>{both}</div>"
-    raise UserError(f"there is no page {parts.path[:80]!r}; known: /, /episode?id=..., /compare?a=...&b=...")
+        return "<p><a href='/'>all episodes</a></p>" + _compared(store, query.get("a", ""), query.get("b", ""))
+    if parts.path == "/card":
+        return f"<p><a href='/'>all episodes</a></p><h1>Simulation card</h1>{_described(store.card)}"
+    raise UserError(f"there is no page {parts.path[:80]!r}; known: /, /card, /episode?id=..., /compare?a=...&b=...")
 
 
 PAGE = 100
@@ -128,10 +132,10 @@ def _list(store: Store, query: dict[str, str]) -> str:
         lines.append(
             f"<tr><td>{picks}</td><td>{link}</td>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
         )
-    head = "<tr><th>a b<th>episode<th>participants<th>agents<th>information<th>overall<th>end</tr>"
+    columns = "<tr><th>a b<th>episode<th>participants<th>agents<th>information<th>overall<th>end</tr>"
     form = f"<form>{inputs}<button>filter</button></form>"
     compare = "<form id='compare' action='/compare'><button>compare a and b side by side</button></form>"
-    table = f"<div class='wide'><table>{head}{''.join(lines)}</table></div>"
+    table = f"<div class='wide'><table>{columns}{''.join(lines)}</table></div>"
     pages = "".join(
         f"<a href='/?{urlencode(wanted | {'from': str(at)})}'>{text}</a> "
         for text, at, is_there in (
@@ -141,18 +145,56 @@ def _list(store: Store, query: dict[str, str]) -> str:
         if is_there
     )
     shown = f", {first + 1} to {first + len(rows)} shown" if count > len(rows) else ""
-    return f"<h1>Episodes</h1>{form}<p>{count} episodes{shown} {pages}</p>{compare}{table}"
+    head = f"<h1>Episodes</h1><p><a href='/card'>simulation card</a></p>{form}"
+    return f"{head}<p>{count} episodes{shown} {pages}</p>{compare}{table}"
 
 
 def _episode(store: Store, name: str) -> str:
     plan, turns = store.plan(name), store.turns(name)
+    text = "".join(f"<p class='t'>{escape(line)}</p>" for line in transcript(plan, turns))
+    return f"{_head(store, plan)}<hr>{text}{_saw(store, plan)}{_scored(store, name)}"
+
+
+def _compared(store: Store, first: str, second: str) -> str:
+    """Two episodes turn by turn: what was done in one turn of each stands in one row."""
+    plans = [store.plan(name) for name in (first, second)]
+    by_number = []
+    for plan in plans:
+        rows: dict[int, list[str]] = {}
+        turns = store.turns(plan.id)
+        for turn in turns:
+            rows.setdefault(turn.number, []).extend(line for line in transcript(plan, [turn]))
+        by_number.append(rows)
+    numbers = sorted(set(by_number[0]) | set(by_number[1]))
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{'<br>'.join(map(escape, rows.get(number, [])))}</td>" for rows in by_number) + "</tr>"
+        for number in numbers
+    )
+    heads = "".join(f"<th>{_head(store, plan)}</th>" for plan in plans)
+    ends = "".join(f"<td>{_saw(store, plan)}{_scored(store, plan.id)}</td>" for plan in plans)
+    return f"<table class='pair'><tr>{heads}</tr>{lines}<tr>{ends}</tr></table>"
+
+
+def _head(store: Store, plan: EpisodePlan) -> str:
     people = "".join(
         f"<p><b>{escape(truth.name)}</b> <small>{escape(agent)}</small><br>goal: {escape(truth.goal)}"
         + (f"<br>secret: {escape(truth.secret)}" if truth.secret else "")
         + "</p>"
         for truth, agent in zip(plan.truths, plan.agents, strict=True)
     )
-    text = "".join(f"<p class='t'>{escape(line)}</p>" for line in transcript(plan, turns))
+    return f"<h2>{escape(plan.id)}</h2><p>{escape(plan.context)}</p>{people}"
+
+
+def _saw(store: Store, plan: EpisodePlan) -> str:
+    """Who was shown what: the turns in each prompt."""
+    lines = "".join(
+        f"<li>{escape(plan.names[one.seat])}, asked at turn {one.turn}: {turn_ranges(one.held)}</li>"
+        for one in store.prompts(plan.id)
+    )
+    return f"<details><summary>who saw what</summary><ul>{lines}</ul></details>" if lines else ""
+
+
+def _scored(store: Store, name: str) -> str:
     scores = "".join(
         f"<tr><td>{escape(one.judge)}<td>{escape(score.name)}<td>{escape(score.dimension)}<td>{score.score}"
         f"<td><small>{escape(score.reasoning)}</small></tr>"
@@ -160,7 +202,18 @@ def _episode(store: Store, name: str) -> str:
         for score in one.scores
     )
     row = store.episode(name)
-    return (
-        f"<h2>{escape(name)}</h2><p>{escape(plan.context)}</p>{people}<hr>{text}"
-        f"<p>End: {escape(row.reason or row.state)}</p><table>{scores}</table>"
-    )
+    return f"<p>End: {escape(row.reason or row.state)}</p><table>{scores}</table>"
+
+
+def _described(card: Mapping[str, object]) -> str:
+    """A card as a list; a text of several lines keeps them."""
+    parts = []
+    for key, value in card.items():
+        if isinstance(value, dict):
+            told = _described(value)
+        elif isinstance(value, list):
+            told = "<ul>" + "".join(f"<li>{escape(str(one))}</li>" for one in value) + "</ul>"
+        else:
+            told = f"<pre>{escape(str(value))}</pre>" if "\n" in str(value) else escape(str(value))
+        parts.append(f"<dt><b>{escape(key)}</b></dt><dd>{told}</dd>")
+    return f"<dl>{''.join(parts)}</dl>"

@@ -99,7 +99,7 @@ def episode_text(store: Store, row: EpisodeRow, *, prompts: bool = False) -> str
     if records:
         lines += ["Who was shown what (turns in each prompt, besides the own briefing):"]
         lines += [
-            f"  {plan.names[record.seat]}, ask {record.ask} at turn {record.turn}: {_ranges(record.held)}"
+            f"  {plan.names[record.seat]}, ask {record.ask} at turn {record.turn}: {turn_ranges(record.held)}"
             + (f"  (prompt {record.sha})" if record.sha else "")
             for record in records
         ]
@@ -178,7 +178,8 @@ def episode_data(store: Store, row: EpisodeRow) -> dict[str, object]:
     }
 
 
-def _ranges(numbers: Sequence[int]) -> str:
+def turn_ranges(numbers: Sequence[int]) -> str:
+    """Turns by their indices from 0, as people count them: "1-3, 5"."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][1] + 1:
