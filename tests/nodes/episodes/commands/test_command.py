@@ -245,7 +245,7 @@ def test_scoring_again_and_human_ratings(played: Path, tmp_path: Path, capsys: p
     assert main(["report", str(played), "--json"]) == 0
     agreement = json.loads(capsys.readouterr().out)["agreement"][0]
     assert (agreement["dimension"], agreement["items"]) == ("GOAL", 8)
-        assert agreement["kappa"] == {"3": 1.0, "4": 1.0, "5": 1.0}
+    assert agreement["kappa"] == {"3": 1.0, "4": 1.0, "5": 1.0}
     path.write_text(json.dumps({**lines[0], "score": 12}))
     assert main(["score", str(played), "--ratings", str(path)]) == 2
     assert "GOAL is 12; expected 0 to 10" in capsys.readouterr().err
