@@ -225,6 +225,8 @@ class Bringup:
                 unit = "rad" if name == "wrist_yaw" else "m"
                 rest = f"at rest after {stop.seconds:.3f} s and {stop.way:.4f} {unit}"
                 self.tell(f"{name}: at {stop.speed:.3f} {unit}/s, {rest}")
+        for lane, age_ms in self.robot.reading.order_age_ms.items():
+            self.tell(f"orders to the {lane} were {age_ms:.0f} ms old when they had been written")
 
     def calibrate(self) -> None:
         """What gripper and wheels feel when there is nothing to feel; five minutes, for true grasps and contacts."""

@@ -29,7 +29,7 @@ OWN_ENVIRONMENT = Path("~/.local/share/polyrhythm/stretch/bin/python")
 """Where docs/stretch.md puts the environment; `robot_params.python` names another."""
 START_S = 60.0
 """stretch_body loads meshes for its collision models; 5 to 20 s."""
-END_S = 4.0
+END_S = 6.0
 
 
 class Link(Protocol):

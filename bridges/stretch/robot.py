@@ -113,11 +113,15 @@ class StretchRobot:
                 base=BaseLimit(hello.wheel_speed_mps, hello.wheel_acceleration_mps2, hello.track_m),
             )
             self._exchange()
-            while not self._reading.position:  # the first reading is on its way
-                if self._link.ended():
-                    raise RobotError(self._link.ended())
+            for _ in range(500):  # the first reading is on its way
+                if self._reading.position or self._link.ended():
+                    break
                 SystemClock().block(0.01)
                 self._exchange()
+            if not self._reading.position:
+                raise RobotError(
+                    self._link.ended() or "the process that speaks to stretch_body does not tell of the robot"
+                )
         except BaseException:
             self.close()
             raise

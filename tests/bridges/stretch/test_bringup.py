@@ -1,0 +1,66 @@
+"""The first hour on a robot: what it refuses, what it keeps, and what it calibrates; no robot is needed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bridges.stretch.bringup import STEPS, Bringup, Progress, Refused, Step, Stop, main, report
+from bridges.stretch.calibration import Calibration, load, save
+from bridges.stretch.robot import StretchRobot
+
+
+def test_a_machine_without_a_robots_configuration_is_refused_and_can_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bridges.stretch.bringup.found_python", lambda: "/usr/bin/python3.10")
+    monkeypatch.setenv("HELLO_FLEET_PATH", str(tmp_path))
+    monkeypatch.setenv("HELLO_FLEET_ID", "stretch-se3-0000")
+    assert main(["stretch", "--only", "machine", "--yes", "--out", str(tmp_path / "out")]) == 1
+    assert "stretch_configuration_params.yaml" in capsys.readouterr().err
+    kept = msgspec.json.decode((tmp_path / "out" / "stretch-se3-0000.json").read_bytes(), type=Progress)
+    assert [(step.name, step.is_done) for step in kept.steps] == [("machine", False)]
+    assert "not done" in (tmp_path / "out" / "stretch-se3-0000.md").read_text()
+
+
+def test_what_is_done_is_not_done_again_and_the_first_refusal_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def refuse(bringup: Bringup) -> None:
+        done.append("joints")
+        raise Refused("it is in the way")
+
+    monkeypatch.setitem(STEPS, "home", lambda bringup: done.append("home"))
+    monkeypatch.setitem(STEPS, "joints", refuse)
+    monkeypatch.setitem(STEPS, "base", lambda bringup: done.append("base"))
+    saved: list[int] = []
+    progress = Progress("robot", steps=[Step("home", is_done=True)])
+    bringup = Bringup(StretchRobot(python="/nowhere"), progress, print)
+    with pytest.raises(Refused, match="in the way"):
+        bringup.run(["home", "joints", "base"], lambda: saved.append(1))
+    assert done == ["joints"]
+    assert saved == [1]
+    assert [step.is_done for step in progress.steps] == [True, False]
+
+
+def test_the_report_has_the_stops_that_were_measured() -> None:
+    text = report(Progress("stretch-se3-1", stops=[Stop("lift", 0.02, 0.12, 0.0014)]))
+    assert "| lift | 0.020 | 0.120 | 0.0014 |" in text
+
+
+def test_a_grasp_is_more_effort_than_empty_at_the_same_place(tmp_path: Path) -> None:
+    usual = Calibration()
+    assert usual.is_grasping(40.0, -18.0)
+    assert not usual.is_grasping(40.0, -5.0)
+    assert not usual.is_grasping(-30.0, -40.0), "not measured, closed fingers may press on each other"
+    measured = Calibration(empty=[(-50.0, 25.0), (0.0, 5.0), (50.0, 4.0)], grasp_percent=6.0, is_measured=True)
+    assert measured.is_grasping(-40.0, -33.0)
+    assert not measured.is_grasping(-40.0, -28.0)
+    assert measured.is_grasping(20.0, -12.0)
+    save(tmp_path / "polyrhythm.json", measured)
+    assert load(tmp_path / "polyrhythm.json") == measured
+    (tmp_path / "polyrhythm.json").write_text("{")
+    with pytest.raises(ValueError, match="measure again"):
+        load(tmp_path / "polyrhythm.json")
