@@ -73,7 +73,7 @@ class Body:
         self._grip_percent = grip_percent
         self._robot: Any = None
         self._limits: dict[str, Limit] = {}
-        self._wheel_mps = self._wheel_mps2 = self._track_m = 0.0
+        self._wheel_mps = self._wheel_mps2 = self._brake_mps2 = self._track_m = 0.0
         self._seen: dict[str, object] = {}
         self._read_ns: dict[str, int] = dict.fromkeys(CHAINS, 0)
         self._errors: dict[str, int] = {}
@@ -132,6 +132,7 @@ class Body:
         self._limits = {limit.name: limit for limit in limits}
         self._wheel_mps, self._wheel_mps2 = hello.wheel_speed_mps, hello.wheel_acceleration_mps2
         self._track_m = hello.track_m
+        self._brake_mps2 = float(base["motion"]["max"]["accel_m"])
         return hello
 
     def close(self) -> None:
@@ -231,13 +232,13 @@ class Body:
                 getattr(self._robot, bus).move_to(name, target, limit.speed, limit.acceleration)
 
     def hold_steppers(self) -> None:
-        """The base stands, lift and arm come to rest where braking takes them."""
+        """The base brakes as hard as it can, lift and arm come to rest where braking takes them."""
         robot = self._robot
         self._blocked = {}
         sent = {name: self._sent.pop(name) for name in ("lift", "arm") if name in self._sent}
         if not sent and self._base_sent == (0.0, 0.0):
             return
-        robot.base.set_velocity(0.0, 0.0)
+        robot.base.set_velocity(0.0, 0.0, self._brake_mps2)
         self._base_sent = (0.0, 0.0)
         for name, there in sent.items():
             limit = self._limits[name]
