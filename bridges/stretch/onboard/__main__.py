@@ -57,6 +57,7 @@ def main() -> int:
     socket.send(seal.close(hello))
     if hello.problem:
         socket.close()
+        zmq.Context.instance().term()  # it was heard by then
         return 1
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # the library has taken them over
