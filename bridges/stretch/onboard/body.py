@@ -300,9 +300,18 @@ class Body:
             return f"the robot could not {verb}: {type(problem).__name__}: {problem}"
         finally:
             self.forget()
+            self._take_back()
             if not self._avoids:  # both end by switching it on, whatever it was
                 robot.disable_collision_mgmt()
         return ""
+
+    def _take_back(self) -> None:
+        """A servo whose homing failed goes on pushing with the current it homed with; it gets back to holding a place."""
+        for bus in BUSES:
+            for motor in getattr(self._robot, bus).motors.values() if self._robot is not None else ():
+                if getattr(motor, "is_homing", False):
+                    motor.is_homing = motor.bubble_up_comm_exception = False
+                    motor.enable_pos()
 
     def _has_measured(self, chain: str, status: Mapping[str, Any]) -> bool:
         """Whether a chain has answered since the last look.

@@ -237,6 +237,7 @@ class Dynamixel(Joint):
         super().__init__(world, name, limit, "vel", "accel")
         self.is_gripper = name == "stretch_gripper"
         self.quick_stops = 0
+        self.is_homing = self.is_pushing = False
         self.refresh()
 
     def move_to(self, x: float, v: float | None, a: float | None) -> None:
@@ -245,6 +246,9 @@ class Dynamixel(Joint):
             return
         default = next(iter(self.params["motion"]["default"].values()))
         self.goal = (self.clipped(x), min(v or default, self.fastest), min(a or self.acceleration, self.acceleration))
+
+    def enable_pos(self) -> None:
+        self.is_pushing = False
 
     def quick_stop(self) -> None:
         self.quick_stops += 1

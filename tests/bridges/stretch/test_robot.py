@@ -346,6 +346,21 @@ def test_a_stop_never_takes_the_torque_off_a_wrist(bench: StretchBench) -> None:
     assert wrist.quick_stops == 0
 
 
+def test_a_servo_whose_homing_failed_does_not_go_on_pushing(world: World) -> None:
+    """The library leaves it with its homing current where its bus fails in the middle, as the twin showed."""
+    bench = StretchBench(world)
+    bench.robot.start(bench.now_ns)
+    yaw = world.robots[0].end_of_arm.motors["wrist_yaw"]
+
+    def fail() -> None:
+        yaw.is_homing = yaw.is_pushing = True
+
+    world.during_homing = fail
+    bench.robot.home()
+    assert not yaw.is_pushing
+    bench.close()
+
+
 def test_homing_and_stowing_leave_collision_management_as_it_was_set(world: World) -> None:
     for wanted in (True, False):
         bench = StretchBench(world, avoid_collisions=wanted)
