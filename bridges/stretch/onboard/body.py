@@ -306,7 +306,7 @@ class Body:
         return ""
 
     def _take_back(self) -> None:
-        """A servo whose homing failed goes on pushing with the current it homed with; it gets back to holding a place."""
+        """A servo whose homing failed goes on pushing with its homing current; it gets back to holding a place."""
         for bus in BUSES:
             for motor in getattr(self._robot, bus).motors.values() if self._robot is not None else ():
                 if getattr(motor, "is_homing", False):
