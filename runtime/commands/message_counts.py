@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from runtime.coordination.health import Health
@@ -27,23 +30,30 @@ class MessageCounts:
         health = stamped.message
         if isinstance(health, Health) and health.node == stamped.envelope.source:
             self._last[health.node, health.pid] = health
-        self._view.message(stamped)
+        self._show(lambda: self._view.message(stamped))
 
     def process(self, name: str, pid: int, state: str) -> None:
         """A process changed its state."""
-        self._view.process(name, pid, state)
+        self._show(lambda: self._view.process(name, pid, state))
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         """A log line."""
-        self._view.log(level, source, text, at_s)
+        self._show(lambda: self._view.log(level, source, text, at_s))
 
     def refresh(self, now_ns: int) -> None:
         """Time to draw again."""
-        self._view.refresh(now_ns)
+        self._show(lambda: self._view.refresh(now_ns))
 
     def close(self) -> None:
         """The run is over."""
-        self._view.close()
+        self._show(self._view.close)
+
+    def _show(self, show: Callable[[], None]) -> None:
+        """A reader of our output that has gone, as `head` has, ends no run; the rest is shown to nobody."""
+        try:
+            show()
+        except BrokenPipeError:
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # to the end of the program
 
     def as_data(self) -> dict[str, dict[str, dict[str, Any]]]:
         """By node and topic: received, delivered, waiting, and dropped by reason."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from nodes.scaffold.command import write_project
+
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +70,22 @@ def start(line: str, folder: Path) -> subprocess.Popen[str]:
         [sys.executable, *argv], cwd=folder, env={**os.environ, **quiet},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("stem", "name", "kind", "example"),
+    [("study", "waver", "robot", "study"), ("your-scenario", "fair", "scenario", "episode")],
+)
+def test_an_example_is_what_its_tutorial_ends_with(
+    stem: str, name: str, kind: str, example: str, tmp_path: Path
+) -> None:
+    write_project(tmp_path / name, name, kind)
+    for block in BLOCK.finditer((ROOT / "docs" / "tutorials" / f"{stem}.md").read_text()):
+        if block["file"]:
+            (tmp_path / block["file"]).write_text(block["text"])
+    ended, kept = tmp_path / name, ROOT / "examples" / example
+    files = {file.relative_to(ended) for file in ended.rglob("*") if file.is_file()} - {Path("README.md")}
+    assert {file for file in files if (ended / file).read_bytes() != (kept / file).read_bytes()} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])

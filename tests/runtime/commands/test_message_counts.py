@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -78,3 +79,16 @@ def test_processes_tell_it_to_the_last_message() -> None:
     beat = json.loads(ended("--for", "1.2", "--json").stdout)["messages"]["listener"]["beat"]
     assert beat["received"] >= 1
     assert beat["received"] == beat["delivered"] + beat["waiting"] + sum(beat["dropped"].values())
+
+
+def test_a_reader_that_has_gone_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(SilentView):
+        def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    view = MessageCounts(Gone())
+    view.log("info", "talker", "hello")
+    print("nobody reads this")
+    view.close()
+    sys.stdout.close()

@@ -1,0 +1,1 @@
+"""A scenario, its people, and a node that measures their talk."""
