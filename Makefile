@@ -10,7 +10,7 @@ SIDE_BY_SIDE = -n $(shell $(BIN)/python -c "import os; print(min(4, 1 + (os.cpu_
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test docs long long-itself bare bench interop interop-itself faults mutants lint clean help
+.PHONY: demo test docs long long-itself bare first-hour walk bench interop interop-itself faults mutants lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,6 +31,12 @@ long-itself: $(STAMP)
 
 bare: ## make demo and make test on a bare Debian 12, built in a folder; root only
 	.ci/ship bare .ci/bare
+
+first-hour: ## the walk of docs/first-hour.md on a bare Debian 12, with times; root only
+	.ci/ship first-hour .ci/bare walk
+
+walk: ## the same walk here: demo, view, words, a project, its test, every tutorial, each with its time
+	.ci/walk
 
 lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .

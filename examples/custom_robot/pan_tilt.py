@@ -89,8 +89,11 @@ class PanTilt:
         )  # fmt: skip
 
     def status(self, now_ns: int) -> RobotStatus:
-        mode, why = ("runstopped", "the runstop is pressed") if self._is_pressed else ("ready", "")
-        return RobotStatus(read_ns=self._now_ns, mode=mode, why=why, is_runstopped=self._is_pressed)
+        if self._is_pressed:
+            return RobotStatus(
+                read_ns=self._now_ns, mode="runstopped", why="the runstop is pressed", is_runstopped=True
+            )
+        return RobotStatus(read_ns=self._now_ns, mode="ready")
 
     def command(self, command: JointCommand) -> None:
         numbers = (*command.position, command.base_v_mps, command.base_w_radps)

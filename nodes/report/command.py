@@ -16,6 +16,7 @@ from runtime.errors import PolyrhythmError, UserError, os_sentence
 CONTACT_SHEET = "contact_sheet.png"
 TIMELINE = "timeline.png"
 FILM = "film.mp4"
+CLIP = "clip.webp"
 BY_HAND = "by hand"
 
 
@@ -91,19 +92,23 @@ def _draw(run: Run, out: Path) -> list[str]:
     return pictures
 
 
-def _film(run: Run, out: Path, *, shows_progress: bool) -> str | None:
-    """Draw the film, with a bar on a terminal; its path, or None where the recording holds nothing to draw it from."""
+def _film(run: Run, out: Path, *, shows_progress: bool, name: str = FILM) -> str | None:
+    """Draw the film, with a bar on a terminal; its path, or None where the recording holds nothing to draw it from.
+
+    `name` is FILM, or CLIP: the same as an animated picture.
+    """
     from rich.console import Console
     from rich.progress import Progress
 
-    from nodes.report.film import draw_film
+    from nodes.report.film import draw_clip, draw_film
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True)
     with Progress(console=console, disable=not (shows_progress and console.is_terminal), transient=True) as bar:
         task = bar.add_task("the film", total=1.0)
-        is_drawn = draw_film(run, out / FILM, lambda share: bar.update(task, completed=share))
-    return str(out / FILM) if is_drawn else None
+        draw = draw_clip if name == CLIP else draw_film
+        is_drawn = draw(run, out / name, lambda share: bar.update(task, completed=share))
+    return str(out / name) if is_drawn else None
 
 
 def _beside(recording: Path) -> Path:
@@ -121,6 +126,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("recording", type=Path, help="a .mcap file that `polyrhythm run` wrote")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and draw nothing without --out")
     parser.add_argument("--film", action="store_true", help="of a simulated run: also film.mp4, with captions")
+    parser.add_argument("--clip", action="store_true", help="the same as clip.webp, small, for a page")
     parser.add_argument(
         "--out", type=Path, help="folder for the pictures (default: that of run.mcap; of NAME.mcap, NAME-report)"
     )
@@ -132,8 +138,9 @@ def main(argv: list[str]) -> int:
         run = read_run(asked.recording)
         out = asked.out or (None if asked.json else _beside(asked.recording))
         pictures = _draw(run, out) if out is not None else []
-        if asked.film and out is not None:
-            made = _film(run, out, shows_progress=not asked.json)
+        wanted = [name for name, is_asked in ((FILM, asked.film), (CLIP, asked.clip)) if is_asked]
+        for name in wanted if out is not None else ():
+            made = _film(run, out, shows_progress=not asked.json, name=name)
             if made is None:
                 raise UserError(f"{asked.recording}: no film: it holds no simulated world, or nothing here encodes VP9")
             pictures.append(made)

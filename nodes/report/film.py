@@ -37,6 +37,8 @@ INSET_PX = (240, 180)
 CAPTION_BAR_PX, LINE_PX = 96, 40
 SHOWN_S = 3.0
 """So long a line stays to be read, in the film's time."""
+CLIP_PX, CLIP_EACH, CLIP_QUALITY = (640, 480), 2, 50
+"""Size of the animated picture, which of the film's frames it has (every second one), and their quality of 100."""
 AT_ONCE = 24
 """Frames that a process draws in one go; a frame is 2 MB."""
 
@@ -58,26 +60,58 @@ def draw_film(run: Run, path: Path, progress: Progress = lambda share: None) -> 
 
     `progress` is told the share that is done. Raises RecordingError where the file cannot be written.
     """
-    if WORLD not in run.stamps:
+    number, frames = _film(run)
+    video = encoder(path, HZ, *SIZE_PX) if number else None
+    if video is None:
         return False
-    speed = max(1, ceil(run.duration_s / LONGEST_S))
-    wanted = [run.begin_ns + to_ns(number * speed / HZ) for number in range(max(1, int(run.duration_s * HZ / speed)))]
-    worlds = _worlds(run, wanted)
-    inset = next((topic for topic in INSET_TOPICS if topic in run.image_topics), None)
-    insets = frames(run, inset, wanted) if inset is not None else [None] * len(wanted)
-    video = encoder(path, HZ, *SIZE_PX)
-    if video is None or not worlds:
-        return False
-    lines = _lines(run)
-    starts = [line.ns for line in lines]
     try:
-        for number, (picture, ns, small) in enumerate(zip(_pictures(worlds), wanted, insets, strict=False)):
-            shown = lines[bisect_right(starts, ns - to_ns(SHOWN_S * speed)) : bisect_right(starts, ns)]
-            video.write(_frame(picture, small, shown[-2:], f"{run.at_s(ns):.1f} s" + (f"  ×{speed}" * (speed > 1))))
-            progress((number + 1) / len(worlds))
+        for done, frame in enumerate(frames, 1):
+            video.write(frame)
+            progress(done / number)
     finally:
         video.close()
     return True
+
+
+def draw_clip(run: Run, path: Path, progress: Progress = lambda share: None) -> bool:
+    """Write the film as an animated picture (WebP) for a page, about 0.6 MB; False where no world was recorded.
+
+    `progress` is told the share that is done. Raises OSError where the file cannot be written.
+    """
+    number, frames = _film(run, each=CLIP_EACH)
+    pictures = []
+    for frame in frames:
+        pictures.append(Image.fromarray(frame).resize(CLIP_PX, Image.Resampling.LANCZOS))
+        progress(len(pictures) / number)
+    if not pictures:
+        return False
+    pictures[0].save(
+        path, "WEBP", save_all=True, append_images=pictures[1:],
+        duration=round(1000 * CLIP_EACH / HZ), loop=0, quality=CLIP_QUALITY, method=4,
+    )  # fmt: skip
+    return True
+
+
+def _film(run: Run, each: int = 1) -> tuple[int, Iterator[NDArray[np.uint8]]]:
+    """How many frames the film has, or every so many-th of it, and the frames; 0 where no world was recorded."""
+    if WORLD not in run.stamps:
+        return 0, iter(())
+    speed = max(1, ceil(run.duration_s / LONGEST_S))
+    count = max(1, int(run.duration_s * HZ / speed))
+    wanted = [run.begin_ns + to_ns(number * speed / HZ) for number in range(0, count, each)]
+    worlds = _worlds(run, wanted)
+    return len(worlds), _captioned(run, wanted, worlds, speed)
+
+
+def _captioned(run: Run, wanted: Sequence[int], worlds: Sequence[World], speed: int) -> Iterator[NDArray[np.uint8]]:
+    """The room at each of these times, with what was said and done until then."""
+    inset = next((topic for topic in INSET_TOPICS if topic in run.image_topics), None)
+    insets = frames(run, inset, wanted) if inset is not None else [None] * len(wanted)
+    lines = _lines(run)
+    starts = [line.ns for line in lines]
+    for picture, ns, small in zip(_pictures(worlds), wanted, insets, strict=False):
+        shown = lines[bisect_right(starts, ns - to_ns(SHOWN_S * speed)) : bisect_right(starts, ns)]
+        yield _frame(picture, small, shown[-2:], f"{run.at_s(ns):.1f} s" + (f"  ×{speed}" * (speed > 1)))
 
 
 def _worlds(run: Run, wanted: Sequence[int]) -> list[World]:

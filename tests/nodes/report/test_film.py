@@ -9,10 +9,11 @@ import mujoco
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 
 from nodes.recording.recorder import Recorder
 from nodes.report.command import main
-from nodes.report.film import CAPTION_BAR_PX, HZ, SIZE_PX, draw_film
+from nodes.report.film import CAPTION_BAR_PX, CLIP_EACH, CLIP_PX, HZ, SIZE_PX, draw_film
 from nodes.report.run import read_run
 from nodes.sim.messages import World
 from runtime.message import Envelope, Stamped
@@ -66,6 +67,13 @@ def test_the_film_shows_motion_and_words_when_they_were(recording: Path, tmp_pat
     assert np.sum(abs(room[after] - room[0]) > 60) > 1000, "something has"
     assert bar[before].min() > 200, "nobody has spoken yet"
     assert bar[after].min() < 100, "the words are there to be read"
+
+
+def test_the_clip_is_the_same_film_small_and_moving(recording: Path, tmp_path: Path) -> None:
+    assert main([str(recording), "--clip", "--out", str(tmp_path)]) == 0
+    with Image.open(tmp_path / "clip.webp") as clip:
+        assert (clip.size, getattr(clip, "n_frames", 1)) == (CLIP_PX, round(2 * HZ / CLIP_EACH))
+    assert (tmp_path / "clip.webp").stat().st_size < 200_000
 
 
 def test_of_a_run_without_a_simulated_world_there_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
