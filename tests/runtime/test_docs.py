@@ -95,7 +95,11 @@ def test_the_index_lists_every_page() -> None:
 
 def test_every_decision_and_every_picture_is_on_some_page() -> None:
     everything = "".join(page.read_text() for page in PAGES)
-    for file in [*(ROOT / "docs" / "decisions").glob("*.md"), *(ROOT / "docs").glob("*.png")]:
+    for file in [
+        *(ROOT / "docs" / "decisions").glob("*.md"),
+        *(ROOT / "docs").glob("*.png"),
+        *(ROOT / "docs").glob("*.webp"),
+    ]:
         assert f"{file.name})" in everything, f"no page leads to {file.name}"
 
 
