@@ -31,6 +31,7 @@ OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "hz": ("runtime.commands.topic_commands:hz_main", "how often a topic is published"),
     "delay": ("runtime.commands.topic_commands:delay_main", "how old messages are when they arrive"),
     "bw": ("runtime.commands.topic_commands:bw_main", "the bandwidth that a topic takes"),
+    "completion": ("runtime.commands.completion:main", "what bash, zsh or fish reads to complete our commands"),
     "pub": ("runtime.commands.pub:pub_main", "publish a message, checked against its topic's type"),
 }
 
@@ -60,6 +61,10 @@ def _obey(arguments: list[str]) -> int:
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())  # a user's own nodes, after everything that is installed
     commands = {**_own_commands(), **_other_commands()}
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may stand where its cursor is
+        from runtime.commands.completion import answer
+
+        answer(commands)
     if arguments[:1] == ["--version"]:
         print(f"polyrhythm {version('polyrhythm')}")
         return 0

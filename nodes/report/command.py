@@ -111,6 +111,17 @@ def _film(run: Run, out: Path, *, shows_progress: bool, name: str = FILM) -> str
     return str(out / name) if is_drawn else None
 
 
+def _asked_for(run: Run, out: Path, asked: argparse.Namespace) -> list[str]:
+    """Draw what the command line wants; the paths. Raises UserError where there can be no film."""
+    pictures = _draw(run, out)
+    for name in [name for name, is_asked in ((FILM, asked.film), (CLIP, asked.clip)) if is_asked]:
+        made = _film(run, out, shows_progress=not asked.json, name=name)
+        if made is None:
+            raise UserError(f"{asked.recording}: no film: it holds no simulated world, or nothing here encodes VP9")
+        pictures.append(made)
+    return pictures
+
+
 def _beside(recording: Path) -> Path:
     """A run has a folder of its own; of several recordings in one folder, such as trials, each gets one."""
     return recording.parent if recording.stem == "run" else recording.with_name(f"{recording.stem}-report")
@@ -137,13 +148,7 @@ def main(argv: list[str]) -> int:
     try:
         run = read_run(asked.recording)
         out = asked.out or (None if asked.json else _beside(asked.recording))
-        pictures = _draw(run, out) if out is not None else []
-        wanted = [name for name, is_asked in ((FILM, asked.film), (CLIP, asked.clip)) if is_asked]
-        for name in wanted if out is not None else ():
-            made = _film(run, out, shows_progress=not asked.json, name=name)
-            if made is None:
-                raise UserError(f"{asked.recording}: no film: it holds no simulated world, or nothing here encodes VP9")
-            pictures.append(made)
+        pictures = _asked_for(run, out, asked) if out is not None else []
         summary = summarise(run, pictures=pictures)
     except PolyrhythmError as error:
         print(f"polyrhythm report: {error}", file=sys.stderr)

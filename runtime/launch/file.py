@@ -76,15 +76,17 @@ def find(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    shipped = {file.stem: file for folder in _shipped_folders() for file in sorted(folder.glob("*.toml"))}
-    if name in shipped:
-        return shipped[name]
-    raise LaunchFileError(f"{name}: no such launch file; shipped ones, by name: {choices(shipped)}")
+    known = shipped()
+    if name in known:
+        return known[name]
+    raise LaunchFileError(f"{name}: no such launch file; shipped ones, by name: {choices(known)}")
 
 
-def _shipped_folders() -> list[Path]:
+def shipped() -> dict[str, Path]:
+    """The launch files that come along, by name."""
     package = Path(__file__).resolve().parents[1]
-    return [folder for folder in (package.parent / "launch", package / "launch_files") if folder.is_dir()]
+    folders = (package.parent / "launch", package / "launch_files")
+    return {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
 
 
 def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = (), host: str = "") -> Launch:

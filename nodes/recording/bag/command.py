@@ -5,6 +5,7 @@ Finds the subcommand; each lives in a module of its own, imported when asked for
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Callable
@@ -29,14 +30,11 @@ COMMANDS = {
 
 def main(argv: list[str]) -> int:
     """Run one subcommand. 0 did it, 1 ran and failed (or: differs, lossy), 2 was asked wrongly."""
-    if not argv or argv[0] in ("-h", "--help"):
-        width = max(map(len, COMMANDS))
-        print("usage: polyrhythm bag COMMAND RUN.mcap ...\n")
-        for name, (_, does) in COMMANDS.items():
-            print(f"  {name:{width}}  {does}")
-        print("\nexample: polyrhythm bag info runs/20261121-113639-laptop/run.mcap")
-        print("polyrhythm bag COMMAND --help tells more")
-        return 0 if argv else 2
+    if not argv:
+        _parser().print_help()
+        return 2
+    if argv[0] in ("-h", "--help"):
+        _parser().parse_args(argv)
     if argv[0] not in COMMANDS:
         print(f"polyrhythm bag: unknown command {argv[0]!r}; known: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
@@ -56,3 +54,16 @@ def main(argv: list[str]) -> int:
     except OSError as problem:
         print(f"polyrhythm bag {argv[0]}: {os_sentence(problem)}", file=sys.stderr)
         return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Of the subcommands by name; each reads its own words."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm bag",
+        description="Look into recordings, repair, cut, join, compare and export them.",
+        epilog="example: polyrhythm bag info runs/20261121-113639-laptop/run.mcap",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND")
+    for name, (_, does) in COMMANDS.items():
+        commands.add_parser(name, help=does)
+    return parser
