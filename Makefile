@@ -43,9 +43,10 @@ lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy -n 2; types=$$?; wait $$imports && exit $$types
 
-docs: .site/.installed ## the documentation as a site in site/, readable without a server; any warning fails
+docs: .site/.installed ## the documentation as a site in site/, readable without a server; any warning fails (VERSION=0.1: also on gh-pages)
 	NO_MKDOCS_2_WARNING=1 .site/bin/mkdocs build --strict --quiet -f .ci/site.yml
 	@echo "open site/index.html in a browser"
+	$(if $(VERSION),@NO_MKDOCS_2_WARNING=1 PATH=$(CURDIR)/.site/bin:$$PATH mike deploy -q --update-aliases -F .ci/site.yml $(VERSION) latest)
 
 .site/.installed: .ci/site.txt
 	@$(PYTHON) -m venv .site

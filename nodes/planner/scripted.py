@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from nodes.interrupts.intent import understand
 from nodes.planner.rules import OrdersUnderWay, Surroundings, given_up, hear, report
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_ns
@@ -50,6 +51,9 @@ class ScriptedPlanner(SeatNode):
         self.unheard: deque[tuple[int, str]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
         self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
+
+    def on_start(self) -> None:
+        understand("stop")  # reads the tables, so that the first order does not wait for it
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:

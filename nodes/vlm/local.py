@@ -154,6 +154,9 @@ class LocalVLM(ForRobot, SeatNode):
         self.said_ns: dict[str, int] = {}
         self.reply = ""
 
+    def on_start(self) -> None:
+        understand("stop")  # reads the tables, so that the first word does not wait for it
+
     # --- what comes in
 
     @on(state)
