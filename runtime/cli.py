@@ -19,7 +19,7 @@ from runtime.errors import UserError, choices
 GROUP = "polyrhythm.commands"
 
 OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
-    "run": ("runtime.commands.run:main", "run a launch file, or a shipped one by name, in real or virtual time"),
+    "run": ("runtime.commands.run:main", "run a launch file, or a shipped one by name; real or virtual time"),
     "check": ("runtime.commands.check:check_main", "all that can be known of a launch file before it starts"),
     "graph": ("runtime.commands.check:graph_main", "nodes and topics of a launch file, as text or Mermaid"),
     "doctor": ("runtime.commands.doctor:doctor_main", "what this machine lacks, and what a launch file misses on it"),

@@ -1,4 +1,4 @@
-"""`polyrhythm eval`: many runs of a graph: successes, times and reactions, with intervals."""
+"""`polyrhythm eval`: many runs of a graph: successes, times, reactions, with intervals."""
 
 from __future__ import annotations
 

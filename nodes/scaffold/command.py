@@ -1,4 +1,4 @@
-"""`polyrhythm new`: write a small project of your own: package, nodes, launch file, test."""
+"""`polyrhythm new`: write a small project of your own: nodes, a launch file, a test."""
 
 from __future__ import annotations
 

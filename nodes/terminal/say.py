@@ -1,4 +1,4 @@
-"""`polyrhythm say`: speak to the robot of a running graph, and read what it says to that."""
+"""`polyrhythm say`: speak to the robot of a running graph, and read its answer."""
 
 from __future__ import annotations
 
