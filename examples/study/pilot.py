@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 RUN = [sys.executable, "-m", "runtime", "run", "study.toml", "--for", "40"]
 
@@ -14,7 +15,7 @@ class Page:
     def __init__(self, address: str) -> None:
         place, token = address.split("#")
         origin = place.rpartition("/")[0]
-        self.socket = connect(f"{place.replace('http', 'ws')}/socket", origin=origin, proxy=None)
+        self.socket = connect(f"{place.replace('http', 'ws')}/socket", origin=Origin(origin), proxy=None)
         self.say(t="hello", token=token)
 
     def say(self, **message: Any) -> None:
@@ -36,7 +37,7 @@ class Page:
 
 with subprocess.Popen(RUN, stdout=subprocess.PIPE, text=True) as run:
     assert run.stdout is not None
-    address = {}
+    address: dict[str, str] = {}
     while len(address) < 2:
         words = run.stdout.readline().split()
         if words[-2:-1] in (["experimenter:"], ["participant:"]):
