@@ -1,4 +1,4 @@
-"""`polyrhythm bringup stretch`: the first hour on a robot, step by step, each undone before the next.
+"""`polyrhythm bringup stretch`: the first hour on a robot, step by step, each undone again.
 
 Speaks to the robot itself, without a guard: one joint at a time, at a tenth of its speed, with a person's hand on the
 runstop. What was done is kept in a file, so that the next call goes on where this one was left.
