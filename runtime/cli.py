@@ -99,7 +99,7 @@ def _overview() -> str:
     """What `polyrhythm --help` prints: every command and what it does."""
     does = {name: sentence for name, (_, sentence) in OWN.items()}
     does |= {entry.name: _first_sentence(entry.module) for entry in sorted(entry_points(group=GROUP))}
-    width = max(map(len, does))
+    width = sorted(map(len, does))[-2]  # the longest name stands out a little, and lines stay short
     lines = [f"  {name:<{width}}  {sentence}" for name, sentence in does.items()]
     return "\n".join(
         [
