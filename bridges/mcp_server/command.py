@@ -1,4 +1,4 @@
-"""`polyrhythm mcp`: tools for an assistant, over MCP on stdin and stdout; the only file that imports `mcp`.
+"""`polyrhythm mcp`: tools for an assistant, over MCP on stdin and stdout.
 
 Each tool runs one command of ours that only looks, in a process of its own, and returns what it says. There is no tool
 that publishes, arms, or writes a file. Recordings are read below one folder only.
