@@ -10,6 +10,9 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.commands.subcommand import DEFAULT, add_command
+from nodes.episodes.scenarios.library import Library
+from nodes.episodes.scenarios.lint import lint
+from runtime.errors import UserError
 
 
 def add_learning(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -76,25 +79,47 @@ def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser = add_command(
         commands,
         "scenarios",
-        "new social tasks from inspirational prompts, none of them an evaluation task",
+        "new social tasks from inspirational prompts, none of them an evaluation task; and a look at a set's scenarios",
         "polyrhythm episodes scenarios new --from prompts.csv --n 20 --out tasks",
     )
-    parser.add_argument("what", choices=("new",), help="new: the same command goes on where it was stopped")
-    parser.add_argument("--from", dest="prompts", type=Path, required=True, metavar="CSV", help="prompt[,source]")
+    parser.add_argument(
+        "what",
+        choices=("new", "lint"),
+        help="new: the same command goes on where it was stopped; lint: casts, goals, what is given away, in --tasks",
+    )
+    parser.add_argument("--from", dest="prompts", type=Path, metavar="CSV", help="new: prompt[,source]")
+    parser.add_argument("--casts", type=int, default=5, metavar="N", help="lint: so many should fit" + DEFAULT)
     parser.add_argument("--n", type=int, default=100, help="so many tasks" + DEFAULT)
     parser.add_argument("--model", default="", help="MODEL[@URL] that writes them; default: a template")
     parser.add_argument("--tasks", default="starter", help="whose characters and relationships are used" + DEFAULT)
     parser.add_argument("--evaluation", default="starter", help="starter, hard or a folder: none of these" + DEFAULT)
     parser.add_argument("--not-in", type=Path, action="append", default=[], metavar="FOLDER", help="of earlier tasks")
     parser.add_argument("--seed", type=int, default=0, help="of the template" + DEFAULT)
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a folder for --tasks")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="new: a folder for --tasks")
     parser.set_defaults(command=_scenarios)
+
+
+def _lint(library: Library, casts: int, *, as_json: bool) -> int:
+    """0; 1 where something should be mended."""
+    found = lint(library, casts)
+    if as_json:
+        print(msgspec.json.encode([{**msgspec.to_builtins(one), "is_wrong": one.is_wrong} for one in found]).decode())
+    else:
+        for one in found:
+            print(f"{one.scenario}: {one.code}: {one.text}")
+        wrong = sum(one.is_wrong for one in found)
+        print(f"{len(library.scenarios)} scenarios, {wrong} findings to mend, {len(found) - wrong} good to know")
+    return int(any(one.is_wrong for one in found))
 
 
 def _scenarios(asked: argparse.Namespace) -> int:
     from nodes.episodes.commands.run import library_of
     from nodes.episodes.learning.new_tasks import generate, read_prompts
 
+    if asked.what == "lint":
+        return _lint(library_of(asked.tasks), asked.casts, as_json=asked.json)
+    if asked.prompts is None or asked.out is None:
+        raise UserError("scenarios new: expected --from CSV with prompts, and --out FOLDER for the tasks")
     made = asyncio.run(
         generate(
             read_prompts(asked.prompts),

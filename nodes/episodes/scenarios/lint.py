@@ -1,0 +1,93 @@
+"""`lint`: what in a scenario makes its episodes tell less than they seem to: casts, goals, what is given away.
+
+Rules look at words; a finding is a place to read, not a verdict. Facts and files are checked when a library is read.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from nodes.episodes.scenarios.library import Library
+from nodes.episodes.scenarios.markup import EVERYONE, text_for
+from nodes.episodes.scenarios.profiles import Scenario
+from nodes.episodes.scenarios.sampling import allowed_casts
+
+Code = Literal[
+    "no-cast", "few-casts", "same-goals", "short-goal", "strategy", "goal-in-context", "name-in-context", "unjudged"
+]
+
+WRONG: frozenset[Code] = frozenset({"no-cast", "same-goals", "short-goal", "strategy", "goal-in-context"})
+"""Those that should be mended; the others are good to know."""
+
+FEWEST_GOAL_WORDS = 4
+SHARE_GIVEN_AWAY = 0.75
+"""So much of a private goal in the shared context, and everybody knows it."""
+
+_TACTICS = re.compile(
+    r"\b(?:(?:start|begin|open) by\b|bluff|pretend to|step by step|tactic|strateg|make (?:the|a) first offer|"
+    r"do not reveal|don't reveal|flatter|guilt|offer (?:him|her|them) \w+ first)",
+    re.IGNORECASE,
+)
+_HINT = re.compile(r"<strategy_hint>.*?</strategy_hint>", re.DOTALL)
+_SMALL = frozenset(
+    re.findall(
+        r"\w+",
+        "about after again also because been before being both could does doing down each from have having here into "
+        "just more most much only other over same should some such than that their them then there these they this "
+        "those through under until very want wants were what when where which while whom with would your",
+    )
+)
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One place in one scenario."""
+
+    scenario: str
+    code: Code
+    text: str
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it should be mended."""
+        return self.code in WRONG
+
+
+def lint(library: Library, casts: int = 5) -> list[Finding]:
+    """All findings, by scenario. `casts`: so many each scenario should have in this library (the paper has 5)."""
+    return [found for scenario in library.scenarios.values() for found in _findings(library, scenario, casts)]
+
+
+def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[Finding]:
+    count = len(allowed_casts(library, scenario, random.Random(0)))
+    if count < casts:
+        code: Code = "few-casts" if count else "no-cast"
+        yield Finding(scenario.id, code, f"{count} casts of this library fit its constraints; expected {casts} or more")
+    goals = [text_for(goal, EVERYONE) for goal in scenario.goals]
+    context = text_for(scenario.context, EVERYONE)
+    if len({goal.casefold() for goal in goals}) < len(goals):
+        yield Finding(scenario.id, "same-goals", "two seats have the same goal word by word")
+    for seat, goal in enumerate(goals):
+        if len(goal.split()) < FEWEST_GOAL_WORDS:
+            yield Finding(scenario.id, "short-goal", f"seat {seat}: {goal!r} is too short to be judged")
+        if tactic := _TACTICS.search(_HINT.sub("", scenario.goals[seat])):
+            text = f"seat {seat}: {tactic[0]!r} tells how; put it into <strategy_hint>, or leave it out"
+            yield Finding(scenario.id, "strategy", text)
+        words = _content(goal)
+        shared = words & _content(context)
+        if len(words) > FEWEST_GOAL_WORDS and len(shared) >= SHARE_GIVEN_AWAY * len(words):
+            text = f"seat {seat}: the shared context holds {len(shared)} of the goal's {len(words)} words"
+            yield Finding(scenario.id, "goal-in-context", text)
+    for character in library.characters.values():
+        if re.search(rf"\b{re.escape(character.name)}\b", context):
+            yield Finding(scenario.id, "name-in-context", f"it names {character.name}, whoever is cast")
+    if scenario.deal is None and not scenario.wins and not any(facts.seeks for facts in scenario.facts):
+        yield Finding(scenario.id, "unjudged", "no deal, fact or win: only a model or a person can judge its goals")
+
+
+def _content(text: str) -> set[str]:
+    return {word for word in re.findall(r"[\w']{4,}", text.casefold()) if word not in _SMALL}
