@@ -23,7 +23,7 @@ FINE = Scenario(
 
 def scenario(**changes: object) -> Scenario:
     fields = {name: getattr(FINE, name) for name in FINE.__struct_fields__}
-    return Scenario(**(fields | changes))  # type: ignore[arg-type]
+    return Scenario(**(fields | changes))
 
 
 @pytest.mark.parametrize(
