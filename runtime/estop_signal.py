@@ -1,7 +1,8 @@
 """The emergency stop by signal: it needs no socket, no file and no library, so that it works where a run is in ruins.
 
-`polyrhythm guard estop` finds the process of each guard in /proc and sends it a real-time signal. The guard answers
-the same way, once its output brakes. The kernel checks that both are of one user. Linux only.
+`polyrhythm guard estop` finds the process of each guard in /proc, or by ps, and sends it a real-time signal. The guard answers
+the same way, once its output brakes. The kernel checks that both are of one user. Linux has
+such signals, macOS has none.
 `EstopSignals` starts one thread, which waits for the signal; everywhere else in a run the signal is blocked.
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.machine import can
 from runtime.os_realtime import TRANSPORT_PRIORITY, ask_for_fifo
 
 MARK = "--guard-of="
@@ -93,7 +95,10 @@ class GuardProcess:
     def signal(self, number: int) -> bool:
         """Send it a signal; whether it was still there."""
         try:
-            signal.pidfd_send_signal(self.descriptor, number)
+            if self.descriptor < 0:
+                os.kill(self.pid, number)
+            else:
+                signal.pidfd_send_signal(self.descriptor, number)
         except ProcessLookupError:
             return False
         return True
@@ -101,10 +106,28 @@ class GuardProcess:
 
 def guard_processes() -> list[GuardProcess]:
     """Those of this user, oldest first."""
+    if not can("process table"):
+        return _listed_by_ps()
     found = []
     for place in _PROCESSES.iterdir():
         if place.name.isdigit() and (process := _guard_process(int(place.name))) is not None:
             found.append(process)
+    return sorted(found, key=lambda process: process.pid)
+
+
+def _listed_by_ps() -> list[GuardProcess]:
+    """The general way; between the look and a signal the process might have ended and another one have its number."""
+    import subprocess  # a stop loads as little as it can
+
+    told = subprocess.run(
+        ["ps", "-ww", "-U", str(os.getuid()), "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=False
+    )
+    found = []
+    for line in told.stdout.splitlines():
+        pid, parent, *arguments = line.split()
+        run = next((argument.removeprefix(MARK) for argument in arguments if argument.startswith(MARK)), "")
+        if run:
+            found.append(GuardProcess(int(pid), int(parent), run, -1))
     return sorted(found, key=lambda process: process.pid)
 
 

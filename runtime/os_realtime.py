@@ -14,9 +14,12 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 
+from runtime.machine import can
+
 CONTROL_PRIORITY = 20
 TRANSPORT_PRIORITY = 15
 HIGHEST_PRIORITY = 99
+NO_FIFO = "this machine has no SCHED_FIFO, or POLYRHYTHM_PORTABLE switches it off"
 
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
 _CAP_IPC_LOCK = 14
@@ -30,10 +33,10 @@ def transport_priority(control_priority: int) -> int:
 
 def ask_for_fifo(priority: int) -> str:
     """Give the calling thread, and those it starts, that priority."""
+    if not can("fifo"):
+        return NO_FIFO
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-    except AttributeError:
-        return "this operating system has no SCHED_FIFO"
     except OSError as refusal:
         return (
             f"SCHED_FIFO is refused ({refusal.strerror}); grant it with: ulimit -r {priority}, "
@@ -44,8 +47,8 @@ def ask_for_fifo(priority: int) -> str:
 
 def may_have_fifo(priority: int) -> str:
     """Like `ask_for_fifo`, and back again."""
-    if not hasattr(os, "sched_getscheduler"):
-        return ask_for_fifo(priority)
+    if not can("fifo"):
+        return NO_FIFO
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     refusal = ask_for_fifo(priority)
     if not refusal:

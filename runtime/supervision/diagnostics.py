@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
 from runtime.launch.nodes_table import load_name
+from runtime.machine import PORTABLE, WITHOUT, can, is_portable
 from runtime.supervision.registry import check_root, find_runs, left_behind
 
 Level = Literal["ok", "note", "problem"]
@@ -49,6 +50,7 @@ def examine() -> list[Finding]:
         _python,
         _packages,
         _opengl,
+        _machine,
         _realtime,
         _cores,
         _shared_memory,
@@ -152,9 +154,18 @@ def _opengl() -> list[Finding]:
     return [Finding("opengl", "ok", f"{found} renders")]
 
 
+def _machine() -> list[Finding]:
+    lacking = [ability for ability in WITHOUT if not can(ability)]
+    if not lacking:
+        return [Finding("machine", "ok", f"has all that a run can use: {', '.join(WITHOUT)}")]
+    why = f"{PORTABLE} is set" if is_portable() else f"{platform.system()} lacks {', '.join(lacking)}"
+    ways = "; ".join(WITHOUT[ability] for ability in lacking)
+    return [Finding("machine", "note", f"goes the general way, because {why}: {ways}")]
+
+
 def _realtime() -> list[Finding]:
-    if not hasattr(os, "sched_setscheduler"):
-        return [Finding("realtime", "note", "this system has no SCHED_FIFO; timers are as steady as it lets them be")]
+    if not can("fifo"):
+        return [Finding("realtime", "note", f"no SCHED_FIFO here: {WITHOUT['fifo']}")]
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -180,6 +191,8 @@ def _cores() -> list[Finding]:
 
 
 def _shared_memory() -> list[Finding]:
+    if not can("shared memory"):
+        return [Finding("shared memory", "note", f"none here: {WITHOUT['shared memory']}")]
     try:
         free_mb = shutil.disk_usage(_SHARED_MEMORY).free / 1e6
     except OSError:

@@ -20,6 +20,7 @@ from runtime.errors import PolyrhythmError
 from runtime.estop_signal import MARK
 from runtime.launch.file import Launch
 from runtime.launch.process_plan import ProcessPlan, describe, plan
+from runtime.machine import can
 from runtime.message import Stamped, array_fields
 from runtime.supervision.child_process import STUCK, ChildProcess
 from runtime.supervision.registry import Claims, Registration
@@ -89,7 +90,9 @@ class FreezeDetector:
 
 
 def processor_time(pid: int) -> str:
-    """What a process has used of processors, in the kernel's words; "" where it waits for a disk, or has gone."""
+    """What a process has used of processors, in the kernel's words; "" where it waits for a disk, or nobody knows."""
+    if not can("process table"):
+        return ""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

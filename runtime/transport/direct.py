@@ -18,7 +18,6 @@ import mmap
 import os
 import socket
 import struct
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,6 +28,7 @@ import msgspec
 
 from runtime.clock import SystemClock
 from runtime.errors import CodecError, TransportError
+from runtime.machine import can
 from runtime.message import Message, Stamped
 from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
 from runtime.transport.channel import Channel, Lost, Refused
@@ -67,7 +67,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def is_available() -> bool:
     """Whether this system has what is needed."""
-    return sys.platform == "linux"
+    return can("packets")
 
 
 def place(folder: Path, process: str) -> str:

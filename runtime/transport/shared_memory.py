@@ -15,7 +15,6 @@ import os
 import re
 import secrets
 import struct
-import sys
 import threading
 import weakref
 from collections import deque
@@ -28,8 +27,9 @@ import msgspec
 
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
+from runtime.machine import SHARED_MEMORY, has_shared_memory
 
-FOLDER = Path("/dev/shm")
+FOLDER = SHARED_MEMORY
 BUDGET_BYTES = 256 << 20
 """Of one process; beyond it arrays travel inside the message."""
 
@@ -90,7 +90,7 @@ def _capacity(size: int) -> int:
 
 def is_available(folder: Path = FOLDER) -> bool:
     """Whether this machine has what is needed."""
-    return sys.platform == "linux" and struct.calcsize("P") == 8 and os.access(folder, os.W_OK | os.X_OK)
+    return has_shared_memory(folder)
 
 
 def sweep(folder: Path = FOLDER) -> list[str]:

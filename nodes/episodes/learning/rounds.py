@@ -30,6 +30,7 @@ from nodes.episodes.results.store import Store
 from nodes.statistics.paired import paired_difference
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError
+from runtime.machine import can
 from runtime.toml_errors import convert, read_toml
 
 CLOCK = SystemClock()
@@ -348,7 +349,8 @@ def _dies_with(parent: int) -> Callable[[], None]:
     libc = ctypes.CDLL(None)
 
     def prepare() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if can("die with parent"):
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it was killed in between
             os._exit(1)
 

@@ -67,14 +67,18 @@ class Caster:
         )
         self._sides = (sides / np.linalg.norm(sides, axis=1)[:, None]).T
         shown = (model.geom_group != hidden_group) & (model.geom_rgba[:, 3] > 0)
-        kind = [int(kind) for kind in model.geom_type]
-        sizes = [tuple(float(part) for part in size) for size in model.geom_size]
+        # A mesh is drawn as its box: a picture for policies needs where it is, not what it looks like.
+        is_mesh = model.geom_type == mujoco.mjtGeom.mjGEOM_MESH
+        types = np.where(is_mesh, int(_BOX), model.geom_type)
+        lengths = np.where(is_mesh[:, None], model.geom_aabb[:, 3:], model.geom_size)
+        kind = [int(kind) for kind in types]
+        sizes = [tuple(float(part) for part in size) for size in lengths]
         self._extent = np.array([_extent(*geom) for geom in zip(kind, sizes, strict=True)])
         self._radius = np.linalg.norm(self._extent, axis=1)
-        is_capsule = shown & np.isin(model.geom_type, (_BALL, _CAPSULE))
-        is_cylinder = shown & (model.geom_type == _CYLINDER)
+        is_capsule = shown & np.isin(types, (_BALL, _CAPSULE))
+        is_cylinder = shown & (types == _CYLINDER)
         is_flat = shown & ~is_capsule & ~is_cylinder
-        self._hollow = np.where((is_flat & (model.geom_type == _BOX))[:, None], self._extent, -1.0)
+        self._hollow = np.where((is_flat & (types == _BOX))[:, None], self._extent, -1.0)
         flat = [
             (int(geom), axis, side)
             for geom in np.flatnonzero(is_flat)
@@ -84,7 +88,7 @@ class Caster:
         ]
         self._round = np.concatenate([np.flatnonzero(is_capsule), np.flatnonzero(is_cylinder)])
         self._first_round = 1 + len(flat)
-        half_length = np.where(model.geom_type == _BALL, 0.0, model.geom_size[:, 1])[self._round]
+        half_length = np.where(types == _BALL, 0.0, model.geom_size[:, 1])[self._round]
         self._shapes = RoundShapes(grid, model.geom_size[self._round, 0], half_length, int(is_capsule.sum()))
         parts = [(int(geom), axis, side) for geom in self._round for axis, side in ((-1, 1.0), (2, 1.0), (2, -1.0))]
         geoms, axes, sides_of = zip((-1, -1, 1.0), *flat, *parts, strict=True)

@@ -1,0 +1,60 @@
+"""What this machine can do that not every one can: found out here once, and all else goes the general way without it.
+
+`POLYRHYTHM_PORTABLE=1` in the environment switches all of it off, as on a machine that has none; processes of a run
+inherit that.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal
+
+PORTABLE = "POLYRHYTHM_PORTABLE"
+SHARED_MEMORY = Path("/dev/shm")
+PROCESSES = Path("/proc")
+
+Ability = Literal["packets", "shared memory", "process table", "fifo", "die with parent"]
+
+WITHOUT: Mapping[Ability, str] = {
+    "packets": "states between processes go by ZeroMQ",
+    "shared memory": "large arrays travel inside their message",
+    "process table": "processes are listed by ps, and nobody notices one that is frozen",
+    "fifo": "timers are as steady as the system lets them be",
+    "die with parent": "a server that a killed command started is ended by a person",
+}
+"""What is done in its place."""
+
+
+def is_portable() -> bool:
+    """Whether the environment wants the general way for everything."""
+    return os.environ.get(PORTABLE, "") not in ("", "0")
+
+
+def can(ability: Ability) -> bool:
+    """Whether this machine has it, and the environment does not forbid it."""
+    return not is_portable() and _ABILITIES[ability]()
+
+
+def has_shared_memory(folder: Path = SHARED_MEMORY) -> bool:
+    """Locks of open files, whose layout is that of Linux on 64 bits, and a folder in memory."""
+    is_linux = sys.platform == "linux" and struct.calcsize("P") == 8
+    return not is_portable() and is_linux and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _has_packets() -> bool:
+    """Unix sockets of packets, and anonymous memory for what is larger than one."""
+    return sys.platform == "linux" and hasattr(socket, "SOCK_SEQPACKET") and hasattr(os, "memfd_create")
+
+
+_ABILITIES: Mapping[Ability, Callable[[], bool]] = {
+    "packets": _has_packets,
+    "shared memory": has_shared_memory,
+    "process table": lambda: (PROCESSES / "self" / "stat").is_file() and hasattr(os, "pidfd_open"),
+    "fifo": lambda: hasattr(os, "sched_setscheduler"),
+    "die with parent": lambda: sys.platform == "linux",
+}
