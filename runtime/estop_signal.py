@@ -1,8 +1,8 @@
 """The emergency stop by signal: it needs no socket, no file and no library, so that it works where a run is in ruins.
 
-`polyrhythm guard estop` finds the process of each guard in /proc, or by ps, and sends it a real-time signal. The guard answers
-the same way, once its output brakes. The kernel checks that both are of one user. Linux has
-such signals, macOS has none.
+`polyrhythm guard estop` finds the process of each guard in /proc, or by ps, and sends it a real-time signal. The guard
+answers the same way, once its output brakes. The kernel checks that both are of one user. Linux has such signals, macOS
+has none.
 `EstopSignals` starts one thread, which waits for the signal; everywhere else in a run the signal is blocked.
 """
 

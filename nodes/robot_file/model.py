@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -251,6 +252,7 @@ def _driven(
     found = []
     for carriers, name in groups:
         given = table.joints.get(name, JointTable())
+        called = _called(name)
         ranges = [_range(path, file, model, one, given) for one in carriers]
         lowest, highest = sum(one[0] for one in ranges), sum(one[1] for one in ranges)
         if len(carriers) > 1:
@@ -273,10 +275,16 @@ def _driven(
         if not lowest <= folded <= highest:
             raise UserError(f"{path}: [joints.{name}] folded is {folded:g}; expected {lowest:g} to {highest:g}")
         effort = given.effort or min((efforts[one] for one in carriers if one in efforts), default=None)
-        found.append(Driven(JointLimit(name, lowest, highest, speed, acceleration), carriers, effort, folded))
+        found.append(Driven(JointLimit(called, lowest, highest, speed, acceleration), carriers, effort, folded))
     if not found:
         raise UserError(f"{file}: has no joint that moves; expected hinges or slides")
     return tuple(found)
+
+
+def _called(name: str) -> str:
+    """What a joint of the model is called in a graph: "left/Shoulder-Pan" is "left_shoulder_pan"."""
+    plain = re.sub(r"[^a-z0-9_]+", "_", name.lower()).strip("_")
+    return (plain if plain[:1].isalpha() else f"joint_{plain}")[:32]
 
 
 def _range(path: Path, file: Path, model: mujoco.MjModel, name: str, given: JointTable) -> tuple[float, float]:

@@ -11,6 +11,8 @@ import pytest
 from nodes.robot.robot_from_launch import load_body, load_limits
 from nodes.robot_file.body import FileBody, Pose, body_of_file
 from nodes.robot_file.model import load_robot
+from nodes.sim.file_robot import FileRobot
+from nodes.sim.rendering.renderer import RayRenderer
 from runtime import UserError
 from runtime.msgs import JointVector, RobotState
 
@@ -150,3 +152,23 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
     assert load_limits(name) == replace(
         before, joints=(replace(before.joints[0], speed=0.5, acceleration=2.0), *before.joints[1:])
     )
+
+
+def test_names_and_meshes_of_other_peoples_files_are_taken(tmp_path: Path) -> None:
+    corners = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+    faces = [(corners[a], corners[b], corners[c]) for a, b, c in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))]
+    binary = b"\0" * 80 + len(faces).to_bytes(4, "little")
+    for face in faces:
+        binary += np.zeros(3, "<f4").tobytes() + (np.array(face, "<f4") / 10).tobytes() + b"\0\0"
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "upper.stl").write_bytes(binary)
+    mesh = MESH.replace("visual", "collision")
+    links = LINKS.replace(link("upper"), link("upper", mesh))
+    name = written(tmp_path, urdf(links, TURN.replace('name="turn"', 'name="left/Shoulder-Pan"'), TIP, JAW))
+    assert load_limits(name).joints[0].name == "left_shoulder_pan"
+    (part, *_) = body_of_file(name).own_parts(state_at((0.0, 0.0)))
+    assert 0.03 < part.radius_m < 0.15
+    robot = FileRobot(name)
+    robot.start(0)
+    seen = RayRenderer(robot.model, "room", 160, 120).render(robot.data)[1]
+    assert (seen > 0).any()
