@@ -27,7 +27,7 @@ long: ## the proofs that take minutes: tests marked `long`, and the guard's rand
 
 long-itself: $(STAMP)
 	$(BIN)/python -m pytest -m long --durations 0
-	POLYRHYTHM_PORTABLE=1 $(BIN)/python -m pytest tests/runtime/transport/zeromq tests/runtime/execution
+	POLYRHYTHM_PORTABLE=1 $(BIN)/python -m pytest tests/runtime/transport tests/runtime/execution
 	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/nodes/guard/test_invariants.py
 
 bare: ## make demo and make test on a bare Debian 12, built in a folder; root only

@@ -20,6 +20,7 @@ from runtime.execution.process_priorities import refusals
 from runtime.launch.file import load
 from runtime.launch.process_plan import plan
 from runtime.launch.processes_table import RealTime, parse_processes
+from runtime.machine import can
 
 NO_SUCH_CORE = 4095
 
@@ -102,6 +103,7 @@ def test_memory_is_not_locked_where_a_limit_would_make_later_memory_impossible(m
     assert refusals(RealTime()) == []
 
 
+@pytest.mark.skipif(not can("fifo"), reason="this machine, or the environment, knows no SCHED_FIFO")
 def test_a_refused_priority_names_the_ways_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise PermissionError(1, "Operation not permitted")
