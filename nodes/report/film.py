@@ -100,6 +100,8 @@ def _film(run: Run, each: int = 1) -> tuple[int, Iterator[NDArray[np.uint8]]]:
     count = max(1, int(run.duration_s * HZ / speed))
     wanted = [run.begin_ns + to_ns(number * speed / HZ) for number in range(0, count, each)]
     worlds = _worlds(run, wanted)
+    if worlds and not _room().fits(worlds[0]):
+        return 0, iter(())  # of another robot, or another room, than the one that can be drawn
     return len(worlds), _captioned(run, wanted, worlds, speed)
 
 

@@ -40,6 +40,10 @@ class WorldView:
         self._renderer = make_renderer(self._model, camera, width, height, backend)
         self.focal_px = self._renderer.focal_px
 
+    def fits(self, world: World) -> bool:
+        """Whether that world is of the model that is drawn here."""
+        return len(world.qpos) == int(self._model.nq)
+
     def see(self, world: World) -> Frame:
         """The picture of that world."""
         import mujoco
