@@ -6,6 +6,7 @@ The same world as in a graph: physics, limits of joints and wheels, grip, camera
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -13,10 +14,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from nodes.robot.protocol import Body
+from nodes.robot.robot_from_launch import load_body
 from nodes.sim.camera import WorldView
 from nodes.sim.messages import Truth
 from nodes.sim.robot import SimRobot
-from nodes.stretch.kinematics import grasp_point, to_odometry
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import JointCommand, RobotState
@@ -51,7 +53,7 @@ class TableEnv(gymnasium.Env[Observation, Action]):
         if render_mode not in (None, "rgb_array"):
             raise ParameterError(f"render_mode is {render_mode!r}; expected 'rgb_array' or None")
         self.render_mode = render_mode
-        self._steps, self._camera, self._reward = steps, camera, reward or _near_a_thing
+        self._steps, self._camera, self._reward = steps, camera, reward or partial(_near_a_thing, load_body(""))
         self._size = (width, height)
         self._robot = SimRobot()
         self._now_ns = NS_PER_S
@@ -132,9 +134,9 @@ class TableEnv(gymnasium.Env[Observation, Action]):
             self._renderer = None
 
 
-def _near_a_thing(state: RobotState, truth: Truth) -> tuple[float, bool]:
+def _near_a_thing(body: Body, state: RobotState, truth: Truth) -> tuple[float, bool]:
     """Minus the way from the fingers to the nearest thing that can be picked up."""
-    hand = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, grasp_point(state.position))
+    hand = np.array(body.hand_point(state))
     ways = [
         float(np.linalg.norm(hand - np.array((thing.x_m, thing.y_m, thing.z_m))))
         for thing in truth.objects

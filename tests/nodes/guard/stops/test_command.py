@@ -47,7 +47,7 @@ def said(
         def hear(*_: object, **__: object) -> Iterator[Arrival | None]:
             yield from arrivals(*states)
 
-        monkeypatch.setattr(command, "attach", lambda _: SimpleNamespace(folder=tmp_path))
+        monkeypatch.setattr(command, "attach", lambda *_: SimpleNamespace(folder=tmp_path))
         monkeypatch.setattr(command, "token_of", lambda _: "token")
         monkeypatch.setattr(command, "Sender", ASender)
         monkeypatch.setattr(command, "hear", hear)
