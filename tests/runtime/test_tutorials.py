@@ -23,7 +23,14 @@ NEW = "from nodes.scaffold.command import main; import sys; sys.exit(main(sys.ar
 """`polyrhythm new`, also where the installed package is older than this checkout."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+LONG = ("two-machines", "your-robot")
+"""Their ends cost seconds; `make long` has them, and tests of hosts and of robot files show the same in parts."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.stem, marks=[pytest.mark.long] if page.stem in LONG else []) for page in PAGES],
+)
 def test_a_tutorial_ends_as_it_says(page: Path, tmp_path: Path) -> None:
     folder = tmp_path
     beside: list[subprocess.Popen[str]] = []  # what was started with & in the block

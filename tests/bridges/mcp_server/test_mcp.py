@@ -41,6 +41,18 @@ def asked_of(folder: Path, *calls: tuple[str, dict[str, Any]]) -> tuple[set[str]
     return asyncio.run(ask())
 
 
+TOOLS = {"recordings", "graph", "running_nodes", "newest_message", "recording_info", "why"}
+
+
+def test_the_sdks_client_finds_tools_that_look_and_is_refused_what_lies_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    tools, given = asked_of(folder, ("recordings", {}), ("recording_info", {"recording": "/etc/passwd"}))
+    assert tools == TOOLS
+    assert [failed for failed, _ in given] == [False, True]
+
+
+@pytest.mark.long
 def test_the_sdks_client_sees_graphs_recordings_and_why_and_can_do_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     folder.mkdir()
@@ -57,7 +69,7 @@ def test_the_sdks_client_sees_graphs_recordings_and_why_and_can_do_nothing_else(
         ("recording_info", {"recording": "/etc/passwd"}),
         ("newest_message", {"topic": "--help"}),
     )
-    assert tools == {"recordings", "graph", "running_nodes", "newest_message", "recording_info", "why"}
+    assert tools == TOOLS
     assert [failed for failed, _ in given[:4]] == [False] * 4
     assert recording.name in given[0][1]
     assert "talker" in given[1][1]

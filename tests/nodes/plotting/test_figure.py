@@ -19,6 +19,7 @@ assert "matplotlib.pyplot" not in sys.modules, "which would look for a window"
 """
 
 
+@pytest.mark.long  # matplotlib reads all fonts anew
 @pytest.mark.processes
 def test_a_home_that_cannot_be_written_is_no_complaint(tmp_path: Path) -> None:
     home = tmp_path / "home"

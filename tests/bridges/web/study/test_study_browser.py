@@ -99,6 +99,7 @@ def fill(page: Any, title: str) -> None:
     wait(page, lambda: title not in text(page, "#participant h2"), "the next step comes", PATIENCE_S)
 
 
+@pytest.mark.long  # a whole session over WebSockets is in the tutorial of a study; this one is in a browser
 def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_trial(
     chromium: Any, tmp_path: Path
 ) -> None:
