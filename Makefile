@@ -5,8 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := $(VENV)/.demo-installed
 STAMP  := $(VENV)/.installed
-# One more at once than there are cores, up to 4: some of them wait. A file stays together, and the long ones come first.
-SIDE_BY_SIDE = -n $(shell $(BIN)/python -c "import os; print(min(4, 1 + (os.cpu_count() or 1)))") --dist loadfile --no-loadscope-reorder
+# Two at once for each core, up to 4: many of them wait. A file stays together, and the long ones come first.
+SIDE_BY_SIDE = -n $(shell $(BIN)/python -c "import os; print(min(4, 2 * (os.cpu_count() or 1)))") --dist loadfile --no-loadscope-reorder
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 

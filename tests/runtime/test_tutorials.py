@@ -23,7 +23,7 @@ NEW = "from nodes.scaffold.command import main; import sys; sys.exit(main(sys.ar
 """`polyrhythm new`, also where the installed package is older than this checkout."""
 
 
-LONG = ("two-machines", "your-robot")
+LONG = ("study", "two-machines", "your-robot")
 """Their ends cost seconds; `make long` has them, and tests of hosts and of robot files show the same in parts."""
 
 

@@ -100,6 +100,7 @@ def test_a_whole_episode_is_played_by_clicks_and_ends_with_scores(chromium: Any,
     assert [one for one in problems if "ERR_CONNECTION_REFUSED" not in one] == []
 
 
+@pytest.mark.long  # a second browser; a whole episode is played in the other test
 def test_two_people_and_an_agent_talk_by_keyboard_and_a_whisper_stays_one(chromium: Any, tmp_path: Path) -> None:
     problems: list[str] = []
     launch = tmp_path / "three.toml"

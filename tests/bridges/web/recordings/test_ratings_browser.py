@@ -121,6 +121,7 @@ params = {{ port = 0, recordings = "{folder}" }}
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>\u0007\u001b[31m"
 
 
+@pytest.mark.long  # a second browser; two annotators rate in the other test
 def test_beside_the_console_a_finished_trial_is_scrubbed_and_rated(chromium: Any, tmp_path: Path) -> None:
     problems: list[str] = []
     folder, launch = tmp_path / "runs", tmp_path / "console.toml"

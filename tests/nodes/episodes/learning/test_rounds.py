@@ -106,6 +106,7 @@ def compare_killed(tmp_path: Path, trials: int, times: int) -> None:
     assert hits >= trials
 
 
+@pytest.mark.long  # with its sibling of twenty kills
 def test_killed_three_times_the_rounds_end_as_if_nothing_had_been(tmp_path: Path) -> None:
     compare_killed(tmp_path, trials=1, times=3)
 
