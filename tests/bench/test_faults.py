@@ -24,9 +24,20 @@ def rigs() -> Iterator[Rigs]:
         yield kept
 
 
+LONG = ("dropped, doubled and out of order", "NaN and infinite speeds")
+"""Rows of `make faults` whose rules the tests of the guard's machine show in virtual time, too."""
+
+
 @pytest.mark.alone
 @pytest.mark.processes
-@pytest.mark.parametrize("fault", [fault for fault in MATRIX if fault.is_quick], ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, id=fault.name, marks=[pytest.mark.long] if fault.name in LONG else [])
+        for fault in MATRIX
+        if fault.is_quick
+    ],
+)
 def test_the_robot_stops_as_promised(fault: Fault, rigs: Rigs) -> None:
     # One trial may be the worst of a hundred: it answers to the bound of all, not to that of the other ninety-nine.
     fault = replace(fault, bounds=tuple(replace(bound, p99=None) for bound in fault.bounds))

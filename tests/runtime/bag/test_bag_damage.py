@@ -45,7 +45,10 @@ def lose_middle(data: bytearray, rng: random.Random) -> None:
     del data[first:last]
 
 
-@pytest.mark.parametrize("damage", [flip, cut, forge_length, lose_middle])
+@pytest.mark.parametrize(
+    "damage",
+    [flip, cut, pytest.param(forge_length, marks=pytest.mark.long), pytest.param(lose_middle, marks=pytest.mark.long)],
+)
 def test_every_command_survives_damage_and_says_what_it_cannot_do(
     damage: Callable[[bytearray, random.Random], None],
     sound: Path,
