@@ -42,7 +42,7 @@ WAIT_S = 60.0
 CLOCK = SystemClock()
 
 
-class Step(msgspec.Struct):
+class BringupStep(msgspec.Struct):
     """What became of one step."""
 
     name: str
@@ -68,13 +68,13 @@ class Progress(msgspec.Struct):
     fleet_id: str
     library: str = ""
     python: str = ""
-    steps: list[Step] = []
+    steps: list[BringupStep] = []
     stops: list[Stop] = []
 
-    def step(self, name: str) -> Step:
+    def step(self, name: str) -> BringupStep:
         found = next((step for step in self.steps if step.name == name), None)
         if found is None:
-            found = Step(name)
+            found = BringupStep(name)
             self.steps.append(found)
         return found
 

@@ -68,7 +68,7 @@ class Box:
         return float((balls[:, 3] - away).max())
 
 
-class Step(NamedTuple):
+class BodyMotion(NamedTuple):
     """Where the joints are asked to be, and how fast the wheels turn."""
 
     joints: tuple[Motion, ...]
@@ -98,8 +98,8 @@ class Space:
         )
 
     def follow(
-        self, now: Step, command: JointCommand, state: RobotState, age_s: float, dt_s: float
-    ) -> tuple[Step, str]:
+        self, now: BodyMotion, command: JointCommand, state: RobotState, age_s: float, dt_s: float
+    ) -> tuple[BodyMotion, str]:
         """The step towards the command that is allowed now, and what keeps it from being the whole one, or "".
 
         `age_s` is the state's.
@@ -132,7 +132,7 @@ class Space:
                 free, step = [*free, part], trial
         return step, why
 
-    def fault(self, now: Step, step: Step, state: RobotState, age_s: float, dt_s: float) -> str:
+    def fault(self, now: BodyMotion, step: BodyMotion, state: RobotState, age_s: float, dt_s: float) -> str:
         """What is wrong with this step, or "" where nothing is."""
         limits = self.cartesian
         if limits is None:
@@ -163,7 +163,7 @@ class Space:
                 return why
         return ""
 
-    def _at_rest(self, step: Step) -> Outline:
+    def _at_rest(self, step: BodyMotion) -> Outline:
         """The outline once the joints have braked."""
         return self._outline(
             tuple(
@@ -173,8 +173,8 @@ class Space:
         )
 
     def _toward(
-        self, now: Step, command: JointCommand, dt_s: float, base: BaseLimit, share: float, free: Collection[int]
-    ) -> Step:
+        self, now: BodyMotion, command: JointCommand, dt_s: float, base: BaseLimit, share: float, free: Collection[int]
+    ) -> BodyMotion:
         """One step in which the parts that are free go on at this share of their limits, and all others brake."""
         joints = tuple(
             toward(motion, target, limit if share == 1.0 else replace(limit, speed=limit.speed * share), dt_s)
@@ -185,9 +185,9 @@ class Space:
             )
         )
         if BASE not in free:
-            return Step(joints, drive(now.wheels, 0.0, 0.0, base, dt_s))
+            return BodyMotion(joints, drive(now.wheels, 0.0, 0.0, base, dt_s))
         slow = base if share == 1.0 else replace(base, wheel_speed_mps=base.wheel_speed_mps * share)
-        return Step(joints, drive(now.wheels, command.base_v_mps, command.base_w_radps, slow, dt_s))
+        return BodyMotion(joints, drive(now.wheels, command.base_v_mps, command.base_w_radps, slow, dt_s))
 
     def _depths(self, outlines: list[Outline], poses: list[Pose]) -> Iterator[tuple[str, float]]:
         """For each box what its wrong side is called, and how deep the robot is there, m; below 0 it is well."""

@@ -82,7 +82,7 @@ class StepConfig(msgspec.Struct, frozen=True):
     action_names: tuple[str, ...] | None = None
 
 
-class Step(msgspec.Struct, frozen=True):
+class PipelineStep(msgspec.Struct, frozen=True):
     """Of a processor."""
 
     registry_name: str = ""
@@ -93,7 +93,7 @@ class Step(msgspec.Struct, frozen=True):
 class Processor(msgspec.Struct, frozen=True):
     """policy_preprocessor.json and policy_postprocessor.json."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PipelineStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

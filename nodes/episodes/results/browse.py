@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Mapping
 from html import escape
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import HTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.evaluation.dimensions import mean_scores, overall
+from nodes.episodes.results import local_page
+from nodes.episodes.results.local_page import serve
 from nodes.episodes.results.show import transcript, turn_ranges
 from nodes.episodes.results.store import Store
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import UserError
 
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
@@ -32,81 +32,44 @@ def browse(path: Path, port: int) -> int:
     """Serve until Ctrl-C."""
     Store.read(path).close()
     server = make_server(path, port)
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job begins with Ctrl-C ignored
-        signal.signal(number, signal.default_int_handler)
-    try:
-        print(f"reading {path} at http://127.0.0.1:{server.server_address[1]}/   (Ctrl-C ends)", flush=True)
-        server.serve_forever()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.server_close()
-    return 0
+    return serve(server, f"reading {path} at http://127.0.0.1:{server.server_address[1]}/   (Ctrl-C ends)")
 
 
-def make_server(path: Path, port: int) -> ThreadingHTTPServer:
-    """The server, bound to loopback. Raises UserError where the port is taken."""
+def make_server(path: Path, port: int) -> HTTPServer:
+    """The server of a run's file, bound to loopback. Raises UserError where the port is taken."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # the standard library's name
-            host = (self.headers.get("host") or "").rpartition(":")[0] or self.headers.get("host") or ""
-            if host not in ("127.0.0.1", "localhost"):  # a page elsewhere must not read this one by a name of its own
-                self._send(HTTPStatus.FORBIDDEN, "<p>This page is for this machine only.</p>")
-                return
-            try:
-                with Store.read(path) as store:
-                    self._send(HTTPStatus.OK, answer(store, self.path))
-            except UserError as problem:
-                self._send(HTTPStatus.NOT_FOUND, f"<p>{escape(str(problem))}</p>")
-            except PolyrhythmError as problem:
-                self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"<p>{escape(str(problem))}</p>")
+    def page(where: str, query: Mapping[str, str], sent: Mapping[str, str] | None) -> str:
+        with Store.read(path) as store:
+            return answer(store, where, query)
 
-        def _send(self, status: HTTPStatus, body: str) -> None:
-            data = f"<!doctype html><meta charset='utf-8'><title>Episodes</title><style>{_STYLE}</style>{body}".encode()
-            self.send_response(status)
-            self.send_header("content-type", "text/html; charset=utf-8")
-            self.send_header("content-length", str(len(data)))
-            self.send_header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'")
-            self.send_header("x-content-type-options", "nosniff")
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the standard library's name
-            """Requests are not logged."""
-
-    try:
-        return ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    except (OSError, OverflowError) as problem:
-        raise UserError(f"--port {port}: cannot be used: {problem}") from problem
+    return local_page.make_server(page, port, title="Episodes", style=_STYLE)
 
 
-def serve_in_thread(server: ThreadingHTTPServer) -> threading.Thread:
+def serve_in_thread(server: HTTPServer) -> threading.Thread:
     """Serve beside the caller, until `server.shutdown()`."""
     thread = threading.Thread(target=server.serve_forever, name="browse")
     thread.start()
     return thread
 
 
-def answer(store: Store, target: str) -> str:
-    """The page of a path: the list, one episode, or two side by side. Raises UserError for an unknown one."""
-    parts = urlsplit(target)
-    query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-    if parts.path == "/":
+def answer(store: Store, path: str, query: Mapping[str, str]) -> str:
+    """The page of a path: the list, the card, one episode, or two side by side. Raises UserError for an unknown one."""
+    if path == "/":
         return _list(store, query)
-    if parts.path == "/episode":
+    if path == "/episode":
         return "<p><a href='/'>all episodes</a></p>" + _episode(store, query.get("id", ""))
-    if parts.path == "/compare":
+    if path == "/compare":
         return "<p><a href='/'>all episodes</a></p>" + _compared(store, query.get("a", ""), query.get("b", ""))
-    if parts.path == "/card":
+    if path == "/card":
         return f"<p><a href='/'>all episodes</a></p><h1>Simulation card</h1>{_described(store.card)}"
-    raise UserError(f"there is no page {parts.path[:80]!r}; known: /, /card, /episode?id=..., /compare?a=...&b=...")
+    raise UserError(f"there is no page {path[:80]!r}; known: /, /card, /episode?id=..., /compare?a=...&b=...")
 
 
 PAGE = 100
 """So many episodes stand on one page of the list."""
 
 
-def _list(store: Store, query: dict[str, str]) -> str:
+def _list(store: Store, query: Mapping[str, str]) -> str:
     wanted = {key: query[key].strip() for key in FILTERS if query.get(key, "").strip()}
     first = int(query["from"]) if query.get("from", "").isdecimal() else 0
     rows, count = store.matching(wanted, first, PAGE)

@@ -7,26 +7,22 @@ dialogue whose scores are known. What is sent is in the run's file before the ne
 from __future__ import annotations
 
 import secrets
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import HTTPServer
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from nodes.episodes.results.local_page import make_server, serve
 from nodes.episodes.results.show import transcript
 from nodes.episodes.results.store import Store
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import UserError
 from runtime.msgs.episode import Score
-
-LONGEST_FORM = 200_000
-"""Bytes: seven reasons for each of eight people have room in it."""
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
@@ -266,53 +262,10 @@ def _whole(text: str) -> int | None:
 def make_rating_server(pages: RatingPages, port: int) -> HTTPServer:
     """The server, bound to loopback, one request at a time. Raises UserError where the port is taken."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # the standard library's name
-            self._answer(None)
+    def page(path: str, query: Mapping[str, str], sent: Mapping[str, str] | None) -> str:
+        return pages.page(path, query.get("key", ""), sent)
 
-        def do_POST(self) -> None:
-            length = int(self.headers.get("content-length") or 0)
-            if not 0 <= length <= LONGEST_FORM:
-                self._send(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "<p>That is too long.</p>")
-                return
-            text = self.rfile.read(length).decode("utf-8", errors="replace")
-            self._answer({name: values[0] for name, values in parse_qs(text, keep_blank_values=True).items()})
-
-        def _answer(self, sent: dict[str, str] | None) -> None:
-            host = (self.headers.get("host") or "").rpartition(":")[0] or self.headers.get("host") or ""
-            if host not in ("127.0.0.1", "localhost"):  # a page elsewhere must not reach this one by a name of its own
-                self._send(HTTPStatus.FORBIDDEN, "<p>This page is for this machine only.</p>")
-                return
-            parts = urlsplit(self.path)
-            key = parse_qs(parts.query).get("key", [""])[0]
-            try:
-                self._send(HTTPStatus.OK, pages.page(parts.path, key, sent))
-            except UserError as problem:
-                self._send(HTTPStatus.NOT_FOUND, f"<p>{escape(str(problem))}</p>")
-            except PolyrhythmError as problem:
-                self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"<p>{escape(str(problem))}</p>")
-
-        def _send(self, status: HTTPStatus, body: str) -> None:
-            head = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Rating episodes</title>"
-            data = f"{head}<style>{_STYLE}</style>{body}</html>".encode()
-            self.send_response(status)
-            self.send_header("content-type", "text/html; charset=utf-8")
-            self.send_header("content-length", str(len(data)))
-            self.send_header(
-                "content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'"
-            )
-            self.send_header("x-content-type-options", "nosniff")
-            self.send_header("referrer-policy", "same-origin")
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the standard library's name
-            """Requests are not logged: they hold the raters' keys."""
-
-    try:
-        return HTTPServer(("127.0.0.1", port), Handler)
-    except (OSError, OverflowError) as problem:
-        raise UserError(f"--port {port}: cannot be used: {problem}") from problem
+    return make_server(page, port, title="Rating episodes", style=_STYLE, takes_forms=True)
 
 
 def rate(path: Path, raters: Sequence[str], dimensions: Sequence[Dimension], each: int, port: int) -> int:
@@ -320,15 +273,7 @@ def rate(path: Path, raters: Sequence[str], dimensions: Sequence[Dimension], eac
     with Store.open(path) as store:
         pages = RatingPages(store, raters, dimensions, each)
         server = make_rating_server(pages, port)
-        for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job begins with Ctrl-C ignored
-            signal.signal(number, signal.default_int_handler)
-        try:
-            for key, name in pages.keys.items():
-                print(f"{name}: http://127.0.0.1:{server.server_address[1]}/?key={quote(key)}", flush=True)
-            print(f"{len(pages.episodes)} episodes, {each} raters each; Ctrl-C ends, and the same command goes on")
-            server.serve_forever()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            server.server_close()
-    return 0
+        where = f"http://127.0.0.1:{server.server_address[1]}"
+        addresses = [f"{name}: {where}/?key={quote(key)}" for key, name in pages.keys.items()]
+        last = f"{len(pages.episodes)} episodes, {each} raters each; Ctrl-C ends, and the same command goes on"
+        return serve(server, *addresses, last)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bridges.stretch.bringup import STEPS, Bringup, Progress, Refused, Step, Stop, main, report
+from bridges.stretch.bringup import STEPS, Bringup, BringupStep, Progress, Refused, Stop, main, report
 from bridges.stretch.calibration import Calibration, load, save
 from bridges.stretch.robot import StretchRobot
 
@@ -36,7 +36,7 @@ def test_what_is_done_is_not_done_again_and_the_first_refusal_ends_it(monkeypatc
     monkeypatch.setitem(STEPS, "joints", refuse)
     monkeypatch.setitem(STEPS, "base", lambda bringup: done.append("base"))
     saved: list[int] = []
-    progress = Progress("robot", steps=[Step("home", is_done=True)])
+    progress = Progress("robot", steps=[BringupStep("home", is_done=True)])
     bringup = Bringup(StretchRobot(python="/nowhere"), progress, print)
     with pytest.raises(Refused, match="in the way"):
         bringup.run(["home", "joints", "base"], lambda: saved.append(1))
