@@ -16,7 +16,7 @@ from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.release import Release
 from nodes.guard.retreat import SHARE, WayBack
-from nodes.guard.space import Space, Step
+from nodes.guard.space import BodyMotion, Space
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
 from runtime.message import UNKNOWN_NS, Envelope, Stamped
@@ -492,7 +492,7 @@ class GuardMachine:
         if state is None:
             return
         age_s = max(now_ns - state.read_ns, 0) * 1e-9
-        step, why = self.space.follow(Step(self._joints, self._wheels), stamped.message, state, age_s, dt_s)
+        step, why = self.space.follow(BodyMotion(self._joints, self._wheels), stamped.message, state, age_s, dt_s)
         self._joints, self._wheels = step
         if why:
             self._slowed = (why, now_ns)
@@ -534,7 +534,7 @@ class GuardMachine:
     def _may_go(self, joints: tuple[Motion, ...], wheels: Wheels, dt_s: float, now_ns: int) -> bool:
         """Whether the body may go this way, which nobody has asked for."""
         state = self.monitors.state
-        before, after = Step(self._joints, self._wheels), Step(joints, wheels)
+        before, after = BodyMotion(self._joints, self._wheels), BodyMotion(joints, wheels)
         if state is None:
             return False
         age_s = max(now_ns - state.read_ns, 0) * 1e-9
