@@ -130,7 +130,7 @@ def merge(asked: argparse.Namespace) -> int:
             asked.out.unlink()
             raise
         plans = [store.plan(row.id) for row in store.episodes()]
-        temperature = msgspec.convert(spec["playing"], Playing).temperature
+        temperature = msgspec.convert(spec.get("playing", {}), Playing).temperature
         store.set_card(card_of(plans, spec["judges"], temperature=temperature, prompts=prompts_in(spec)))
         done = sum(row.state == "done" for row in store.episodes())
         print(f"{done} of {len(plans)} episodes done\n\nrun: {asked.out}")
@@ -172,6 +172,9 @@ def _plans(
     modes = list(dict.fromkeys(mode_of(text.strip()) for text in asked.mode.split(",")))
     rules = EpisodeRules(order=order_of(asked.order), max_turns=asked.turns)
     check(rules)
+    is_small = any("#prompt=small" in text for text in (*(asked.agents or ()), asked.models, asked.partner))
+    if like is not None and (asked.coach or rules.order == "asynchronous" or is_small):
+        raise UserError(f"--like {like.name}: that package has no coach, no asynchronous talk and no small prompt")
     for name in ("seeds", "casts"):
         if getattr(asked, name) < 1:
             raise UserError(f"--{name} is {getattr(asked, name)}; expected at least 1")

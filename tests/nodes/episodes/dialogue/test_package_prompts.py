@@ -117,6 +117,15 @@ def test_a_file_without_prompts_or_a_scenario_of_three_is_refused(
         file.write_text(content)
         assert main(["run", "--task", task, "--like", f"sotopia-0.1.5@{file}", "--out", str(tmp_path / "r")]) == 2
         assert said in capsys.readouterr().err
+    file.write_text(json.dumps(PROMPTS))
+    for more in (
+        ["--coach", "rules"],
+        ["--order", "asynchronous"],
+        ["--agents", "m@http://127.0.0.1:9/v1#prompt=small"],
+    ):
+        like = ["--task", "quiet-hours", "--like", f"sotopia-0.1.5@{file}", "--out", str(tmp_path / "r")]
+        assert main(["run", *like, *more]) == 2
+        assert "that package has no coach" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
