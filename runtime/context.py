@@ -8,12 +8,8 @@ none of its topic in this one. Then what it publishes has the age UNKNOWN_NS, wh
 
 from __future__ import annotations
 
-import operator
-import random
-from collections import deque
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -21,24 +17,12 @@ import msgspec
 
 from runtime.clock import LONGEST_NS, Clock
 from runtime.message import UNKNOWN_NS, Envelope, Epochs, Message, Origins, Stamped, running_call
+from runtime.snapshot import NodeSnapshot
 
 current_call = cast("ContextVar[HandlerContext | None]", running_call)
 
 _NOTHING: Mapping[str, int] = {}  # never written to
 _NO_TOPICS: frozenset[str] = frozenset()
-_CHANGEABLE: frozenset[type] = frozenset((list, dict, set, bytearray, deque))
-
-
-def can_change(value: object) -> bool:
-    """Whether a value is of a type that changes in place, and that a worker is given copies of."""
-    return type(value) in _CHANGEABLE or _is_array(value)
-
-
-def _is_array(value: object) -> bool:
-    """Told by its name: numpy is not loaded where no node has."""
-    return type(value).__name__ == "ndarray" and type(value).__module__ == "numpy"
-
-
 KEPT_READS = 4096
 """Of one call."""
 
@@ -67,63 +51,6 @@ class ContextLog:
             self.nows_ns.append(now_ns - self.started_ns)
         else:
             self.is_cut = True
-
-
-class NodeSnapshot:
-    """A node as one call of its worker thread sees it, so that two threads of a node never race.
-
-    `node` is a copy of the node's attributes, taken between two calls of its other handlers; what the call sets becomes
-    theirs between two such calls, once it has ended. So what every call sees follows from the order of these moments
-    alone, which the journal keeps. Lists, dicts, sets, deques and arrays change in place, so the call has copies; what
-    is inside of them is shared. `generator` stands in for the node's own random numbers, which the others draw.
-    """
-
-    def __init__(self, original: object, generator: random.Random) -> None:
-        self._before = {**vars(original), "_random": generator}
-        self.node: Any = object.__new__(type(original))
-        vars(self.node).update(self._before)
-        self._lent: dict[str, tuple[Any, Any]] = {}  # by attribute, what the call may change, and how it was
-        copies: dict[int, tuple[Any, Any]] = {}  # two names of one list stay two names of one
-        for name, value in self._before.items():
-            if can_change(value) and not (_is_array(value) and not value.flags.writeable):
-                lent = copies.setdefault(id(value), (copy(value), copy(value)))
-                self._lent[name] = lent
-                vars(self.node)[name] = lent[0]
-
-    def commit(self, original: object) -> list[str]:
-        """Give the original what the call set or changed, and take from it what the call deleted.
-
-        Returns the attributes that others changed as well while the call changed their value in place: theirs stays.
-        """
-        after, refused = vars(self.node), []
-        for name, value in after.items():
-            lent, was = self._lent.get(name, (None, None))
-            if lent is not None and value is lent:
-                if _is_same(value, was):
-                    continue
-                now = vars(original).get(name)
-                if now is not self._before[name] or not _is_same(now, was):
-                    refused.append(name)
-                    continue
-            elif name in self._before and self._before[name] is value:
-                continue
-            vars(original)[name] = value
-        for name in self._before.keys() - after.keys():
-            vars(original).pop(name, None)
-        return refused
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether a value that may change in place holds the very same objects as it did."""
-    if _is_array(one):
-        return one.shape == other.shape and bool(one.tobytes() == other.tobytes())
-    if len(one) != len(other):
-        return False
-    if type(one) is dict:
-        return all(map(operator.is_, one.keys(), other.keys())) and all(map(operator.is_, one.values(), other.values()))
-    if type(one) in (set, bytearray):
-        return bool(one == other)
-    return all(map(operator.is_, one, other))
 
 
 class AgeRules(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ from runtime.ports import Port, Publisher, Subscription
 from runtime.run_facts import RunFacts
 
 N = TypeVar("N")
+S = TypeVar("S")
 R = TypeVar("R", None, Awaitable[None])
 M2 = TypeVar("M2", bound=Message)
 M3 = TypeVar("M3", bound=Message)
@@ -202,6 +203,9 @@ class Node:
     stops_late: ClassVar[bool] = False
     """True: a run that ends stops it after the others, so that people who look through it see their last words."""
 
+    thread_safe: ClassVar[tuple[str, ...]] = ()
+    """Attributes whose objects look after themselves: a blocking handler works on these, not on copies of them."""
+
     run_info: RunFacts = RunFacts()
     """What is known of the run (seed, folder, launch_text...); set before `on_start`, and empty outside of a run.
 
@@ -304,6 +308,15 @@ class Node:
     def robot_facts(cls, robot: str) -> Mapping[str, object]:
         """What a recording notes of the robot that `[run] robot` names. Raises UserError where it is for another."""
         return {}
+
+    def of_process(self, kind: type[S]) -> S:
+        """The one object of that class that all nodes of this process share, made when it is first asked for.
+
+        Such as the web server of their pages. Its constructor takes no arguments, and any thread may use it.
+        """
+        known: dict[type, Any] = self.__dict__.setdefault("_process", {})
+        found: S = known[kind] if kind in known else known.setdefault(kind, kind())
+        return found
 
     def finish(self, *, ok: bool, reason: str) -> None:
         """Ask for the end of the whole run, with its outcome."""

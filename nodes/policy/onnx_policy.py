@@ -10,9 +10,10 @@ at 20 Hz (`chunks.Playback`) and never past their end: then nothing is published
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import msgspec
 import numpy as np
@@ -81,6 +82,30 @@ def shipped() -> dict[str, Path]:
 def place_of(model: str) -> str:
     """The path of a shipped model that is called so; of any other, what was said."""
     return str(shipped().get(model, model))
+
+
+Phase = Literal["idle", "beginning", "acting", "keeping"]
+"""Beginning: the posture before is kept until the first judged chunk. Keeping: a posture, and no chunk."""
+PhaseEvent = Literal["action", "judged", "done", "rest", "let go", "seated"]
+PHASES: Mapping[tuple[Phase, PhaseEvent], Phase] = {
+    ("idle", "action"): "beginning",
+    ("beginning", "action"): "beginning",
+    ("acting", "action"): "beginning",
+    ("keeping", "action"): "beginning",
+    ("beginning", "judged"): "acting",
+    ("acting", "done"): "keeping",
+    ("idle", "rest"): "keeping",
+    ("beginning", "rest"): "keeping",
+    ("acting", "rest"): "keeping",
+    ("beginning", "let go"): "idle",
+    ("acting", "let go"): "idle",
+    ("keeping", "let go"): "idle",
+    ("idle", "seated"): "acting",
+    ("beginning", "seated"): "acting",
+    ("keeping", "seated"): "acting",
+}
+"""What is not listed changes nothing. Rest: it has come to a stop, by a model that says when an action is done. Let go:
+the same by any other model, after which nothing is published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +227,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.limit_s = limit_s
         self.session: PolicySession | RemoteSession | OpenPiSession | None = None
         # Written by the plain handlers only, as whole values: the worker reads them.
-        self.is_active = not needs_action
+        self.phase: Phase = "idle" if needs_action else "acting"
         self.known_skills: tuple[str, ...] = ()  # the worker's
         self.under_way: UnderWay | None = None
         self.recent: tuple[JointVector, ...] = ()
@@ -220,6 +245,14 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.refused = 0
         self.refusal = ""
         self.felt_ns = 0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is an action for which the model is asked."""
+        return self.phase in ("beginning", "acting")
+
+    def _pass_to(self, event: PhaseEvent) -> None:
+        self.phase = PHASES.get((self.phase, event), self.phase)
 
     def problems(self) -> list[str]:
         """What is wrong with the model file, in sentences; it is read and not loaded."""
@@ -275,12 +308,14 @@ class OnnxPolicy(ForRobot, SeatNode):
         if judges:
             self.kept = self.last if self.is_active else self.kept
         self.asked, self.under_way = asked, UnderWay.begun(action, self.context.trigger, state, is_judged=judges)
-        self.is_active, self.told = action.skill != "hold" or not self.needs_action, ""
-        if self.is_active:
+        self.told = ""
+        if action.skill != "hold" or not self.needs_action:
+            self._pass_to("action")
             self.feedback.publish(Feedback(action_id=action.id, status="running"))
         else:
             self._flush()
             self.kept = self._resting() if judges else None
+            self._pass_to("rest" if judges else "let go")
             self.feedback.publish(Feedback(action_id=action.id, status="success", why="holding still"))
 
     @on(heard)
@@ -312,7 +347,8 @@ class OnnxPolicy(ForRobot, SeatNode):
         under_way = self.under_way
         if under_way is not None and under_way.is_judged and under_way.action.skill != "hold":
             self._flush()
-            self.under_way, self.is_active, self.kept = replace(under_way, elapsed_s=0.0, sure=0), True, None
+            self.under_way, self.kept = replace(under_way, elapsed_s=0.0, sure=0), None
+            self._pass_to("seated")
 
     @on(image, blocking=True)
     def infer(self, image: Image) -> None:
@@ -436,8 +472,9 @@ class OnnxPolicy(ForRobot, SeatNode):
         done, number = stamped.message.done, stamped.envelope.seq
         now = self.under_way = self.under_way.later(1 / RATE_HZ).told(done, number, self.done_at)
         self.kept = None
+        self._pass_to("judged")
         if now.sure >= self.done_chunks:
-            self.is_active = False
+            self._pass_to("done")
             why = now.action.text or now.action.skill
             done_now = Feedback(action_id=now.action.id, status="success", why=why)
             self.feedback.publish(done_now, stems_from=self._sources())
@@ -446,8 +483,10 @@ class OnnxPolicy(ForRobot, SeatNode):
 
     def _end(self, why: str) -> None:
         """Give up the action; a model that says when one is done leaves no action without an answer."""
-        was_active, self.is_active = self.is_active, False
-        if self.under_way is not None and self.under_way.is_judged:
+        was_active = self.is_active
+        is_judged = self.under_way is not None and self.under_way.is_judged
+        self._pass_to("rest" if is_judged else "let go")
+        if self.under_way is not None and is_judged:
             self.kept = self._resting()
             if was_active:
                 failed = Feedback(action_id=self.under_way.action.id, status="failure", why=why)

@@ -36,6 +36,7 @@ class Driver(ForRobot, Node):
 
     realtime = True
     robot_parameter = "limits"
+    thread_safe = ("robot",)
 
     command = Subscription(JointCommand, "robot/command", qos=QoS(in_process=True, lifespan_s=COMMAND_LIFESPAN_S))
     service = Subscription(DriverOrder, "driver/service", qos=BESIDE)

@@ -13,6 +13,9 @@ class Seated(Node):
 
     lease = Subscription(Lease, LEASE_TOPIC, qos=QoS(required=False))
 
+    is_seated = False
+    """Whether this node is on its seat, as far as it has heard."""
+
     def on_seat(self) -> None:
         """Called when this node is on its seat again: what it said in shadow nobody has heard."""
 
@@ -22,8 +25,11 @@ class Seated(Node):
     @on(lease)
     def leased(self, lease: Lease) -> None:
         """Somebody was given a seat."""
-        if lease.seat == type(self).seat and not lease.is_repetition:
-            (self.on_seat if lease.holder == self.name else self.off_seat)()
+        if lease.seat != type(self).seat:
+            return
+        self.is_seated = lease.holder == self.name
+        if not lease.is_repetition:
+            (self.on_seat if self.is_seated else self.off_seat)()
 
 
 class SeatNode(Seated):

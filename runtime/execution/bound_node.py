@@ -20,7 +20,6 @@ from runtime.context import (
     ContextLog,
     HandlerContext,
     NodeAges,
-    NodeSnapshot,
     captured_ns_of,
     current_call,
     inherit,
@@ -37,6 +36,7 @@ from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Sources, Subscription
 from runtime.serialization.codec import holds_arrays
+from runtime.snapshot import NodeSnapshot, names_used
 
 
 class NodeOutput(Protocol):
@@ -73,7 +73,9 @@ class BoundNode:
         everything: Mapping[str, type[Message]] | None = None,
         paths: Mapping[str, PathBudget] | None = None,
         rules: AgeRules | None = None,
+        process: dict[type, Any] | None = None,
     ) -> None:
+        """`process`: where the nodes of one process keep what they share (`Node.of_process`)."""
         self.node = node
         self.name = name
         self.clock = clock
@@ -91,6 +93,7 @@ class BoundNode:
             _name=name,
             _clock=clock,
             _random=random.Random(f"{seed}/{name}"),
+            _process={} if process is None else process,
             _finish=lambda ok, reason: output.finish(name, ok, reason),
         )
         self.failures = Failures(node.log, clock)
@@ -120,7 +123,9 @@ class BoundNode:
         self.lanes = self._build_lanes(hz or {})
         self._turn = threading.Lock()  # whoever sees or changes what the node keeps, where a worker does so, too
         self.has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
-        self.worker_random = random.Random(f"{seed}/{name}/worker")
+        self._worker_random = random.Random(f"{seed}/{name}/worker")
+        worker = [handler.name for handler in handlers_of(type(node)) if handler.style == "blocking"]
+        self._worker_names = names_used(type(node), worker, Node)
         if type(node).subscribes_all:
             self._subscribe_all(everything or {})
 
@@ -219,10 +224,14 @@ class BoundNode:
             with self._turn:
                 return self._run(work, call, self.node)
         with self._turn:
-            call.view = NodeSnapshot(self.node, self.worker_random)
+            call.view = self.snapshot()
             if self.journal is not None:
                 self.journal.begin(call)
         return self._run(work, call, call.view.node)
+
+    def snapshot(self) -> NodeSnapshot:
+        """The node as a worker's call that begins now sees it."""
+        return NodeSnapshot(self.node, self._worker_random, self._worker_names)
 
     def commit(self, work: Work, call: HandlerContext) -> None:
         """Let the node's other handlers see what a worker's call has set; does nothing after any other call.

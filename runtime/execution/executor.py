@@ -121,6 +121,7 @@ class Executor(NodeOutput):
         self.bound_nodes: list[BoundNode] = []
         facts = RunFacts.of(run_info)
         paths, rules = Budgets.of(run_info).paths, AgeRules.of(run_info)
+        process: dict[type, Any] = {}
         for spec in specs:
             bound = BoundNode(
                 spec.build(),
@@ -135,6 +136,7 @@ class Executor(NodeOutput):
                 everything=types,
                 paths=paths,
                 rules=rules,
+                process=process,
             )
             bound.node.run_info = facts
             if keeps_journal and not spec.cls.subscribes_all:

@@ -7,6 +7,7 @@ with the same type at once. Here one thread does it at a time, and all of it bef
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,14 +18,13 @@ learning = threading.Lock()
 """Held by whoever makes a decoder of a type that may not have been used before."""
 
 
-_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    with learning:
+        return msgspec.json.Decoder(kind)
 
 
 def from_json(data: bytes | str, kind: type[T]) -> T:
     """What this JSON says, as that type. Raises msgspec.MsgspecError where it does not fit."""
-    decoder = _decoders.get(kind)
-    if decoder is None:
-        with learning:
-            decoder = _decoders[kind] = msgspec.json.Decoder(kind)
-    found: T = decoder.decode(data)
+    found: T = _decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
     return found

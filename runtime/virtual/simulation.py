@@ -112,6 +112,7 @@ class Simulation:
             trace=trace,
             finish=self._finish,
         )
+        process: dict[type, Any] = {}
         self.bound_nodes = {
             spec.name: BoundNode(
                 spec.build(),
@@ -126,6 +127,7 @@ class Simulation:
                 everything=self.graph.types,
                 paths=budgets.paths,
                 rules=rules,
+                process=process,
             )
             for spec in specs
         }

@@ -6,7 +6,8 @@ publish is shadow like anybody's.
 
 from __future__ import annotations
 
-from runtime import LEASE_TOPIC, RELIABLE, Lease, Node, Publisher, QoS, Subscription, on
+from nodes.seats.seat_node import Seated
+from runtime import RELIABLE, Node, Publisher, QoS, Subscription, on
 from runtime.msgs import Action, Feedback, JointCommand, SceneDescription, Subtask
 
 PERSON = "person:console"
@@ -26,7 +27,7 @@ class HumanPlanner(Node):
         self.subtask.publish(subtask)
 
 
-class HumanVLM(Node):
+class HumanVLM(Seated):
     """The person on the VLM's seat: they choose the actions, and what the model sees is told on in their name."""
 
     seat = "vlm"
@@ -35,20 +36,12 @@ class HumanVLM(Node):
     decided = Subscription(Action, "console/action")
     seen = Subscription(SceneDescription, "description", qos=QoS(required=False, candidates=True))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
-    lease = Subscription(Lease, LEASE_TOPIC, qos=QoS(required=False))
     action = Publisher(Action, "action", qos=RELIABLE)
     description = Publisher(SceneDescription, "description")
 
     def __init__(self) -> None:
-        self.is_holder = False
         self.doing: Action | None = None
         self.how = ""
-
-    @on(lease)
-    def seated(self, lease: Lease) -> None:
-        """Somebody took a seat."""
-        if lease.seat == "vlm":
-            self.is_holder = lease.holder == self.name
 
     @on(decided)
     def pass_on(self, action: Action) -> None:
@@ -65,7 +58,7 @@ class HumanVLM(Node):
     def tell_on(self, scene: SceneDescription) -> None:
         """Perception stays the model's; what is being done is the person's."""
         trigger = self.context.trigger
-        if not self.is_holder or trigger is None or trigger.envelope.source == self.name:
+        if not self.is_seated or trigger is None or trigger.envelope.source == self.name:
             return
         text = "a person chooses what to do" if self.doing is None else f"a person: {self.doing.text} ({self.how})"
         self.description.publish(

@@ -17,6 +17,7 @@ from bridges.web.http.server import WebServer
 from runtime.clock import Clock
 from runtime.errors import ParameterError, UserError
 from runtime.extras import missing
+from runtime.node import Node
 
 LIBRARIES = ("starlette", "uvicorn", "websockets")
 LAST_WORDS_S = 2.0
@@ -30,17 +31,14 @@ def missing_libraries() -> list[str]:
 
 
 @dataclass(slots=True)
-class _Servers:
-    """The servers of this process, by host and port."""
+class Servers:
+    """The servers of one process, by host and port."""
 
     by_address: dict[tuple[str, int], WebServer] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-_SERVERS = _Servers()
-
-
-def port_options(node: Any, port: int) -> str:
+def port_options(node: Node, port: int) -> str:
     """What chooses any free port for this node, and for those of its run that share its address."""
     parameters: Mapping[str, Mapping[str, Any]] = node.run_info.parameters
     names = {name for name, own in parameters.items() if own.get("port") == port} | {str(node.name)}
@@ -80,6 +78,7 @@ class PageHost:
         self._certificate, self._key, self._reached_as = certificate, key, tuple(reached_as)
         check_origins(self._reached_as)
         self._server: WebServer | None = None
+        self._servers = Servers()
         self._log: logging.Logger | logging.LoggerAdapter[Any] = logging.getLogger("console")
         self.pages: list[Page] = []
 
@@ -90,16 +89,18 @@ class PageHost:
         log: logging.Logger | logging.LoggerAdapter[Any],
         *,
         beside: Iterable[Page] = (),
-        node: Any = None,
+        node: Node | None = None,
     ) -> None:
         """Open the page and those beside it, and log an address with its token for each role that the first admits.
 
         `node`: whose page it is; none for a command's. Raises UserError where that cannot be.
         """
-        with _SERVERS.lock:
+        if node is not None:
+            self._servers = node.of_process(Servers)
+        with self._servers.lock:
             if self._host == LAN and not self._certificate:
                 self._certificate, self._key = certificate_for(own_names())
-            known = _SERVERS.by_address.get((self._host, self._port))
+            known = self._servers.by_address.get((self._host, self._port))
             server = known or WebServer(
                 clock, certificate=self._certificate, key=self._key, reached_as=self._reached_as
             )
@@ -111,7 +112,7 @@ class PageHost:
                 check_certificate(self._certificate, self._key)
                 options = "--port 0" if node is None else port_options(node, self._port)
                 server.start(bind("0.0.0.0" if self._host == LAN else self._host, self._port, options), self._host)
-                _SERVERS.by_address[self._host, self._port] = server
+                self._servers.by_address[self._host, self._port] = server
         self._log = log
         for token_role in page.roles:
             if page.admits(token_role, server.pages):  # another page may be for them
@@ -189,12 +190,12 @@ class PageHost:
             if all(one.told == version and not one.is_state_under_way for one in self._sessions()):
                 break
             pause.wait(0.02)
-        with _SERVERS.lock:
+        with self._servers.lock:
             for page in self.pages:
                 server.remove(page)
             server.poke()
             if not server.pages:
-                if _SERVERS.by_address.get((self._host, self._port)) is server:
-                    del _SERVERS.by_address[self._host, self._port]
+                if self._servers.by_address.get((self._host, self._port)) is server:
+                    del self._servers.by_address[self._host, self._port]
                 server.stop()
         self._server = None

@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-
-import numpy as np
 
 from nodes.recording.bag.diff import Difference, first_difference
 from nodes.recording.replay.inputs import Inputs, body, picture
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
 from runtime.clock import NS_PER_S
-from runtime.context import AgeRules, HandlerContext, NodeSnapshot, can_change, current_call
+from runtime.context import AgeRules, HandlerContext, current_call
 from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
 from runtime.execution.bound_node import BoundNode, NodeOutput
@@ -31,15 +29,12 @@ from runtime.msgs import Image
 from runtime.node import Node, handlers_of
 from runtime.ports import Subscription
 from runtime.run_facts import RunFacts
+from runtime.snapshot import NodeSnapshot
 
 T = TypeVar("T")
 
 _COMPARED = ("origins", "epochs", "cause", "provenance")
 """Of the envelope: what a call hands on of what it read."""
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 class NotReplayableError(RecordingError):
@@ -235,7 +230,7 @@ class NodePlayer:
             if record is not None:
                 yield record
             elif order not in self._views:
-                self._views[order] = NodeSnapshot(bound.node, bound.worker_random)
+                self._views[order] = bound.snapshot()
 
     def _doubt_unrecorded(self, bound: BoundNode) -> None:
         """Say what may have made the difference and is in no recording."""
@@ -246,18 +241,6 @@ class NodePlayer:
             self._doubts["it has async handlers, and which of its other calls ran while one waited is not recorded"] = (
                 None
             )
-        if self._is_virtual or "blocking" not in styles:
-            return
-        shared = [
-            name
-            for name, value in vars(bound.node).items()
-            if can_change(value) and type(value) is not np.ndarray and any(can_change(one) for one in _inside(value))
-        ]
-        if shared:
-            self._doubts[
-                "it has a worker thread, and keeps values inside of others that may change in place while that thread "
-                f"looks at them: {', '.join(shared)}; tuples would replay"
-            ] = None
 
     def _run(self, bound: BoundNode, record: CallRecord) -> None:
         if record.is_cut:

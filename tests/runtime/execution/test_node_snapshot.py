@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import threading
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from runtime.context import NodeSnapshot
 from runtime.errors import PolyrhythmError
 from runtime.execution.in_process import run
 from runtime.launch.graph import NodeSpec
@@ -17,6 +17,7 @@ from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, every, on
 from runtime.ports import Publisher, Subscription
+from runtime.snapshot import NodeSnapshot, names_used
 from runtime.virtual.simulation import Simulation
 
 
@@ -131,6 +132,139 @@ def test_what_both_change_in_place_is_refused_and_named() -> None:
     simulation.publish("asked", Number(value=1))
     with pytest.raises(PolyrhythmError, match=r"Kept\.look changed self\.waiting in place while another"):
         simulation.run(1.0)
+
+
+class Thing:
+    """An object of a user's own: with a list, and with another one of its kind."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seen_at: list[int] = []
+        self.near: Thing | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    things: list[Thing]
+
+
+@dataclass(slots=True)
+class Score:
+    points: int = 0
+
+
+class Locked:
+    """An object that looks after itself."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.count = 0
+
+
+class World(Node):
+    """Keeps values inside of others, which its timer changes and its worker looks at."""
+
+    asked = Subscription(Number, "asked")
+
+    def __init__(self, changes: bool = False) -> None:
+        self.changes = changes
+        self.is_one = False
+        self.cup, self.plate = Thing("cup"), Thing("plate")
+        self.cup.near, self.plate.near = self.plate, self.cup  # round and round
+        self.by_name = {"cup": [self.cup], "plate": [self.plate]}
+        self.places = (Place([self.cup]), Place([]))
+        self.score = Score()
+        self.locked = Locked()
+        self.seen: tuple[object, ...] = ()
+
+    @every(hz=10)
+    def tick(self) -> None:
+        self.cup.seen_at.append(len(self.cup.seen_at))
+        self.by_name["cup"].append(self.plate)
+        self.places[1].things.append(self.plate)
+        self.score.points += 1
+        self.locked.count += 1
+
+    @on(asked, blocking=True)
+    def look(self, asked: Number) -> None:
+        inside = self.places[0].things[0]
+        self.is_one = inside is self.cup is self.by_name["cup"][0] and inside.near is self.plate
+        if self.changes:
+            inside.name = "mug"
+            self.plate.seen_at.append(9)
+            self.by_name = {**self.by_name, "mug": [inside]}
+        counts = len(self.cup.seen_at), len(self.by_name["cup"]), len(self.places[1].things), self.score.points
+        self.seen = (*counts, self.locked.count)
+
+
+def test_what_lies_inside_of_other_values_is_copied_too_but_for_what_is_no_data() -> None:
+    node = World()
+    view = NodeSnapshot(node, random.Random(0))
+    node.tick()
+    view.node.look(Number(value=1))
+    assert view.node.seen == (0, 1, 0, 0, 1)
+    assert view.commit(node) == []
+    assert node.is_one  # several ways to one object are still ways to one
+    node.tick()
+    assert node.seen == (0, 1, 0, 0, 1)
+    assert (node.cup.seen_at, len(node.by_name["cup"]), node.score.points) == ([0, 1], 3, 2)
+
+
+def test_what_a_worker_changes_inside_of_others_is_written_back_into_them() -> None:
+    node = World(changes=True)
+    cup, plate = node.cup, node.plate
+    view = NodeSnapshot(node, random.Random(0))
+    view.node.look(Number(value=1))
+    assert (cup.name, plate.seen_at) == ("cup", [])
+    assert view.commit(node) == []
+    assert (cup.name, plate.seen_at) == ("mug", [9])
+    assert node.cup is cup is node.by_name["mug"][0] is node.places[0].things[0]
+
+
+def test_what_both_change_inside_of_a_value_is_refused_under_its_attribute() -> None:
+    node = World(changes=True)
+    view = NodeSnapshot(node, random.Random(0))
+    node.cup.name = "pot"
+    view.node.look(Number(value=1))
+    assert view.commit(node) == ["cup"]
+    assert (node.cup.name, node.plate.seen_at) == ("pot", [])  # all that hangs together, or nothing of it
+
+
+def test_only_what_the_code_of_a_worker_names_is_copied() -> None:
+    named = names_used(World, ["look"], Node) or frozenset()
+    assert {"cup", "score"} <= named
+    node = World()
+    view = NodeSnapshot(node, random.Random(0), named - {"score"})
+    assert view.node.cup is not node.cup
+    assert view.node.score is node.score
+
+
+class Elsewhere(Node):
+    """Methods that use the node in ways in which they do not name what they use."""
+
+    def __init__(self) -> None:
+        self.points: list[int] = []
+
+    def by_call(self) -> int:
+        return self._count()
+
+    def _count(self) -> int:
+        return len([None for _ in range(2) if self.points])
+
+    def by_name(self) -> object:
+        return getattr(self, "points")  # noqa: B009
+
+    def given_away(self) -> list[str]:
+        return sorted(map(str, [self, 1]))
+
+    def given_away_inside(self) -> list[object]:
+        return [one for one in (1, self) if one]
+
+
+@pytest.mark.parametrize("method", ["by_name", "given_away", "given_away_inside"])
+def test_code_that_may_use_anything_gets_copies_of_everything(method: str) -> None:
+    assert names_used(Elsewhere, [method], Node) is None
+    assert "points" in (names_used(Elsewhere, ["by_call"], Node) or ())
 
 
 class Both(Node):

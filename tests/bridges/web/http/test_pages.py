@@ -10,8 +10,7 @@ import re
 import socket as socket_library
 from collections.abc import Iterator
 from contextlib import ExitStack
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -21,15 +20,18 @@ from websockets.typing import Origin
 
 from bridges.web.http.auth import RateLimit
 from bridges.web.http.client import CameraStream, Session
-from bridges.web.http.listener import PageHost
+from bridges.web.http.listener import PageHost, Servers
 from bridges.web.http.page import Page
 from bridges.web.http.server import MOST_WAITING, TOO_FAST, WebServer
 from bridges.web.http.wire import Emergency, StopPressed, decode
 from runtime.clock import SystemClock
 from runtime.errors import ParameterError, UserError
+from runtime.node import Node
 from runtime.run_facts import RunFacts
 from tests.support.ports import free_ports
 from tests.support.running import eventually
+
+S = TypeVar("S")
 
 pytestmark = pytest.mark.processes
 
@@ -67,20 +69,39 @@ def page(path: str, page: str, roles: dict[str, str]) -> Page:
     return Page(path, path.capitalize(), page, PageHandler(path), decode, roles)
 
 
+class Fellow(Node):
+    """A node whose process has these servers."""
+
+    def __init__(self, servers: Servers | None = None, name: str = "fellow", **parameters: Any) -> None:
+        self.servers = servers or Servers()
+        self.called = name
+        self.run_info = RunFacts.of({"parameters": parameters})
+
+    @property
+    def name(self) -> str:
+        return self.called
+
+    def of_process(self, kind: type[S]) -> S:
+        assert isinstance(self.servers, kind)
+        return self.servers
+
+
 class Pages:
     """A study that comes first, and a console beside it, as two nodes of one process open them."""
 
     def __init__(self, port: int, caplog: pytest.LogCaptureFixture) -> None:
         self.port = port
         self.study, self.console = PageHost("127.0.0.1", port), PageHost("127.0.0.1", port)
-        log = logging.getLogger("pages")
+        log, node = logging.getLogger("pages"), Fellow()
+        self.servers = node.servers
         with caplog.at_level(logging.INFO, "pages"):
             own = page("study", "study/page.html", {"operator": "experimenter", "participant": "participant"})
-            self.study.start(own, SystemClock(), log)
+            self.study.start(own, SystemClock(), log, node=node)
             self.console.start(
                 page("console", "console/page.html", {"operator": "operator", "viewer": "viewer"}),
                 SystemClock(),
                 log,
+                node=Fellow(self.servers),
             )
         found = [re.match(r"(\w+): http://127.0.0.1:\d+/(\w*)#(\w{32})", one.getMessage()) for one in caplog.records]
         self.addresses = {(one[2], one[1]): one[3] for one in found if one}
@@ -173,7 +194,7 @@ def test_when_one_closes_the_others_stay_and_the_last_frees_the_address(pages: P
 def test_two_pages_of_the_same_name_need_two_addresses(pages: Pages) -> None:
     with pytest.raises(UserError, match="there is a page /study at this address already; give one of the two"):
         PageHost("127.0.0.1", pages.port).start(
-            page("study", "study/page.html", {}), SystemClock(), logging.getLogger()
+            page("study", "study/page.html", {}), SystemClock(), logging.getLogger(), node=Fellow(pages.servers)
         )
 
 
@@ -181,7 +202,7 @@ def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
     with socket_library.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-        def told(node: Any) -> str:
+        def told(node: Node | None) -> str:
             with pytest.raises(UserError) as refused:
                 PageHost("127.0.0.1", port).start(
                     page("x", "console/page.html", {}), SystemClock(), logging.getLogger(), node=node
@@ -191,10 +212,8 @@ def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
         ports = {"console": {"port": port}, "study": {"port": port}, "buyer": {"port": 1}, "guard": {}}
         end = "or choose another port, 0 for any that is free: "
         assert told(None).endswith(end + "--port 0")
-        assert told(SimpleNamespace(name="buyer", run_info=RunFacts())).endswith(end + "--set buyer.port=0")
-        assert told(SimpleNamespace(name="study", run_info=RunFacts.of({"parameters": ports}))).endswith(
-            end + "--set console.port=0 --set study.port=0"
-        )
+        assert told(Fellow(name="buyer")).endswith(end + "--set buyer.port=0")
+        assert told(Fellow(None, "study", **ports)).endswith(end + "--set console.port=0 --set study.port=0")
 
 
 def test_a_port_that_is_none_is_refused() -> None:
@@ -258,13 +277,13 @@ def test_an_address_that_leads_elsewhere_is_not_printed(caplog: pytest.LogCaptur
     port, log = free_ports(1), logging.getLogger("pages")
 
     def printed(*paths: str) -> list[str]:
-        hosts = [PageHost("127.0.0.1", port) for _ in paths]
+        hosts, node = [PageHost("127.0.0.1", port) for _ in paths], Fellow()
         caplog.clear()
         with caplog.at_level(logging.INFO, "pages"):
             for host, path in zip(hosts, paths, strict=True):
                 opened = page(path, "console/page.html", {"operator": "operator", "participant": "participant"})
                 opened.gives_way = frozenset({"participant"}) if path == "console" else frozenset()
-                host.start(opened, SystemClock(), log)
+                host.start(opened, SystemClock(), log, node=node)
         for host in hosts:
             host.stop()
         return [re.sub(r"http://127.0.0.1:\d+(/\w*)#\w{32}", r"\1", one.getMessage()) for one in caplog.records]
