@@ -2,7 +2,8 @@
 
 `polyrhythm guard estop` finds the process of each guard in /proc, or by ps, and sends it a real-time signal. The guard
 answers the same way, once its output brakes. The kernel checks that both are of one user. Linux has such signals, macOS
-has none.
+has none. A guard is known by a file in memory that it holds open: that has no place from which it could be deleted, it
+is there however the process was started, and it goes with the process.
 `EstopSignals` starts one thread, which waits for the signal; everywhere else in a run the signal is blocked.
 """
 
@@ -21,7 +22,9 @@ from runtime.machine import can
 from runtime.os_realtime import TRANSPORT_PRIORITY, ask_for_fifo
 
 MARK = "--guard-of="
-"""The argument by which the process of a guard is known; the name of its run follows."""
+"""The argument by which ps shows the process of a guard; the name of its run follows."""
+_HELD = "polyrhythm-guard:"
+_HELD_BYTES = 240
 ANSWER_S = 0.3
 """A guard that does not answer within this time is frozen, or gone."""
 SIGNAL = signal.SIGRTMIN + 6 if hasattr(signal, "SIGRTMIN") else None
@@ -33,6 +36,13 @@ def block() -> None:
     """Block the signal in this thread, and in the threads and processes that it starts."""
     if SIGNAL is not None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {SIGNAL})
+
+
+def be_known(run: str, supervisor_pid: int) -> None:
+    """Let this process be known as one of a run with a guard, until it ends: the supervisor, or the guard's own."""
+    if hasattr(os, "memfd_create"):
+        name = f"{_HELD}{os.getpid()}:{supervisor_pid}:{run}".encode()[:_HELD_BYTES]
+        os.memfd_create(name.decode(errors="ignore"))  # never closed: its name is what it is for
 
 
 class EstopSignals:
@@ -88,6 +98,11 @@ class GuardProcess:
     descriptor: int = field(compare=False, repr=False)
 
     @property
+    def is_run(self) -> bool:
+        """Whether it is the supervisor of a run that has a guard, and not the guard's own process."""
+        return self.pid == self.supervisor_pid
+
+    @property
     def title(self) -> str:
         """Its run, for people: "stretch (pid 4711)"."""
         return f"{self.run} (pid {self.supervisor_pid})"
@@ -105,12 +120,18 @@ class GuardProcess:
 
 
 def guard_processes() -> list[GuardProcess]:
-    """Those of this user, oldest first."""
+    """Those of this user, oldest first. A run whose guard does not listen yet, or not again, is there in its place."""
     if not can("process table"):
         return _listed_by_ps()
+    found = _known_processes()
+    listening = {process.supervisor_pid for process in found if not process.is_run}
+    return [process for process in found if not process.is_run or process.pid not in listening]
+
+
+def _known_processes() -> list[GuardProcess]:
     found = []
     for place in _PROCESSES.iterdir():
-        if place.name.isdigit() and (process := _guard_process(int(place.name))) is not None:
+        if place.name.isdigit() and (process := _known_process(int(place.name))) is not None:
             found.append(process)
     return sorted(found, key=lambda process: process.pid)
 
@@ -131,25 +152,38 @@ def _listed_by_ps() -> list[GuardProcess]:
     return sorted(found, key=lambda process: process.pid)
 
 
-def _guard_process(pid: int) -> GuardProcess | None:
+def _known_process(pid: int) -> GuardProcess | None:
     place = _PROCESSES / str(pid)
     try:
-        if place.stat().st_uid != os.getuid() or MARK.encode() not in (place / "cmdline").read_bytes():
+        if place.stat().st_uid != os.getuid() or not _held_name(place):
             return None
         descriptor = os.pidfd_open(pid)
     except OSError:  # it has ended, or is not ours to see
         return None
     try:  # once more, of the very process that is held now
-        arguments = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+        own, supervisor_pid, run = _held_name(place).split(":", 2)
+        if int(own) == pid:  # a child that it forked holds the same, and is no guard
+            return GuardProcess(pid, int(supervisor_pid), run, descriptor)
     except (OSError, ValueError):
-        os.close(descriptor)
-        return None
-    run = next((argument.removeprefix(MARK) for argument in arguments if argument.startswith(MARK)), "")
-    if not run:
-        os.close(descriptor)
-        return None
-    return GuardProcess(pid, parent, run, descriptor)
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _held_name(place: Path) -> str:
+    """What `be_known` said of that process; "" where it said nothing. Raises OSError."""
+    mask = next(line for line in (place / "status").read_text().splitlines() if line.startswith("SigBlk:"))
+    assert SIGNAL is not None
+    if not int(mask.split()[1], 16) >> (SIGNAL - 1) & 1:  # every process of a run blocks it, and hardly any other does
+        return ""
+    for name in os.listdir(place / "fd"):
+        try:
+            target = os.readlink(place / "fd" / name)
+        except FileNotFoundError:
+            continue
+        if target.startswith(f"/memfd:{_HELD}"):
+            return target.removeprefix(f"/memfd:{_HELD}").removesuffix(" (deleted)")
+    return ""
 
 
 def press(processes: Iterable[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from bench.faults.matrix import Fault
@@ -17,39 +16,37 @@ from bench.faults.outcome import Outcome, Outcomes
 from bench.faults.run import Rigs, attempt, graph_of
 
 PORTION = 10
-"""Trials that a lane takes at a time, of a fault that needs a graph for each of them."""
+"""Trials that a lane takes at a time."""
 USUAL_S = 3.0
 """Of a trial, as long as none was made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
-    """Some trials of one fault."""
-
-    fault: Fault
-    number: int
+Portion = tuple[Fault, ...]
+"""Trials that one lane makes one after the other, in one graph where they can share it."""
 
 
 def portions(faults: Sequence[Fault], outcomes: Outcomes, trials: int, size: int = PORTION) -> list[Portion]:
-    """What is left to be done.
+    """What is left to be done, in portions of that size at most.
 
     Faults that can share a graph take turns in it, so that its supervisor sees no crash loop in a process that is
-    killed again and again. Of those that need a graph for each trial, some trials at a time.
+    killed again and again. The graph of most faults comes last: whichever lane is free goes on with its own one.
     """
     found = []
     graphs: dict[object, list[tuple[Fault, int]]] = defaultdict(list)
     for fault in faults:
         left = outcomes.missing(fault.name, min(trials, fault.most_trials))
-        if not fault.is_fresh:
+        if fault.is_fresh:
+            found += _cut([fault] * left, size)
+        else:
             graphs[graph_of(fault)].append((fault, left))
-            continue
-        while left > 0:
-            found.append(Portion(fault, min(size, left)))
-            left -= size
-    for sharing in graphs.values():
-        for turn in range(max(left for _, left in sharing)):
-            found += [Portion(fault, 1) for fault, left in sharing if turn < left]
+    for sharing in sorted(graphs.values(), key=lambda sharing: sum(left for _, left in sharing)):
+        turns = range(max(left for _, left in sharing))
+        found += _cut([fault for turn in turns for fault, left in sharing if turn < left], size)
     return found
+
+
+def _cut(trials: Sequence[Fault], size: int) -> list[Portion]:
+    return [tuple(trials[start : start + size]) for start in range(0, len(trials), size)]
 
 
 def left_s(faults: Sequence[Fault], outcomes: Outcomes, trials: int, lanes: int) -> float:
@@ -72,11 +69,11 @@ def run_all(
     faults: Sequence[Fault], outcomes: Outcomes, trials: int, lanes: int, told: Callable[[Outcome], None]
 ) -> None:
     """Make all trials that are missing. After Ctrl-C the trials under way come to their end, and their graphs too."""
-    work = portions(faults, outcomes, trials)
     is_over = threading.Event()
     try:
-        _in_lanes(deque(one for one in work if not one.fault.is_alone), outcomes, lanes, told, is_over)
-        _in_lanes(deque(one for one in work if one.fault.is_alone), outcomes, 1, told, is_over)
+        for is_alone, beside in ((False, lanes), (True, 1)):
+            these = [fault for fault in faults if fault.is_alone is is_alone]
+            _in_lanes(deque(portions(these, outcomes, trials)), outcomes, beside, told, is_over)
     finally:
         is_over.set()
 
@@ -107,9 +104,11 @@ def _lane(work: deque[Portion], outcomes: Outcomes, told: Callable[[Outcome], No
                 portion = work.popleft()
             except IndexError:
                 return
-            for _ in range(portion.number):
-                if is_over.is_set() or not outcomes.missing(portion.fault.name, 10**9):
-                    break
-                outcome = attempt(portion.fault, rigs, outcomes.code)
+            for fault in portion:
+                if is_over.is_set():
+                    return
+                if not outcomes.missing(fault.name, 10**9):
+                    continue  # it has failed meanwhile
+                outcome = attempt(fault, rigs, outcomes.code)
                 outcomes.add(outcome)
                 told(outcome)

@@ -59,6 +59,7 @@ class Fault:
     is_alone: bool = False  # no graph beside it: it keeps the machine busy, or times a tool from its very start
     is_quick: bool = False  # belongs to the subset of `make test`
     is_fresh: bool = False  # each trial needs a run of its own
+    is_by_rights: bool = False  # priorities decide its figures: it is tried without real-time rights, too
     prepare: Callable[[Path], None] = lambda place: None  # what the run needs in its folder
     most_trials: int = 1000  # fewer where nothing depends on time: the same every time
     prefix: tuple[str, ...] = ()  # the command that the run is started by, such as one that limits it
@@ -185,9 +186,11 @@ MODEL = {
 NO_MODEL = (Bound(models.STARTS, 2, least=1), Bound(models.MOVED, 0))
 
 MATRIX: tuple[Fault, ...] = (
-    Fault("nothing is wrong: Ouch!", ouch, (QUIET_OUCH, REST), is_quick=True),
-    Fault("nothing is wrong: e-stop", pressed, ESTOPS),
-    Fault("policy: SIGKILL at 0.3 m/s", trials.back(trials.killed), (*SILENCE, UNASKED), is_quick=True),
+    Fault("nothing is wrong: Ouch!", ouch, (QUIET_OUCH, REST), is_quick=True, is_by_rights=True),
+    Fault("nothing is wrong: e-stop", pressed, ESTOPS, is_by_rights=True),
+    Fault(
+        "policy: SIGKILL at 0.3 m/s", trials.back(trials.killed), (*SILENCE, UNASKED), is_quick=True, is_by_rights=True
+    ),
     Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
     *_without("vlm"),
     *_without("planner"),
@@ -245,8 +248,9 @@ MATRIX: tuple[Fault, ...] = (
         around=_hogged,
         is_alone=True,
         is_quick=True,
+        is_by_rights=True,
     ),
-    Fault(f"{HOGS} CPU hogs: policy SIGKILL", trials.killed, SILENCE, around=_hogged, is_alone=True),
+    Fault(f"{HOGS} CPU hogs: policy SIGKILL", trials.killed, SILENCE, around=_hogged, is_alone=True, is_by_rights=True),
     Fault(
         "planner blocks its loop: Ouch!",
         trials.switched(ouch, block=1),
@@ -262,6 +266,7 @@ MATRIX: tuple[Fault, ...] = (
             QUIET_OUCH,
             REST,
         ),
+        is_by_rights=True,
     ),
     Fault(
         "the guard's process: another thread spins",
@@ -270,6 +275,7 @@ MATRIX: tuple[Fault, ...] = (
             LOADED_OUCH,
             REST,
         ),
+        is_by_rights=True,
     ),
     Fault("policy runs out of memory", trials.silenced(leak=1), SILENCE),
     Fault("wall clock + 1 h", trials.undisturbed(wall_s=3600), (*UNMOVED, *IN_LIMITS)),
@@ -287,6 +293,7 @@ MATRIX: tuple[Fault, ...] = (
         (LOADED_OUCH, REST, Bound("commands taken a second", 55.0), Bound("CPU of the robot's process, %", 50.0)),
         is_alone=True,
         is_quick=True,
+        is_by_rights=True,
     ),
     Fault(
         "thousands of garbled frames a second: Ouch!",
@@ -306,7 +313,7 @@ MATRIX: tuple[Fault, ...] = (
     Fault("10 m/s and joints out of range", trials.undisturbed(RANGE), (QUIET_OUCH, REST, *IN_LIMITS)),
     Fault("full speed forward and back at 20 Hz", trials.undisturbed(JERK), (QUIET_OUCH, REST, *IN_LIMITS)),
     Fault("the robot's state is always the same", trials.numb, (Bound(measures.NUMB, 250.0), Bound(STALE, 0))),
-    Fault("contact", trials.touched, (Bound(measures.TOUCH, 100.0),)),
+    Fault("contact", trials.touched, (Bound(measures.TOUCH, 100.0),), is_by_rights=True),
     Fault(
         "the robot's own runstop",
         trials.runstopped,
@@ -401,6 +408,7 @@ MATRIX: tuple[Fault, ...] = (
         ESTOPS,
         around=_hogged_and_full,
         is_alone=True,
+        is_by_rights=True,
     ),
     Fault(
         "estop at a terminal",
@@ -408,6 +416,7 @@ MATRIX: tuple[Fault, ...] = (
         (Bound(attacks.ENTER, 400.0, p99=300.0), REST),
         is_quick=True,
         is_alone=True,
+        is_by_rights=True,
     ),
     Fault(
         "estop at a terminal, the guard is frozen",
@@ -427,12 +436,14 @@ MATRIX: tuple[Fault, ...] = (
         attacks.impersonated,
         (*UNMOVED, Bound(LIMITS, 0), Bound(STALE, 0), UNASKED),
         is_alone=True,
+        is_by_rights=True,
     ),
     Fault(
         "a model that says 100 hostile things: Ouch!",
         attacks.talked_at,
         (*UNMOVED, Bound(attacks.SAID, inf, least=200), Bound(attacks.BY_MODEL, 0), Bound(LIMITS, 0), UNASKED),
         changes={"planner": f'use = "{NODES}HostilePlanner"'},
+        is_by_rights=True,
     ),
     Fault("contact, then go on: the way back", attacks.touched_then_on, WAY_BACK),
     Fault("Ouch!, then go on: the way back", attacks.hurt_then_on, WAY_BACK, changes=EARS),

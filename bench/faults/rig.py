@@ -156,7 +156,11 @@ class Rig:
         return found[0]
 
     def wait_moving(self) -> None:
-        """Until the robot drives at full speed; lifts a stop first where there is one, also an emergency stop."""
+        """Until the robot drives at full speed; lifts a stop first where there is one, also an emergency stop.
+
+        Somebody presses and releases the runstop of a stopped robot before it is told to go on. The guard then knows
+        no way back any more, which would take four seconds after each word of pain.
+        """
         start = time.monotonic()
         while not self.is_moving():
             if self.process.poll() is not None:
@@ -166,9 +170,12 @@ class Rig:
             if mode == "estopped":
                 self.rearm()
                 time.sleep(0.1)
-            elif mode == "stopped":
-                self.resume()
-                time.sleep(0.1)
+            elif mode == "stopped" and record is not None:
+                has_let_go = not record[12]
+                self.switches["runstop"] = int(not has_let_go)
+                if has_let_go:
+                    self.resume()
+                time.sleep(0.05)
             if time.monotonic() - start > PATIENCE_S:
                 raise FaultError(f"the robot never moved ({record}); the run said:\n{self.tail()}")
             time.sleep(0.02)

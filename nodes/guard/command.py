@@ -42,13 +42,13 @@ def _estop(wanted: str | None, *, as_json: bool) -> int:
         others = choices(found.title for found in estop_signal.guard_processes())
         print(f"--run {wanted}: no such run has a guard; running: {others}" if wanted else NOBODY, file=sys.stderr)
         return 1
-    frozen = estop_signal.press(processes)
+    frozen = estop_signal.press([process for process in processes if not process.is_run])
     for process in frozen:
         process.signal(signal.SIGKILL)
     if not as_json:
         for process in processes:
             _tell(process, is_frozen=process in frozen)
-    latched = [process not in frozen or _latch_again(process) for process in processes]
+    latched = [_latch_again(one) if one.is_run or one in frozen else True for one in processes]
     if as_json:
         told = [
             {"run": one.run, "pid": one.supervisor_pid, "ended": one.pid if one in frozen else None, "latched": is_so}
@@ -66,7 +66,9 @@ def _is_meant(found: GuardProcess, wanted: str | None) -> bool:
 
 
 def _tell(process: GuardProcess, *, is_frozen: bool) -> None:
-    if is_frozen:
+    if process.is_run:
+        print(f"{process.title}: its guard is being started, and nothing moves the robot before", flush=True)
+    elif is_frozen:
         print(
             f"{process.title}: its guard did not answer within {ANSWER_S * 1000:.0f} ms, so its process {process.pid} "
             "was ended: the robot gets no more commands, and its own watchdog stops it",
@@ -78,20 +80,23 @@ def _tell(process: GuardProcess, *, is_frozen: bool) -> None:
 
 def _latch_again(ended: GuardProcess) -> bool:
     """Wait for the guard that the supervisor starts in its place, and latch the stop there as well."""
-    clock = SystemClock()
+    clock, again = SystemClock(), "" if ended.is_run else " again"
     end_s = clock.now_s() + COMES_BACK_S
     while (left_s := end_s - clock.now_s()) > 0:
         back = [
             found
             for found in estop_signal.guard_processes()
-            if found.supervisor_pid == ended.supervisor_pid and found.pid != ended.pid
+            if found.supervisor_pid == ended.supervisor_pid and found.pid != ended.pid and not found.is_run
         ]
         if back and not estop_signal.press(back, left_s):
-            print(f"{ended.title}: the guard that was started again has latched the emergency stop", file=sys.stderr)
+            print(
+                f"{ended.title}: the guard that was started{again} has latched the emergency stop",
+                file=sys.stderr,
+            )
             return True
         threading.Event().wait(TURN_S)
     print(
-        f"{ended.title}: no guard came back within {COMES_BACK_S:.0f} s, so the stop is not latched; "
+        f"{ended.title}: no guard was started{again} within {COMES_BACK_S:.0f} s, so the stop is not latched; "
         "nothing moves the robot while there is none",
         file=sys.stderr,
     )

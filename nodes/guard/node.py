@@ -308,12 +308,13 @@ class Guard(ForRobot, Node):
         trigger = self.context.trigger
         if trigger is not None and trigger.envelope.source == self.name:
             return  # this guard's own, carried out when it was raised
-        if interrupt.depth == "resume" and trigger is not None:
-            source = trigger.envelope.source
-            if source not in self.lifters or trigger.envelope.seat:
-                why = f"resume by {interrupt.by!r} refused: {source} does not speak for people"
+        if trigger is not None and (trigger.envelope.source not in self.lifters or trigger.envelope.seat):
+            if interrupt.depth == "resume":
+                why = f"resume by {interrupt.by!r} refused: {trigger.envelope.source} does not speak for people"
                 self._answer(interrupt.id, "resume", interrupt.by, Refusal("not_a_person", why))
                 return
+            # It stops, and opens no gripper.
+            interrupt = msgspec.structs.replace(interrupt, is_caught=False)  # type: ignore[type-var]  # a Struct
         heard_ns = trigger.envelope.begun_ns("utterance") if trigger is not None else now_ns
         was_stopped = self.machine.mode == "stopped"
         if self.felt and interrupt.depth == "stop":

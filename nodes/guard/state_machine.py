@@ -102,6 +102,11 @@ SLEPT_NS = to_ns(1.0)
 """A guard that has not looked for longer was frozen, and knows nothing of what happened meanwhile."""
 
 
+GRIPPER = "gripper"
+"""The joint that may hold somebody; its target opens it as it grows."""
+CLOSED_SHARE = 0.1
+"""Of its range: a gripper that lacks more of being open may still hold somebody."""
+
 SERVICE_STARTS_NS = to_ns(0.5)
 """So long after a service was accepted, the robot counts as busy with it, whatever its status still says."""
 
@@ -142,6 +147,7 @@ class GuardMachine:
         self._release = Release(limits)
         self.way_back = WayBack()
         self._stoppers: frozenset[str] = frozenset()  # the people whose stops stand
+        self._lets_go = False  # a person who may be in the gripper asked to be let go
         self._slowed = ("", -SLOWED_NS)  # why, and when last
         self._was_armed = False
         self._looked_ns = 0
@@ -323,6 +329,7 @@ class GuardMachine:
             self._void_commands(now_ns)
             if interrupt.is_pain or interrupt.by in RELAXES:
                 self.way_back.touch()
+            self._lets_go |= interrupt.is_caught
             self._note_stopper(interrupt.by)
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
@@ -340,7 +347,7 @@ class GuardMachine:
                 return Refusal("not_stopped", "nothing is stopped")
             refusal = self._resume_refusal(interrupt, heard_ns, now_ns)
             if refusal is None and not is_operator:
-                refusal = self._withdraw_stop(interrupt.by)
+                refusal = self._grip_refusal() or self._withdraw_stop(interrupt.by)
             if refusal is not None:
                 self.rejected += 1
                 self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: {refusal.why}"
@@ -349,6 +356,7 @@ class GuardMachine:
             self._reset_sources()
             self.stop_cause, self.stopped_by, self.stop_heard_ns = "", "", 0
             self._stoppers = frozenset()
+            self._lets_go = False
             if self.way_back.begin(is_false_alarm=interrupt.takes_back != ""):
                 self._enter("retreat", f"moving back slowly the way it came, resumed by {interrupt.by}")
                 return None
@@ -506,11 +514,11 @@ class GuardMachine:
         self._enter("command", f"commanded by {stamped.envelope.source}" + (f", slowed: {slowed}" if is_slowed else ""))
 
     def _retreat(self, dt_s: float, now_ns: int) -> None:
-        """One step back along the way; at its end, or where the robot is not seen any more, it holds."""
-        if now_ns < self._hold_until_ns:
+        """One step back along the way; at its end it holds. While the robot is not seen, it waits: the rest is owed."""
+        if now_ns < self._hold_until_ns or self.monitors.is_stale(now_ns):
             self._brake(dt_s, now_ns)
             return
-        step = None if self.monitors.is_stale(now_ns) else self.way_back.step(dt_s)
+        step = self.way_back.step(dt_s)
         if step is None:
             self.way_back.forget()
             self._enter("hold", "moved back, no command yet")
@@ -518,7 +526,7 @@ class GuardMachine:
             return
         joints = tuple(
             brake(motion, limit, dt_s)
-            if limit.name == "gripper"
+            if limit.name == GRIPPER
             else toward(motion, target, replace(limit, speed=limit.speed * SHARE), dt_s)
             for motion, target, limit in zip(self._joints, step.position, self.limits.joints, strict=True)
         )
@@ -552,6 +560,13 @@ class GuardMachine:
             released = self._release.step(self._joints, state, dt_s, now_ns)
             if self._may_go(released, wheels, dt_s, now_ns):
                 joints = released
+        if self.mode == "stopped" and self._lets_go:
+            opened = tuple(
+                toward(motion, limit.highest, limit, dt_s) if limit.name == GRIPPER else joint
+                for motion, joint, limit in zip(self._joints, joints, self.limits.joints, strict=True)
+            )
+            if self._may_go(opened, wheels, dt_s, now_ns):
+                joints = opened
         self._joints, self._wheels = joints, wheels
 
     def _hold_softly(self, interrupt: Interrupt, now_ns: int) -> None:
@@ -576,6 +591,16 @@ class GuardMachine:
         if self.mode in ("stopped", "estopped") and self._stoppers:
             self.reason = f"{self.reason}; also stopped by {by}"
         self._stoppers |= {by if len(self._stoppers) < MOST_STOPPERS else CROWD}
+
+    def _grip_refusal(self) -> Refusal | None:
+        """Why whoever asked to be let go is still taken to be in the gripper."""
+        state = self.monitors.state
+        if not self._lets_go or state is None or not self._joints:
+            return None
+        for limit, position in zip(self.limits.joints, state.position, strict=True):
+            if limit.name == GRIPPER and limit.highest - position > CLOSED_SHARE * (limit.highest - limit.lowest):
+                return Refusal("caught", "the gripper is not open yet")
+        return None
 
     def _withdraw_stop(self, by: str) -> Refusal | None:
         """This person's own stop stands no more; why the robot is stopped all the same."""

@@ -46,6 +46,7 @@ class Meaning:
     takes_back: bool = False  # says that what made the robot stop was a false alarm
     is_sure: bool = True  # stop: said plainly, and not a bare "ah" or "hey"
     is_pain: bool = False  # stop: somebody is hurt, caught or touched
+    is_caught: bool = False  # stop: the gripper is to let go of somebody, or somebody cannot get away
     is_listening: bool = False  # says only "mhm" or "okay"
     talk: Talk = ""  # nothing wanted: what it is instead; "": not known
     is_short: bool = field(default=False, compare=False)  # as short as a shout, or in a script without a table
@@ -128,6 +129,7 @@ def _understand(text: str) -> Meaning:
         takes_back=takes_back and wants != "stop",
         is_sure=wants != "stop",
         is_pain=wants == "stop" and _is_pain(clauses),
+        is_caught=wants == "stop" and _is_caught(clauses),
         is_listening=talk == "backchannel",
         talk=talk,
         is_short=_is_short(clauses, text) and not (wants == "nothing" and kinds),
@@ -140,7 +142,7 @@ def _stop(clauses: Sequence[Clause]) -> Meaning:
     kinds = [match.name for clause in clauses for match in clause.of("kind")]
     return Meaning(
         wants="stop", excluding=excluding, including=including, kind=kinds[0] if kinds else "",
-        is_pain=_is_pain(clauses),
+        is_pain=_is_pain(clauses), is_caught=_is_caught(clauses),
     )  # fmt: skip
 
 
@@ -186,11 +188,19 @@ def _is_distress(clause: Clause) -> bool:
 
 def _is_pain(clauses: Sequence[Clause]) -> bool:
     """Whether the words of a stop cry out or tell of distress; "my foot", and "aaah" beside a part of the body, do."""
-    if any(_is_distress(clause) or (clause.has("cry") and not _denies(clause, "cry")) for clause in clauses):
+    if _is_caught(clauses) or any(
+        _is_distress(clause) or (clause.has("cry") and not _denies(clause, "cry")) for clause in clauses
+    ):
         return True
     bodies = [clause for clause in clauses if clause.has("body") and not clause.has("others")]
     is_cried = any(clause.has("stop_unsure") for clause in clauses)
     return any(is_cried or (clause.ends("body") and len(clause.words) == 2) for clause in bodies)
+
+
+def _is_caught(clauses: Sequence[Clause]) -> bool:
+    """Whether the words of a stop ask to let go, or tell that somebody cannot get away."""
+    here = [clause for clause in clauses if not clause.has("others") and not clause.has("elsewhere")]
+    return any(not _is_negated(clause, one.start) for clause in here for one in clause.of("caught"))
 
 
 def _forbids_going_on(clause: Clause) -> bool:

@@ -188,7 +188,19 @@ def find(words: tuple[str, ...]) -> Clause:
     return Clause(words, found, is_corrected)
 
 
-_DROPPED = ("stop", "stop_end", "stop_alone", "stop_unsure", "cry", "distress", "harm", "body", "order", "correction")
+_DROPPED = (
+    "stop",
+    "stop_end",
+    "stop_alone",
+    "stop_unsure",
+    "cry",
+    "distress",
+    "harm",
+    "body",
+    "caught",
+    "order",
+    "correction",
+)
 
 
 def _drop_ordinary(found: dict[str, list[Match]], ordinary: list[Match]) -> None:

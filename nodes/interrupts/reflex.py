@@ -34,9 +34,13 @@ REFUSALS: dict[AnswerCode, str] = {
     "estopped": "My emergency stop is pressed. I can go on only after it is released.",
     "runstopped": "My own stop button is pressed. Release it first.",
     "another_stop": "Something else has stopped me since. Say 'go on' again.",
+    "caught": "My gripper is not open yet. Say 'go on' once you are free.",
     "another_person": "Somebody else has stopped me as well. I wait for their 'go on', or for Resume.",
 }
 """What the robot says to somebody whose "go on" does not count."""
+
+LETS_GO = "I open my gripper. Say 'go on' once you are free."
+"""What the robot says to somebody who asks to be let go, or who is caught."""
 
 HOLD_S = 1.2
 """How long a robot that moves holds for words that nobody understood, unless a second judge ends it sooner."""
@@ -137,8 +141,11 @@ class Reflex(Node):
             self._say(REFUSALS["not_a_person"])
             return
         is_answer, self.asked_ns = self._is_asked(), 0
+        is_caught = is_person and understand(text).is_caught
         for depth in depths:
-            self._raise(depth, text, speaker, takes_back=stop if depth == "resume" else "")
+            self._raise(depth, text, speaker, takes_back=stop if depth == "resume" else "", is_caught=is_caught)
+        if is_caught:
+            self._say(LETS_GO)
         if self.is_stopped and trigger is not None and understand(text).wants == "order":
             self.held_order.publish(HeldOrder(id=trigger.envelope.ident, speaker=speaker, text=text))
             self._say(f'I heard: "{clipped(text)}" I am stopped. Say "go on" and I will.')
@@ -198,13 +205,13 @@ class Reflex(Node):
     def _say(self, text: str) -> None:
         self.says.publish(Utterance(speaker=self.speaker, text=text))
 
-    def _raise(self, depth: Depth, text: str, by: str, *, takes_back: str = "") -> None:
+    def _raise(self, depth: Depth, text: str, by: str, *, takes_back: str = "", is_caught: bool = False) -> None:
         self.count += 1
         is_said = depth == "stop" and by not in ("contact", "reflex")
         interrupt = Interrupt(
             id=f"{self.name}-{self.count}", depth=depth, text=clipped(text), by=by,
             is_sure=not is_said or understand(text).is_sure, is_pain=is_said and understand(text).is_pain,
-            takes_back=takes_back, hold_s=HOLD_S if depth == "hold" else 0.0,
+            is_caught=is_caught, takes_back=takes_back, hold_s=HOLD_S if depth == "hold" else 0.0,
         )  # fmt: skip
         if depth in ("stop", "resume"):
             self.is_stopped = depth == "stop"

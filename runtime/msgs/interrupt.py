@@ -28,6 +28,7 @@ class Interrupt(Message):
     by: str  # who: a speaker, "contact", "console"
     is_sure: bool = True  # stop: not a bare "ah" or "hey", which may have been meant for anybody
     is_pain: bool = False  # stop: the words tell that somebody is hurt, caught or touched; what was felt needs no word
+    is_caught: bool = False  # stop: a person asks the gripper to let go of somebody
     takes_back: str = ""  # resume, hold: the one that was a false alarm; what was being done goes on as it was
     hold_s: float = 0.0  # hold: for how long, at most 1.5 s
 

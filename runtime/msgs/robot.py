@@ -332,7 +332,7 @@ class GuardOrder(Message):
 AnswerCode = Literal[
     "done", "unsigned", "not_a_person", "estopped", "not_estopped", "pressed", "runstopped", "not_stopped", "stopped",
     "moving", "busy", "not_ready", "too_early", "too_late", "in_the_future", "another_stop", "another_person",
-    "no_seat",
+    "caught", "no_seat",
 ]  # fmt: skip
 
 

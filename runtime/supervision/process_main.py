@@ -221,6 +221,8 @@ class Process:
             await self._wait_for_order()
             if not self._stop.is_set():
                 start.go()
+                if "estop_signals" in self._run_info:  # from now on it answers
+                    estop_signal.be_known(run["name"], run["supervisor_pid"])
                 gc.enable()
                 await executor.run(self._stop)
         finally:

@@ -68,16 +68,28 @@ def test_a_figure_that_is_missing_or_out_of_its_bound_is_told(tmp_path: Path) ->
         Requirement("X-1", "a", (), (), (ROW, Figure("a fault", "moved, mm"), Figure("another", "held, ms"))),
         Requirement("X-2", "b", (), (), (ROW,)),
     ]
-    found = list(figure_problems(wanted, table))
-    assert [problem.partition(":")[0] for problem in found] == ["X-1", "X-1"]
-    assert "'moved, mm'" in found[0]
-    assert "'another'" in found[1]
+    ordinary = {("a fault", "held, ms"): Measured("300", "250", is_within=False)}
+    found = list(figure_problems(wanted, table, ordinary))
+    assert [problem.partition(":")[0] for problem in found] == ["X-1", "X-1", "X-1", "X-2"]
+    assert "'held, ms' of 'a fault' is 300 without real-time rights, out of its bound of 250" in found[0]
+    assert "'moved, mm'" in found[1]
+    assert "'another'" in found[2]
+
+
+def test_a_table_that_was_never_made_is_told_where_a_figure_needs_it() -> None:
+    table = {("a fault", "held, ms"): Measured("12.5", "250", is_within=True)}
+    wanted = Requirement("X-1", "a", (), (), (ROW,))
+    assert list(figure_problems([wanted], table, table)) == []
+    (told,) = figure_problems([wanted], table, {})
+    assert told.startswith("nothing was measured without real-time rights")
+    assert list(figure_problems([GOOD], table, {})) == []
 
 
 def test_the_page_leads_from_the_requirement_to_code_test_mutants_and_figures() -> None:
     wanted = Requirement("X-1", "it stops", ("a/b.py:C.d", "a/e.py:f"), ("tests/a/test_b.py::test_c",), (ROW,))
     count = Count("t", "abc", "2026-01-01", 1.0, 0, (Module("a.b", 10, 8, 6, 0, 1),), ())
-    tables = {"with rights": {("a fault", "held, ms"): Measured("12.5", "250", is_within=True)}, "without": {}}
+    rows = [{("a fault", "held, ms"): Measured(worst, "250", is_within=True)} for worst in ("12.5", "13")]
+    tables = dict(zip(certificate.MATRICES, rows, strict=True))
     [line] = [
         line for line in page([wanted], tables, [count], ["X-9: a sentence"]).splitlines() if line.startswith("| <a")
     ]
@@ -87,8 +99,9 @@ def test_the_page_leads_from_the_requirement_to_code_test_mutants_and_figures() 
         "`a/b.py:C.d`<br>`a/e.py:f`",
         "`test_b.py::test_c`",
         "6 of 7, of older code<br>not counted",
-        "a fault: held, ms **12.5 / not measured** (250)",
+        "a fault: held, ms **12.5 / 13** (250)",
     ]
+    assert "held, ms **12.5** (250)" in page([wanted], {**tables, "without": {}}, [count], [])
     assert "- **Not shown**: X-9: a sentence" in page([wanted], tables, [count], ["X-9: a sentence"])
 
 

@@ -82,16 +82,15 @@ def test_trials_that_need_a_graph_each_are_taken_in_portions_and_only_those_that
     for _ in range(4):
         outcomes.add(outcome("a"))
     found = portions([fault("a", is_fresh=True), fault("b", is_fresh=True)], outcomes, trials=7, size=5)
-    assert [(one.fault.name, one.number) for one in found] == [("a", 3), ("b", 5), ("b", 2)]
+    assert [[one.name for one in portion] for portion in found] == [[*"aaa"], [*"bbbbb"], [*"bb"]]
 
 
-def test_faults_that_can_share_a_graph_take_turns_in_it() -> None:
+def test_faults_that_can_share_a_graph_take_turns_in_it_and_the_graph_of_most_comes_last() -> None:
     outcomes = Outcomes(None, "now")
     outcomes.add(outcome("a"))
     other = {"planner": 'use = "x:Y"'}
-    found = portions([fault("a"), fault("c", changes=other), fault("b")], outcomes, trials=3)
-    assert [one.fault.name for one in found] == [*"abab", "b", *"ccc"]
-    assert {one.number for one in found} == {1}
+    found = portions([fault("a"), fault("c", changes=other), fault("b")], outcomes, trials=3, size=4)
+    assert [[one.name for one in portion] for portion in found] == [[*"ccc"], [*"abab"], ["b"]]
 
 
 def test_how_long_is_left_goes_by_what_each_fault_took() -> None:

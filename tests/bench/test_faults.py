@@ -122,3 +122,10 @@ def test_every_stop_tells_when_it_began_and_when_the_robot_stood() -> None:
         and measures.AT_REST not in {bound.figure for bound in fault.bounds}
     ]
     assert lacking == []
+
+
+def test_both_tables_have_the_plain_stops_and_those_of_a_busy_machine() -> None:
+    names = {fault.name for fault in MATRIX if fault.is_by_rights}
+    assert {"nothing is wrong: Ouch!", "nothing is wrong: e-stop", "estop at a terminal"} < names
+    assert {name for name in names if name.endswith("CPU hogs: Ouch!")}
+    assert all(not fault.is_fresh for fault in MATRIX if fault.is_by_rights)

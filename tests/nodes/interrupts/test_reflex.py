@@ -175,3 +175,37 @@ def test_reflex_remembers_its_own_stop_and_follows_the_guard() -> None:
 def test_pain_in_words_is_told_as_a_fact(text: str, is_pain: bool) -> None:
     meaning = understand(text)
     assert (meaning.wants, meaning.is_pain) == ("stop", is_pain)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_caught"),
+    [
+        ("Let go of me!", True),
+        ("Ouch! My hand is stuck!", True),
+        ("Open your gripper!", True),
+        ("Lass mich los!", True),
+        ("Lâche-moi !", True),
+        ("¡Suéltame!", True),
+        ("Lasciami!", True),
+        ("Me solta!", True),
+        ("Laat me los!", True),
+        ("Puść mnie!", True),
+        ("मुझे छोड़ो", True),
+        ("اتركني", True),
+        ("離して", True),
+        ("放开我", True),
+        ("Stop!", False),
+        ("Ouch! My foot!", False),
+        ("Stop! I am not stuck.", False),
+        ("Stop! His hand is stuck in the film.", False),
+    ],
+)
+def test_who_asks_to_be_let_go_or_is_caught_is_told_as_a_fact(text: str, is_caught: bool) -> None:
+    meaning = understand(text)
+    assert (meaning.wants, meaning.is_caught) == ("stop", is_caught)
+    assert meaning.is_pain or not is_caught
+
+
+@pytest.mark.parametrize("text", ["Please let go of the cup and bring me the bottle", "It is stuck to the table"])
+def test_letting_go_of_a_thing_is_about_nobody(text: str) -> None:
+    assert not understand(text).is_caught

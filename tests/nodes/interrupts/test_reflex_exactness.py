@@ -8,6 +8,7 @@ from nodes.interrupts.intent import understand
 from nodes.interrupts.reflex import (
     ANSWER_S,
     HOLD_S,
+    LETS_GO,
     MOST_STOPS,
     REFUSALS,
     TAKE_BACK_S,
@@ -82,6 +83,23 @@ def test_a_stop_says_by_whom_with_which_words_and_how_sure_and_is_numbered() -> 
     )  # fmt: skip
     assert (second.id, second.by, second.is_sure) == ("reflex-2", "Ben", False)
     assert room.said == []
+
+
+class Microphone(Prompter):
+    """The same as ears."""
+
+    is_ears = True
+
+
+@pytest.mark.parametrize(("node", "is_believed"), [(Microphone, True), (Prompter, False)])
+def test_only_ears_are_believed_that_somebody_is_to_be_let_go(node: type[Prompter], is_believed: bool) -> None:
+    room = Room(node())
+    assert room.hear("Let go of me!", topic="prompt") == ["stop"]
+    assert (room.raised[0].is_pain, room.raised[0].is_caught) == (True, is_believed)
+    assert [one.text for one in room.said] == [LETS_GO] * is_believed
+    assert room.hear("Stop!", topic="prompt") == ["stop"]
+    assert not room.raised[1].is_caught
+    assert len(room.said) == is_believed
 
 
 def test_a_long_utterance_is_cut_to_its_ends() -> None:

@@ -86,6 +86,53 @@ def test_a_name_that_no_run_has_stops_nobody_and_is_told(two: Presses, capsys: p
     assert two.stopped == []
 
 
+def test_a_run_whose_guard_is_being_started_is_stopped_as_soon_as_it_listens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    starts, listens = GuardProcess(30, 30, "attic", -1), GuardProcess(31, 30, "attic", -1)
+    looks = iter([[starts], [starts], [listens]])
+    pressed: list[GuardProcess] = []
+    monkeypatch.setattr(estop_signal, "guard_processes", lambda: next(looks))
+
+    def press(processes: list[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
+        pressed.extend(processes)
+        return []
+
+    monkeypatch.setattr(estop_signal, "press", press)
+    assert command.main(["estop"]) == 0
+    assert pressed == [listens], "the supervisor is sent no signal"
+    told = capsys.readouterr()
+    assert told.out == "attic (pid 30): its guard is being started, and nothing moves the robot before\n"
+    assert told.err == "attic (pid 30): the guard that was started has latched the emergency stop\n"
+
+
+KNOWN = """
+import os, sys
+from runtime import estop_signal
+estop_signal.block()
+estop_signal.be_known("a room", int(sys.argv[1]))
+child = os.fork()
+if not child:
+    sys.stdin.read()
+    os._exit(0)
+print(child, flush=True)
+sys.stdin.read()
+os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.processes
+def test_a_guard_is_found_by_what_no_cleaner_deletes_and_what_it_forks_is_none() -> None:
+    pipe, known = subprocess.PIPE, [sys.executable, "-c", KNOWN]
+    with subprocess.Popen([*known, str(os.getpid())], cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as guard:
+        assert guard.stdout is not None
+        child = int(guard.stdout.readline())
+        found = [one for one in estop_signal.guard_processes() if one.pid in (guard.pid, child)]
+        assert [(one.pid, one.supervisor_pid, one.run) for one in found] == [(guard.pid, os.getpid(), "a room")]
+        guard.communicate()
+    assert not any(one.pid == guard.pid for one in estop_signal.guard_processes())
+
+
 @pytest.mark.parametrize("order", ["arm", "rearm"])
 def test_what_lets_a_robot_move_needs_a_name(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orders, "find_runs", list)

@@ -12,9 +12,10 @@ from nodes.guard.retreat import BACK_S, SHARE, Trail
 from nodes.guard.state_machine import GuardMachine
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
+from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState
+from runtime.msgs import JOINTS, EStop, GuardState, Interrupt, JointCommand, RobotState
 from runtime.msgs.signature import Signatures, order
 from tests.support.standing import HOME, standing
 
@@ -44,6 +45,7 @@ class Room:
         self.sim.run(seconds=3.0)
         guard: Any = self.sim.bound_nodes["guard"].node
         guard.proofs = Signatures(TOKEN)
+        guard.lifters = frozenset({"reflex"})
 
     @property
     def robot(self) -> KinematicRobot:
@@ -216,6 +218,90 @@ def test_a_touch_on_the_way_back_turns_it_round(how: str) -> None:
     before = len(room.seen)
     assert -0.05 < room.goes_back(3.0) < -0.005, "away from whom it has backed into"
     assert max(state.base_v_mps for state in room.seen[before:]) <= SHARE**2 * SPEED_MPS + 0.005
+
+
+def test_a_robot_that_is_not_seen_for_a_moment_waits_on_its_way_back() -> None:
+    room = Room()
+    room.bump()
+    room.robot.touch()
+    room.goes_back()
+    read, last = room.robot.read, room.seen[-1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room.robot, "read", lambda now_ns: last)
+        room.sim.run(seconds=0.6)
+        assert room.machine.mode == "retreating"
+        assert abs(read(room.sim.clock.now_ns()).base_v_mps) < 0.001, "it does not go on blindly"
+    room.sim.run(seconds=0.6)
+    assert room.machine.mode == "retreating"
+    assert room.seen[-1].base_v_mps < -0.01
+
+
+GRIPPER = JOINTS.index("gripper")
+
+
+def let_go(room: Room, *, source: str = "reflex") -> None:
+    """Somebody asks to be let go, and `source` tells the guard."""
+    room.sim.publish(
+        "interrupt", Interrupt(id="l", depth="stop", text="Let go of me!", by="Ann", is_pain=True, is_caught=True),
+        source=source,
+    )  # fmt: skip
+
+
+def test_who_asks_to_be_let_go_is_let_go_before_anything_moves_back() -> None:
+    room = Room()
+    closed_m = room.seen[-1].position[GRIPPER]
+    open_m = STRETCH_3.joints[GRIPPER].highest
+    assert closed_m < 0.5 * open_m
+    let_go(room)
+    room.sim.run(seconds=0.6)
+    assert (room.mode, room.machine.stopped_by) == ("stopped", "Ann")
+    assert closed_m < room.seen[-1].position[GRIPPER] < 0.9 * open_m
+    now_ns = room.sim.clock.now_ns()
+    on = Interrupt(id="r", depth="resume", text="go on", by="Ann")
+    refusal = room.machine.interrupt(on, now_ns, now_ns)
+    assert refusal is not None
+    assert refusal.code == "caught"
+    room.sim.run(seconds=1.5)
+    assert room.seen[-1].position[GRIPPER] == pytest.approx(open_m, abs=0.002)
+    stood = room.seen[-1]
+    now_ns = room.sim.clock.now_ns()
+    assert room.machine.interrupt(on, now_ns, now_ns) is None
+    room.sim.run(seconds=1.0)
+    assert room.machine.mode == "retreating"
+    assert room.seen[-1].base_x_m < stood.base_x_m - 0.005
+    assert room.seen[-1].position[GRIPPER] == pytest.approx(open_m, abs=0.002), "it stays open on the way back"
+
+
+def test_a_gripper_that_does_not_open_is_an_operators_to_judge() -> None:
+    room = Room()
+    state = room.seen[-1]
+    let_go(room)
+    with pytest.MonkeyPatch.context() as patch:
+        jammed = room.robot.read
+        patch.setattr(room.robot, "read", lambda now_ns: _closed(jammed(now_ns), state.position[GRIPPER]))
+        room.sim.run(seconds=2.5)
+        now_ns = room.sim.clock.now_ns()
+        on = Interrupt(id="r", depth="resume", text="go on", by="Ann")
+        refusal = room.machine.interrupt(on, now_ns, now_ns)
+        assert refusal is not None
+        assert refusal.code == "caught"
+        room.go_on()
+        room.sim.run(seconds=0.1)
+        assert room.machine.mode == "retreating"
+
+
+def _closed(state: RobotState, gripper_m: float) -> RobotState:
+    position = (*state.position[:GRIPPER], gripper_m, *state.position[GRIPPER + 1 :])
+    return msgspec.structs.replace(state, position=position)  # type: ignore[type-var]  # a Struct
+
+
+def test_an_ordinary_stop_and_one_that_no_ears_have_heard_keep_the_grip() -> None:
+    room = Room()
+    closed_m = room.seen[-1].position[GRIPPER]
+    let_go(room, source="planner")
+    room.sim.run(seconds=1.5)
+    assert room.mode == "stopped"
+    assert room.seen[-1].position[GRIPPER] == pytest.approx(closed_m, abs=0.002)
 
 
 def test_words_that_nobody_understood_hold_it_on_the_way_back_and_end_nothing() -> None:
