@@ -42,7 +42,7 @@ async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, st
             outcomes.append((ok, reason))
             loop.call_soon_threadsafe(stop.set)
 
-    run_info: dict[str, Any] = {"seed": seed, "clock": "real"}
+    run_info: dict[str, Any] = {"seed": seed, "clock": "real", **graph.facts}
     executor = Executor(
         graph.nodes.values(),
         graph.types,

@@ -137,6 +137,16 @@ class Graph:
         }
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """What its nodes are told of it, as plain data for `run_info`; each way to start a run begins with these."""
+        return {
+            **self.roles,
+            "ages": self.ages.as_data(),
+            "node_seats": list(self.seats),
+            "parameters": {name: dict(spec.params) for name, spec in self.nodes.items()},
+        }
+
+    @property
     def seats(self) -> tuple[str, ...]:
         """The seats that its nodes sit on."""
         return tuple(sorted({spec.cls.seat for spec in self.nodes.values()} - {""}))

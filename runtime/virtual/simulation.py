@@ -83,6 +83,7 @@ class Simulation:
         self._calls_seq: dict[str, int] = {}
         specs = specs_of(nodes)
         self.graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
+        self.run_info.update(self.graph.facts)
         self.run_info.update({role: [*names, OUTSIDE] for role, names in self.graph.roles.items()})
         for _, problem in self.graph.problems():
             if "nobody publishes it" not in problem:
@@ -95,8 +96,6 @@ class Simulation:
             )
             self._loop.watch = self.clock.watch = self._watch
         rules = self.graph.ages
-        self.run_info["ages"] = rules.as_data()
-        self.run_info["node_seats"] = list(self.graph.seats)
         fence = PreemptionEpochs()
         leases = SeatHolders(holders_of(seats), topics_of(seats, self.graph.nodes))
         self._lanes = VirtualLanes(self.scheduler, self._loop, specs, seed)

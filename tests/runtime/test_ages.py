@@ -13,7 +13,7 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
-from runtime import Message, Node, Publisher, Simulation, Stamped, Subscription, every, on
+from runtime import Message, Node, Publisher, Simulation, Stamped, Subscription, every, on, run
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.latency import Latency
 from runtime.launch.path_check import kept_silently
@@ -291,6 +291,14 @@ def test_between_processes_in_real_time_the_same_three_are_refused_and_the_state
     told = ran.stdout + ran.stderr
     assert ran.returncode == 0, told
     assert "refused: {'enveloped/command': {True}, 'kept/command': {True}, 'stated/command': {False}" in told
+
+
+def test_in_one_process_in_real_time_it_is_the_same() -> None:
+    policies = {"kept": KeepsPicture, "enveloped": KeepsStamped, "thought": Thinks, "stated": SaysWhat}
+    specs = [NodeSpec(name, cls, remap={"command": f"{name}/command"}) for name, cls in policies.items()]
+    outcome = run(NodeSpec("camera", Camera), *specs, Limits(), seconds=60)
+    assert outcome is not None
+    assert outcome[0], outcome[1]
 
 
 @pytest.mark.parametrize(

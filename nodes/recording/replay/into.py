@@ -91,8 +91,7 @@ def mix(
         "replayed": list(played),
         "seats": as_data(launch.seats),
         **launch.robot_facts,
-        **launch.graph.roles,
-        "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
+        **launch.graph.facts,
     }
     return Mixture(launch, tuple(played), seed, run_info, max(0.001, gaps.end_ns / NS_PER_S))
 
