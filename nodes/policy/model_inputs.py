@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -71,6 +71,16 @@ class PolicyAnswer:
 
     chunk: NDArray[np.float64]
     done: float | None = None
+
+
+class PolicyModel(Protocol):
+    """A model that can be asked: in this process, behind `polyrhythm serve`, or behind another project's server."""
+
+    def wants(self) -> Wants:
+        """What it is to be given. Raises PolyrhythmError where that is not known now."""
+
+    def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:
+        """Its answer to RGB images by camera and what is felt. Raises PolyrhythmError where there is none."""
 
 
 def pose_of(state: RobotState) -> Pose:

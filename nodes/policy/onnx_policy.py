@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from nodes.models.onnx_file import read_model_with_data
 from nodes.policy.action_request import ActionRequest
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.chunks import BLEND_S, Playback, as_message, seen_ns
-from nodes.policy.model_inputs import Felt, Pose, Trigger, feel, pose_of
+from nodes.policy.model_inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of
 from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.policy.stretch_motion import StretchMotion
@@ -57,11 +57,6 @@ from runtime.msgs import (
     SkillCatalogue,
     Utterance,
 )
-
-if TYPE_CHECKING:
-    from nodes.policy.onnx_session import PolicySession
-    from nodes.policy.openpi import OpenPiSession
-    from nodes.policy.remote_session import RemoteSession
 
 RATE_HZ = 20
 SMALLEST_PX, LARGEST_PX = 8, 4096
@@ -225,7 +220,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.done_at = done_at
         self.done_chunks = done_chunks
         self.limit_s = limit_s
-        self.session: PolicySession | RemoteSession | OpenPiSession | None = None
+        self.session: PolicyModel | None = None
         # Written by the plain handlers only, as whole values: the worker reads them.
         self.phase: Phase = "idle" if needs_action else "acting"
         self.known_skills: tuple[str, ...] = ()  # the worker's
