@@ -18,13 +18,14 @@ PORTABLE = "POLYRHYTHM_PORTABLE"
 SHARED_MEMORY = Path("/dev/shm")
 PROCESSES = Path("/proc")
 
-Ability = Literal["packets", "shared memory", "process table", "fifo", "die with parent"]
+Ability = Literal["packets", "shared memory", "process table", "fifo", "die with parent", "fork"]
 
 WITHOUT: Mapping[Ability, str] = {
     "packets": "states between processes go by ZeroMQ",
     "shared memory": "large arrays travel inside their message",
     "process table": "processes are listed by ps, and nobody notices one that is frozen",
     "fifo": "timers are as steady as the system lets them be",
+    "fork": "each process of a run imports by itself what it needs",
     "die with parent": "a server that a killed command started is ended by a person",
 }
 """What is done in its place."""
@@ -57,4 +58,5 @@ _ABILITIES: Mapping[Ability, Callable[[], bool]] = {
     "process table": lambda: (PROCESSES / "self" / "stat").is_file() and hasattr(os, "pidfd_open"),
     "fifo": lambda: hasattr(os, "sched_setscheduler"),
     "die with parent": lambda: sys.platform == "linux",
+    "fork": lambda: sys.platform == "linux" and hasattr(os, "pidfd_open"),
 }

@@ -285,6 +285,13 @@ class Node:
     def on_start(self) -> None:
         """Called once before the first handler; load models here, not in `__init__`, which `check` runs too."""
 
+    @classmethod
+    def share(cls) -> None:
+        """Load what `on_start` would load and processes may share, like tables and libraries; it starts no thread.
+
+        Called at most once, before the processes of a run are forked; where they are started afresh, not at all.
+        """
+
     def on_stop(self) -> None:
         """Called once after the last handler."""
 

@@ -118,6 +118,10 @@ class Reflex(Node):
         self.is_stopped = False
         self.ears: frozenset[str] = frozenset()
 
+    @classmethod
+    def share(cls) -> None:
+        understand("stop")
+
     def on_start(self) -> None:
         self.ears = frozenset(self.run_info.ears)
         understand("stop")  # reads the tables, so that the first stop does not wait for it

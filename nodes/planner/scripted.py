@@ -52,6 +52,10 @@ class ScriptedPlanner(SeatNode):
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
         self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
 
+    @classmethod
+    def share(cls) -> None:
+        understand("stop")
+
     def on_start(self) -> None:
         understand("stop")  # reads the tables, so that the first order does not wait for it
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -146,5 +145,4 @@ class SimCamera(ForRobot, Node):
             return "gl"
         if self._backend == "auto":
             return "rays"
-        late = " (mujoco is imported already: set MUJOCO_GL before)" if "mujoco" in sys.modules else ""
-        raise UserError(f'node {self.name}: backend "gl" finds no OpenGL here{late}; use "rays" or "auto"')
+        raise UserError(f'node {self.name}: backend "gl" finds no OpenGL here; use "rays" or "auto"')

@@ -154,6 +154,12 @@ class LocalVLM(ForRobot, SeatNode):
         self.said_ns: dict[str, int] = {}
         self.reply = ""
 
+    @classmethod
+    def share(cls) -> None:
+        import nodes.perception.objects  # noqa: F401  # with OpenCV
+
+        understand("stop")
+
     def on_start(self) -> None:
         understand("stop")  # reads the tables, so that the first word does not wait for it
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import seconds, unique_path
@@ -34,6 +34,9 @@ LOOKS_ON = "view"
 LARGE_MB = 20.0
 """A report of so much takes some ten seconds on two cores."""
 
+if TYPE_CHECKING:
+    from runtime.supervision.fork_server import ForkServer
+
 Report = Callable[..., bool | None]
 """Called as report(recording, folder, outcome=..., as_json=..., restarted=...); returns whether the run succeeded.
 
@@ -44,8 +47,7 @@ Where --film is asked for, also with film=True.
 def main(argv: list[str]) -> int:
     """Run a launch file to its end; 0 where it succeeded, 1 where it did not."""
     arguments = _parser().parse_args(argv)
-    if arguments.virtual:
-        _use_one_thread()
+    _use_one_thread(is_virtual=arguments.virtual)
     launch = load(find(arguments.file), arguments.set, added=arguments.add, host=arguments.host)
     if arguments.lan:
         opened = [*arguments.set, *_on_network(launch)]
@@ -53,6 +55,7 @@ def main(argv: list[str]) -> int:
     if arguments.record is not None:
         launch = _recorded(launch, arguments.record)
     check(launch)
+    server = None if arguments.virtual else _server_of(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
     if arguments.host and arguments.virtual:
         raise UserError("--host names one of several machines, and virtual time has one; leave out --host")
@@ -92,7 +95,7 @@ def main(argv: list[str]) -> int:
             _make_room(recording)
             outcome, restarted, unclean = _run_real(
                 launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view,
-                beside=_beside(launch, arguments),
+                beside=_beside(launch, arguments), server=server,
             )  # fmt: skip
     except KeyboardInterrupt:  # in virtual time: in real time it ends the run as its time does
         if recording.is_file():
@@ -167,10 +170,16 @@ def _tell(
         print(f"trace: {trace}", file=sys.stderr)
 
 
-def _use_one_thread() -> None:
-    """Sums of many threads differ from run to run. Read when numpy and OpenCV are loaded, so before the nodes are."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"):
-        os.environ[name] = "1"
+def _use_one_thread(*, is_virtual: bool) -> None:
+    """Read when numpy and OpenCV are loaded, so before the nodes are.
+
+    In virtual time, because sums of many threads differ from run to run. In real time, because many processes share
+    the cores, and this one can be forked only while it has one thread.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1" if is_virtual else os.environ.get(name, "1")
+    if is_virtual:
+        os.environ["OPENCV_FOR_THREADS_NUM"] = "1"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -269,6 +278,13 @@ def _view(launch: Launch, arguments: argparse.Namespace) -> View:
     return make_view(f"{launch.path.stem} in {clock}", live=live)
 
 
+def _server_of(launch: Launch) -> ForkServer | None:
+    """What forks the processes of the run; made of this one before it has a thread."""
+    from runtime.supervision.fork_server import fork_server  # virtual time needs none
+
+    return fork_server(launch)
+
+
 def _run_real(
     launch: Launch,
     folder: Path,
@@ -278,6 +294,7 @@ def _run_real(
     run_info: dict[str, Any],
     view: View,
     beside: Sequence[str],
+    server: ForkServer | None,
 ) -> tuple[tuple[bool, str] | None, dict[str, int], dict[str, str]]:
     from runtime.supervision.supervisor import Supervisor
 
@@ -285,7 +302,9 @@ def _run_real(
         _check_keys(launch)
 
     async def run() -> tuple[tuple[bool, str] | None, dict[str, int], dict[str, str]]:
-        supervisor = Supervisor(launch, folder=folder, seed=seed, run_info=run_info, view=view, beside=beside)
+        supervisor = Supervisor(
+            launch, folder=folder, seed=seed, run_info=run_info, view=view, beside=beside, server=server
+        )
         return await supervisor.run(for_s), supervisor.restarted, supervisor.unclean
 
     return asyncio.run(run())

@@ -39,6 +39,7 @@ class Launch:
     seed: int = 0
     for_s: float | None = None
     frozen_s: float = 2.0  # a process of which no thread ran for so long is killed, and restarted
+    is_forked: bool = True  # its processes are forked from one that has imported their nodes
     robot: str = ""  # "module:NAME" of its limits, or the path of a robot file; "": a Stretch 3
     links: tuple[LinkModel, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
@@ -152,6 +153,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         seed=run.seed,
         for_s=run.for_s,
         frozen_s=run.frozen_s,
+        is_forked=run.start == "fork",
         robot=robot,
         seats=seats,
         hosts=hosts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -22,6 +22,7 @@ class RunTable(Table, frozen=True):
     seed: int = 0
     for_s: Seconds | None = None
     frozen_s: Seconds = 2.0
+    start: Literal["fork", "spawn"] = "fork"
     robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS', or a robot file")] = ""
 
     def __post_init__(self) -> None:

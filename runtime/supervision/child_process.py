@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from runtime.supervision.fork_server import ForkedProcess, ForkError, ForkServer, environment
+
 Events = Callable[["ChildProcess", dict[str, Any]], None]
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _PIPE_BYTES = 1 << 20
 STUCK = 3
 """The exit code of a process whose handler did not return when the run ended."""
@@ -22,14 +23,26 @@ STUCK = 3
 class ChildProcess:
     """A process of a run, with the pipes to and from it. `on_event` gets what it tells, and `exited` at its end."""
 
-    def __init__(self, name: str, folder: Path, on_event: Events, held: tuple[int, ...] = (), mark: str = "") -> None:
-        """`held`: file descriptors that it keeps open while it lives. `mark`: one argument more, to be known by."""
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        on_event: Events,
+        held: tuple[int, ...] = (),
+        mark: str = "",
+        server: ForkServer | None = None,
+    ) -> None:
+        """`held`: file descriptors that it keeps open while it lives. `mark`: one argument more, to be known by.
+
+        `server`: what forks it; None: it is started afresh.
+        """
         self.name = name
         self._held = held
         self._marks = (mark,) if mark else ()
+        self._server = server
         self._folder = folder
         self._on_event = on_event
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: asyncio.subprocess.Process | ForkedProcess | None = None
         self._orders_fd = -1
         self._tasks: list[asyncio.Task[None]] = []
         self.exited = asyncio.Event()
@@ -50,31 +63,36 @@ class ChildProcess:
         self.exited.clear()
         self.failure = ""
         orders_read, self._orders_fd = os.pipe()
-        events_read, events_write = os.pipe()
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(part or os.getcwd() for part in sys.path))
-        for name in _THREADS:
-            environment.setdefault(name, "1")  # many processes share the cores: none needs a thread pool
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-u", "-m", "runtime.supervision.process_main"),
-            *(str(self._folder), self.name, str(orders_read), str(events_write), *self._marks),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            pass_fds=(orders_read, events_write, *self._held),
-            start_new_session=True,
-            env=environment,
-        )
-        os.close(orders_read)
-        os.close(events_write)
-        events = asyncio.StreamReader(limit=_PIPE_BYTES)
-        loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(events), os.fdopen(events_read, "rb"))
-        assert self._process.stdout is not None
+        (events_read, events_write), (output_read, output_write) = os.pipe(), os.pipe()
+        try:
+            self._process = await self._make(output_write, (orders_read, events_write, *self._held))
+        finally:
+            for fd in (orders_read, events_write, output_write):
+                os.close(fd)
         self._tasks = [
-            asyncio.create_task(self._read_events(events), name=f"{self.name}-events"),
-            asyncio.create_task(self._read_output(self._process.stdout), name=f"{self.name}-output"),
+            asyncio.create_task(self._read_events(await _reader(events_read)), name=f"{self.name}-events"),
+            asyncio.create_task(self._read_output(await _reader(output_read)), name=f"{self.name}-output"),
         ]
         self._tasks.append(asyncio.create_task(self._await_exit(self._tasks[:]), name=f"{self.name}-exit"))
+
+    async def _make(self, output: int, fds: tuple[int, ...]) -> asyncio.subprocess.Process | ForkedProcess:
+        """Fork it, or start it afresh; the first two of `fds` are its control pipes."""
+        if self._server is not None:
+            try:
+                return await self._server.fork((str(self._folder), self.name, *self._marks), output, fds)
+            except ForkError as problem:
+                text = f"{self.name} is started afresh and not forked, which takes longer: {problem}"
+                self._on_event(self, {"event": "log", "level": "warning", "source": "supervisor", "text": text})
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-u", "-m", "runtime.supervision.process_main"),
+            *(str(self._folder), self.name, *map(str, fds[:2]), *self._marks),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=fds,
+            start_new_session=True,
+            env=environment(),
+        )
 
     def order(self, order: str, **fields: object) -> None:
         """Tell it "go", "stop", that what it sends is "refused", or how the run "ended"."""
@@ -135,3 +153,11 @@ class ChildProcess:
         self._orders_fd = -1  # the number may soon be another pipe's
         self.exited.set()
         self._on_event(self, {"event": "exited", "code": self._process.returncode})
+
+
+async def _reader(fd: int) -> asyncio.StreamReader:
+    """What comes through that pipe."""
+    stream = asyncio.StreamReader(limit=_PIPE_BYTES)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(fd, "rb"))
+    return stream

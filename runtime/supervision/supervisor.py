@@ -23,6 +23,7 @@ from runtime.launch.process_plan import ProcessPlan, describe, plan
 from runtime.machine import can
 from runtime.message import Stamped, array_fields
 from runtime.supervision.child_process import STUCK, ChildProcess
+from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration
 from runtime.supervision.view import View, shown_by
 from runtime.transport.zeromq import SubscriberThread
@@ -112,9 +113,14 @@ class Supervisor:
         run_info: dict[str, Any],
         view: View,
         beside: Sequence[str] = (),
+        server: ForkServer | None = None,
     ) -> None:
-        """`beside`: a subcommand that looks on while the run goes on, with its options."""
+        """`beside`: a subcommand that looks on while the run goes on, with its options.
+
+        `server`: what forks its processes, closed at the end; None: each is started afresh.
+        """
         self._launch = launch
+        self._server = server
         self._folder = folder
         self._seed = seed
         self._run_info = run_info
@@ -155,6 +161,8 @@ class Supervisor:
             return await self._run(for_s)
         finally:
             self._claims.close()
+            if self._server is not None:
+                self._server.close()
 
     async def _run(self, for_s: float | None) -> tuple[bool, str] | None:
         loop = asyncio.get_running_loop()
@@ -225,7 +233,7 @@ class Supervisor:
         for name in self._plans:
             held = self._claims.numbers if self._claims else ()
             mark = MARK + self._name if self._plans[name].hosts_authority else ""
-            child = ChildProcess(name, sockets, self._on_event, held, mark)
+            child = ChildProcess(name, sockets, self._on_event, held, mark, self._server_of(name))
             self._children[name] = child
             await child.start()
             self._show(child, "started")
@@ -240,6 +248,19 @@ class Supervisor:
         if not self._all_ready.is_set() and not self._ending.done():
             late = sorted(set(self._children) - self._ready)
             raise PolyrhythmError(f"{', '.join(late)} did not become ready within {READY_S:g} s")
+
+    def _server_of(self, name: str) -> ForkServer | None:
+        """What forks that process; None where a module of its nodes starts a thread when it is imported."""
+        if self._server is None:
+            return None
+        apart = sorted(self._server.apart & modules_of(self._plans[name].nodes))
+        if apart:
+            text = (
+                f"{name} is started afresh and not forked, which takes longer: {apart[0]} starts a thread at its import"
+            )
+            self._view.log("notice", "supervisor", text)
+            return None
+        return self._server
 
     def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> SubscriberThread:
         """Hear what the view shows, from the first message to the last: of all topics but journals and arrays."""

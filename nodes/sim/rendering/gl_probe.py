@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 
+_READS = "mujoco.rendering.classic.gl_context"
+"""The module of mujoco that reads MUJOCO_GL, once."""
 PROBE_TIMEOUT_S = 20.0
 
 _PROGRAM = """
@@ -18,15 +21,13 @@ assert renderer.render().shape == (8, 8, 3)
 
 
 def enable_gl() -> str | None:
-    """Point mujoco at the first OpenGL that works here (EGL, then OSMesa) and name it; None where none does.
-
-    mujoco reads `MUJOCO_GL` once, when it is imported, so after that only the value in force is tried.
-    """
+    """Point mujoco at the first OpenGL that works here (EGL, then OSMesa) and name it; None where none does."""
     in_force = os.environ.get("MUJOCO_GL")
-    candidates = [in_force] if in_force or "mujoco" in sys.modules else ["egl", "osmesa"]
-    for candidate in candidates:
-        if candidate and _works(candidate):
+    for candidate in [in_force] if in_force else ["egl", "osmesa"]:
+        if _works(candidate):
             os.environ["MUJOCO_GL"] = candidate
+            if read := sys.modules.get(_READS):  # mujoco is imported already, and has read another value
+                importlib.reload(read)
             return candidate
     return None
 

@@ -1,7 +1,7 @@
 """What a camera of the simulated scene sees: colour and depth, by ray casting or, where it works, by OpenGL.
 
 Ray casting (`casting`) needs no OpenGL, no display and no thread, and gives the same picture on every run: use it
-in virtual time. The OpenGL back end wants `gl_probe.enable_gl()` before anything imports mujoco.
+in virtual time. The OpenGL back end wants `gl_probe.enable_gl()` first.
 """
 
 from __future__ import annotations

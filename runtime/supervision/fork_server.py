@@ -1,0 +1,333 @@
+"""The process from which those of a run are forked: it has imported what their nodes need, and has one thread.
+
+`ForkServer` is the supervisor's end of it. `forked` makes the process out of this one, which has imported the nodes for
+its check. `started` starts it afresh, where this one has threads; a module that starts one at its import is left out
+then, and is `apart`.
+
+A process of a run is a child of the supervisor all the same: the server forks twice, and the supervisor takes in what
+that leaves behind (PR_SET_CHILD_SUBREAPER). So its end is the kernel's to tell, and a server that dies ends nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import ctypes
+import gc
+import importlib
+import io
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from runtime import estop_signal
+from runtime.launch.file import Launch
+from runtime.machine import can
+from runtime.node import Node
+
+SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""Many processes share the cores, so none needs a thread pool; and numpy's is made at its import."""
+_MODULE = "runtime.supervision.fork_server"
+_NEEDED = ("runtime.supervision.process_main",)
+_APART = "--apart="
+_TASKS, _STAT = Path("/proc/self/task"), Path("/proc/self/stat")
+_REQUEST_BYTES, _MOST_FDS = 1 << 16, 16
+_PATIENCE_S, _ANSWER_S = 60.0, 10.0  # its modules may take long to import; then it is quick
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def threads() -> int:
+    """How many threads this process has, those of libraries included."""
+    return len(os.listdir(_TASKS))
+
+
+class ForkError(Exception):
+    """The server did not fork; the text says why."""
+
+
+class ForkedProcess:
+    """A child of this process that somebody else has forked."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._descriptor = os.pidfd_open(pid)
+        loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[int] = loop.create_future()
+        loop.add_reader(self._descriptor, self._reap)
+
+    async def wait(self) -> int:
+        """Wait for its end; its exit code, negative for a signal."""
+        return await asyncio.shield(self._ended)
+
+    def _reap(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        _, status = os.waitpid(self.pid, 0)
+        self.returncode = os.waitstatus_to_exitcode(status)
+        self._ended.set_result(self.returncode)
+
+
+class ForkServer:
+    """The supervisor's end of a fork server."""
+
+    def __init__(self, pid: int, connection: socket.socket) -> None:
+        self.apart: frozenset[str] = frozenset()
+        """The modules that start a thread when they are imported: who needs one of them is started afresh."""
+        self._pid = pid
+        self._connection = connection
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    def forked(cls, nodes: Iterable[type[Node]]) -> ForkServer:
+        """Fork it from this process, which has to have one thread, for these classes. Raises ForkError."""
+        for name in _NEEDED:
+            importlib.import_module(name)
+        if threads() == 1:
+            _share(nodes)
+        if (number := threads()) != 1:
+            raise ForkError(f"this process has {number} threads")
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        _set_apart()
+        pid = os.fork()
+        if pid == 0:
+            _exit_with(lambda: _begin(its, ours))
+        its.close()
+        ours.setblocking(False)
+        return cls(pid, ours)
+
+    @classmethod
+    def started(cls, uses: Iterable[str]) -> ForkServer:
+        """Start it afresh, for classes of these names, as "module:Class". Raises ForkError."""
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        its.set_inheritable(True)
+        command = [sys.executable, "-P", "-u", "-m", _MODULE, str(its.fileno()), *dict.fromkeys(uses)]
+        server = cls(os.posix_spawn(sys.executable, command, environment(), setsid=True), ours)
+        its.close()
+        ours.settimeout(_PATIENCE_S)
+        try:
+            server.apart = frozenset(json.loads(ours.recv(_REQUEST_BYTES))["apart"])
+        except (OSError, ValueError) as problem:
+            server.close()
+            raise ForkError(f"it did not start ({problem})") from problem
+        ours.setblocking(False)
+        return server
+
+    async def fork(self, arguments: Sequence[str], output: int, fds: Sequence[int]) -> ForkedProcess:
+        """Fork a process that runs `process_main` with these arguments; `fds` become the numbers that they end with.
+
+        Its output goes to `output`, and it holds the `fds` while it lives. Raises ForkError.
+        """
+        request, loop = json.dumps({"arguments": list(arguments)}).encode(), asyncio.get_running_loop()
+        async with self._turn:
+            _take_in_orphans(1)
+            try:
+                socket.send_fds(self._connection, [request], [output, *fds])
+                told = await asyncio.wait_for(loop.sock_recv(self._connection, _REQUEST_BYTES), _ANSWER_S)
+            except OSError:
+                told = b""
+            finally:
+                _take_in_orphans(0)
+            if not told:
+                self._connection.close()
+                raise ForkError("the fork server has ended")
+        answer = json.loads(told)
+        if "pid" not in answer:
+            raise ForkError(answer["problem"])
+        return ForkedProcess(answer["pid"])
+
+    def close(self) -> None:
+        """End it."""
+        self._connection.close()
+        try:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass  # it has gone already
+
+
+def fork_server(launch: Launch) -> ForkServer | None:
+    """Make one for that launch: of this process, or afresh where this one has threads. None: there is to be none."""
+    if not launch.is_forked or not can("fork"):
+        return None
+    try:
+        return ForkServer.forked(spec.cls for spec in launch.here)
+    except ForkError:
+        pass
+    uses = [str(launch.tables["nodes"][spec.name]["use"]) for spec in launch.here]
+    try:
+        return ForkServer.started(uses)
+    except ForkError as problem:
+        print(f"each process is started afresh and not forked, which takes longer: {problem}", file=sys.stderr)
+        return None
+
+
+def environment() -> dict[str, str]:
+    """That of a process of a run: it finds the modules that this process finds, and its libraries have one thread."""
+    path = os.pathsep.join(part or os.getcwd() for part in sys.path)
+    return {**SINGLE_THREADED, **os.environ, "PYTHONPATH": path}
+
+
+def modules_of(nodes: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    """The modules of these [nodes.NAME] tables."""
+    named = {str(table[key]) for table in nodes.values() for key in ("use", "stand_in") if table.get(key)}
+    return frozenset(name.partition(":")[0] for name in named)
+
+
+def _take_in_orphans(does: int) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, does, 0, 0, 0)
+
+
+def _share(nodes: Iterable[type[Node]]) -> None:
+    for node in dict.fromkeys(nodes):
+        try:
+            node.share()
+        except Exception as problem:  # noqa: BLE001  # its start will say so, where that matters
+            print(f"{node.__name__}.share: {type(problem).__name__}: {problem}", file=sys.stderr)
+
+
+def _set_apart() -> None:
+    """What is never looked through for garbage is not copied for each process."""
+    gc.collect()
+    gc.freeze()
+
+
+# --- in the server
+
+
+def _begin(connection: socket.socket, other: socket.socket) -> None:
+    other.close()
+    os.setsid()  # Ctrl-C is the supervisor's to answer
+    os.environ.update(environment())
+    _serve(connection)
+
+
+def _serve(connection: socket.socket) -> None:
+    """Fork what is asked for, until nobody asks any more."""
+    estop_signal.block()
+    gc.disable()
+    _show("fork server")
+    while True:
+        data, fds, _, _ = socket.recv_fds(connection, _REQUEST_BYTES, _MOST_FDS)
+        if not data:
+            return
+        try:
+            answer: dict[str, object] = {"pid": _fork_twice(connection, json.loads(data)["arguments"], fds)}
+        except (ForkError, OSError) as problem:
+            answer = {"problem": str(problem)}
+        for fd in fds:
+            os.close(fd)
+        connection.send(json.dumps(answer).encode())
+
+
+def _fork_twice(connection: socket.socket, arguments: list[str], fds: list[int]) -> int:
+    number = threads()
+    if number != 1:
+        raise ForkError(f"the fork server has {number} threads")
+    told, tell = os.pipe()
+    between = os.fork()
+    if between == 0:
+        _exit_with(lambda: _fork_once(connection, arguments, fds, told, tell))
+    os.close(tell)
+    os.waitpid(between, 0)
+    with os.fdopen(told, "rb") as pipe:
+        text = pipe.read()
+    if not text:
+        raise ForkError("the process ended before it began")
+    return int(text)
+
+
+def _fork_once(connection: socket.socket, arguments: list[str], fds: list[int], told: int, tell: int) -> int:
+    if os.fork() != 0:
+        os._exit(0)  # its child is the supervisor's now
+    connection.close()
+    os.close(told)
+    output, *held = fds
+    os.setsid()
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(io.FileIO(fd, "w", closefd=False), errors="backslashreplace", write_through=True)
+        for fd in (1, 2)
+    )
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _forget_exits()
+    _show(" ".join(arguments))
+    os.write(tell, str(os.getpid()).encode())
+    os.close(tell)
+    from runtime.supervision import process_main
+
+    folder, name, *marks = arguments
+    sys.argv = [process_main.__file__, folder, name, *(str(fd) for fd in held[:2]), *marks]
+    if generator := sys.modules.get("numpy.random"):
+        generator.seed()  # others do so by themselves
+    return process_main.main()
+
+
+def _forget_exits() -> None:
+    """What the process that this one was forked from wants done at its end is not this one's to do."""
+    atexit._clear()
+    finalizers: Any = weakref.finalize
+    finalizers._registry.clear()
+    finalizers._registered_with_atexit = False
+
+
+def _show(title: str) -> None:
+    """Stand in lists of processes under that title, and not under what this process was forked from."""
+    for name, value in os.environ.items():
+        os.putenv(name, value)  # elsewhere: the place of the first environment is written over
+    fields = _STAT.read_text().rpartition(")")[2].split()
+    begin, end = int(fields[45]), int(fields[48])  # of the arguments, and of the environment behind them
+    ctypes.memmove(begin, f"polyrhythm {title}".encode()[: end - begin - 1].ljust(end - begin, b"\0"), end - begin)
+
+
+def _exit_with(work: Any) -> NoReturn:
+    """Do that and exit with the code that it gives, as a program does at its end; nothing of who called goes on."""
+    code = 1
+    try:
+        code = work() or 0
+    except SystemExit as wish:
+        code = wish.code if isinstance(wish.code, int) else 1
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+    finally:
+        ctypes.pythonapi.Py_Exit(ctypes.c_int(code))
+    raise AssertionError
+
+
+def main() -> None:
+    """The server as a program."""
+    fd, *uses = sys.argv[1:]
+    apart = {use.removeprefix(_APART) for use in uses if use.startswith(_APART)}
+    names = [use for use in uses if not use.startswith(_APART) and use.partition(":")[0] not in apart]
+    connection = socket.socket(fileno=int(fd))
+    nodes: list[type[Node]] = []
+    for name in (*_NEEDED, *names):
+        module, _, cls = name.partition(":")
+        try:
+            found = getattr(importlib.import_module(module), cls, None)
+        except Exception:  # noqa: BLE001  # whoever needs it will say so
+            continue
+        if threads() != 1:
+            os.execv(sys.executable, [sys.executable, "-P", "-u", "-m", _MODULE, *sys.argv[1:], f"{_APART}{module}"])
+        nodes += [found] if found is not None else []
+    _share(nodes)
+    connection.send(json.dumps({"apart": sorted(apart)}).encode())
+    _set_apart()
+    _exit_with(lambda: _serve(connection))
+
+
+if __name__ == "__main__":
+    main()
