@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.image_nodes import FRAMES, frames
 from bench.result import percentile
 
 HZ = 30
@@ -163,14 +164,14 @@ def main() -> None:
     ages_us: list[float] = []
     before_s = 0.0
     if part == "send":
-        image = np.random.default_rng(0).integers(0, 256, size, np.uint8)
+        pictures = [picture.reshape(-1) for picture in frames(width_px, height_px)]
         send = _SENDERS[way](place, size)
         start = time.monotonic()
         for number in range(WARM_UP + count):
             if number == WARM_UP:
                 before_s = time.process_time()
             time.sleep(max(0.0, start + number / HZ - time.monotonic()))
-            send(image)
+            send(pictures[number % FRAMES])
     else:
         ages = _RECEIVERS[way](place, size, (height_px, width_px, 3))
         print("listens", flush=True)

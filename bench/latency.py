@@ -61,7 +61,7 @@ def measure(rounds: int = 2) -> list[Result]:
     }
     for _ in range(rounds):
         bare.append(percentile(bare_ages_us(), 50))
-        ours.append(run_nodes(nodes)["p50"])
+        ours.append(percentile(run_nodes(nodes)["ages_us"], 50))
         for way, found in peers.items():
             if ages := latency_peers.ages_us(way):
                 found.append(percentile(ages, 50))

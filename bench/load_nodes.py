@@ -9,6 +9,8 @@ from bench.result import percentile
 from runtime import Message, Node, Publisher, Subscription, every, on
 from runtime.msgs import Image
 
+WARM_UP = 100  # messages
+
 
 class Parcel(Message):
     """As many bytes as asked for."""
@@ -17,10 +19,16 @@ class Parcel(Message):
     body: bytes
 
 
+class Reading(Message, kind="state"):
+    """The same as a state."""
+
+    sent_ns: int
+    body: bytes
+
+
 class Source(Node):
     """Sends parcels at a rate."""
 
-    realtime = True
     parcel = Publisher(Parcel, "parcel")
 
     def __init__(self, size_bytes: int = 4096) -> None:
@@ -31,22 +39,86 @@ class Source(Node):
         self.parcel.publish(Parcel(sent_ns=self.clock.now_ns(), body=self.body))
 
 
+class RealtimeSource(Source):
+    """The same on a control loop."""
+
+    realtime = True
+
+
+class StateSource(Node):
+    """Sends readings at a rate."""
+
+    reading = Publisher(Reading, "reading")
+
+    def __init__(self, size_bytes: int = 4096) -> None:
+        self.body = bytes(size_bytes)
+
+    @every(hz=200)
+    def send(self) -> None:
+        self.reading.publish(Reading(sent_ns=self.clock.now_ns(), body=self.body))
+
+
+class RealtimeStateSource(StateSource):
+    """The same on a control loop."""
+
+    realtime = True
+
+
+class Ages:
+    """How old messages are when a handler gets them; the first ones, until everything is warm, do not count."""
+
+    def __init__(self, count: int) -> None:
+        self.left = WARM_UP
+        self.count = count
+        self.us: list[float] = []
+
+    def add(self, age_ns: int) -> str:
+        """Note one; the figures as JSON where that was the last one, else ""."""
+        if self.left:
+            self.left -= 1
+            return ""
+        self.us.append(age_ns * 1e-3)
+        return json.dumps({"ages_us": self.us}) if len(self.us) == self.count else ""
+
+
 class Sink(Node):
     """Collects how old parcels are when its handler gets them, and ends the run with the figures."""
 
-    realtime = True
     parcel = Subscription(Parcel, "parcel")
 
     def __init__(self, count: int = 600) -> None:
-        self.count = count
-        self.ages_us: list[float] = []
+        self.ages = Ages(count)
 
     @on(parcel)
     def take(self, parcel: Parcel) -> None:
-        self.ages_us.append((self.clock.now_ns() - parcel.sent_ns) * 1e-3)
-        if len(self.ages_us) == self.count:
-            figures = {"p50": percentile(self.ages_us, 50), "p99": percentile(self.ages_us, 99)}
-            self.finish(ok=True, reason=json.dumps(figures))
+        if told := self.ages.add(self.clock.now_ns() - parcel.sent_ns):
+            self.finish(ok=True, reason=told)
+
+
+class RealtimeSink(Sink):
+    """The same on a control loop."""
+
+    realtime = True
+
+
+class StateSink(Node):
+    """The same with readings."""
+
+    reading = Subscription(Reading, "reading")
+
+    def __init__(self, count: int = 600) -> None:
+        self.ages = Ages(count)
+
+    @on(reading)
+    def take(self, reading: Reading) -> None:
+        if told := self.ages.add(self.clock.now_ns() - reading.sent_ns):
+            self.finish(ok=True, reason=told)
+
+
+class RealtimeStateSink(StateSink):
+    """The same on a control loop."""
+
+    realtime = True
 
 
 class Credit(Message):
@@ -58,7 +130,6 @@ class Credit(Message):
 class Flood(Node):
     """Sends a number of parcels as fast as the other side takes them, with a window of so many on their way."""
 
-    realtime = True
     parcel = Publisher(Parcel, "parcel")
     credit = Subscription(Credit, "credit")
 
@@ -85,7 +156,6 @@ class Flood(Node):
 class Tally(Node):
     """Counts parcels and gives credit for more, at each half of the window."""
 
-    realtime = True
     parcel = Subscription(Parcel, "parcel")
     credit = Publisher(Credit, "credit")
 
@@ -110,6 +180,18 @@ class Tally(Node):
             taken_s = (self.clock.now_ns() - self.start_ns) * 1e-9
             lost = sum(self.parcel.dropped.values())
             self.finish(ok=True, reason=json.dumps({"hz": self.count / taken_s, "lost": lost}))
+
+
+class RealtimeFlood(Flood):
+    """The same on a control loop."""
+
+    realtime = True
+
+
+class RealtimeTally(Tally):
+    """The same on a control loop."""
+
+    realtime = True
 
 
 class Metronome(Node):

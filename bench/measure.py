@@ -13,7 +13,7 @@ from runtime.supervision.supervisor import Supervisor
 from runtime.supervision.view import SilentView
 
 
-def run_nodes(nodes: dict[str, dict[str, Any]]) -> dict[str, float]:
+def run_nodes(nodes: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Run these [nodes.*] tables until a node finishes; its reason is JSON."""
     with tempfile.TemporaryDirectory() as folder:
         launch = resolve({"nodes": nodes, "run": {"frozen_s": 600.0}}, path=Path("bench"))
@@ -21,5 +21,5 @@ def run_nodes(nodes: dict[str, dict[str, Any]]) -> dict[str, float]:
         outcome = asyncio.run(supervisor.run(120.0))
     if outcome is None or not outcome[0]:
         raise RuntimeError(f"the benchmark did not finish: {outcome}")
-    figures: dict[str, float] = json.loads(outcome[1])
+    figures: dict[str, Any] = json.loads(outcome[1])
     return figures

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 PORTABLE = "POLYRHYTHM_PORTABLE"
+NATIVE = "POLYRHYTHM_NATIVE"
+"""With 0 what is written in C, too, is done in Python."""
 SHARED_MEMORY = Path("/dev/shm")
 PROCESSES = Path("/proc")
 
@@ -34,6 +36,11 @@ WITHOUT: Mapping[Ability, str] = {
 def is_portable() -> bool:
     """Whether the environment wants the general way for everything."""
     return os.environ.get(PORTABLE, "") not in ("", "0")
+
+
+def is_without_native() -> bool:
+    """Whether the environment wants Python in place of what is built in C."""
+    return is_portable() or os.environ.get(NATIVE, "1") in ("", "0")
 
 
 def can(ability: Ability) -> bool:

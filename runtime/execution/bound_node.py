@@ -197,9 +197,12 @@ class BoundNode:
         if self.journal is not None:
             call.notes = ContextLog(call.started_ns)
         if work.style == "blocking":
-            snapshot = {attribute: port.peek() for attribute, port in self.subscriptions.items()}
-            call.snapshot = snapshot
+            call.snapshot = self.snapshot()
         return call
+
+    def snapshot(self) -> dict[str, Stamped[Any] | None]:
+        """What its ports know now."""
+        return {attribute: port.peek() for attribute, port in self.subscriptions.items()}
 
     def run(self, work: Work, call: HandlerContext) -> Any:
         """Call the handler; an async one gives back its coroutine, not yet started.

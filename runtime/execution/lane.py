@@ -140,10 +140,8 @@ class Lane:
 
     def _take_message(self) -> Work | None:
         """The next message that waits, or None; what was too old is gone then, and stands in the way of no tick."""
-        listeners, queues = self.listeners, self._queues
+        listeners, queues = self.listeners, self._waiting()
         number = len(listeners)
-        if len(queues) != number:
-            queues = self._queues = [port.waiting for _, port in listeners]
         if number == 1:
             if not queues[0]:
                 return None
@@ -165,6 +163,12 @@ class Lane:
                 self.turn = (turn + 1) % number
                 return Work(handler, self.style, stamped)
         return None
+
+    def _waiting(self) -> list[Collection[Stamped[Any]]]:
+        """The queues of its ports."""
+        if len(self._queues) != len(self.listeners):
+            self._queues = [port.waiting for _, port in self.listeners]
+        return self._queues
 
     def _steps_to(self, turn: int) -> int:
         """How many ports have their turn before that one."""
@@ -229,4 +233,4 @@ class Lane:
     @property
     def has_messages(self) -> bool:
         """Whether a message waits for a handler of this lane."""
-        return any(port.pending for _, port in self.listeners)
+        return any(self._waiting())

@@ -20,7 +20,7 @@ from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
 from runtime.message import Stamped
 from runtime.os_realtime import ask_for_fifo, be_ordinary
-from runtime.transport.direct import DirectReader
+from runtime.transport.direct import DirectLink, DirectReader
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
 _LONGEST_TURN_NS = 5_000_000  # and so it does after the handler that ran longer: one alone may take far more
@@ -52,10 +52,6 @@ class MessageSource(Protocol):
 
     def wake(self) -> None:
         """End the wait that is on, or the next one (any thread)."""
-        ...
-
-    def take_direct(self, fd: int) -> int:
-        """Hand over a state that has come by this one of `fds`; return how many there were."""
         ...
 
     @property
@@ -91,6 +87,22 @@ class LaneRunner(Protocol):
 
 def run_guarded(bound: BoundNode, work: Work) -> None:
     """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
+    if not bound.has_worker and bound.journal is None:  # nearly always: in one function
+        stamped, node = work.stamped, bound.node
+        call = HandlerContext(bound.clock.now_ns(), bound.fence.epochs, stamped, bound.ages, node.clock)
+        if work.style == "blocking":
+            call.snapshot = bound.snapshot()
+        method, token = getattr(node, work.handler), current_call.set(call)
+        try:
+            if stamped is None:
+                method()
+            else:
+                method(stamped if bound.takes_stamped(work.handler) else stamped.message)
+        except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
+            bound.failures.tell(work.handler, problem)
+        finally:
+            current_call.reset(token)
+        return
     call = bound.call(work)
     try:
         bound.run(work, call)
@@ -155,7 +167,10 @@ class LoopRunner:
         direct = source.direct.by_fd if source.direct is not None else {}
         for fd in source.fds:
             if fd not in self._fds:
-                self._loop.add_reader(fd, *((self._take, source, fd) if fd in direct else (self._drive,)))
+                if fd in direct:
+                    self._loop.add_reader(fd, self._take, source, direct[fd])
+                else:
+                    self._loop.add_reader(fd, self._drive)
                 self._fds.append(fd)
         if next_s is not None:
             if self._retry is not None:
@@ -169,11 +184,12 @@ class LoopRunner:
             self._fds.remove(fd)
             self._loop.call_soon(self._listen, self._source)
 
-    def _take(self, source: MessageSource, fd: int) -> None:
+    def _take(self, source: MessageSource, link: DirectLink) -> None:
         """Handle a state that has come straight from its publisher."""
-        if self._is_ending():
+        direct, handle = source.direct, source.handle
+        if direct is None or handle is None or self._is_ending():
             return
-        if source.take_direct(fd) and self._lane.has_messages:
+        if direct.take(link, handle) and self._lane.has_messages:
             source.drain_states(_WORKS_PER_TURN)  # there may be a newer one
             self._drive()
 
@@ -283,9 +299,6 @@ class WakeEvent:
     handle: Callable[[Stamped[Any]], None] | None = None
     direct: DirectReader | None = None
     fds: list[int] = []  # noqa: RUF012  # never changed
-
-    def take_direct(self, fd: int) -> int:
-        return 0
 
     def wait(self, timeout_s: float | None) -> bool:
         with self._condition:

@@ -181,8 +181,8 @@ class TypeDecoder(Generic[M]):
 
     def __init__(self, message: type[M]) -> None:
         self._message = message
-        self._fingerprint = fingerprint(message)
-        self._read = msgspec.msgpack.Decoder(_Whole[message], dec_hook=read_array).decode  # type: ignore[valid-type]
+        self.fingerprint = fingerprint(message)
+        self.read = msgspec.msgpack.Decoder(_Whole[message], dec_hook=read_array).decode  # type: ignore[valid-type]
 
     def decode(self, topic: str, document: Frame, arrays: Sequence[Frame] = ()) -> Stamped[M]:
         """The message of a topic. Raises CodecError, and nothing else, where these are not one of this type."""
@@ -191,11 +191,11 @@ class TypeDecoder(Generic[M]):
         if arrays:
             return self._decode_with(arrays, topic, document)
         try:
-            whole = self._read(document)
+            whole = self.read(document)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
             raise self._reason(document, problem) from problem
         envelope = whole.envelope
-        if whole.fingerprint != self._fingerprint or envelope.topic != topic:
+        if whole.fingerprint != self.fingerprint or envelope.topic != topic:
             raise self._mismatch(whole.fingerprint, envelope)
         return Stamped(whole.payload, envelope)
 
@@ -208,7 +208,7 @@ class TypeDecoder(Generic[M]):
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
             raise self._reason(document, problem) from problem
         envelope = bundle.envelope
-        if bundle.fingerprint != self._fingerprint or envelope.topic != topic:
+        if bundle.fingerprint != self.fingerprint or envelope.topic != topic:
             raise self._mismatch(bundle.fingerprint, envelope)
         return [Stamped(message, envelope.later(number)) for number, message in enumerate(bundle.payloads)]
 
@@ -230,7 +230,7 @@ class TypeDecoder(Generic[M]):
             return msgspec.msgpack.Decoder(_Bundle[self._message], dec_hook=read_array).decode  # type: ignore[name-defined]
 
     def _mismatch(self, fingerprint: str, envelope: Envelope) -> CodecError:
-        if fingerprint != self._fingerprint:
+        if fingerprint != self.fingerprint:
             return self._other_version(envelope)
         return CodecError("the envelope names another topic than the frame")
 
@@ -242,7 +242,7 @@ class TypeDecoder(Generic[M]):
             except (msgspec.MsgspecError, UnicodeError, RecursionError):
                 pass  # no document at all
             else:
-                if other.fingerprint != self._fingerprint:
+                if other.fingerprint != self.fingerprint:
                     return self._other_version(other.envelope)
                 field = str(problem).partition(" - at `$[2].")[2].rstrip("`") or str(problem).partition(" - at `")[2]
                 what = str(problem).partition(" - at `")[0]
@@ -263,6 +263,34 @@ def decoder_of(message: type[M]) -> TypeDecoder[M]:
     """The decoder of a type; made once."""
     with learning:
         return TypeDecoder(message)
+
+
+def one_array_reader(message: type[M]) -> tuple[list[Any], Callable[[Frame], _Whole[M]]]:
+    """What reads the document of a message with one array, which is first put into the list; for one thread.
+
+    An array of the same field, shape and type as the one before is made in two steps. Raises what msgspec raises.
+    """
+    held: list[Any] = [None]
+    known: list[Any] = [None, None, None, -1]  # of the array before: field, description, type, bytes
+
+    def hook(declared: Any, value: Any) -> object:
+        buffer, held[0] = held[0], None
+        if buffer is None:
+            raise CodecError("an array does not fit its buffer: there is one only")
+        if declared is known[0] and value == known[1] and len(buffer) == known[3]:
+            return known[4](value[2], known[2], buffer)
+        buffers.read = (buffer,)
+        try:
+            array: Any = read_array(declared, value)
+        finally:
+            buffers.read = ()
+        known[:] = declared, value, array.dtype, array.nbytes, type(array)
+        return array
+
+    if not holds_arrays(message):
+        return held, decoder_of(message).read
+    with learning:
+        return held, msgspec.msgpack.Decoder(_Whole[message], dec_hook=hook).decode  # type: ignore[valid-type]
 
 
 def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:

@@ -19,8 +19,9 @@ from packaging.requirements import Requirement
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
 from runtime.launch.nodes_table import load_name
-from runtime.machine import PORTABLE, WITHOUT, can, is_portable
+from runtime.machine import NATIVE, PORTABLE, WITHOUT, can, is_portable
 from runtime.supervision.registry import check_root, find_runs, left_behind
+from runtime.transport import lane
 
 Level = Literal["ok", "note", "problem"]
 
@@ -51,6 +52,7 @@ def examine() -> list[Finding]:
         _packages,
         _opengl,
         _machine,
+        _lane,
         _realtime,
         _cores,
         _shared_memory,
@@ -161,6 +163,13 @@ def _machine() -> list[Finding]:
     why = f"{PORTABLE} is set" if is_portable() else f"{platform.system()} lacks {', '.join(lacking)}"
     ways = "; ".join(WITHOUT[ability] for ability in lacking)
     return [Finding("machine", "note", f"goes the general way, because {why}: {ways}")]
+
+
+def _lane() -> list[Finding]:
+    if lane.chosen is lane.NATIVE:
+        return [Finding("lane", "ok", "messages between processes take the way in C")]
+    why = f"{NATIVE} or {PORTABLE} says so" if lane.NATIVE is not None else "no C compiler was there at installation"
+    return [Finding("lane", "note", f"messages between processes take the way in Python, for {why}")]
 
 
 def _realtime() -> list[Finding]:

@@ -213,8 +213,7 @@ class Process:
             executor.prepare()
             inlet.start(start.transport)
             missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop, outlet.connect_direct)
-            if outlet.sender is not None:
-                self._loop.add_reader(outlet.sender.listener, outlet.sender.look)
+            self._watch(outlet)
             if missing and not self._stop.is_set():
                 logging.getLogger(self._name).warning("started before all subscribers of %s", ", ".join(missing))
             self._control.tell("ready")
@@ -228,8 +227,7 @@ class Process:
         finally:
             self._refusals.tell()
             inlet.close()
-            if outlet.sender is not None:
-                self._loop.remove_reader(outlet.sender.listener)
+            self._unwatch(outlet)
             outlet.close()
             for reader in outlet.readers if not executor.stuck else ():
                 reader.close()
@@ -261,8 +259,7 @@ class Process:
             inlet.accept(self._folder, self._name, types)
             inlet.start()
             await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
-            if outlet.sender is not None:
-                self._loop.add_reader(outlet.sender.listener, outlet.sender.look)
+            self._watch(outlet)
             self._control.tell("ready")
             await self._wait_for_order()
             gc.enable()
@@ -273,9 +270,19 @@ class Process:
             self._refusals.tell()
             inlet.close()
             doors.close()
-            if outlet.sender is not None:
-                self._loop.remove_reader(outlet.sender.listener)
+            self._unwatch(outlet)
             outlet.close()
+
+    def _watch(self, outlet: PublisherSockets) -> None:
+        """Let the loop look who comes to hear states, and who goes."""
+        if outlet.sender is not None:
+            self._loop.add_reader(outlet.sender.events, outlet.sender.look)
+            self._loop.add_reader(outlet.notices_fd, outlet.look)
+
+    def _unwatch(self, outlet: PublisherSockets) -> None:
+        if outlet.sender is not None:
+            self._loop.remove_reader(outlet.sender.events)
+            self._loop.remove_reader(outlet.notices_fd)
 
     async def _wait_for_order(self) -> None:
         waits = [asyncio.create_task(event.wait()) for event in (self._go, self._stop)]

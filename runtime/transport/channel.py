@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message
-from runtime.serialization.codec import Frame, decode_envelope, decoder_of
+from runtime.serialization.codec import Frame, decode_envelope, decoder_of, one_array_reader
 
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 
@@ -21,7 +21,20 @@ Refused = Callable[[str, str, str], None]
 class Channel:
     """One topic of one reader; `head` is what its frames begin with."""
 
-    __slots__ = ("_refused", "decode", "decode_bundle", "decoder", "head", "is_event", "last", "lost", "topic")
+    __slots__ = (
+        "_refused",
+        "decode",
+        "decode_bundle",
+        "decoder",
+        "fingerprint",
+        "head",
+        "is_event",
+        "last",
+        "lost",
+        "one_array",
+        "read",
+        "topic",
+    )
 
     def __init__(
         self, topic: str, message: type[Message], head: bytes, lost: Lost, refused: Refused = lambda *_: None
@@ -29,6 +42,8 @@ class Channel:
         self.decoder = decoder_of(message)
         self.topic = topic
         self.head = head
+        self.read, self.fingerprint = self.decoder.read, self.decoder.fingerprint
+        self.one_array = one_array_reader(message)
         self.decode, self.decode_bundle = self.decoder.decode, self.decoder.decode_bundle
         self.is_event = message.message_kind == "event"
         self.last: dict[str, Envelope] = {}

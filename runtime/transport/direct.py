@@ -16,6 +16,7 @@ from __future__ import annotations
 import array
 import mmap
 import os
+import select
 import socket
 import struct
 import threading
@@ -31,26 +32,26 @@ from runtime.errors import CodecError, TransportError
 from runtime.machine import can
 from runtime.message import Message, Stamped
 from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
+from runtime.transport import lane
 from runtime.transport.channel import Channel, Lost, Refused
+from runtime.transport.lane import KEY_BYTES, LARGEST_PACKET, RECEIVE_BYTES
 from runtime.transport.shared_memory import SlotAddress, Views
 
 PLAIN, BUNDLE, INLINE, SLOT, APART = range(5)
 ANNOUNCE = b"\0"
 INLINE_BYTES = 16 << 10
 """Arrays up to this size together travel inside the packet."""
-LARGEST_PACKET = 60 << 10
 
-_RECEIVE_BYTES = 64 << 10
 _BUFFER_BYTES = 1 << 20  # asked for; the kernel gives what it allows, at least room for a hundred small packets
 _WHOLE = b"w"  # what a receiver says that cannot reach the shared memory
 _FAILURES = 3  # of one segment, before a receiver says so
 _RETRY_NS = 20_000_000
-_LOOK_NS = 100_000_000  # between two looks at who came and went, while messages are sent
+_LOOK_NS = 100_000_000  # between two looks at who came and went, while nobody is there to hear what is sent
+_CLOSE_NS = 1_000_000_000  # a socket whose receiver has gone: no thread is about to use its number by then
 _DONTWAIT = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 
 _COUNT = struct.Struct("<BI")  # arrays, bytes of the document
-_SLOT = struct.Struct("<48sHQB")  # segment, slot, generation, arrays
-SLOT_OF_ONE = struct.Struct("<48sHQBQ")  # the same, and the array's bytes
+_SLOT = struct.Struct(f"<{KEY_BYTES}sHQB")  # segment, slot, generation, arrays; then their sizes
 _SIZES = [struct.Struct(f"<{number}Q") for number in range(MAX_ARRAYS + 2)]
 
 _now_ns = SystemClock.now_ns
@@ -133,13 +134,21 @@ class DirectSender:
     def __init__(self, folder: Path, process: str, receivers: Mapping[str, Collection[str]]) -> None:
         self.to: dict[str, tuple[_Receiver, ...]] = {}
         """By topic, who is connected."""
+        self.fds: dict[str, list[int]] = {topic: [] for topic in receivers}
+        """The same as descriptors, in lists that stay the same objects."""
+        self.near: dict[str, list[int]] = {topic: [] for topic in receivers}
+        """The same where all of them can reach our shared memory; empty where one cannot."""
         self.topics = frozenset(receivers)
         self._expected = {topic: frozenset(names) for topic, names in receivers.items()}
         self._connected: list[_Receiver] = []
+        self._gone: list[tuple[int, socket.socket]] = []  # and since when
         self._heads: dict[str, bytes] = {topic: topic.encode() + b"\0" for topic in receivers}
         self._lock = threading.Lock()
         self._look_ns = 0
+        self.events = select.epoll()
+        """Readable where there is something for `look`."""
         self.listener = _new_socket()
+        self.events.register(self.listener, select.EPOLLIN)
         path = place(folder, process)
         try:
             Path(path).unlink(missing_ok=True)  # of the process that has crashed
@@ -147,6 +156,7 @@ class DirectSender:
             self.listener.listen(128)
         except OSError as problem:
             self.listener.close()
+            self.events.close()
             raise TransportError(f"{path} cannot be bound: {problem.strerror}") from problem
 
     def lacking(self) -> list[str]:
@@ -163,7 +173,10 @@ class DirectSender:
         if not self._lock.acquire(blocking=False):
             return  # somebody looks already
         try:
-            self._look_ns = _now_ns() + _LOOK_NS
+            now_ns = _now_ns()
+            self._look_ns = now_ns + _LOOK_NS
+            while self._gone and self._gone[0][0] < now_ns - _CLOSE_NS:
+                self._gone.pop(0)[1].close()
             while True:
                 try:
                     connection, _ = self.listener.accept()
@@ -172,6 +185,7 @@ class DirectSender:
                 connection.setblocking(False)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
                 self._connected.append(_Receiver(connection))
+                self.events.register(connection, select.EPOLLIN)
             for one in self._connected[:]:
                 self._hear(one)
         finally:
@@ -180,15 +194,17 @@ class DirectSender:
     def _hear(self, one: _Receiver) -> None:
         """What a receiver says: who it is, that it cannot reach shared memory, or that it has gone."""
         try:
-            while said := one.socket.recv(_RECEIVE_BYTES, _DONTWAIT):
+            while said := one.socket.recv(RECEIVE_BYTES, _DONTWAIT):
                 if one.name:
                     one.is_apart = one.is_apart or said == _WHOLE
+                    self._list(one.topics)
                     continue
                 hello = _hello_decoder.decode(said)
                 one.name = hello.receiver
                 one.topics = tuple(topic for topic in hello.topics if topic in self._expected)
                 for topic in one.topics:
                     self.to[topic] = (*self.to.get(topic, ()), one)
+                self._list(one.topics)
         except BlockingIOError:
             return
         except (OSError, msgspec.MsgspecError):
@@ -196,7 +212,17 @@ class DirectSender:
         self._connected.remove(one)  # it has gone, or is none of ours
         for topic in one.topics:
             self.to[topic] = tuple(other for other in self.to[topic] if other is not one)
-        one.socket.close()
+        self._list(one.topics)
+        self.events.unregister(one.socket)
+        one.socket.shutdown(socket.SHUT_RDWR)  # closed later: another thread may just be sending there
+        self._gone.append((_now_ns(), one.socket))
+
+    def _list(self, topics: Collection[str]) -> None:
+        """Keep the descriptors of these topics; the lists are changed in one step each."""
+        for topic in topics:
+            to = self.to[topic]
+            self.fds[topic][:] = [one.socket.fileno() for one in to]
+            self.near[topic][:] = [] if any(one.is_apart for one in to) else self.fds[topic]
 
     def send(
         self,
@@ -219,18 +245,18 @@ class DirectSender:
                 packet = _inline_packet(head, document, arrays)
             else:
                 packet = b""
-            self.send_packet(topic, packet, document, arrays)
+            self._send_packet(topic, packet, document, arrays)
         elif _now_ns() > self._look_ns:
             self.look()
 
-    def send_packet(self, topic: str, packet: bytes, document: bytes, arrays: Sequence[Any]) -> None:
+    def _send_packet(self, topic: str, packet: bytes, document: bytes, arrays: Sequence[Any]) -> None:
         """Send a message as this packet to those who can take it so, and apart to the others; b"": to all apart."""
         is_apart = not 0 < len(packet) <= LARGEST_PACKET
         is_lost = False
         for one in self.to.get(topic, ()):
             try:
                 if is_apart or (one.is_apart and arrays):
-                    self._send_apart(one, self._heads[topic], document, [memoryview(part).cast("B") for part in arrays])
+                    self._send_apart(one, self._heads[topic], document, arrays)
                 else:
                     one.send(packet, _DONTWAIT)
             except BlockingIOError:
@@ -261,27 +287,29 @@ class DirectSender:
         """Let go of all connections."""
         with self._lock:
             self.to.clear()
+            for fds in (*self.fds.values(), *self.near.values()):
+                fds.clear()
+            self.events.close()
             self.listener.close()
             for one in self._connected:
                 one.socket.close()
             self._connected.clear()
+            for _, connection in self._gone:
+                connection.close()
+            self._gone.clear()
 
 
-class _Link:
+class DirectLink:
     """A connection to one publishing process."""
 
-    __slots__ = ("expects_fd", "hello", "path", "recv", "socket")
+    __slots__ = ("expects_fd", "fd", "hello", "path", "socket")
 
     def __init__(self, path: str, hello: bytes) -> None:
         self.path = path
         self.hello = hello
         self.socket: socket.socket | None = None
-        self.recv: Callable[[int, int], bytes] = _no_bytes
+        self.fd = -1
         self.expects_fd = False
-
-
-def _no_bytes(size: int, flags: int) -> bytes:
-    raise BlockingIOError
 
 
 class DirectReader:
@@ -303,12 +331,12 @@ class DirectReader:
             topic.encode(): Channel(topic, message, topic.encode() + b"\0", lost, refused)
             for topic, message in types.items()
         }
-        self._latest: Channel | None = None
         self._views = Views()
+        self._receive = lane.chosen.receive
         self._failures: Counter[str] = Counter()  # by segment
         self._receiver, self._publishers = receiver, {topic: publishers[topic] for topic in types}
-        self._links: list[_Link] = []
-        self.by_fd: dict[int, _Link] = {}
+        self._links: list[DirectLink] = []
+        self.by_fd: dict[int, DirectLink] = {}
         """The connections that are up; a new dict with each change."""
         self._retry_ns = 0
         self.ended: Callable[[int], None] = lambda fd: None
@@ -321,7 +349,7 @@ class DirectReader:
             for process in processes:
                 topics.setdefault(process, []).append(topic)
         self._links = [
-            _Link(place(folder, process), _encode(_Hello(self._receiver, own))) for process, own in topics.items()
+            DirectLink(place(folder, process), _encode(_Hello(self._receiver, own))) for process, own in topics.items()
         ]
         self.retry()
 
@@ -338,7 +366,7 @@ class DirectReader:
                 self._try(link)
         return None if len(self.by_fd) == len(self._links) else _RETRY_NS * 1e-9
 
-    def _try(self, link: _Link) -> None:
+    def _try(self, link: DirectLink) -> None:
         made = _new_socket()
         try:
             made.connect(link.path)
@@ -346,17 +374,16 @@ class DirectReader:
         except OSError:
             made.close()
             return
-        link.socket, link.recv, link.expects_fd = made, made.recv, False
-        self.by_fd = {**self.by_fd, made.fileno(): link}
+        link.socket, link.fd, link.expects_fd = made, made.fileno(), False
+        self.by_fd = {**self.by_fd, link.fd: link}
 
-    def _end(self, link: _Link) -> None:
+    def _end(self, link: DirectLink) -> None:
         """The publisher has gone: it will be back, or not."""
         assert link.socket is not None
-        fd = link.socket.fileno()
-        self.ended(fd)
-        self.by_fd = {other: one for other, one in self.by_fd.items() if other != fd}
+        self.ended(link.fd)
+        self.by_fd = {other: one for other, one in self.by_fd.items() if other != link.fd}
         link.socket.close()
-        link.socket, link.recv = None, _no_bytes
+        link.socket, link.fd = None, -1
 
     def drain(self, limit: int) -> int:
         """Deliver what has come, at most that many messages of each publisher; return how many there were."""
@@ -368,64 +395,76 @@ class DirectReader:
             number += taken
         return number
 
-    def take(self, link: _Link, deliver: Callable[[Stamped[Any]], None]) -> bool:
+    def take(self, link: DirectLink, deliver: Callable[[Stamped[Any]], None]) -> bool:
         """Take in one packet; False where there is none, and where the publisher has gone."""
-        fd = -1
+        if link.expects_fd:
+            return self._take_after_announcement(link)
         try:
-            if link.expects_fd:
-                packet, fd = self._receive_with_fd(link)
-            else:
-                packet = link.recv(_RECEIVE_BYTES, _DONTWAIT)
-        except BlockingIOError:
-            return False
+            found = self._receive(link.fd, self._channels, self._views.maps)
         except OSError:
-            packet = b""
-        if not packet:
-            self._end(link)
-            return False
-        channel = self._latest  # mostly of the same topic as the message before
-        if channel is None or not packet.startswith(channel.head):
-            channel = self._channels.get(packet[: packet.find(b"\0")])
-            if channel is None:
-                if fd >= 0:
-                    os.close(fd)
-                link.expects_fd = packet == ANNOUNCE
-                return True
-            self._latest = channel
-        at = len(channel.head)
-        mark = packet[at] if len(packet) > at else -1
-        document: Frame = packet[at + 1 :]
-        if mark == BUNDLE:
-            self._take_bundle(channel, document)
+            found = b""
+        if type(found) is not tuple:
+            return found is not None and self._take_rarer(link, found, -1)
+        channel, document, array = found
+        if array is None:
+            channel.lose(document, "overwritten")
             return True
-        arrays: Sequence[Frame] = ()
         try:
-            if mark == SLOT and packet[at + _SLOT.size] == 1:  # a message with one array: in as few steps as can be
-                segment, slot, generation, _, size = SLOT_OF_ONE.unpack_from(packet, at + 1)
-                document = packet[at + 1 + SLOT_OF_ONE.size :]
-                found_one = self._fetch_one(link, segment.rstrip(b"\0").decode(), slot, generation, size)
-                if isinstance(found_one, str):
-                    channel.lose(document, found_one)
-                    return True
-                arrays = (found_one,)
-            elif mark != PLAIN:
-                found = self._read(link, mark, packet, at + 1, fd)
-                document = found[0]
-                if isinstance(found[1], str):
-                    channel.lose(document, found[1])
-                    return True
-                arrays = found[1]
-            stamped = channel.decode(channel.topic, document, arrays)
-        except (CodecError, ValueError, struct.error, IndexError) as problem:
-            channel.lose(document, f"garbled: {problem}")
+            if array:
+                held, read = channel.one_array
+                held[0] = array
+                whole = read(document)
+            else:
+                whole = channel.read(document)
+            envelope = whole.envelope
+            if whole.fingerprint != channel.fingerprint or envelope.topic != channel.topic:
+                raise ValueError
+        except Exception:  # noqa: BLE001  # the common way says what is wrong
+            self._take_decoded(channel, document, (array,) if array else ())
             return True
-        envelope = stamped.envelope
         last = channel.last.get(envelope.source)
         if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
             channel.last[envelope.source] = envelope
         elif not channel.is_new(envelope):
             return True
-        deliver(stamped)
+        deliver(Stamped(whole.payload, envelope))
+        return True
+
+    def _take_decoded(self, channel: Channel, document: Frame, arrays: Sequence[Frame]) -> None:
+        try:
+            stamped = channel.decode(channel.topic, document, arrays)
+        except (CodecError, ValueError) as problem:
+            channel.lose(document, f"garbled: {problem}")
+            return
+        if channel.is_new(stamped.envelope):
+            self._deliver(stamped)
+
+    def _take_rarer(self, link: DirectLink, packet: bytes, fd: int) -> bool:
+        """Take in what is no document alone, and no array in memory that is known."""
+        if not packet:
+            self._end(link)
+            return False
+        at = packet.find(b"\0")
+        channel = self._channels.get(packet[: max(0, at)])
+        if channel is None:
+            if fd >= 0:
+                os.close(fd)
+            link.expects_fd = packet == ANNOUNCE
+            return True
+        mark = packet[at + 1] if len(packet) > at + 1 else -1
+        document: Frame = packet[at + 2 :]
+        if mark == BUNDLE:
+            self._take_bundle(channel, document)
+            return True
+        try:
+            found = (document, ()) if mark == PLAIN else self._read(link, mark, packet, at + 2, fd)
+        except CodecError as problem:
+            channel.lose(document, f"garbled: {problem}")
+            return True
+        if isinstance(found[1], str):
+            channel.lose(found[0], found[1])
+        else:
+            self._take_decoded(channel, found[0], found[1])
         return True
 
     def _take_bundle(self, channel: Channel, document: Frame) -> None:
@@ -438,7 +477,9 @@ class DirectReader:
             for stamped in bundle:
                 self._deliver(stamped)
 
-    def _read(self, link: _Link, mark: int, packet: bytes, at: int, fd: int) -> tuple[Frame, Sequence[Frame] | str]:
+    def _read(
+        self, link: DirectLink, mark: int, packet: bytes, at: int, fd: int
+    ) -> tuple[Frame, Sequence[Frame] | str]:
         """The document and the arrays, or why they are lost. Raises CodecError for a packet that is none."""
         try:
             if mark == SLOT:
@@ -469,34 +510,32 @@ class DirectReader:
                 os.close(fd)
         raise CodecError(f"not a packet: mark {mark}")
 
-    def _fetch(self, link: _Link, where: SlotAddress) -> Sequence[Frame] | str:
+    def _fetch(self, link: DirectLink, where: SlotAddress) -> Sequence[Frame] | str:
         try:
             return self._views.take(where) or "overwritten"
         except TransportError as problem:
             return self._unreachable(link, where.segment, problem)
 
-    def _fetch_one(self, link: _Link, segment: str, slot: int, generation: int, size: int) -> Frame | str:
-        try:
-            return self._views.take_one(segment, slot, generation, size) or "overwritten"
-        except TransportError as problem:
-            return self._unreachable(link, segment, problem)
-
-    def _unreachable(self, link: _Link, segment: str, problem: TransportError) -> str:
+    def _unreachable(self, link: DirectLink, segment: str, problem: TransportError) -> str:
         self._failures[segment] += 1
         if self._failures[segment] == _FAILURES and link.socket is not None:  # not one that has just gone
             link.socket.send(_WHOLE, _DONTWAIT)
         return f"unreachable: {problem}"
 
-    def _receive_with_fd(self, link: _Link) -> tuple[bytes, int]:
-        """A packet after an announcement; where it brings no descriptor, that is still to come."""
+    def _take_after_announcement(self, link: DirectLink) -> bool:
+        """Take in a packet that may bring a descriptor; where it does not, that is still to come."""
         assert link.socket is not None
-        packet, given, _, _ = link.socket.recvmsg(_RECEIVE_BYTES, socket.CMSG_SPACE(4), _DONTWAIT)
+        try:
+            packet, given, _, _ = link.socket.recvmsg(RECEIVE_BYTES, socket.CMSG_SPACE(4), _DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            packet, given = b"", []
         for level, kind, data in given:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 link.expects_fd = False
-                fds = array.array("i", data[:4])
-                return packet, fds[0]
-        return packet, -1
+                return self._take_rarer(link, packet, array.array("i", data[:4])[0])
+        return self._take_rarer(link, packet, -1)
 
     def close(self) -> None:
         """Let go of all connections; arrays in use stay good."""

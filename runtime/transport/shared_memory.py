@@ -8,18 +8,15 @@ nobody ever sees a slot that is being rewritten, and nobody has to be asked whet
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import mmap
 import os
 import re
 import secrets
-import struct
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,27 +25,22 @@ import msgspec
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
 from runtime.machine import SHARED_MEMORY, has_shared_memory
+from runtime.transport import lane
+from runtime.transport.lane import HEADER, HEADER_BYTES, KEY_BYTES, MAGIC, SLOTS, MapLike
 
 FOLDER = SHARED_MEMORY
 BUDGET_BYTES = 256 << 20
 """Of one process; beyond it arrays travel inside the message."""
 
-SLOTS = 256  # of one segment, at most
 GRACE_S = 1.0
 """For so long an announced slot waits for its readers, while there is room for another."""
 
 _ALIGNMENT = 64
-_HEADER_BYTES = 4096
-_HEADER = struct.Struct("<16sQQ")  # what it is, number of slots, bytes of a slot; then a generation for each slot
-_MAGIC = b"polyrhythm-slots"
-_GENERATIONS = 64  # offset of the first
 _NAME = re.compile(r"polyrhythm-[0-9]{1,10}-[0-9]{1,10}-[0-9a-f]{8}")
 _ALIVE = 1 << 40  # the byte that the writer locks for as long as it lives
-_FLOCK = struct.Struct("hhqqi")  # of Linux on 64 bits: type, whence, start, length, pid
 _UNUSED_GRACES = 5  # a size that was not needed for so long gives way to another
-_MAPPED = 64  # segments that a reader keeps mapped
 _SIZES = 64  # of arrays, of which a pool knows the segment at once
-_GENERATION = struct.Struct("<Q")
+_MAPPED = 64  # segments that a reader keeps mapped
 _now_ns = SystemClock.now_ns
 
 
@@ -59,15 +51,6 @@ class SlotAddress(msgspec.Struct, frozen=True, array_like=True):
     slot: int
     generation: int
     sizes: tuple[int, ...]  # bytes of each array
-
-
-def _lock(fd: int, kind: int, byte: int) -> bool:
-    """Take or give a lock of this open file; False where another one stands in the way."""
-    try:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, byte, 1, 0))
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
 
 
 @lru_cache(maxsize=256)
@@ -104,7 +87,7 @@ def sweep(folder: Path = FOLDER) -> list[str]:
         except OSError:
             continue  # gone, or none of ours
         try:
-            if _NAME.fullmatch(file.name) and _lock(fd, fcntl.F_WRLCK, _ALIVE):
+            if _NAME.fullmatch(file.name) and lane.lock(fd, fcntl.F_WRLCK, _ALIVE):
                 file.unlink(missing_ok=True)
                 removed.append(file.name)
         finally:
@@ -112,105 +95,41 @@ def sweep(folder: Path = FOLDER) -> list[str]:
     return removed
 
 
-class _Slot:
-    __slots__ = ("allocated", "announced_ns", "generation", "index", "locks", "unlocks")
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.locks = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, index, 1, 0)
-        self.unlocks = _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, index, 1, 0)
-        self.generation = 0
-        self.announced_ns = 0
-        self.allocated = 0  # bytes that are really there
-
-
-class _Segment:
+class Segment:
     """Slots of one size in one file, which holds no more memory than its slots have needed."""
 
     def __init__(self, folder: Path, capacity: int, slots: int) -> None:
         """Raises OSError."""
-        import numpy as np
-
         self.capacity = capacity
-        self.key = b""  # its name, as bytes
-        self.slots: deque[_Slot] = deque()  # oldest first, those being written apart
-        self.made = 0
         self.most = slots
         self.used_ns = 0
         while True:
             self.name = f"polyrhythm-{os.getuid()}-{os.getpid()}-{secrets.token_hex(4)}"
             self._file = folder / self.name
-            self.fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            weakref.finalize(self, os.close, fd).atexit = False  # somebody may write still when it is closed
             try:
-                if _lock(self.fd, fcntl.F_WRLCK, _ALIVE) and os.fstat(self.fd).st_nlink:
+                if lane.lock(fd, fcntl.F_WRLCK, _ALIVE) and os.fstat(fd).st_nlink:
                     break  # else somebody swept here between the two lines above
             except OSError:
                 self.close()
                 raise
             self.close()
         try:
-            size = _HEADER_BYTES + slots * capacity
-            os.ftruncate(self.fd, size)
-            os.posix_fallocate(self.fd, 0, _HEADER_BYTES)
-            self._map = mmap.mmap(self.fd, size)
-            self._as_bytes: Callable[[Any], Any] = partial(np.frombuffer, dtype=np.uint8)
-            self._bytes = self._as_bytes(self._map)
+            size = HEADER_BYTES + slots * capacity
+            os.ftruncate(fd, size)
+            os.posix_fallocate(fd, 0, HEADER_BYTES)
+            memory = mmap.mmap(fd, size)
         except OSError:
             self.close()
             raise
-        _HEADER.pack_into(self._map, 0, _MAGIC, slots, capacity)
+        HEADER.pack_into(memory, 0, MAGIC, slots, capacity)
         self.key = self.name.encode()
-
-    def take_slot(self, now_ns: int, oldest_ns: int) -> _Slot | None:
-        """A slot to write into, locked: one announced before `oldest_ns`, else a new one, else the oldest free one."""
-        self.used_ns = now_ns
-        slot = self._free_one(oldest_ns)
-        if slot is None and self.made < self.most:
-            slot = _Slot(self.made)
-            self.made += 1
-            _lock(self.fd, fcntl.F_WRLCK, slot.index)
-        return slot or self._free_one(now_ns)
-
-    def _free_one(self, oldest_ns: int) -> _Slot | None:
-        for _ in range(len(self.slots)):
-            slot = self.slots[0]
-            if slot.announced_ns > oldest_ns:
-                return None  # those behind it are younger, or were in use when it was their turn
-            self.slots.popleft()
-            if _lock(self.fd, fcntl.F_WRLCK, slot.index):
-                return slot
-            self.slots.append(slot)  # somebody looks at it: leave it in peace for a round
-        return None
-
-    def write(self, slot: _Slot, arrays: Sequence[Any], offsets: Sequence[int], size: int) -> None:
-        """Fill a slot. Raises OSError where there is no memory for it."""
-        start = _HEADER_BYTES + slot.index * self.capacity
-        if size > slot.allocated:
-            os.posix_fallocate(self.fd, start, size)  # else a full folder would be a SIGBUS in the copy below
-            slot.allocated = size
-        slot.generation += 1
-        struct.pack_into("<Q", self._map, _GENERATIONS + 8 * slot.index, slot.generation)
-        for array, offset in zip(arrays, offsets, strict=True):
-            if len(array):
-                begin = start + offset
-                self._bytes[begin : begin + len(array)] = self._as_bytes(array)  # other threads run meanwhile
-
-    def overwrite(self, slot: _Slot, array: Any, size: int) -> None:
-        """Fill a slot that has held as much before with one array."""
-        slot.generation += 1
-        _GENERATION.pack_into(self._map, _GENERATIONS + 8 * slot.index, slot.generation)
-        start = _HEADER_BYTES + slot.index * self.capacity
-        self._bytes[start : start + size] = self._as_bytes(array)  # other threads run meanwhile
-
-    def release(self, slot: _Slot) -> None:
-        """Let readers in."""
-        _lock(self.fd, fcntl.F_UNLCK, slot.index)
-        self.slots.append(slot)
+        self.ring = lane.chosen.Ring(fd, memory, slots, capacity)
 
     def close(self) -> None:
         """Remove the file; what readers hold of it stays good until they let go."""
         self._file.unlink(missing_ok=True)
-        os.close(self.fd)
 
 
 class Pool:
@@ -220,10 +139,10 @@ class Pool:
         self._folder = folder
         self._budget_bytes = budget_bytes
         self.grace_ns = to_ns(grace_s)
-        self._clock = SystemClock()
         self._lock = threading.Lock()
-        self._segments: dict[int, _Segment] = {}
-        self._by_size: dict[int, _Segment] = {}  # those that were used of late
+        self._segments: dict[int, Segment] = {}
+        self.by_size: dict[int, Segment] = {}
+        """The segments by size of array, of sizes that have been stored."""
         self._is_open = is_available(folder)
         self.problem = ""
         """Why arrays travel inside their messages, in words, where they do."""
@@ -232,59 +151,24 @@ class Pool:
         """Copy arrays into a slot; None where there is none, and then they have to travel inside the message."""
         sizes = tuple(len(array) for array in arrays)
         offsets, size = _offsets(sizes)
-        with self._lock:
-            if not self._is_open:
-                return None
-            now_ns = self._clock.now_ns()
-            segment = self._segment(size, now_ns)
-            slot = segment.take_slot(now_ns, now_ns - self.grace_ns) if segment is not None else None
-            if segment is None or slot is None:
-                return None
-        try:
-            segment.write(slot, arrays, offsets, size)
-            place = SlotAddress(segment.name, slot.index, slot.generation, sizes)
-        except OSError as problem:
-            self.problem = f"{self._folder} has no room for {size >> 10} KiB: {problem.strerror}"
-            place = None
-        with self._lock:
-            if segment in self._segments.values():  # else closed meanwhile
-                slot.announced_ns = self._clock.now_ns() if place else 0
-                segment.release(slot)
-                if len(sizes) == 1:
-                    if len(self._by_size) == _SIZES:
-                        self._by_size.clear()
-                    self._by_size[size] = segment
-        return place
-
-    def store_one(self, array: Any, size: int) -> tuple[_Segment, _Slot] | None:
-        """The same for one array of that many bytes in the usual case, by as few steps as can be; None for any other.
-
-        Not usual is a size that is new, and a slot whose readers may still come, or that somebody looks at.
-        """
         now_ns = _now_ns()
         with self._lock:
-            segment = self._by_size.get(size)
-            if segment is None or not segment.slots:
+            segment = self._segment(size, now_ns) if self._is_open else None
+            if segment is None:
                 return None
-            slot = segment.slots[0]
-            if slot.announced_ns > now_ns - self.grace_ns or size > slot.allocated:
-                return None
-            try:
-                fcntl.fcntl(segment.fd, fcntl.F_OFD_SETLK, slot.locks)
-            except OSError:
-                return None
-            segment.slots.popleft()
             segment.used_ns = now_ns
-        segment.overwrite(slot, array, size)
-        with self._lock:
-            if self._by_size.get(size) is not segment:
-                return None  # closed meanwhile
-            slot.announced_ns = now_ns
-            fcntl.fcntl(segment.fd, fcntl.F_OFD_SETLK, slot.unlocks)
-            segment.slots.append(slot)
-        return segment, slot
+            if len(sizes) == 1:
+                if len(self.by_size) == _SIZES:
+                    self.by_size.clear()
+                self.by_size[size] = segment
+        try:
+            found = segment.ring.store(tuple(arrays), offsets, size, now_ns, self.grace_ns)
+        except OSError as problem:
+            self.problem = f"{self._folder} has no room for {size >> 10} KiB: {problem.strerror}"
+            return None
+        return None if found is None else SlotAddress(segment.name, *found, sizes)
 
-    def _segment(self, size: int, now_ns: int) -> _Segment | None:
+    def _segment(self, size: int, now_ns: int) -> Segment | None:
         capacity = _capacity(size)
         segment = self._segments.get(capacity)
         if segment is not None:
@@ -295,13 +179,13 @@ class Pool:
                 if now_ns - old.used_ns > _UNUSED_GRACES * self.grace_ns:
                     left += old.most * old.capacity
                     self._segments.pop(key).close()
-                    self._by_size.clear()
+                    self.by_size.clear()
         slots = min(SLOTS, max(left // 2, min(left, 4 * capacity)) // capacity)  # the next size gets something too
         if not slots:
             self.problem = f"the arrays of this process need more than {self._budget_bytes >> 20} MiB of shared memory"
             return None
         try:
-            segment = self._segments[capacity] = _Segment(self._folder, capacity, slots)
+            segment = self._segments[capacity] = Segment(self._folder, capacity, slots)
         except OSError as problem:
             self.problem = f"{self._folder} cannot be used: {problem.strerror}"
         return segment
@@ -313,54 +197,7 @@ class Pool:
             for segment in self._segments.values():
                 segment.close()
             self._segments.clear()
-            self._by_size.clear()
-
-
-class _Mapping:
-    """A segment as a reader sees it; it stays for as long as an array of it is in use."""
-
-    def __init__(self, file: Path) -> None:
-        """Raises OSError where it cannot be opened, ValueError where it is none."""
-        import numpy as np
-
-        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
-        self._fd = fd
-        weakref.finalize(self, os.close, fd).atexit = False
-        status = os.fstat(fd)
-        if status.st_uid != os.getuid() or status.st_size <= _HEADER_BYTES:
-            raise ValueError("not a segment of this user")
-        self._map = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
-        magic, self.slots, self.capacity = _HEADER.unpack_from(self._map, 0)
-        if magic != _MAGIC or _HEADER_BYTES + self.slots * self.capacity != status.st_size or self.slots > SLOTS:
-            raise ValueError("not a segment")
-        self._as_bytes: Callable[[Any], Any] = partial(np.frombuffer, dtype=np.uint8)
-        self._address = self._as_bytes(self._map).ctypes.data
-        self._block = ctypes.c_ubyte * self.capacity
-        self._live: dict[int, weakref.ref[Any]] = {}
-        self._guard = threading.RLock()  # a view may die in the midst of the lines below
-
-    def view(self, slot: int, generation: int) -> memoryview | None:
-        """The bytes of a slot, read-only, locked for as long as anything refers to them; None: written anew since."""
-        with self._guard:
-            live = self._live.get(slot)
-            block = None if live is None else live()
-            if block is None:
-                try:
-                    fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, slot, 1, 0))
-                except (BlockingIOError, PermissionError):
-                    return None
-                block = self._block.from_address(self._address + _HEADER_BYTES + slot * self.capacity)
-                block.mapping = self  # keeps the memory there
-                self._live[slot] = weakref.ref(block, partial(self._release, slot))
-            if _GENERATION.unpack_from(self._map, _GENERATIONS + 8 * slot)[0] != generation:
-                return None  # and the block, where it is a new one, lets go of its lock at once
-            return self._as_bytes(block).data.toreadonly()  # type: ignore[no-any-return]  # ctypes' own view is of a rarer format
-
-    def _release(self, slot: int, reference: weakref.ref[Any]) -> None:
-        with self._guard:
-            if self._live.get(slot) is reference:
-                del self._live[slot]
-                _lock(self._fd, fcntl.F_UNLCK, slot)
+            self.by_size.clear()
 
 
 class Views:
@@ -368,48 +205,40 @@ class Views:
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
-        self._mappings: dict[str, _Mapping] = {}
+        self.maps: dict[bytes, MapLike] = {}
+        """The segments that are mapped, by name, padded with zeros."""
 
     def take(self, place: SlotAddress) -> list[memoryview] | None:
         """The arrays as bytes where they lie, or None where newer ones lie there by now.
 
         Raises TransportError where this process cannot reach that memory, ValueError where the place is none.
         """
+        import numpy as np
+
         if not place.sizes:
             raise ValueError("no such place")
         offsets, size = _offsets(place.sizes)
-        mapping = self._mappings.get(place.segment)
-        if mapping is None:
-            mapping = self._open(place.segment)
-        if size > mapping.capacity or not 0 <= place.slot < mapping.slots:
+        if not 0 <= place.slot < SLOTS:
             raise ValueError("no such place in the segment")
-        block = mapping.view(place.slot, place.generation)
-        if block is None:
+        mapping = self.maps.get(place.segment.encode().ljust(KEY_BYTES, b"\0")) or self._open(place.segment)
+        found = mapping.view(place.slot, place.generation, size)
+        if found is None:
             return None
+        block = np.frombuffer(found, np.uint8).data
         return [block[offset : offset + size] for offset, size in zip(offsets, place.sizes, strict=True)]
 
-    def take_one(self, segment: str, slot: int, generation: int, size: int) -> memoryview | None:
-        """The same for one array; raises as well."""
-        mapping = self._mappings.get(segment)
-        if mapping is None:
-            mapping = self._open(segment)
-        if size > mapping.capacity or slot >= mapping.slots:
-            raise ValueError("no such place in the segment")
-        block = mapping.view(slot, generation)
-        return None if block is None else block[:size]
-
-    def _open(self, name: str) -> _Mapping:
+    def _open(self, name: str) -> MapLike:
         if not _NAME.fullmatch(name):
             raise ValueError("no name of a segment")
         try:
-            mapping = _Mapping(self._folder / name)
+            mapping = lane.chosen.Map(str(self._folder / name))
         except OSError as problem:
             raise TransportError(f"{self._folder / name} cannot be read: {problem.strerror}") from problem
-        self._mappings[name] = mapping
-        while len(self._mappings) > _MAPPED:
-            del self._mappings[next(iter(self._mappings))]
+        self.maps[name.encode().ljust(KEY_BYTES, b"\0")] = mapping
+        while len(self.maps) > _MAPPED:
+            del self.maps[next(iter(self.maps))]
         return mapping
 
     def close(self) -> None:
         """Forget the segments; arrays in use stay good."""
-        self._mappings.clear()
+        self.maps.clear()

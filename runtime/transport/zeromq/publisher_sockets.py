@@ -23,7 +23,9 @@ from runtime.serialization.codec import (
     fingerprint,
     holds_arrays,
 )
-from runtime.transport.direct import INLINE_BYTES, SLOT_OF_ONE, DirectSender
+from runtime.transport import lane
+from runtime.transport.direct import INLINE_BYTES, DirectSender
+from runtime.transport.lane import LARGEST_PACKET
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.shared_memory import Pool, SlotAddress, sweep
 from runtime.transport.zeromq.frames import (
@@ -153,7 +155,7 @@ class PublisherSockets:
             return
         if self.sender is not None and topic in self.sender.topics:
             self.sender.send(topic, document, (), None)
-            if not self.is_heard(topic, way):
+            if not self.is_heard(topic):
                 return
         frame = (self._heads.get(topic) or self._head_of(topic)) + document
         with way.lock:
@@ -172,23 +174,27 @@ class PublisherSockets:
         direct, names = self.sender, array_fields(message)
         if direct is None or topic not in direct.topics or topic in self.kept or (holds_arrays(message) and not names):
             return self.publish
-        to, send_all, general, mark = direct.to, direct.send_packet, self.publish, fingerprint(message)
-        head, subscribers, whole = topic.encode() + b"\0", self._subscribers, self._whole
-        now = SystemClock.now_ns
+        fds, near, general, look = direct.fds[topic], direct.near[topic], self.publish, direct.look
+        head, mark, subscribers, whole = topic.encode() + b"\0", fingerprint(message), self._subscribers, self._whole
         if not names:
-            plain, encode_plain = head + b"\0", document_encoder(write_array)
+            plain, encode_plain, send_to = head + b"\0", document_encoder(write_array), lane.chosen.send
+            most = LARGEST_PACKET - len(plain)
 
             def write(envelope: Envelope, message: Message) -> None:
-                if not to.get(topic) or subscribers[topic] > 0 or whole[topic] > 0 or now() > self._look_ns:
+                if not fds or subscribers[topic] > 0 or whole[topic] > 0:
                     return general(envelope, message)
                 try:
                     document = encode_plain((mark, envelope, message))
                 except Exception:  # noqa: BLE001  # it says why
                     return general(envelope, message)
-                return send_all(topic, plain + document, document, ())
+                if len(document) > most:
+                    return general(envelope, message)
+                if send_to(plain, document, fds):
+                    look()  # somebody has gone
+                return None
 
             return write
-        name, others, pool = names[0], names[1:], self.pool
+        name, others, segments, grace_ns = names[0], names[1:], self.pool.by_size, self.pool.grace_ns
         kinds: dict[Any, str] = {}
         held: list[Any] = [None]
 
@@ -204,13 +210,12 @@ class PublisherSockets:
             array: Any = getattr(message, name)
             if (
                 array is None
-                or not to.get(topic)
+                or not near
                 or subscribers[topic] > 0
                 or whole[topic] > 0
-                or array.nbytes <= INLINE_BYTES
+                or (segment := segments.get(array.nbytes)) is None
                 or not array.flags.c_contiguous
                 or (others and any(getattr(message, other) is not None for other in others))
-                or now() > self._look_ns
             ):
                 return general(envelope, message)
             if array.dtype not in kinds:
@@ -222,13 +227,13 @@ class PublisherSockets:
                 document = encode((mark, envelope, message))
             except Exception:  # noqa: BLE001  # it says why
                 return general(envelope, message)
-            size = array.nbytes
-            stored = pool.store_one(array, size)
-            if stored is None:
+            now_ns = segment.used_ns = envelope.published_ns
+            broken = segment.ring.send(array, now_ns, grace_ns, head, segment.key, document, near)
+            if broken is None:
                 return general(envelope, message)
-            segment, slot = stored
-            packet = head + b"\3" + SLOT_OF_ONE.pack(segment.key, slot.index, slot.generation, 1, size) + document
-            return send_all(topic, packet, document, (array,))
+            if broken:
+                look()  # somebody has gone
+            return None
 
         return write_one
 
@@ -243,7 +248,7 @@ class PublisherSockets:
         place = self._store(topic, arrays) if kind == "state" else None
         if self.sender is not None and topic in self.sender.topics:
             self.sender.send(topic, document, arrays, place)
-            if not self.is_heard(topic, way):
+            if not self.is_heard(topic):
                 return
         if place is None:
             packed = pack((name, document, *arrays))
@@ -261,14 +266,23 @@ class PublisherSockets:
             if not way.until_notices:
                 self._look_for_notices(way)
 
-    def is_heard(self, topic: str, way: _Way | None = None) -> bool:
+    def is_heard(self, topic: str) -> bool:
         """Whether somebody hears it over ZeroMQ; who has just come may be missed for a tenth of a second."""
-        if (now_ns := SystemClock.now_ns()) > self._look_ns:
-            self._look_ns = now_ns + _LOOK_NS
-            way = way or self.ways["state"]
-            with way.lock:
-                self._look_for_notices(way)
+        if SystemClock.now_ns() > self._look_ns:
+            self.look()
         return self._subscribers[topic] > 0 or self._whole[topic] > 0
+
+    @property
+    def notices_fd(self) -> int:
+        """Readable where there may be something for `look`; ZeroMQ tells it once, and not always."""
+        return int(self.ways["state"].socket.getsockopt(zmq.FD))
+
+    def look(self) -> None:
+        """See who has come to hear states over ZeroMQ, and who has gone (any thread)."""
+        self._look_ns = SystemClock.now_ns() + _LOOK_NS
+        way = self.ways["state"]
+        with way.lock:
+            self._look_for_notices(way)
 
     def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
         """Send messages without arrays that were published at once; the envelope is that of the first."""
@@ -283,7 +297,7 @@ class PublisherSockets:
         for document in encode_bundles(envelope, messages):
             if direct is not None:
                 direct.send(topic, document, (), None, is_bundle=True)
-                if not self.is_heard(topic, way):
+                if not self.is_heard(topic):
                     continue
             with way.lock:
                 send_one(way.socket, head + document, NOBLOCK)

@@ -250,7 +250,10 @@ class Reader:
         self._list_sockets()
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Return once a message may have come or `wake` was called (True), or the time is over; None: no time."""
+        """Return once a message may have come or `wake` was called (True), or the time is over; None: no time.
+
+        Of a state that has come straight and alone nothing is left to do: it is handed over, and the answer is False.
+        """
         if self._receipts is not None and self._receipts.is_due:
             next_s = self._receipts.tell()
             if next_s is not None:
@@ -263,8 +266,12 @@ class Reader:
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
             fds = [*self._fds, *direct.by_fd]
-        self._ready = select.select(fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
-        return bool(self._ready)
+        ready = select.select(fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
+        if len(ready) == 1 and direct is not None and (link := direct.by_fd.get(ready[0])) is not None:
+            direct.take(link, self.handle or self._deliver)  # the usual case, in as few steps as can be
+            return False
+        self._ready = ready
+        return bool(ready)
 
     @property
     def fds(self) -> list[int]:
@@ -292,12 +299,14 @@ class Reader:
         number = 0
         if self._ready:  # something has just ended a wait: hand over one message of each socket, at once
             ready, self._ready = self._ready, []
-            direct = self.direct.by_fd if self.direct is not None else {}
             for fd in ready:
-                if fd in direct:
-                    number += self.take_direct(fd)
-                elif fd == self._wake_reader:
+                if fd == self._wake_reader:
                     self._clear_wake()
+                elif fd not in self._by_fd:
+                    link = self.direct.by_fd.get(fd) if self.direct is not None else None
+                    if link is not None and self.direct is not None:  # else it has gone meanwhile
+                        handle = None if self._has_cleared_wake else self.handle  # it may have been woken to stop
+                        number += self.direct.take(link, handle or self._deliver)
                 elif number < limit:
                     socket = self._by_fd[fd]
                     try:
@@ -308,6 +317,8 @@ class Reader:
                     number += 1
             if number:
                 return number
+        if not self._by_fd:  # what comes straight ends a wait for as long as it is there
+            return int(self._has_cleared_wake)
         if self._held:
             number = self._deliver_held(limit)
         while number < limit:
@@ -318,15 +329,6 @@ class Reader:
         if self.direct is not None:
             number += self.direct.drain(_BURST)
         return number or int(self._has_cleared_wake)
-
-    def take_direct(self, fd: int) -> int:
-        """Hand a state over that has come straight from its publisher; return how many there were."""
-        direct = self.direct
-        link = direct.by_fd.get(fd) if direct is not None else None
-        if direct is None or link is None:
-            return 0  # it has gone meanwhile
-        handle = None if self._has_cleared_wake else self.handle  # it may have been woken to stop
-        return int(direct.take(link, handle or self._deliver))
 
     def _clear_wake(self) -> None:
         os.read(self._wake_reader, 64)

@@ -40,7 +40,10 @@ class Busy:
 async def turns(busy: Busy) -> list[int]:
     """How much work is left after each turn of the loop that the lane takes."""
     bound = SimpleNamespace(
-        call=lambda work: SimpleNamespace(view=None), run=busy.handle, slow=SimpleNamespace(tell=lambda *told: None)
+        call=lambda work: SimpleNamespace(view=None),
+        run=busy.handle,
+        slow=SimpleNamespace(tell=lambda *told: None),
+        has_worker=True,
     )
     lane: Any = busy
     runner = LoopRunner(cast(Any, bound), lane, cast(Any, busy), asyncio.get_running_loop())

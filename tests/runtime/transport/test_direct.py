@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import socket
 import subprocess
@@ -11,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 
 from runtime import Message
+from runtime.machine import NATIVE
 from runtime.message import Envelope, Stamped
+from runtime.transport import lane
 from runtime.transport.direct import DirectReader, is_available, place
 from runtime.transport.zeromq import QUEUE_LENGTH, PublisherSockets, Reader
 from tests.support.running import eventually
@@ -26,6 +28,13 @@ from tests.support.running import eventually
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reason="Linux only")]
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(params=lane.variants, autouse=True)
+def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of this in Python, and in C where that is built."""
+    monkeypatch.setattr(lane, "chosen", lane.variants[request.param])
+    monkeypatch.setenv(NATIVE, request.param)  # for the processes that are started
 
 
 class Inner(Message, kind="state"):
@@ -231,14 +240,10 @@ def test_without_shared_memory_images_come_whole_as_well(wire: Wire) -> None:
 def test_a_receiver_that_cannot_map_the_memory_asks_for_whole_messages(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_file = os.open
+    def fail(path: str) -> lane.MapLike:
+        raise PermissionError(13, "no", path)
 
-    def fail(path: Any, flags: int, mode: int = 0o777) -> int:
-        if "polyrhythm-" in str(path) and not flags & os.O_RDWR:
-            raise PermissionError(13, "no")
-        return open_file(path, flags, mode)
-
-    monkeypatch.setattr(os, "open", fail)
+    monkeypatch.setattr(lane, "chosen", replace(lane.chosen, Map=fail))
     for seq in range(1, 7):
         wire.write["view"](Envelope("view", "a", seq, seq), View(pixels=np.full((480, 640, 3), seq, np.uint8)))
         wire.take()

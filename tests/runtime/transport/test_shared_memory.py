@@ -16,12 +16,21 @@ import numpy as np
 import pytest
 
 from runtime.errors import TransportError
+from runtime.machine import NATIVE
+from runtime.transport import lane
 from runtime.transport.shared_memory import FOLDER, Pool, SlotAddress, Views, is_available, sweep
 from tests.support.running import eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reason="needs /dev/shm")]
 
 SIZE = 200_000
+
+
+@pytest.fixture(params=lane.variants, autouse=True)
+def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of this in Python, and in C where that is built."""
+    monkeypatch.setattr(lane, "chosen", lane.variants[request.param])
+    monkeypatch.setenv(NATIVE, request.param)  # for the processes that are started
 
 
 @pytest.fixture

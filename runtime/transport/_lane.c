@@ -1,0 +1,463 @@
+/* What direct.py and shared_memory.py do at each image, in C: the same bytes, locks and results, in fewer steps.
+
+   It is optional. Where it was not built, or POLYRHYTHM_NATIVE=0 says so, the Python beside it does all of this; the
+   same tests run over both. The layout of a segment and of a packet is theirs: a header of 4096 bytes (what it is,
+   slots, bytes of a slot, then from byte 64 on a generation for each slot), then the slots. Who uses a slot holds a
+   lock of the open file on the byte of its number, shared to read, exclusive to write.
+
+   Ring      the writing side of a segment: which slot next, fill it, and tell receivers where it lies
+   Map       the reading side of a segment
+   View      one slot of a Map: bytes to read, locked for as long as the object lives
+   receive   one packet from a socket, and the view that it speaks of
+
+   The interpreter's lock guards all of it. It is let go of only while bytes are copied into a slot that is in no list. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000 /* one file serves CPython 3.11 and all later ones */
+#define _GNU_SOURCE
+#include <Python.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define HEADER_BYTES 4096
+#define GENERATIONS 64
+#define MAGIC "polyrhythm-slots"
+#define MOST_SLOTS 256
+#define KEY_BYTES 48
+#define LARGEST_PACKET (60 << 10)
+#define RECEIVE_BYTES (64 << 10)
+#define MOST_PARTS 64
+enum { PLAIN = 0, SLOT = 3 };
+
+/* Behind the mark SLOT of a message with one array: segment, slot, generation, number of arrays, bytes of the array.
+   Copied field by field: it is packed and little-endian, as are all machines that have this file. */
+typedef struct __attribute__((packed)) {
+    char segment[KEY_BYTES];
+    uint16_t slot;
+    uint64_t generation;
+    uint8_t arrays;
+    uint64_t size;
+} Place;
+
+/* A lock of this open file on one byte; 0 where somebody else's stands in the way. Never waits. */
+static int lock(int fd, short kind, uint64_t byte) {
+    struct flock one = {.l_type = kind, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
+    return fcntl(fd, F_OFD_SETLK, &one) == 0;
+}
+
+static uint64_t *generation_of(char *base, uint64_t slot) { return (uint64_t *)(base + GENERATIONS + 8 * slot); }
+
+static PyTypeObject *view_type; /* made once with the module */
+
+/* ---- Map and View: the reading side */
+
+typedef struct {
+    PyObject_HEAD
+    int fd;
+    char *base;
+    uint64_t length, slots, capacity;
+    uint32_t views[MOST_SLOTS]; /* living ones of each slot: the first takes the lock, the last lets go */
+} Map;
+
+typedef struct {
+    PyObject_HEAD
+    Map *map;
+    uint64_t slot, size;
+} View;
+
+static PyObject *map_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    const char *path;
+    struct stat status;
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "s", &path)) return NULL;
+    Map *map = (Map *)PyType_GenericAlloc(type, 0);
+    if (!map) return NULL;
+    map->fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (map->fd < 0 || fstat(map->fd, &status)) {
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
+        Py_DECREF((PyObject *)map);
+        return NULL;
+    }
+    if (status.st_uid != getuid() || status.st_size <= HEADER_BYTES) goto none;
+    map->length = (uint64_t)status.st_size;
+    char *base = mmap(NULL, map->length, PROT_READ, MAP_SHARED, map->fd, 0);
+    if (base == MAP_FAILED) {
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
+        Py_DECREF((PyObject *)map);
+        return NULL;
+    }
+    map->base = base;
+    memcpy(&map->slots, base + 16, 8);
+    memcpy(&map->capacity, base + 24, 8);
+    if (memcmp(base, MAGIC, 16) || map->slots > MOST_SLOTS || map->capacity > map->length ||
+        HEADER_BYTES + map->slots * map->capacity != map->length)
+        goto none;
+    return (PyObject *)map;
+none:
+    Py_DECREF((PyObject *)map);
+    PyErr_SetString(PyExc_ValueError, "not a segment of this user");
+    return NULL;
+}
+
+static void map_dealloc(Map *map) {
+    PyTypeObject *type = Py_TYPE((PyObject *)map);
+    if (map->base) munmap(map->base, map->length);
+    if (map->fd >= 0) close(map->fd);
+    PyObject_Free(map);
+    Py_DECREF((PyObject *)type);
+}
+
+/* The view of a slot, or None (a new reference) where it has been written anew; NULL with ValueError: no such place. */
+static PyObject *view_of(Map *map, uint64_t slot, uint64_t generation, uint64_t size) {
+    if (slot >= map->slots || size > map->capacity) {
+        PyErr_SetString(PyExc_ValueError, "no such place in the segment");
+        return NULL;
+    }
+    if (!map->views[slot] && !lock(map->fd, F_RDLCK, slot)) Py_RETURN_NONE;
+    if (__atomic_load_n(generation_of(map->base, slot), __ATOMIC_ACQUIRE) != generation) {
+        if (!map->views[slot]) lock(map->fd, F_UNLCK, slot);
+        Py_RETURN_NONE;
+    }
+    View *view = (View *)PyType_GenericAlloc(view_type, 0);
+    if (!view) {
+        if (!map->views[slot]) lock(map->fd, F_UNLCK, slot);
+        return NULL;
+    }
+    Py_INCREF((PyObject *)map);
+    map->views[slot]++;
+    view->map = map;
+    view->slot = slot;
+    view->size = size;
+    return (PyObject *)view;
+}
+
+static PyObject *map_view(PyObject *self, PyObject *args) {
+    unsigned long long slot, generation, size;
+    if (!PyArg_ParseTuple(args, "KKK", &slot, &generation, &size)) return NULL;
+    return view_of((Map *)self, slot, generation, size);
+}
+
+static void view_dealloc(View *view) {
+    PyTypeObject *type = Py_TYPE((PyObject *)view);
+    Map *map = view->map;
+    if (map && !--map->views[view->slot]) lock(map->fd, F_UNLCK, view->slot);
+    Py_XDECREF((PyObject *)map);
+    PyObject_Free(view);
+    Py_DECREF((PyObject *)type);
+}
+
+static int view_buffer(View *view, Py_buffer *buffer, int flags) {
+    char *bytes = view->map->base + HEADER_BYTES + view->slot * view->map->capacity;
+    return PyBuffer_FillInfo(buffer, (PyObject *)view, bytes, (Py_ssize_t)view->size, 1, flags);
+}
+
+static Py_ssize_t view_length(PyObject *self) { return (Py_ssize_t)((View *)self)->size; }
+
+/* ---- Ring: the writing side */
+
+typedef struct {
+    PyObject_HEAD
+    int fd;
+    Py_buffer map;
+    uint64_t most, capacity, made;
+    uint64_t first, waiting;           /* of `ring`: where the oldest is, and how many there are */
+    uint64_t ring[MOST_SLOTS];         /* slots that may be written again, oldest first */
+    int64_t announced_ns[MOST_SLOTS];
+    uint64_t allocated[MOST_SLOTS];    /* bytes that are really there */
+} Ring;
+
+static PyObject *ring_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    int fd;
+    PyObject *map;
+    unsigned long long slots, capacity;
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "iOKK", &fd, &map, &slots, &capacity)) return NULL;
+    Ring *ring = (Ring *)PyType_GenericAlloc(type, 0);
+    if (!ring) return NULL;
+    if (PyObject_GetBuffer(map, &ring->map, PyBUF_WRITABLE)) {
+        Py_DECREF((PyObject *)ring);
+        return NULL;
+    }
+    if (!slots || slots > MOST_SLOTS || capacity > (uint64_t)ring->map.len ||
+        HEADER_BYTES + slots * capacity > (uint64_t)ring->map.len) {
+        Py_DECREF((PyObject *)ring);
+        PyErr_SetString(PyExc_ValueError, "the segment is smaller than its slots");
+        return NULL;
+    }
+    ring->fd = fd;
+    ring->most = slots;
+    ring->capacity = capacity;
+    return (PyObject *)ring;
+}
+
+static void ring_dealloc(Ring *ring) {
+    PyTypeObject *type = Py_TYPE((PyObject *)ring);
+    if (ring->map.obj) PyBuffer_Release(&ring->map);
+    PyObject_Free(ring);
+    Py_DECREF((PyObject *)type);
+}
+
+static void append(Ring *ring, uint64_t slot) { ring->ring[(ring->first + ring->waiting++) % ring->most] = slot; }
+
+/* A slot announced before `oldest_ns` that nobody looks at, locked; -1 where there is none. */
+static int64_t free_one(Ring *ring, int64_t oldest_ns) {
+    for (uint64_t left = ring->waiting; left; left--) {
+        uint64_t slot = ring->ring[ring->first];
+        if (ring->announced_ns[slot] > oldest_ns) return -1; /* those behind it are younger, or were in use */
+        ring->first = (ring->first + 1) % ring->most;
+        ring->waiting--;
+        if (lock(ring->fd, F_WRLCK, slot)) return (int64_t)slot;
+        append(ring, slot); /* somebody looks at it: leave it in peace for a round */
+    }
+    return -1;
+}
+
+/* One announced longer ago than the grace, else a new one, else the oldest free one, locked; -1: all are in use. */
+static int64_t take_slot(Ring *ring, int64_t now_ns, int64_t grace_ns) {
+    int64_t slot = free_one(ring, now_ns - grace_ns);
+    if (slot < 0 && ring->made < ring->most) {
+        slot = (int64_t)ring->made++;
+        lock(ring->fd, F_WRLCK, (uint64_t)slot);
+    }
+    return slot < 0 ? free_one(ring, now_ns) : slot;
+}
+
+/* Copy arrays into a slot that this thread has taken; its new generation, or 0 with errno where there is no memory. */
+static uint64_t fill(Ring *ring, uint64_t slot, const Py_buffer *parts, const uint64_t *offsets, int count,
+                     uint64_t size) {
+    char *base = ring->map.buf, *start = base + HEADER_BYTES + slot * ring->capacity;
+    uint64_t generation = 0;
+    int problem = 0;
+    Py_BEGIN_ALLOW_THREADS
+    if (size > ring->allocated[slot]) { /* else a full folder would be a SIGBUS in the copy below */
+        problem = posix_fallocate(ring->fd, (off_t)(start - base), (off_t)size);
+        if (!problem) ring->allocated[slot] = size;
+    }
+    if (!problem) {
+        generation = *generation_of(base, slot) + 1;
+        __atomic_store_n(generation_of(base, slot), generation, __ATOMIC_RELEASE);
+        for (int i = 0; i < count; i++) memcpy(start + offsets[i], parts[i].buf, (size_t)parts[i].len);
+    }
+    Py_END_ALLOW_THREADS
+    errno = problem;
+    return generation;
+}
+
+/* Let readers in, and put the slot behind the others. */
+static void release(Ring *ring, uint64_t slot, int64_t announced_ns) {
+    ring->announced_ns[slot] = announced_ns;
+    lock(ring->fd, F_UNLCK, slot);
+    append(ring, slot);
+}
+
+/* store(arrays, offsets, size, now_ns, grace_ns) -> (slot, generation) | None; raises OSError */
+static PyObject *ring_store(PyObject *self, PyObject *args) {
+    Ring *ring = (Ring *)self;
+    PyObject *arrays, *offsets, *found = NULL;
+    unsigned long long size;
+    long long now_ns, grace_ns;
+    Py_buffer parts[MOST_PARTS];
+    uint64_t begins[MOST_PARTS];
+    int count = 0;
+    if (!PyArg_ParseTuple(args, "O!O!KLL", &PyTuple_Type, &arrays, &PyTuple_Type, &offsets, &size, &now_ns, &grace_ns))
+        return NULL;
+    Py_ssize_t number = PyTuple_Size(arrays);
+    if (number > MOST_PARTS || PyTuple_Size(offsets) != number || size > ring->capacity) {
+        PyErr_SetString(PyExc_ValueError, "these arrays do not fit a slot");
+        return NULL;
+    }
+    for (; count < number; count++) {
+        if (PyObject_GetBuffer(PyTuple_GetItem(arrays, count), &parts[count], PyBUF_ANY_CONTIGUOUS)) goto done;
+        begins[count] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(offsets, count));
+        if (PyErr_Occurred() || begins[count] > size || (uint64_t)parts[count].len > size - begins[count]) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "an array ends behind its slot");
+            count++;
+            goto done;
+        }
+    }
+    int64_t slot = take_slot(ring, now_ns, grace_ns);
+    if (slot < 0) {
+        found = Py_NewRef(Py_None);
+        goto done;
+    }
+    uint64_t generation = fill(ring, (uint64_t)slot, parts, begins, count, size);
+    int problem = errno;
+    release(ring, (uint64_t)slot, generation ? now_ns : 0);
+    if (generation) {
+        found = Py_BuildValue("LK", (long long)slot, (unsigned long long)generation);
+    } else {
+        errno = problem;
+        PyErr_SetFromErrno(PyExc_OSError);
+    }
+done:
+    while (count--) PyBuffer_Release(&parts[count]);
+    return found;
+}
+
+/* Send one packet to each of these sockets without waiting; how many are broken, -1 with an exception. */
+static long send_to(PyObject *fds, struct iovec *parts, size_t count) {
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    long broken = 0;
+    for (Py_ssize_t i = 0; i < PyList_Size(fds); i++) {
+        long fd = PyLong_AsLong(PyList_GetItem(fds, i));
+        if (fd == -1 && PyErr_Occurred()) return -1;
+        if (sendmsg((int)fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) broken++;
+    }
+    return broken;
+}
+
+/* send(array, now_ns, grace_ns, head, key, document, fds) -> broken | None
+
+   Copy one array into a slot and tell each of `fds`, a list, where it lies. None where that cannot be done so, and
+   then nothing was sent: the array is not in one piece, no slot is free, or the packet would be too large. */
+static PyObject *ring_send(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    Ring *ring = (Ring *)self;
+    Py_buffer array;
+    char *head, *key, *document;
+    Py_ssize_t head_size, key_size, document_size;
+    if (nargs != 7 || !PyList_Check(args[6])) {
+        PyErr_SetString(PyExc_TypeError, "send takes array, now_ns, grace_ns, head, key, document and a list");
+        return NULL;
+    }
+    int64_t now_ns = PyLong_AsLongLong(args[1]), grace_ns = PyLong_AsLongLong(args[2]);
+    if (PyErr_Occurred() || PyBytes_AsStringAndSize(args[3], &head, &head_size) ||
+        PyBytes_AsStringAndSize(args[4], &key, &key_size) ||
+        PyBytes_AsStringAndSize(args[5], &document, &document_size))
+        return NULL;
+    if (key_size > KEY_BYTES || head_size + document_size + 1 + (Py_ssize_t)sizeof(Place) > LARGEST_PACKET)
+        Py_RETURN_NONE;
+    if (PyObject_GetBuffer(args[0], &array, PyBUF_C_CONTIGUOUS)) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    uint64_t size = (uint64_t)array.len, zero = 0, generation = 0;
+    int64_t slot = size <= ring->capacity ? take_slot(ring, now_ns, grace_ns) : -1;
+    if (slot >= 0) {
+        generation = fill(ring, (uint64_t)slot, &array, &zero, 1, size);
+        release(ring, (uint64_t)slot, generation ? now_ns : 0);
+    }
+    PyBuffer_Release(&array);
+    if (!generation) Py_RETURN_NONE;
+    Place place = {.slot = (uint16_t)slot, .generation = generation, .arrays = 1, .size = size};
+    memcpy(place.segment, key, (size_t)key_size);
+    char mark = SLOT;
+    struct iovec parts[] = {{head, (size_t)head_size}, {&mark, 1}, {&place, sizeof place},
+                            {document, (size_t)document_size}};
+    long broken = send_to(args[6], parts, 4);
+    return broken < 0 ? NULL : PyLong_FromLong(broken);
+}
+
+/* send(head, document, fds) -> broken: one packet of two parts to each socket of a list. */
+static PyObject *send_plain(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    char *head, *document;
+    Py_ssize_t head_size, document_size;
+    (void)module;
+    if (nargs != 3 || !PyList_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "send takes head, document and a list");
+        return NULL;
+    }
+    if (PyBytes_AsStringAndSize(args[0], &head, &head_size) ||
+        PyBytes_AsStringAndSize(args[1], &document, &document_size))
+        return NULL;
+    struct iovec parts[] = {{head, (size_t)head_size}, {document, (size_t)document_size}};
+    long broken = send_to(args[2], parts, 2);
+    return broken < 0 ? NULL : PyLong_FromLong(broken);
+}
+
+/* receive(fd, channels, maps) -> None | bytes | (channel, document, view)
+
+   None: nothing has come. A tuple is the usual case: a document alone (view: ()), or with one array in a segment that
+   is in `maps` (None where it has been overwritten). Bytes are any other packet, as it came; b"": the end. */
+static PyObject *receive(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    char packet[RECEIVE_BYTES];
+    (void)module;
+    if (nargs != 3 || !PyDict_Check(args[1]) || !PyDict_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "receive takes a descriptor and two dicts");
+        return NULL;
+    }
+    long fd = PyLong_AsLong(args[0]);
+    if (fd == -1 && PyErr_Occurred()) return NULL;
+    ssize_t size = recv((int)fd, packet, sizeof packet, MSG_DONTWAIT);
+    if (size < 0) {
+        if (errno == EAGAIN || errno == EINTR) Py_RETURN_NONE;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    char *end = packet + size, *zero = size ? memchr(packet, 0, (size_t)size) : NULL;
+    if (!zero || zero + 1 >= end) return PyBytes_FromStringAndSize(packet, size);
+    PyObject *topic = PyBytes_FromStringAndSize(packet, zero - packet);
+    PyObject *channel = topic ? PyDict_GetItemWithError(args[1], topic) : NULL; /* borrowed */
+    Py_XDECREF(topic);
+    char *at = zero + 2;
+    PyObject *view = NULL;
+    if (channel && zero[1] == PLAIN) {
+        view = PyTuple_New(0);
+    } else if (channel && zero[1] == SLOT && (size_t)(end - at) >= sizeof(Place)) {
+        Place place;
+        memcpy(&place, at, sizeof place);
+        PyObject *key = place.arrays == 1 ? PyBytes_FromStringAndSize(place.segment, KEY_BYTES) : NULL;
+        Map *map = key ? (Map *)PyDict_GetItemWithError(args[2], key) : NULL; /* borrowed */
+        Py_XDECREF(key);
+        if (map) {
+            at += sizeof place;
+            view = view_of(map, place.slot, place.generation, place.size);
+            if (!view) PyErr_Clear(); /* no such place: whoever gets the packet says so */
+        }
+    }
+    if (PyErr_Occurred()) return NULL;
+    if (!view) return PyBytes_FromStringAndSize(packet, size);
+    PyObject *document = PyBytes_FromStringAndSize(at, end - at);
+    PyObject *found = document ? PyTuple_Pack(3, channel, document, view) : NULL;
+    Py_XDECREF(document);
+    Py_DECREF(view);
+    return found;
+}
+
+/* ---- the module */
+
+static PyMethodDef map_methods[] = {
+    {"view", map_view, METH_VARARGS, "view(slot, generation, size) -> View, or None where it was written anew"}, {0}};
+static PyType_Slot map_slots[] = {
+    {Py_tp_new, map_new}, {Py_tp_dealloc, map_dealloc}, {Py_tp_methods, map_methods}, {0}};
+static PyType_Spec map_spec = {"runtime.transport._lane.Map", sizeof(Map), 0, Py_TPFLAGS_DEFAULT, map_slots};
+
+static PyType_Slot view_slots[] = {
+    {Py_tp_dealloc, view_dealloc}, {Py_bf_getbuffer, view_buffer}, {Py_sq_length, view_length}, {0}};
+static PyType_Spec view_spec = {"runtime.transport._lane.View", sizeof(View), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, view_slots};
+
+static PyMethodDef ring_methods[] = {
+    {"store", ring_store, METH_VARARGS, "store(arrays, offsets, size, now_ns, grace_ns) -> (slot, generation) | None"},
+    {"send", (PyCFunction)(void (*)(void))ring_send, METH_FASTCALL,
+     "send(array, now_ns, grace_ns, head, key, document, fds) -> number of broken sockets | None"},
+    {0}};
+static PyType_Slot ring_slots[] = {
+    {Py_tp_new, ring_new}, {Py_tp_dealloc, ring_dealloc}, {Py_tp_methods, ring_methods}, {0}};
+static PyType_Spec ring_spec = {"runtime.transport._lane.Ring", sizeof(Ring), 0, Py_TPFLAGS_DEFAULT, ring_slots};
+
+static PyMethodDef functions[] = {
+    {"receive", (PyCFunction)(void (*)(void))receive, METH_FASTCALL, "receive(fd, channels, maps)"},
+    {"send", (PyCFunction)(void (*)(void))send_plain, METH_FASTCALL, "send(head, document, fds) -> broken sockets"},
+    {0}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_lane", "The lane's usual case, in C.", -1, functions,
+                                        0, 0, 0, 0};
+
+PyMODINIT_FUNC PyInit__lane(void) {
+    PyObject *module = PyModule_Create(&definition);
+    PyObject *map = PyType_FromSpec(&map_spec), *ring = PyType_FromSpec(&ring_spec);
+    view_type = (PyTypeObject *)PyType_FromSpec(&view_spec);
+    if (!module || !map || !ring || !view_type || PyModule_AddObjectRef(module, "Map", map) ||
+        PyModule_AddObjectRef(module, "Ring", ring)) {
+        Py_XDECREF(module);
+        module = NULL;
+    }
+    Py_XDECREF(map);
+    Py_XDECREF(ring);
+    return module;
+}

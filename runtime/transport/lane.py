@@ -1,0 +1,300 @@
+"""The few things that a message between two processes of one host always needs: in C where that was built, else here.
+
+`Ring` is the writing side of a segment of shared memory, `Map` its reading side. `receive` takes one packet in, `send`
+sends one. `_lane.c` holds the same four; `chosen` are those in use. `POLYRHYTHM_NATIVE=0` in the environment chooses
+these here. After a rest of milliseconds every further Python function costs about ten microseconds, so the usual case
+is one function each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+import struct
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from runtime.machine import can, is_without_native
+
+HEADER_BYTES = 4096
+HEADER = struct.Struct("<16sQQ")  # what it is, number of slots, bytes of a slot; then a generation for each slot
+MAGIC = b"polyrhythm-slots"
+SLOTS = 256  # of one segment, at most
+KEY_BYTES = 48
+PLAIN, SLOT = 0, 3
+"""Marks of packets: a document; a document with one array in a slot of shared memory."""
+LARGEST_PACKET = 60 << 10
+RECEIVE_BYTES = 64 << 10
+
+PLACE = struct.Struct(f"<{KEY_BYTES}sHQBQ")
+"""Behind the mark SLOT: segment, slot, generation, number of arrays, bytes of the only array."""
+
+_GENERATIONS = 64  # offset of the first
+_GENERATION = struct.Struct("<Q")
+_FLOCK = struct.Struct("hhqqi")  # of Linux on 64 bits: type, whence, start, length, pid
+
+
+class RingLike(Protocol):
+    """The writing side of a segment; any thread may call."""
+
+    def store(
+        self, arrays: tuple[Any, ...], offsets: tuple[int, ...], size: int, now_ns: int, grace_ns: int
+    ) -> tuple[int, int] | None:
+        """Fill a slot; its number and generation, None where all are in use. Raises OSError without memory."""
+        ...
+
+    def send(
+        self, array: Any, now_ns: int, grace_ns: int, head: bytes, key: bytes, document: bytes, fds: list[int]
+    ) -> int | None:
+        """Fill a slot with one array and tell receivers; how many of them are broken, None where nothing was sent."""
+        ...
+
+
+class MapLike(Protocol):
+    """The reading side of a segment; one thread views, any lets go."""
+
+    def view(self, slot: int, generation: int, size: int) -> Any:
+        """Bytes of a slot, read-only, locked for as long as they live; None: written anew. Raises ValueError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of the two makings of it."""
+
+    Ring: Callable[[int, mmap.mmap, int, int], RingLike]
+    Map: Callable[[str], MapLike]
+    receive: Callable[[int, Mapping[bytes, Any], Mapping[bytes, Any]], Any]
+    send: Callable[[bytes, bytes, list[int]], int]
+
+
+def lock(fd: int, kind: int, byte: int) -> bool:
+    """Take or give a lock of this open file; False where another one stands in the way."""
+    try:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, byte, 1, 0))
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+class _Slot:
+    __slots__ = ("allocated", "announced_ns", "generation", "index", "locks", "unlocks")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.locks = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, index, 1, 0)
+        self.unlocks = _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, index, 1, 0)
+        self.generation = 0
+        self.announced_ns = 0
+        self.allocated = 0  # bytes that are really there
+
+
+class Ring:
+    """In Python."""
+
+    def __init__(self, fd: int, memory: mmap.mmap, slots: int, capacity: int) -> None:
+        import numpy as np
+
+        self._fd, self._map, self._most, self._capacity = fd, memory, slots, capacity
+        self._slots: deque[_Slot] = deque()  # oldest first, those being written apart
+        self._made = 0
+        self._lock = threading.Lock()
+        self._as_bytes: Callable[[Any], Any] = partial(np.frombuffer, dtype=np.uint8)
+        self._bytes = self._as_bytes(memory)
+
+    def _take_slot(self, now_ns: int, grace_ns: int) -> _Slot | None:
+        """One announced longer ago than the grace, else a new one, else the oldest free one, locked."""
+        slot = self._free_one(now_ns - grace_ns)
+        if slot is None and self._made < self._most:
+            slot = _Slot(self._made)
+            self._made += 1
+            lock(self._fd, fcntl.F_WRLCK, slot.index)
+        return slot or self._free_one(now_ns)
+
+    def _free_one(self, oldest_ns: int) -> _Slot | None:
+        for _ in range(len(self._slots)):
+            slot = self._slots[0]
+            if slot.announced_ns > oldest_ns:
+                return None  # those behind it are younger, or were in use when it was their turn
+            self._slots.popleft()
+            if lock(self._fd, fcntl.F_WRLCK, slot.index):
+                return slot
+            self._slots.append(slot)  # somebody looks at it: leave it in peace for a round
+        return None
+
+    def store(
+        self, arrays: tuple[Any, ...], offsets: tuple[int, ...], size: int, now_ns: int, grace_ns: int
+    ) -> tuple[int, int] | None:
+        """Fill a slot; its number and generation, None where all are in use. Raises OSError without memory."""
+        with self._lock:
+            slot = self._take_slot(now_ns, grace_ns)
+        if slot is None:
+            return None
+        announced_ns = 0
+        try:
+            start = HEADER_BYTES + slot.index * self._capacity
+            if size > slot.allocated:
+                os.posix_fallocate(self._fd, start, size)  # else a full folder would be a SIGBUS in the copy below
+                slot.allocated = size
+            slot.generation += 1
+            _GENERATION.pack_into(self._map, _GENERATIONS + 8 * slot.index, slot.generation)
+            for array, offset in zip(arrays, offsets, strict=True):
+                if len(array):
+                    begin = start + offset
+                    self._bytes[begin : begin + len(array)] = self._as_bytes(array)  # other threads run meanwhile
+            announced_ns = now_ns
+            return slot.index, slot.generation
+        finally:
+            with self._lock:
+                slot.announced_ns = announced_ns
+                lock(self._fd, fcntl.F_UNLCK, slot.index)
+                self._slots.append(slot)
+
+    def send(
+        self, array: Any, now_ns: int, grace_ns: int, head: bytes, key: bytes, document: bytes, fds: list[int]
+    ) -> int | None:
+        """Fill a slot with one array and tell receivers; how many of them are broken, None where nothing was sent."""
+        size, fd = array.nbytes, self._fd
+        with self._lock:
+            slots = self._slots
+            if not slots:
+                return None
+            slot = slots[0]
+            if slot.announced_ns > now_ns - grace_ns or size > slot.allocated:
+                return None
+            try:
+                fcntl.fcntl(fd, fcntl.F_OFD_SETLK, slot.locks)
+            except OSError:
+                return None  # somebody looks at it
+            slots.popleft()
+        generation = slot.generation = slot.generation + 1
+        memory, index = self._map, slot.index
+        _GENERATION.pack_into(memory, _GENERATIONS + 8 * index, generation)
+        start = HEADER_BYTES + index * self._capacity
+        self._bytes[start : start + size] = self._as_bytes(array)  # other threads run meanwhile
+        slot.announced_ns = now_ns
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, slot.unlocks)
+        slots.append(slot)
+        packet = head + b"\3" + PLACE.pack(key, index, generation, 1, size) + document
+        if len(packet) > LARGEST_PACKET:
+            return None
+        broken = 0
+        for receiver in fds:
+            try:
+                os.write(receiver, packet)
+            except BlockingIOError:
+                pass  # its queue is full: a gap, which it counts
+            except OSError:
+                broken += 1
+        return broken
+
+
+class Map:
+    """In Python; it stays for as long as an array of it is in use."""
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError where it cannot be opened, ValueError where it is none."""
+        import numpy as np
+
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        self._fd = fd
+        weakref.finalize(self, os.close, fd).atexit = False
+        status = os.fstat(fd)
+        if status.st_uid != os.getuid() or status.st_size <= HEADER_BYTES:
+            raise ValueError("not a segment of this user")
+        self._map = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
+        magic, self.slots, self.capacity = HEADER.unpack_from(self._map, 0)
+        if magic != MAGIC or HEADER_BYTES + self.slots * self.capacity != status.st_size or self.slots > SLOTS:
+            raise ValueError("not a segment")
+        self._address = np.frombuffer(self._map, np.uint8).ctypes.data
+        self._block = ctypes.c_ubyte * self.capacity
+        self._live: dict[int, weakref.ref[Any]] = {}
+        self._guard = threading.RLock()  # a view may die in the midst of the lines below
+
+    def view(self, slot: int, generation: int, size: int) -> memoryview | None:
+        """Bytes of a slot, read-only, locked for as long as they live; None: written anew. Raises ValueError."""
+        if size > self.capacity or not 0 <= slot < self.slots:
+            raise ValueError("no such place in the segment")
+        with self._guard:
+            live = self._live.get(slot)
+            block = None if live is None else live()
+            if block is None:
+                try:
+                    fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, slot, 1, 0))
+                except (BlockingIOError, PermissionError):
+                    return None
+                block = self._block.from_address(self._address + HEADER_BYTES + slot * self.capacity)
+                block.mapping = self  # keeps the memory there
+                self._live[slot] = weakref.ref(block, partial(self._release, slot))
+            if _GENERATION.unpack_from(self._map, _GENERATIONS + 8 * slot)[0] != generation:
+                return None  # and the block, where it is a new one, lets go of its lock at once
+        return memoryview(block).toreadonly()[:size]
+
+    def _release(self, slot: int, reference: weakref.ref[Any]) -> None:
+        with self._guard:
+            if self._live.get(slot) is reference:
+                del self._live[slot]
+                lock(self._fd, fcntl.F_UNLCK, slot)
+
+
+def receive(fd: int, channels: Mapping[bytes, Any], maps: Mapping[bytes, Map]) -> Any:
+    """One packet: None where none has come; in the usual case a tuple of channel, document and array; else as it came.
+
+    Usual is a document alone, with () for the array, or one with an array in a segment of `maps`, by its padded name;
+    None in place of the array: it has been overwritten. b"" is the end. Raises OSError.
+    """
+    try:
+        packet = os.read(fd, RECEIVE_BYTES)
+    except BlockingIOError:
+        return None
+    at = packet.find(b"\0") + 1
+    channel = channels.get(packet[: at - 1]) if 0 < at < len(packet) else None
+    if channel is None:
+        return packet
+    mark = packet[at]
+    if mark == PLAIN:
+        return channel, packet[at + 1 :], ()
+    begin = at + 1 + PLACE.size
+    if mark != SLOT or len(packet) < begin:
+        return packet
+    key, slot, generation, arrays, size = PLACE.unpack_from(packet, at + 1)
+    mapping = maps.get(key)
+    if arrays != 1 or mapping is None or slot >= mapping.slots or size > mapping.capacity:
+        return packet
+    return channel, packet[begin:], mapping.view(slot, generation, size)
+
+
+def send(head: bytes, document: bytes, fds: list[int]) -> int:
+    """Send one packet of two parts to each of these sockets, without waiting; how many are broken."""
+    packet, broken = head + document, 0
+    for receiver in fds:
+        try:
+            os.write(receiver, packet)
+        except BlockingIOError:
+            pass  # its queue is full: a gap, which it counts
+        except OSError:
+            broken += 1
+    return broken
+
+
+def _native() -> Variant | None:
+    try:
+        from runtime.transport import _lane as built
+    except ImportError:  # not built, or for another machine
+        return None
+    return Variant(built.Ring, built.Map, built.receive, built.send)
+
+
+PYTHON = Variant(Ring, Map, receive, send)
+NATIVE = _native()
+variants: dict[str, Variant] = {"0": PYTHON} if NATIVE is None else {"0": PYTHON, "1": NATIVE}
+"""By what POLYRHYTHM_NATIVE says."""
+chosen: Variant = PYTHON if NATIVE is None or is_without_native() or not can("packets") else NATIVE
+"""The variant in use, for whatever is opened from now on."""

@@ -1,0 +1,190 @@
+"""The lane in C and the lane in Python do the same with the same bytes, and understand each other."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import random
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runtime.machine import can
+from runtime.transport import lane
+from runtime.transport.lane import HEADER, HEADER_BYTES, KEY_BYTES, LARGEST_PACKET, MAGIC, PLACE, Variant
+
+pytestmark = pytest.mark.skipif(not can("packets"), reason="Linux only")
+
+SLOTS, CAPACITY = 4, 8192
+PAIRS = [pytest.param(one, other, id=one + other) for one, other in itertools.product(lane.variants, repeat=2)]
+
+
+class Memory:
+    """A segment, as a pool makes it."""
+
+    def __init__(self, path: Path, variant: Variant, slots: int = SLOTS) -> None:
+        self.path = path
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.ftruncate(self.fd, HEADER_BYTES + slots * CAPACITY)
+        memory = mmap.mmap(self.fd, HEADER_BYTES + slots * CAPACITY)
+        HEADER.pack_into(memory, 0, MAGIC, slots, CAPACITY)
+        self.ring = variant.Ring(self.fd, memory, slots, CAPACITY)
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Both ends of a connection of packets."""
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for end in (one, other):
+        end.setblocking(False)
+    with one, other:
+        yield one, other
+
+
+@pytest.mark.parametrize(("writes", "reads"), PAIRS)
+def test_what_one_writes_the_other_reads_and_nothing_is_rewritten_under_a_view(
+    tmp_path: Path, ends: tuple[socket.socket, socket.socket], writes: str, reads: str
+) -> None:
+    writer, reader = lane.variants[writes], lane.variants[reads]
+    memory, chance = Memory(tmp_path / "segment", writer), random.Random(writes + reads)
+    channel, key = object(), b"name".ljust(KEY_BYTES, b"\0")
+    maps = {key: reader.Map(str(memory.path))}
+    kept: list[tuple[int, Any]] = []
+    lost = unsent = taken = 0
+    for number in range(400):
+        array = np.full(chance.choice((64, 3000, CAPACITY)), number % 251, np.uint8)
+        grace_ns = chance.choice((0, 0, 2))
+        if memory.ring.send(array, number, grace_ns, b"t\0", b"name", b"d%d" % number, [ends[0].fileno()]) is None:
+            unsent += 1  # as the common way does then
+            if memory.ring.store((array.data,), (0,), array.nbytes, number, grace_ns) is None:
+                assert len(kept) >= SLOTS - 1
+        while (found := reader.receive(ends[1].fileno(), {b"t": channel}, maps)) is not None:
+            assert found[0] is channel
+            lost += found[2] is None
+            if found[2] is not None:
+                taken += 1
+                kept.append((int(found[1][1:]), np.frombuffer(found[2], np.uint8)))
+        if chance.random() < 0.6:
+            del kept[: max(0, len(kept) - chance.randrange(4))]
+        assert all((view == number % 251).all() for number, view in kept)
+        assert not any(view.flags.writeable for _, view in kept)
+    assert taken > 100
+    assert taken + lost + unsent == 400
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_take_the_same_slots_in_the_same_order(tmp_path: Path, seed: int) -> None:
+    found: list[list[object]] = []
+    for name, variant in lane.variants.items():
+        memory, chance = Memory(tmp_path / name, variant), random.Random(seed)
+        reader = lane.PYTHON.Map(str(memory.path))
+        kept: list[Any] = []
+        steps: list[object] = []
+        for now_ns in range(1, 200):
+            parts = tuple(memoryview(bytes(chance.randrange(1, 1000))) for _ in range(chance.randrange(1, 4)))
+            offsets = tuple(1024 * index for index in range(len(parts)))
+            place = memory.ring.store(parts, offsets, 4096, now_ns, chance.choice((0, 1, 3)))
+            steps.append(place)
+            if place is not None and chance.random() < 0.8:
+                kept.append(reader.view(*place, 4096))
+            del kept[: max(0, len(kept) - chance.randrange(2 * SLOTS))]
+        found.append(steps)
+    assert None in found[0]
+    assert all(steps == found[0] for steps in found)
+
+
+def test_packets_of_any_kind_are_understood_alike(tmp_path: Path, ends: tuple[socket.socket, socket.socket]) -> None:
+    memory = Memory(tmp_path / "segment", lane.PYTHON)
+    assert memory.ring.store((memoryview(b"x" * 100),), (0,), 100, 1, 0) == (0, 1)
+    chance, channel, key = random.Random(5), object(), b"name".ljust(KEY_BYTES, b"\0")
+    kinds = set()
+    for _ in range(600):
+        place = PLACE.pack(
+            chance.choice((b"name", b"name", b"other")), chance.choice((0, 0, 1, 9)), chance.choice((1, 1, 2)),
+            chance.choice((1, 1, 1, 2)), chance.choice((100, 100, CAPACITY + 1)),
+        )  # fmt: skip
+        body = chance.choice((b"", place, place[:-1], place + b"doc", chance.randbytes(9)))
+        packet = chance.choice((b"t\0", b"t\0", b"u\0", b"", b"t")) + chance.choice((b"\0", b"\3", b"\3", b"\1")) + body
+        told = []
+        for variant in lane.variants.values():
+            ends[0].send(packet)
+            found = variant.receive(ends[1].fileno(), {b"t": channel}, {key: variant.Map(str(memory.path))})
+            if isinstance(found, tuple):
+                assert found[0] is channel
+                found = found[1], found[2] if not found[2] else bytes(found[2])
+            told.append(found)
+        assert all(one == told[0] for one in told)
+        kinds.add(type(told[0]))
+        assert isinstance(told[0], tuple) or told[0] == packet
+    assert kinds == {tuple, bytes}
+
+
+@pytest.mark.parametrize("name", lane.variants)
+def test_a_full_queue_drops_a_gone_receiver_is_told_and_an_end_is_no_bytes(
+    ends: tuple[socket.socket, socket.socket], name: str
+) -> None:
+    variant = lane.variants[name]
+    out, inward = (end.fileno() for end in ends)
+    assert variant.receive(inward, {}, {}) is None
+    assert [variant.send(b"t\0\0", bytes(1000), [out]) for _ in range(3000)] == [0] * 3000
+    channel, number = object(), 0
+    while (found := variant.receive(inward, {b"t": channel}, {})) is not None:
+        assert found == (channel, bytes(1000), ())
+        number += 1
+    assert 30 < number < 3000
+    ends[1].close()
+    assert variant.send(b"t\0\0", b"", [out, out]) == 2
+    assert variant.receive(out, {}, {}) == b""
+    with pytest.raises(OSError):  # noqa: PT011  # any
+        variant.receive(inward, {}, {})
+
+
+@pytest.mark.parametrize("name", lane.variants)
+def test_what_does_not_fit_is_refused(tmp_path: Path, name: str) -> None:
+    variant = lane.variants[name]
+    memory = Memory(tmp_path / "segment", variant)
+    array = np.zeros(CAPACITY, np.uint8)
+    assert memory.ring.send(array, 1, 0, b"t\0", b"name", bytes(LARGEST_PACKET), []) is None
+    assert memory.ring.store((array.data,), (0,), CAPACITY, 2, 0) is not None
+    reader = variant.Map(str(memory.path))
+    for slot, size in ((SLOTS, 1), (1 << 40, 1), (0, CAPACITY + 1)):
+        with pytest.raises(ValueError, match="no such place"):
+            reader.view(slot, 1, size)
+    assert reader.view(0, 7, 1) is None
+    for content in (b"", bytes(10_000), MAGIC + b"\xff" * 10_000, MAGIC + struct.pack("<QQ", 1 << 60, 1 << 10)):
+        (tmp_path / "none").write_bytes(content)
+        with pytest.raises(ValueError, match="segment"):
+            variant.Map(str(tmp_path / "none"))
+    with pytest.raises(OSError, match="No such file"):
+        variant.Map(str(tmp_path / "nowhere"))
+
+
+def test_in_c_wrong_arguments_are_errors_and_no_crashes(tmp_path: Path) -> None:
+    if lane.NATIVE is None:
+        pytest.skip("not built")
+    native: Any = lane.NATIVE
+    memory = Memory(tmp_path / "segment", native)
+    for call in (
+        lambda: native.receive(0, {}),
+        lambda: native.receive("a", {}, {}),
+        lambda: native.receive(0, [], {}),
+        lambda: native.send("a", b"", []),
+        lambda: native.send(b"", b"", (1,)),
+        lambda: native.send(b"", b"", ["a"]),
+        lambda: memory.ring.send(b"", 1, 1, b"", b"", b"", ()),  # type: ignore[arg-type]
+        lambda: memory.ring.store((b"abc",), (0, 1), 3, 1, 1),
+        lambda: memory.ring.store((b"abc",), (1,), 3, 1, 1),
+        lambda: memory.ring.store((b"abc",), (0,), CAPACITY + 1, 1, 1),
+        lambda: memory.ring.store((1,), (0,), 3, 1, 1),
+        lambda: native.Ring(memory.fd, b"read-only", SLOTS, CAPACITY),
+        lambda: native.Ring(memory.fd, bytearray(10), SLOTS, CAPACITY),
+        lambda: native.Ring(memory.fd, bytearray(10), 1 << 63, CAPACITY),
+    ):
+        with pytest.raises((TypeError, ValueError, BufferError)):
+            call()
