@@ -197,10 +197,10 @@ class BoundNode:
         if self.journal is not None:
             call.notes = ContextLog(call.started_ns)
         if work.style == "blocking":
-            call.snapshot = self.snapshot()
+            call.snapshot = self.known_now()
         return call
 
-    def snapshot(self) -> dict[str, Stamped[Any] | None]:
+    def known_now(self) -> dict[str, Stamped[Any] | None]:
         """What its ports know now."""
         return {attribute: port.peek() for attribute, port in self.subscriptions.items()}
 

@@ -91,7 +91,7 @@ def run_guarded(bound: BoundNode, work: Work) -> None:
         stamped, node = work.stamped, bound.node
         call = HandlerContext(bound.clock.now_ns(), bound.fence.epochs, stamped, bound.ages, node.clock)
         if work.style == "blocking":
-            call.snapshot = bound.snapshot()
+            call.snapshot = bound.known_now()
         method, token = getattr(node, work.handler), current_call.set(call)
         try:
             if stamped is None:
