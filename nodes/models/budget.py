@@ -152,6 +152,14 @@ class Budget:
         """What was spent, as it is kept."""
         return Spent(self.calls, self.prompt_tokens, self.completion_tokens, self.estimated_tokens, self.money)
 
+    def count(self, spent: Spent) -> None:
+        """What somebody else has spent of it, or this node in an earlier process."""
+        self.calls += spent.calls
+        self.prompt_tokens += spent.prompt_tokens
+        self.completion_tokens += spent.completion_tokens
+        self.estimated_tokens += spent.estimated_tokens
+        self.elsewhere += spent.money - self._prices.of(spent.prompt_tokens, spent.completion_tokens)
+
     def longest_answer(self, wanted: int, prompt_tokens: int = 0) -> int:
         """So many tokens may be asked for that the answer does not go beyond the budget; at least one."""
         most = wanted
@@ -260,9 +268,7 @@ class _Purse:
             spent = from_json(self._path.read_bytes(), Spent)
         except (OSError, msgspec.MsgspecError):
             return  # nothing spent yet; the file is replaced whole, so it is never half there
-        budget.calls, budget.prompt_tokens = spent.calls, spent.prompt_tokens
-        budget.completion_tokens, budget.estimated_tokens = spent.completion_tokens, spent.estimated_tokens
-        budget.elsewhere += spent.money - budget.money
+        budget.count(spent)
 
     def keep(self, budget: Budget) -> None:
         """Write it down before the call leaves. Raises OSError: what cannot be counted is not to be spent."""

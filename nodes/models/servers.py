@@ -37,6 +37,7 @@ class ServerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate: float = 0.0  # calls a minute; 0: no limit
     prices: tuple[float, float] | None = None  # money per million prompt and answer tokens
     max_tokens: int | None = None  # of an answer
+    extra_body: dict[str, Any] = {}  # further fields of each request
 
 
 class _ServersFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,6 +121,8 @@ class Servers:
             table = self.tables.get(address)
             if table is not None and table.max_tokens is not None:
                 options = replace(options, max_tokens=min(options.max_tokens, table.max_tokens))
+            if table is not None and table.extra_body:
+                options = replace(options, extra_body={**table.extra_body, **options.extra_body})
             urls = table.urls if table else (address or self._default_url(),)
             self._models[known] = Model(
                 name,

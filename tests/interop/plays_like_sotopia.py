@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ ACTS = [
     ("action", "opens the window"),
 ]
 ENDINGS = {"leave": [("leave", "")], "silence": [("none", "")] * 4, "talk": [("speak", "And so on.")] * 30}
+VERSION = version("sotopia")
+IS_NEWER = VERSION != "0.1.4"
+"""0.1.4 keeps profiles and logs in Redis with two modules, or nowhere; its judge names people otherwise."""
 DIMENSIONS = (
     "believability",
     "relationship",
@@ -56,9 +60,11 @@ class Asked:
     def __init__(self, ending: str) -> None:
         self.requests: list[tuple[str, Any]] = []
         self.acts = iter([*ACTS, *ENDINGS[ending]])
-        self.judged = {
-            "evaluations": {f"agent_{seat}": {name: ["as it seems", 0] for name in DIMENSIONS} for seat in (1, 2)}
+        people = {
+            f"agent_{seat}{'' if IS_NEWER else '_evaluation'}": {name: ["as it seems", 0] for name in DIMENSIONS}
+            for seat in (1, 2)
         }
+        self.judged = {"evaluations": people} if IS_NEWER else people
         asked = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -96,7 +102,7 @@ def ours(python: str, task: str, mode: str, ending: str, folder: Path) -> tuple[
     """What our run asks, and the episode's plan."""
     asked, run = Asked(ending), folder / f"{task}-{mode}-{ending}.sqlite"
     tool = [python, "-m", "runtime", "episodes"]
-    arguments = ["run", "--task", task, "--like", f"sotopia-0.1.5@{folder / 'like.json'}", "--mode", mode]
+    arguments = ["run", "--task", task, "--like", f"sotopia-{VERSION}@{folder / 'like.json'}", "--mode", mode]
     arguments += ["--agents", f"player@{asked.url}", "--judges", f"judge@{asked.url}", "--jobs", "1", "--out", str(run)]
     subprocess.run([*tool, *arguments], check=True, stdout=subprocess.DEVNULL)
     out = subprocess.run([*tool, "export", str(run), "--format", "plain"], check=True, capture_output=True)
@@ -108,25 +114,22 @@ async def theirs(
     plan: dict[str, Any], cast: list[dict[str, Any]], scene: dict[str, Any], mode: str, ending: str
 ) -> Any:
     """What the package asks for the same task."""
+    from sotopia import database  # type: ignore[import-not-found]
     from sotopia.agents import LLMAgent  # type: ignore[import-not-found]  # only in its own environment
-    from sotopia.database import (  # type: ignore[import-not-found]
-        AgentProfile,
-        EnvironmentProfile,
-        RelationshipType,
-        SotopiaDimensions,
-    )
-    from sotopia.envs import ParallelSotopiaEnv  # type: ignore[import-not-found]
-    from sotopia.envs.evaluators import (  # type: ignore[import-not-found]
-        EpisodeLLMEvaluator,
-        EvaluationForAgents,
-        RuleBasedTerminatedEvaluator,
+    from sotopia.envs import (  # type: ignore[import-not-found]
+        ParallelSotopiaEnv,
+        evaluators,
     )
     from sotopia.server import arun_one_episode  # type: ignore[import-not-found]
+
+    character, scenario = (database.AgentProfile, database.EnvironmentProfile) if IS_NEWER else plain_profiles(database)
+    form = evaluators.EvaluationForAgents if IS_NEWER else evaluators.EvaluationForTwoAgents
+    dimensions = database.SotopiaDimensions if IS_NEWER else evaluators.SotopiaDimensions
 
     asked = Asked(ending)
     agents = [
         LLMAgent(
-            agent_profile=AgentProfile(
+            agent_profile=character(
                 pk=person["id"],
                 first_name=person["first_name"],
                 last_name=person.get("last_name", ""),
@@ -143,24 +146,41 @@ async def theirs(
         for person in cast
     ]
     world = ParallelSotopiaEnv(
-        env_profile=EnvironmentProfile(
+        env_profile=scenario(
             pk=plan["scenario"],
             codename=plan["scenario"],
             scenario=scene["context"],
             agent_goals=scene["goals"],
-            relationship=RelationshipType(scene["relationship"]),
+            relationship=database.RelationshipType(scene["relationship"]),
         ),
         action_order="round-robin",
-        evaluators=[RuleBasedTerminatedEvaluator(max_turn_number=20, max_stale_turn=2)],
-        terminal_evaluators=[EpisodeLLMEvaluator(f"custom/judge@{asked.url}", EvaluationForAgents[SotopiaDimensions])],
+        evaluators=[evaluators.RuleBasedTerminatedEvaluator(max_turn_number=20, max_stale_turn=2)],
+        terminal_evaluators=[evaluators.EpisodeLLMEvaluator(f"custom/judge@{asked.url}", form[dimensions])],
     )
     world.available_action_types = KINDS  # the package's own order is that of a set, another in each process
-    episode = await arun_one_episode(world, agents, omniscient=mode == "MINDREADERS")
-    if hasattr(episode, "__aiter__"):
-        async for _ in episode:
-            pass
+    try:
+        episode = await arun_one_episode(world, agents, omniscient=mode == "MINDREADERS")
+        if hasattr(episode, "__aiter__"):
+            async for _ in episode:
+                pass
+    except Exception as problem:  # the log at the end of an episode: all has been asked by then
+        if IS_NEWER:
+            raise
+        print(f"  (0.1.4 cannot make its log without its store: {type(problem).__name__})")
     asked.server.shutdown()
     return asked.requests
+
+
+def plain_profiles(database: Any) -> tuple[Any, Any]:
+    """0.1.4's own profile classes without the store below them, and with the name that its loop reads."""
+
+    class Character(database.BaseAgentProfile):  # type: ignore[misc]
+        pk: str
+
+    class Scenario(database.BaseEnvironmentProfile):  # type: ignore[misc]
+        pk: str
+
+    return Character, Scenario
 
 
 def main(python: str) -> int:
@@ -187,7 +207,7 @@ def main(python: str) -> int:
                 for place, (one, two) in enumerate(zip(mine, other, strict=True)):
                     assert one == two, difference(task, place, one, two)
                 count += len(mine)
-    print(f"{count} requests of {2 * len(TASKS)} episodes are those of the sotopia package")
+    print(f"{count} requests of {2 * len(TASKS)} episodes are those of the sotopia package {VERSION}")
     return 0
 
 

@@ -36,9 +36,15 @@ class AgentSpec:
     model: str = ""
     address: str = ""  # URL, name of a server, "": OPENAI_BASE_URL, or OpenAI
     prompt: PromptKind = "full"
+    is_fine: bool = False  # of a judge: on the scale with a sentence for each number
     has_system: bool = False
     max_tokens: int = 0
     options: ModelOptions = field(default_factory=ModelOptions)
+
+    @property
+    def logged(self) -> str:
+        """As the log names the model: with the server's name where it has one, so that prices are known later."""
+        return f"{self.model}@{self.address}" if self.address and "/" not in self.address else self.model
 
     @classmethod
     def parse(cls, text: str, *, temperature: float = 0.7, stream: bool = False) -> AgentSpec:
@@ -79,11 +85,13 @@ class AgentSpec:
             return replace(self, options=replace(options, reasoning_effort=value))
         if name == "prompt" and value in ("full", "small"):
             return replace(self, prompt="small" if value == "small" else "full")
+        if name == "scale" and value in ("plain", "fine"):
+            return replace(self, is_fine=value == "fine")
         if name == "system" and value in ("yes", "no"):
             return replace(self, has_system=value == "yes")
         raise UserError(
             f"agent {self.text!r}: unknown option {option[:60]!r}; known: t=0.7, tokens=1000, top_p=0.9, seed=1, "
-            "effort=low, prompt=small, system=yes"
+            "effort=low, prompt=small, system=yes; of a judge scale=fine"
         )
 
     def _number(self, option: str, value: str, low: float, high: float, kind: Callable[[str], float] = float) -> float:

@@ -92,7 +92,7 @@ class SeatCaller:
             self.repeated += 1
             return stored
         answer = await (self._ask(prompt, schema) if self._ask else self._from_server(prompt, schema))
-        self._store.keep_answer(self._seat, number, what, self.spec.model, prompt, sha, answer)
+        self._store.keep_answer(self._seat, number, what, self.spec.logged, prompt, sha, answer)
         return answer
 
     async def _from_server(self, prompt: str, schema: dict[str, object]) -> ModelAnswer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ import msgspec
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import Latency
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
-from nodes.episodes.evaluation.dimensions import SEVEN, mean_scores, read_dimensions
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, mean_scores, read_dimensions, with_steps
 from nodes.episodes.results.show import print_list
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings
-from nodes.models.budget import Budget
+from nodes.models.budget import Budget, Prices
 from nodes.models.model import Patience
 from nodes.models.servers import Servers, ServerTable, read_servers
 from runtime.errors import UserError
@@ -76,10 +77,25 @@ def judges_of(asked: argparse.Namespace, servers: Servers) -> Judges:
     specs = tuple(dict.fromkeys(part.strip() for part in asked.judges.split(",") if part.strip()))
     if not specs:
         raise UserError("--judges is empty; expected rules, MODEL or MODEL@URL")
-    for spec in specs:
-        if spec != "rules":
-            AgentSpec.parse(spec, temperature=0.0).check_model(servers)
-    return Judges(specs, read_dimensions(asked.dimensions) if asked.dimensions else SEVEN)
+    if asked.dimensions == Path("fine"):
+        raise UserError(
+            "--dimensions fine is for people who rate; of a judge it is an option: --judges MODEL#scale=fine"
+        )
+    dimensions = read_dimensions(asked.dimensions) if asked.dimensions else SEVEN
+    for text in specs:
+        if text != "rules":
+            spec = AgentSpec.parse(text, temperature=0.0)
+            spec.check_model(servers)
+            if spec.kind != "model":
+                raise UserError(f"--judges {text}: {spec.kind} judges nothing; expected rules, MODEL or MODEL@URL")
+            if spec.is_fine and with_steps(dimensions) == dimensions:
+                raise UserError(f"--judges {text}: the fine-grained scale has none of these dimensions, only the seven")
+    return Judges(specs, dimensions)
+
+
+def judges_in(spec: Mapping[str, Any]) -> Judges:
+    """The judges that a run's file names."""
+    return Judges(tuple(spec["judges"]), msgspec.convert(spec["dimensions"], tuple[Dimension, ...]))
 
 
 def jobs_of(asked: argparse.Namespace) -> int:
@@ -104,8 +120,8 @@ def _check(playing: Playing) -> None:
             raise UserError(f"--{name.replace('_', '-')} is {value:g}; expected 0 (no limit) or more")
 
 
-def servers_of(playing: Playing, spent: Budget | None = None) -> Servers:
-    """The servers with the run's limits; `spent` is what earlier processes of the run have used."""
+def servers_of(playing: Playing, spent: Mapping[str, tuple[int, int, int]] | None = None) -> Servers:
+    """The servers with the run's limits; `spent` is what earlier processes of the run used: calls, tokens, by model."""
     _check(playing)
     try:
         prompt_price, completion_price = (float(part) for part in playing.prices.split(","))
@@ -123,17 +139,16 @@ def servers_of(playing: Playing, spent: Budget | None = None) -> Servers:
         prompt_price=prompt_price,
         completion_price=completion_price,
     )
-    if spent is not None:
-        budget.calls, budget.prompt_tokens = spent.calls, spent.prompt_tokens
-        budget.completion_tokens = spent.completion_tokens
+    for model, (calls, prompt_tokens, completion_tokens) in (spent or {}).items():
+        table = playing.servers.get(model.partition("@")[2])
+        budget.calls += calls
+        budget.count_tokens(prompt_tokens, completion_tokens, prices=_prices_of(table))
     patience = Patience(playing.deadline, min(playing.timeout, playing.deadline))
     return Servers(budget=budget, calls_per_minute=playing.rate, patience=patience, tables=playing.servers)
 
 
-def spent_in(store: Store) -> Budget:
-    """What the run has used so far."""
-    calls, prompt_tokens, completion_tokens = store.tokens()
-    return Budget(calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+def _prices_of(table: ServerTable | None) -> Prices | None:
+    return Prices(*table.prices) if table is not None and table.prices else None
 
 
 def settings_of(

@@ -14,18 +14,16 @@ import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.registry import read_script
-from nodes.episodes.coaching.regeneration import regenerations
 from nodes.episodes.commands.asked import (
-    Playing,
     failed_evaluations,
     jobs_of,
+    judges_in,
     judges_of,
     playing_again,
     playing_of,
     print_run,
     servers_of,
     settings_of,
-    spent_in,
 )
 from nodes.episodes.dialogue.package_prompts import PackagePrompts, prompts_in, read_prompts
 from nodes.episodes.dialogue.plan import EpisodePlan
@@ -37,7 +35,7 @@ from nodes.episodes.results.store import Store
 from nodes.episodes.runner.by_hand import Terminal
 from nodes.episodes.runner.lines import Lines
 from nodes.episodes.runner.progress import Live, Quiet, RunProgress
-from nodes.episodes.runner.runner import Judges, Settings, judge_unjudged, play_all, replayed
+from nodes.episodes.runner.runner import Settings, play_and_judge, replayed
 from nodes.episodes.scenarios.library import Library, read_folder
 from nodes.episodes.scenarios.loader import HARD, is_published, read_published
 from nodes.episodes.scenarios.profiles import Task
@@ -85,7 +83,7 @@ def run(asked: argparse.Namespace) -> int:
     judges = judges_of(asked, servers)
     settings = settings_of(playing, servers, judges, jobs_of(asked), like)
     path = asked.out or unique_path(Path("runs") / f"episodes-{wall_time_text()}.sqlite")
-    spec = {
+    spec: dict[str, Any] = {
         "judges": list(judges.specs),
         "dimensions": msgspec.to_builtins(judges.dimensions),
         "playing": msgspec.to_builtins(playing),
@@ -96,6 +94,11 @@ def run(asked: argparse.Namespace) -> int:
     if asked.coach:
         spec["attempts"] = asked.attempts
     shard, shards = _shard_of(asked.shard)
+    card = card_of(plans, judges.specs, temperature=playing.temperature, prompts=like)
+    if asked.engine == "ray":
+        from nodes.episodes.commands.on_ray import run_on_ray
+
+        return run_on_ray(path, plans, spec, card, asked)
     if shards > 1:
         spec["shard"] = asked.shard
         plans = plans[shard - 1 :: shards]
@@ -103,7 +106,7 @@ def run(asked: argparse.Namespace) -> int:
             raise UserError(f"--shard {asked.shard}: there are fewer episodes than shards")
     with Store.create(path, spec) as store:
         store.add(plans, first=shard - 1, step=shards)
-        store.set_card(card_of(plans, judges.specs, temperature=playing.temperature, prompts=like))
+        store.set_card(card)
         return _play(plans, store, settings, asked)
 
 
@@ -116,38 +119,21 @@ def _shard_of(text: str) -> tuple[int, int]:
     return shard, shards
 
 
-def merge(asked: argparse.Namespace) -> int:
-    """One run's file of the shards of a run; what is not done in them can be resumed in it."""
-    with Store.read(asked.shards[0]) as first:
-        spec = {key: value for key, value in first.spec.items() if key != "shard"}
-    for path in asked.shards:
-        Store.open(path).close()  # nobody writes it, and it is a run
-    with Store.create(asked.out, spec) as store:
-        try:
-            for path in asked.shards:
-                store.take_in(path)
-        except BaseException:
-            asked.out.unlink()
-            raise
-        plans = [store.plan(row.id) for row in store.episodes()]
-        temperature = msgspec.convert(spec.get("playing", {}), Playing).temperature
-        store.set_card(card_of(plans, spec["judges"], temperature=temperature, prompts=prompts_in(spec)))
-        done = sum(row.state == "done" for row in store.episodes())
-        print(f"{done} of {len(plans)} episodes done\n\nrun: {asked.out}")
-    return 0
-
-
 def resume(asked: argparse.Namespace) -> int:
     """Play what is waiting or has failed, and judge what is not judged yet."""
+    if asked.engine == "ray":
+        from nodes.episodes.commands.on_ray import resume_on_ray
+
+        return resume_on_ray(asked)
     with Store.open(asked.run) as store:
         spec = store.spec
         if spec.get("is_live"):
             raise UserError(
                 f"{asked.run}: is of a launch file; go on with: polyrhythm run FILE --set moderator.log={asked.run}"
             )
-        judges = Judges(tuple(spec["judges"]), _dimensions_from(spec))
+        judges = judges_in(spec)
         playing = playing_again(asked, spec.get("playing", {}), asked.run)
-        servers = servers_of(playing, spent_in(store))
+        servers = servers_of(playing, store.tokens_by_model())
         settings = settings_of(playing, servers, judges, jobs_of(asked), prompts_in(spec))
         return _play(store.unfinished(), store, settings, asked)
 
@@ -172,9 +158,12 @@ def _plans(
     modes = list(dict.fromkeys(mode_of(text.strip()) for text in asked.mode.split(",")))
     rules = EpisodeRules(order=order_of(asked.order), max_turns=asked.turns)
     check(rules)
-    is_small = any("#prompt=small" in text for text in (*(asked.agents or ()), asked.models, asked.partner))
-    if like is not None and (asked.coach or rules.order == "asynchronous" or is_small):
-        raise UserError(f"--like {like.name}: that package has no coach, no asynchronous talk and no small prompt")
+    texts = (*(asked.agents or ()), asked.models, asked.partner, asked.judges)
+    is_ours = any(option in text for text in texts for option in ("#prompt=small", "#scale=fine"))
+    if like is not None and (asked.coach or rules.order == "asynchronous" or is_ours):
+        raise UserError(
+            f"--like {like.name}: that package has no coach, no asynchronous talk, no small prompt and no scale=fine"
+        )
     for name in ("seeds", "casts"):
         if getattr(asked, name) < 1:
             raise UserError(f"--{name} is {getattr(asked, name)}; expected at least 1")
@@ -261,14 +250,10 @@ def _check_agents(pairings: list[tuple[str, ...]], servers: Servers) -> None:
     for text in sorted({agent for pairing in pairings for agent in pairing}):
         spec = AgentSpec.parse(text)
         spec.check_model(servers)
+        if spec.is_fine:
+            raise UserError(f"--agents {text}: scale=fine is an option of --judges")
         if spec.kind == "script":
             read_script(spec.path)
-
-
-def _dimensions_from(spec: dict[str, Any]) -> Any:
-    from nodes.episodes.evaluation.dimensions import Dimension
-
-    return msgspec.convert(spec["dimensions"], tuple[Dimension, ...])
 
 
 def _play(plans: list[EpisodePlan], store: Store, settings: Settings, asked: argparse.Namespace) -> int:
@@ -283,12 +268,7 @@ def _play(plans: list[EpisodePlan], store: Store, settings: Settings, asked: arg
         if by_hand:
             settings.by_hand = Terminal(Lines())
         try:
-            all_done = await play_all(plans, store, settings, progress.played)
-            while all_done and (more := regenerations(store, store.spec.get("attempts", 1))):
-                all_done = await play_all(more, store, settings, progress.played)
-            if not settings.servers.budget.spent:
-                await judge_unjudged(store, settings)
-            return all_done
+            return await play_and_judge(plans, store, settings, progress.played)
         finally:
             if settings.by_hand is not None:
                 settings.by_hand.lines.close()

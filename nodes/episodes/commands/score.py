@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from nodes.episodes.commands.asked import (
     settings_of,
 )
 from nodes.episodes.dialogue.package_prompts import prompts_in
-from nodes.episodes.evaluation.dimensions import SEVEN
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, read_dimensions
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Settings, judge_unjudged
 from runtime.errors import UserError
@@ -30,11 +31,12 @@ def score(asked: argparse.Namespace) -> int:
     """Judge done episodes again, or take in human ratings."""
     with Store.open(asked.run) as store:
         if asked.ratings is not None:
-            count = _take_ratings(asked.ratings, store)
+            own = read_dimensions(asked.dimensions) if asked.dimensions else ()
+            count = _take_ratings(asked.ratings, store, (*SEVEN, *own))
             print(f"{count} ratings taken in", file=sys.stderr)
             return 0
         playing = playing_of(asked)
-        servers = servers_of(playing)
+        servers = servers_of(playing, store.tokens_by_model())  # budgets are the whole run's
         settings = settings_of(playing, servers, judges_of(asked, servers), jobs_of(asked), prompts_in(store.spec))
         if asked.again:
             for judge in settings.judges.specs:
@@ -55,10 +57,10 @@ async def _judge_all(store: Store, settings: Settings) -> None:
         await settings.servers.close()
 
 
-def _take_ratings(path: Path, store: Store) -> int:
+def _take_ratings(path: Path, store: Store, dimensions: Iterable[Dimension]) -> int:
     """Human ratings from JSONL. Raises UserError naming line and field."""
     names = {row.id: row.names for row in store.episodes()}
-    scales = {dimension.name: dimension for dimension in SEVEN}
+    scales = {dimension.name: dimension for dimension in dimensions}
     count = 0
     try:
         lines = path.read_text(encoding="utf-8").split("\n")

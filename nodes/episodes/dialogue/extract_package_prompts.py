@@ -30,14 +30,12 @@ def first_texts(parallel: Any, database: Any) -> dict[str, list[str]]:
     texts = {}
     for relationship in database.RelationshipType:
         for mode, told in MODES.items():
-            scene = database.EnvironmentProfile(
-                pk="x",
-                codename="x",
+            scene = SimpleNamespace(  # plain values: a profile of 0.1.4 wants its store
                 scenario=place("SCENARIO"),
                 agent_goals=[place("GOAL", 0), place("GOAL", 1)],
                 relationship=relationship,
             )
-            agents = {place("NAME", seat): SimpleNamespace(profile=person(database, seat)) for seat in (0, 1)}
+            agents = {place("NAME", seat): SimpleNamespace(profile=person(seat)) for seat in (0, 1)}
             world = parallel.ParallelSotopiaEnv(env_profile=scene, action_order="round-robin")
             seen = world.reset(agents=agents, **told)
             whole = [*(seen[name].to_natural_language() for name in agents), world.background.to_natural_language()]
@@ -47,10 +45,9 @@ def first_texts(parallel: Any, database: Any) -> dict[str, list[str]]:
     return texts
 
 
-def person(database: Any, seat: int) -> Any:
+def person(seat: int) -> Any:
     """A character made of placeholders."""
-    return database.AgentProfile(
-        pk=str(seat),
+    return SimpleNamespace(
         first_name=place("FIRST_NAME", seat),
         last_name=place("LAST_NAME", seat),
         age=AGE + seat,
@@ -81,7 +78,6 @@ async def extracted() -> dict[str, Any]:
     from importlib.metadata import version
 
     from sotopia import database  # type: ignore[import-not-found]  # only in its own environment
-    from sotopia.database.evaluation_dimensions import SotopiaDimensions  # type: ignore[import-not-found]
     from sotopia.envs import evaluators, parallel  # type: ignore[import-not-found]
     from sotopia.generation_utils import generate  # type: ignore[import-not-found]
     from sotopia.messages import AgentAction, Observation, SimpleMessage  # type: ignore[import-not-found]
@@ -98,7 +94,10 @@ async def extracted() -> dict[str, Any]:
             place("GOAL"),
         ),
     )
-    judge = evaluators.EpisodeLLMEvaluator("gpt-4o", evaluators.EvaluationForAgents[SotopiaDimensions])
+    is_newer = hasattr(evaluators, "EvaluationForAgents")  # than 0.1.4
+    form = evaluators.EvaluationForAgents if is_newer else evaluators.EvaluationForTwoAgents
+    dimensions = database.SotopiaDimensions if is_newer else evaluators.SotopiaDimensions
+    judge = evaluators.EpisodeLLMEvaluator("gpt-4o", form[dimensions])
     speakers = [(name, AgentAction(action_type="speak", argument="x")) for name in ("a", "b")]
     evaluation = await asked(generate, lambda: judge.__acall__(1, speakers, place("HISTORY")))
     later = Observation(last_turn=place("ACTS"), turn_number=900_001, available_actions=["none"])

@@ -20,7 +20,7 @@ from nodes.episodes.scenarios.visibility import Cast
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Briefing, Observation, Turn
 
-VERSIONS = ("0.1.5",)
+VERSIONS = ("0.1.5", "0.1.4")
 """Those whose rules are known here."""
 
 EXTRACT_S = 180.0
@@ -119,7 +119,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def read_prompts(text: str) -> PackagePrompts:
-    """The prompts that `--like` names: "sotopia-0.1.5", with "@FILE.json" or "@PYTHON" (an interpreter that has it).
+    """The prompts that `--like` names: "sotopia-0.1.5" or "-0.1.4", with "@FILE.json" or "@PYTHON" (that has it).
 
     Raises UserError.
     """

@@ -23,7 +23,9 @@ def judge_prompt(plan: EpisodePlan, turns: Sequence[Turn], dimensions: Sequence[
         f"{truth.name}\nProfile: {truth.profile}\nSecret: {truth.secret or '(none)'}\nPrivate goal: {truth.goal}"
         for truth in plan.truths
     )
-    scales = "\n".join(f"- {one.name}, {one.low} to {one.high}: {one.instruction}" for one in dimensions)
+    scales = "\n".join(
+        "\n  ".join((f"- {one.name}, {one.low} to {one.high}: {one.instruction}", *one.meanings)) for one in dimensions
+    )
     shape = '{"evaluations": {"NAME": {"DIMENSION": {"reasoning": "...", "score": 0}}}}'
     return (
         f"Judge an episode between {', '.join(plan.names)}.\n\nScenario: {plan.context}\n\n{people}\n\n"
@@ -65,7 +67,8 @@ def read_scores(text: str, plan: EpisodePlan, dimensions: Sequence[Dimension]) -
     scores = []
     for name in plan.names:
         person = by_name.get(name.casefold(), by_name.get(name.split()[0].casefold()))
-        person = by_name.get(f"agent_{plan.names.index(name) + 1}") if person is None else person
+        for key in (f"agent_{plan.names.index(name) + 1}", f"agent_{plan.names.index(name) + 1}_evaluation"):
+            person = by_name.get(key) if person is None else person
         if not isinstance(person, dict):
             raise UnreadableError(f"there is no evaluation of {name}; found {', '.join(map(str, people)) or '(none)'}")
         for dimension in dimensions:

@@ -20,6 +20,12 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: int
     instruction: str
     title: str = ""
+    steps: tuple[str, ...] = ()  # what each whole number means, from `low` to `high`; (): only the instruction says it
+
+    @property
+    def meanings(self) -> tuple[str, ...]:
+        """A line for each number that has a sentence, from low to high."""
+        return tuple(f"{number}: {text}" for number, text in enumerate(self.steps, start=self.low))
 
     def problem_of(self, score: object) -> str:
         """Why a score is none of this dimension; "" where it is one."""
@@ -97,6 +103,17 @@ SEVEN = (
 NAMES = tuple(dimension.name for dimension in SEVEN)
 
 
+def fine() -> tuple[Dimension, ...]:
+    """The seven with a sentence for each number: the fine-grained scale that comes with the package."""
+    return read_dimensions(Path(__file__).with_name("fine.toml"))
+
+
+def with_steps(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:
+    """These dimensions, those of the seven on the fine-grained scale."""
+    known = {(one.name, one.low, one.high): one for one in fine()}
+    return tuple(known.get((one.name, one.low, one.high), one) for one in dimensions)
+
+
 def read_dimensions(path: Path) -> tuple[Dimension, ...]:
     """The dimensions of a TOML file, tables [[dimension]] with name, low, high, instruction. Raises UserError."""
     try:
@@ -117,6 +134,9 @@ def read_dimensions(path: Path) -> tuple[Dimension, ...]:
             raise UserError(f"{where}: name is {dimension.name!r}; expected one that no other dimension has")
         if dimension.low >= dimension.high:
             raise UserError(f"{where}: low is {dimension.low} and high {dimension.high}; expected low < high")
+        count = dimension.high - dimension.low + 1
+        if dimension.steps and len(dimension.steps) != count:
+            raise UserError(f"{where}: steps has {len(dimension.steps)} sentences; expected {count}, one a number")
         found.append(dimension)
     return tuple(found)
 

@@ -68,11 +68,24 @@ def answer(store: Store, path: str, query: Mapping[str, str]) -> str:
 PAGE = 100
 """So many episodes stand on one page of the list."""
 
+COLUMNS = {
+    "episode": "episode",
+    "participants": "participants",
+    "agents": "agents",
+    "information": "information",
+    "turns": "turns",
+    "overall": "score",
+    "end": "end",
+}
+"""What the list shows, and what a click on it sorts by; again for the other direction."""
+
 
 def _list(store: Store, query: Mapping[str, str]) -> str:
     wanted = {key: query[key].strip() for key in FILTERS if query.get(key, "").strip()}
-    first = int(query["from"]) if query.get("from", "").isdecimal() else 0
-    rows, count = store.matching(wanted, first, PAGE)
+    first = min(int(query["from"]), 10**9) if query.get("from", "").isdecimal() else 0
+    sort = query.get("sort", "")
+    kept = wanted | ({"sort": sort} if sort else {})
+    rows, count = store.matching(wanted, first, PAGE, sort)
     inputs = "".join(
         f"<input name='{key}' placeholder='{key}' value='{escape(query.get(key, ''), quote=True)}'>" for key in FILTERS
     )
@@ -86,21 +99,34 @@ def _list(store: Store, query: Mapping[str, str]) -> str:
         )
         link = f"<a href='/episode?id={quote(row.id)}'>{escape(row.label)}</a>"
         agents = dict.fromkeys(row.agents)
-        cells = (", ".join(row.names), ", ".join(agents), row.transparency, alls, row.reason or row.state)
+        count_of_turns = str(len(store.turns(row.id)))
+        told = (
+            ", ".join(row.names),
+            ", ".join(agents),
+            row.transparency,
+            count_of_turns,
+            alls,
+            row.reason or row.state,
+        )
         picks = "".join(
             f"<input type='radio' name='{side}' value='{escape(row.id, quote=True)}' form='compare' required"
             f" aria-label='{side}: {escape(row.id, quote=True)}'>"
             for side in ("a", "b")
         )
         lines.append(
-            f"<tr><td>{picks}</td><td>{link}</td>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+            f"<tr><td>{picks}</td><td>{link}</td>" + "".join(f"<td>{escape(cell)}</td>" for cell in told) + "</tr>"
         )
-    columns = "<tr><th>a b<th>episode<th>participants<th>agents<th>information<th>overall<th>end</tr>"
-    form = f"<form>{inputs}<button>filter</button></form>"
+    heads = "".join(
+        f"<th><a href='/?{urlencode(wanted | {'sort': f'-{by}' if sort == by else by})}'>{text}</a>"
+        for text, by in COLUMNS.items()
+    )
+    columns = f"<tr><th>a b{heads}</tr>"
+    hidden = f"<input type='hidden' name='sort' value='{escape(sort, quote=True)}'>" if sort else ""
+    form = f"<form>{inputs}{hidden}<button>filter</button></form>"
     compare = "<form id='compare' action='/compare'><button>compare a and b side by side</button></form>"
     table = f"<div class='wide'><table>{columns}{''.join(lines)}</table></div>"
     pages = "".join(
-        f"<a href='/?{urlencode(wanted | {'from': str(at)})}'>{text}</a> "
+        f"<a href='/?{urlencode(kept | {'from': str(at)})}'>{text}</a> "
         for text, at, is_there in (
             ("before", max(0, first - PAGE), first > 0),
             ("next", first + PAGE, first + PAGE < count),

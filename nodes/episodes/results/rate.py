@@ -180,7 +180,7 @@ class RatingPages:
         number = _number(name, one.low, one.high, sent.get(name, ""))
         return (
             f"<label><b>{escape(one.title or one.name)}</b>, {one.low} to {one.high} {number}"
-            f"<br><small>{escape(one.instruction)}</small></label>"
+            f"<br><small>{'<br>'.join(map(escape, (one.instruction, *one.meanings)))}</small></label>"
             f"<label>Why? <textarea name='why-{name}' maxlength='2000' required>{why}</textarea></label>"
         )
 

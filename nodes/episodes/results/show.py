@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from nodes.episodes.agents.seat_caller import sha_of
 from nodes.episodes.dialogue.package_prompts import PackagePrompts, prompts_in
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text, prompt_text, turn_text
@@ -104,9 +105,10 @@ def episode_text(store: Store, row: EpisodeRow, *, prompts: bool = False) -> str
             for record in records
         ]
     if prompts:
+        sent = {(seat, sha_of(prompt)): prompt for seat, _, _, _, prompt, _ in store.calls(row.id)}
         for record in records:
             lines += ["", f"--- prompt of {plan.names[record.seat]}, ask {record.ask}"]
-            lines.append(held_text(plan, turns, record, prompts_in(store.spec)))
+            lines.append(sent.get((record.seat, record.sha)) or held_text(plan, turns, record, prompts_in(store.spec)))
     for scores in store.scores(row.id):
         lines += ["", f"Scores by {scores.judge}:" + (f" failed: {scores.why}" if scores.state == "failed" else "")]
         lines += [

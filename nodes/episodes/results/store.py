@@ -69,6 +69,18 @@ class EpisodeRow(msgspec.Struct, frozen=True):
         return f"{self.codename} s{self.seed} {self.id[-8:]}" if self.codename else self.id
 
 
+SORTS = {
+    "episode": "number",
+    "participants": "names",
+    "agents": "agents",
+    "information": "transparency",
+    "score": "(SELECT avg(score) FROM evaluations WHERE episode = id)",
+    "turns": "(SELECT count(*) FROM turns WHERE episode = id)",
+    "end": "reason",
+}
+"""What a list of episodes can be sorted by; "score" is the mean of all that was scored."""
+
+
 class Store(Evaluations):
     """A run's file. Open with `Store.create`, `Store.open` (to write) or `Store.read`."""
 
@@ -151,8 +163,14 @@ class Store(Evaluations):
         """All episodes in order."""
         return self._rows("ORDER BY number", ())
 
-    def matching(self, wanted: Mapping[str, str], offset: int, most: int) -> tuple[list[EpisodeRow], int]:
-        """So many of the episodes whose task, agent, state, end or text holds what is wanted; and their number."""
+    def matching(
+        self, wanted: Mapping[str, str], offset: int, most: int, sort: str = ""
+    ) -> tuple[list[EpisodeRow], int]:
+        """So many of the episodes whose task, agent, state, end or text holds what is wanted; and their number.
+
+        `sort` is one of SORTS, with "-" before it for the other direction; "": as they were planned.
+        """
+        by = SORTS.get(sort.removeprefix("-"), "number") + (" DESC" if sort.startswith("-") else "")
         columns = {"task": "task || ' ' || codename", "agent": "agents", "state": "state", "end": "reason"}
         tests = [f"instr(lower({columns[key]}), ?)" for key in wanted if key in columns]
         values = [value.lower() for key, value in wanted.items() if key in columns]
@@ -161,7 +179,7 @@ class Store(Evaluations):
             values.append(text.lower())
         where = f"WHERE {' AND '.join(tests)}" if tests else ""
         (count,) = self.db.execute(f"SELECT count(*) FROM episodes {where}", values).fetchone()
-        return self._rows(f"{where} ORDER BY number LIMIT ? OFFSET ?", (*values, most, offset)), count
+        return self._rows(f"{where} ORDER BY {by}, number LIMIT ? OFFSET ?", (*values, most, offset)), count
 
     def episode(self, name: str) -> EpisodeRow:
         """The episode of that name, which there is."""
@@ -252,10 +270,16 @@ class Store(Evaluations):
 
     def tokens(self) -> tuple[int, int, int]:
         """Calls, prompt tokens and completion tokens of the run so far."""
-        row = self.db.execute(
-            "SELECT count(*), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) FROM calls"
-        ).fetchone()
-        return int(row[0]), int(row[1]), int(row[2])
+        spent = self.tokens_by_model().values()
+        return sum(one[0] for one in spent), sum(one[1] for one in spent), sum(one[2] for one in spent)
+
+    def tokens_by_model(self) -> dict[str, tuple[int, int, int]]:
+        """The same by model, "MODEL" or "MODEL@SERVER"; what people typed is no call."""
+        rows = self.db.execute(
+            "SELECT model, count(*), sum(prompt_tokens), sum(completion_tokens) FROM calls WHERE model != 'human'"
+            " GROUP BY model"
+        )
+        return {model: (calls, prompt, completion) for model, calls, prompt, completion in rows}
 
     def save_turns(self, episode: str, turns: Sequence[Turn]) -> None:
         """Keep turns as they happen."""

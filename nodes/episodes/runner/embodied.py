@@ -6,8 +6,6 @@ act of the robot; an interrupt that cut it short is noted on the act. The log li
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import inspect
 import subprocess
 import sys
@@ -16,63 +14,18 @@ from importlib import import_module
 from pathlib import Path
 
 import msgspec
-from msgspec import to_builtins
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.dialogue.prompt import background_text
-from nodes.episodes.evaluation.dimensions import NAMES, mean_scores
-from nodes.episodes.results.card import card_of
-from nodes.episodes.results.run_file import check_is_new
-from nodes.episodes.results.show import episode_text, find_episode
-from nodes.episodes.results.store import Store
-from nodes.episodes.runner.runner import Judges, Settings, judge_and_keep, play_and_keep
-from nodes.models.servers import Servers
 from nodes.sim.actor import EARLIER
 from runtime.bag.file import BagReader
 from runtime.bag.parts import zero_ns_of
-from runtime.clock import wall_time_text
-from runtime.command_line.arguments import unique_path
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
-from runtime.msgs.episode import ActKind, Outcome, Turn
+from runtime.msgs.episode import ActKind, Turn
 
 _TOPICS = ("heard", "said", "action", "feedback", "interrupt")
-
-
-def embody(asked: argparse.Namespace) -> int:
-    """Write the run's file for one embodied episode, recorded or played now, and judge it; beside it one as text."""
-    plan = embodied_plan(asked.task)
-    path: Path | None = asked.out or (asked.recording.with_suffix(".sqlite") if asked.recording else None)
-    if path is None:
-        path = unique_path(Path("runs") / f"embodied-{wall_time_text()}.sqlite")
-    check_is_new(path)  # before the body plays: that takes a while
-    recording = asked.recording or play_body(plan, path.with_suffix(".mcap"), seed=asked.seed, overrides=asked.set)
-    turns, seconds = turns_of(recording, plan)
-    if not turns:
-        raise UserError(f"{recording}: nobody says or does anything in it")
-    outcome = Outcome(
-        episode=plan.id, state="done", reason=f"recorded: {seconds:.1f} s", turns=len(turns), seconds=round(seconds, 3)
-    )
-    judges = Judges(("rules",))
-    settings = Settings(Servers(), judges)
-    plans = [plan]
-    if asked.beside_text:
-        plans.append(plan_of_task(asked.task, order="asynchronous", mode="AGENTS", max_turns=20))
-    with Store.create(path, {"judges": list(judges.specs), "dimensions": to_builtins(judges.dimensions)}) as store:
-        store.add(plans)
-        store.set_card({**card_of(plans, judges.specs), "modalities": ["text", "speech", "physical action"]})
-        store.save_played(plan.id, turns, [], outcome)
-        store.link_recording(plan.id, str(recording))
-        asyncio.run(judge_and_keep(plan, turns, store, settings))
-        for text_plan in plans[1:]:
-            asyncio.run(play_and_keep(text_plan, store, settings))
-        for each in reversed(plans):
-            print(episode_text(store, find_episode(store, each.id)), end="\n\n")
-        if asked.beside_text:
-            print(_side_by_side(store, plans[1].id, plan.id))
-    print(f"\nrun: {path}", file=sys.stderr)
-    return 0
 
 
 def play_body(plan: EpisodePlan, recording: Path, *, seed: int, overrides: Sequence[str]) -> Path:
@@ -133,24 +86,6 @@ def _takes_persona(use: str) -> bool:
 def _things(wanted: Iterable[str]) -> list[str]:
     """The names of the things in "red cup in the bin", as the simulator calls them: "red_cup"."""
     return list(dict.fromkeys("_".join(what.split()[:2]) for what in wanted))
-
-
-def _side_by_side(store: Store, text: str, body: str) -> str:
-    """The two episodes' scores and figures in one table."""
-    lines = [f"{'':34}{'as text':>12}{'with a body':>14}"]
-    means = [mean_scores(store.scores(episode)) for episode in (text, body)]
-    for name in means[0]:
-        for dimension in NAMES:
-            values = [mean.get(name, {}).get(dimension) for mean in means]
-            cells = ["-" if value is None else f"{value:g}" for value in values]
-            lines.append(f"{name:28.28}{dimension:6}{cells[0]:>12}{cells[1]:>14}")
-    turns = [store.turns(episode) for episode in (text, body)]
-    for what, kind in (("things said", "speak"), ("things done", "action")):
-        counts = [sum(turn.kind == kind for turn in one) for one in turns]
-        lines.append(f"{what:34}{counts[0]:>12}{counts[1]:>14}")
-    seconds = [max((turn.at_s + turn.lasts_s for turn in one), default=0.0) for one in turns]
-    lines.append(f"{'seconds':34}{seconds[0]:>12.0f}{seconds[1]:>14.0f}")
-    return "\n".join(lines)
 
 
 def embodied_plan(task: str) -> EpisodePlan:

@@ -6,6 +6,7 @@ import sys
 from typing import Protocol, Self, TextIO
 
 from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.models.budget import Spent
 from nodes.models.servers import Servers
 from runtime.msgs.episode import Outcome
 
@@ -21,6 +22,10 @@ class RunProgress(Protocol):
         """An episode is over."""
         ...
 
+    def stands(self, done: int, failed: int, spent: Spent) -> None:
+        """So many are over, elsewhere, and this is what all of it has cost."""
+        ...
+
 
 class Quiet:
     """Shows nothing."""
@@ -32,6 +37,9 @@ class Quiet:
         """Nothing to close."""
 
     def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
+        """Shows nothing."""
+
+    def stands(self, done: int, failed: int, spent: Spent) -> None:
         """Shows nothing."""
 
 
@@ -63,8 +71,14 @@ class Live:
 
     def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
         self._failed += outcome.state == "failed"
-        budget = self._servers.budget
-        tokens = budget.prompt_tokens + budget.completion_tokens
-        parts = [f"{budget.calls} calls, {tokens} tokens" if budget.calls else ""]
-        parts += [f"{budget.money:.4f} spent" if budget.money else "", f"{self._failed} failed" if self._failed else ""]
-        self._bar.update(self._task, advance=1, cost=", ".join(part for part in parts if part))
+        self._bar.update(self._task, advance=1, cost=_told(self._failed, self._servers.budget.so_far()))
+
+    def stands(self, done: int, failed: int, spent: Spent) -> None:
+        self._bar.update(self._task, completed=done + failed, cost=_told(failed, spent))
+
+
+def _told(failed: int, spent: Spent) -> str:
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    parts = [f"{spent.calls} calls, {tokens} tokens" if spent.calls else ""]
+    parts += [f"{spent.money:.4f} spent" if spent.money else "", f"{failed} failed" if failed else ""]
+    return ", ".join(part for part in parts if part)

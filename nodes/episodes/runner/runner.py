@@ -18,6 +18,7 @@ from nodes.episodes.agents.script_mode import write_script
 from nodes.episodes.agents.seat_caller import AnswerStore, Ask, BudgetSpentError, NoStore, OutageError, SeatCaller
 from nodes.episodes.coaching.coach import COACH, LONG_RATING, Coach, Coaching, variant_of
 from nodes.episodes.coaching.minds import ModelMind, RulesMind
+from nodes.episodes.coaching.regeneration import regenerations
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import Brain
@@ -27,7 +28,7 @@ from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.evaluation.by_model import judge_by_model
 from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode
-from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, with_steps
 from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
 from nodes.episodes.results.store import EpisodeAnswers, Store
@@ -209,7 +210,9 @@ async def evaluate(
         return judge_by_rules(plan, turns)
     spec = AgentSpec.parse(judge, temperature=0.0)
     caller = SeatCaller(spec, settings.servers, answers, judge_seat(judge), settings.ask, tokens=LONG_ANSWER)
-    return await judge_by_model(judge, caller, plan, turns, settings.judges.dimensions, settings.like)
+    dimensions = settings.judges.dimensions
+    dimensions = with_steps(dimensions) if spec.is_fine else dimensions
+    return await judge_by_model(judge, caller, plan, turns, dimensions, settings.like)
 
 
 async def play_and_keep(plan: EpisodePlan, store: Store, settings: Settings) -> Outcome:
@@ -247,6 +250,18 @@ async def judge_unjudged(store: Store, settings: Settings) -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(settings.jobs):
             group.create_task(work(), name=f"judges-{number}")
+
+
+async def play_and_judge(
+    plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
+) -> bool:
+    """Play them, play again what a coach found too low, and judge what is not judged; whether all were played."""
+    all_done = await play_all(plans, store, settings, progress)
+    while all_done and (more := regenerations(store, store.spec.get("attempts", 1))):
+        all_done = await play_all(more, store, settings, progress)
+    if not settings.servers.budget.spent:
+        await judge_unjudged(store, settings)
+    return all_done
 
 
 async def play_all(

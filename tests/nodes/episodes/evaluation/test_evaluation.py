@@ -15,7 +15,16 @@ from nodes.episodes.dialogue.plan import GroundTruth
 from nodes.episodes.evaluation.by_model import judge_by_model, judge_prompt, read_scores
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode, first_mention, leak_of, repeated
-from nodes.episodes.evaluation.dimensions import NAMES, SEVEN, mean_scores, overall, read_dimensions
+from nodes.episodes.evaluation.dimensions import (
+    NAMES,
+    SEVEN,
+    Dimension,
+    fine,
+    mean_scores,
+    overall,
+    read_dimensions,
+    with_steps,
+)
 from nodes.episodes.results.estimates import (
     hard_tasks,
     holm,
@@ -114,8 +123,10 @@ def test_scores_are_taken_by_name_and_not_by_place() -> None:
 def test_scores_written_as_texts_and_people_called_agent_1_and_agent_2_are_read() -> None:
     people = {f"agent_{number}": {d.name: {"reasoning": "r", "score": "0"} for d in SEVEN} for number in (1, 2)}
     people["agent_2"]["GOAL"]["score"] = " 7/10 "
-    scores = read_scores(json.dumps({"evaluations": people}), plan(), SEVEN)
-    assert {(score.name, score.score) for score in scores if score.dimension == "GOAL"} == {(A, 0.0), (B, 7.0)}
+    older = {f"{name}_evaluation": person for name, person in people.items()}
+    for told in ({"evaluations": people}, people, older):
+        scores = read_scores(json.dumps(told), plan(), SEVEN)
+        assert {(score.name, score.score) for score in scores if score.dimension == "GOAL"} == {(A, 0.0), (B, 7.0)}
 
 
 @pytest.mark.parametrize(
@@ -188,6 +199,18 @@ def test_own_dimensions_come_from_a_file(tmp_path: Path) -> None:
     path.write_text('[[dimension]]\nname = "WIT"\nlow = 4\nhigh = 4\ninstruction = "x"\n')
     with pytest.raises(UserError, match="dimension 1: low is 4 and high 4"):
         read_dimensions(path)
+    path.write_text('[[dimension]]\nname = "WIT"\nlow = 0\nhigh = 2\ninstruction = "x"\nsteps = ["no", "yes"]\n')
+    with pytest.raises(UserError, match="dimension 1: steps has 2 sentences; expected 3, one a number"):
+        read_dimensions(path)
+
+
+def test_the_fine_scale_is_the_seven_with_a_sentence_for_each_number() -> None:
+    assert [(one.name, one.low, one.high) for one in fine()] == [(one.name, one.low, one.high) for one in SEVEN]
+    for one in fine():
+        assert [line.partition(":")[0] for line in one.meanings] == [str(n) for n in range(one.low, one.high + 1)]
+        assert len(set(one.steps)) == len(one.steps)
+    own = Dimension("WIT", 0, 4, "Was it funny?")
+    assert with_steps([SEVEN[0], own]) == (fine()[0], own)
 
 
 def test_agreement_by_values() -> None:

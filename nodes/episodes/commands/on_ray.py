@@ -1,0 +1,361 @@
+"""`--engine ray`: the shards of a run as tasks on an existing Ray cluster, merged when all are done.
+
+A shard is a run's file of its own. It travels to a worker, is played there on that machine's own disk, and comes back
+every few seconds. A worker that dies loses what it did since then; its shard goes on from there on another one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from nodes.episodes.agents.agent_spec import AgentSpec
+from nodes.episodes.commands.asked import (
+    Playing,
+    failed_evaluations,
+    jobs_of,
+    judges_in,
+    playing_again,
+    print_run,
+    servers_of,
+    settings_of,
+)
+from nodes.episodes.commands.merge import merge_files
+from nodes.episodes.dialogue.package_prompts import prompts_in
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.results.run_file import check_is_new
+from nodes.episodes.results.store import Store
+from nodes.episodes.runner.progress import Live, Quiet, RunProgress
+from nodes.episodes.runner.runner import play_and_judge
+from nodes.models.budget import Spent
+from nodes.models.servers import Servers
+from runtime import __version__
+from runtime.clock import SystemClock
+from runtime.errors import PolyrhythmError, UserError
+from runtime.extras import lacking
+from runtime.msgs.episode import Outcome
+
+NEWS_S = 1.0
+CHECKPOINT_S = 3.0
+"""A shard comes back as often, or less where that would cost more than a twentieth of its time."""
+
+MOST_DEATHS = 5
+"""So many workers may die over one shard without having brought it further."""
+
+
+class ShardWork(msgspec.Struct, frozen=True):
+    """What a worker is given: a shard's file, and how it is to be played."""
+
+    name: str
+    data: bytes  # the file, compressed
+    playing: Playing
+    jobs: int
+    spent: Spent  # so far, with what workers spent that died before their answers came back
+    version: str = __version__
+
+
+class ShardNews(msgspec.Struct, frozen=True):
+    """What a worker tells: how far the shard is, and now and then its file."""
+
+    done: int
+    failed: int = 0
+    spent: Spent = Spent()
+    why: str = ""  # at the end: why not all of it is done
+    is_spent: bool = False  # its share of the budget is used up
+    data: bytes = b""  # the file, compressed
+
+
+def play_shard(work: ShardWork) -> Iterator[ShardNews]:
+    """Play a shard to its end on this machine; the last news has its file."""
+    if work.version != __version__:
+        raise UserError(f"a worker has polyrhythm {__version__}, who started the run {work.version}; expected the same")
+    with TemporaryDirectory(prefix="episodes-") as folder:
+        path = Path(folder) / work.name
+        path.write_bytes(zlib.decompress(work.data))
+        with Store.open(path) as store:  # which refuses a network file system
+            yield from _played(store, work)
+
+
+def _played(store: Store, work: ShardWork) -> Iterator[ShardNews]:
+    servers, clock, counts = servers_of(work.playing), SystemClock(), _states(store)
+    servers.budget.count(work.spent)
+    settings = settings_of(work.playing, servers, judges_in(store.spec), work.jobs, prompts_in(store.spec))
+    counts["failed"] = 0
+
+    def played(plan: EpisodePlan, outcome: Outcome) -> None:
+        counts[outcome.state] += 1
+
+    def news(data: bytes = b"", why: str = "") -> ShardNews:
+        budget = servers.budget
+        return ShardNews(counts["done"], counts["failed"], budget.so_far(), why, bool(budget.spent), data)
+
+    with asyncio.Runner() as runner:
+        task = runner.get_loop().create_task(play_and_judge(store.unfinished(), store, settings, played))
+        try:
+            next_s = clock.now_s() + CHECKPOINT_S
+            while not task.done():
+                runner.run(_wait(task))
+                began_s = clock.now_s()
+                if began_s < next_s:
+                    yield news()
+                    continue
+                yield news(_copy_of(store))
+                next_s = clock.now_s() + max(CHECKPOINT_S, 20 * (clock.now_s() - began_s))
+            task.result()
+        finally:
+            task.cancel()
+            runner.run(servers.close())
+    yield news(_copy_of(store), _lacking(store))
+
+
+def _lacking(store: Store) -> str:
+    """Why not all of it is done; "" where it is."""
+    first = next((row.reason or "not played" for row in store.episodes() if row.state != "done"), "")
+    unjudged, why = failed_evaluations(store, judges_in(store.spec))
+    return first or (f"{unjudged} evaluations are missing: {why}" if unjudged else "")
+
+
+async def _wait(task: asyncio.Task[bool]) -> None:
+    await asyncio.wait({task}, timeout=NEWS_S)
+
+
+def _states(store: Store) -> Counter[str]:
+    return Counter(dict(store.db.execute("SELECT state, count(*) FROM episodes GROUP BY state")))
+
+
+def _copy_of(store: Store) -> bytes:
+    """The file as it stands, compressed."""
+    copy = store.path.with_name("copy")
+    store.db.execute("VACUUM INTO ?", (str(copy),))
+    data = zlib.compress(copy.read_bytes(), 1)
+    copy.unlink()
+    return data
+
+
+class RayCluster:
+    """The Ray cluster that this machine belongs to (RAY_ADDRESS, or the one that `ray start` left word of)."""
+
+    def __init__(self) -> None:
+        try:
+            import ray
+        except ModuleNotFoundError as problem:
+            raise UserError(f"--engine ray: {lacking(problem) or problem}") from problem
+        try:
+            ray.init(address="auto", log_to_driver=False, logging_level="error")
+        except ConnectionError as problem:
+            raise UserError(
+                "--engine ray: there is no Ray cluster here; start one (ray start --head, on other machines ray start "
+                "--address=HOST:6379), or name it in RAY_ADDRESS"
+            ) from problem
+        self.slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._ray: Any = ray
+        self._play = ray.remote(num_cpus=1, max_retries=0)(play_shard)
+        self._running: dict[Any, int] = {}
+
+    def submit(self, shard: int, work: ShardWork) -> None:
+        """Have it played as soon as there is room."""
+        self._running[self._play.options(num_returns="streaming").remote(work)] = shard
+
+    def next(self) -> tuple[int, ShardNews | None, str]:
+        """What comes next of any of them: news, None at its end, or None and why its worker died."""
+        (answer,), _ = self._ray.wait(list(self._running), num_returns=1)
+        shard = self._running[answer]
+        try:
+            return shard, self._ray.get(next(answer)), ""
+        except StopIteration:
+            del self._running[answer]
+            return shard, None, ""
+        except self._ray.exceptions.RayTaskError as problem:  # of the program, so it would happen anywhere
+            told = problem.cause if isinstance(problem.cause, PolyrhythmError) else None
+            raise told or PolyrhythmError(f"a Ray worker failed: {str(problem).strip()[-600:]}") from problem
+        except self._ray.exceptions.RayError as problem:
+            del self._running[answer]
+            return shard, None, str(problem).partition("\n")[0]
+
+    def close(self) -> None:
+        """Take leave of it."""
+        self._ray.shutdown()
+
+
+Amount = tuple[float, float, float]
+"""Of calls, tokens and money."""
+
+
+@dataclass(slots=True)
+class Purse:
+    """The budget of the whole run, given out to shards in shares; what a shard leaves over goes to others."""
+
+    limits: Amount  # 0: no limit
+    spent: dict[int, Amount] = field(default_factory=dict)  # by shard
+    bounds: dict[int, Amount] = field(default_factory=dict)  # how far those may go that play now
+
+    def may_go_to(self, shard: int, others: int) -> Amount | None:
+        """How far the shard may go in all while so many others want something, too; None where nothing is left."""
+        known, bounds = {**self.spent, **self.bounds}, []
+        for kind, limit in enumerate(self.limits):
+            left = limit - sum(one[kind] for one in known.values())
+            least = limit / 100 if kind == 2 else max(1.0, limit / 100)
+            share = max(left / (2 * others + 1), min(left, least)) if others else left
+            share = share if kind == 2 else int(share)
+            if limit and share <= 0:
+                return None
+            bounds.append(self.spent.get(shard, (0, 0, 0))[kind] + share if limit else 0)
+        self.bounds[shard] = (bounds[0], bounds[1], bounds[2])
+        return self.bounds[shard]
+
+
+def play_on(
+    cluster: RayCluster, shards: Sequence[Path], playing: Playing, jobs: int, progress: RunProgress
+) -> list[ShardNews]:
+    """Play all shards to their ends; the last news of each. Their files hold what came of it."""
+    purse = Purse((playing.max_calls, playing.max_tokens, playing.max_money))
+    starved, deaths, told = set[int](), Counter[int](), list[ShardNews]()
+    for shard, path in enumerate(shards):
+        with Store.read(path) as store:
+            spent = servers_of(playing, store.tokens_by_model()).budget.so_far()
+            told.append(ShardNews(_states(store)["done"], 0, spent, _lacking(store)))
+        purse.spent[shard] = _amount(spent)
+    waiting = [shard for shard, news in enumerate(told) if news.why]
+    while True:
+        for shard in tuple(waiting):
+            is_starved = shard in starved  # its share was too small for one call: it waits for all that is left
+            if is_starved and purse.bounds:
+                continue
+            others = 0 if is_starved else len(waiting) - 1 + len(purse.bounds)
+            if (bound := purse.may_go_to(shard, others)) is not None:
+                waiting.remove(shard)
+                how = _share_of(playing, bound, min(cluster.slots, len(shards)))
+                data = zlib.compress(shards[shard].read_bytes(), 1)
+                cluster.submit(shard, ShardWork(shards[shard].name, data, how, jobs, told[shard].spent))
+        if not purse.bounds:
+            return told
+        shard, news, death = cluster.next()
+        if news is not None:
+            told[shard] = news
+            if news.data:
+                deaths[shard] = 0
+                draft = shards[shard].with_suffix(".new")
+                draft.write_bytes(zlib.decompress(news.data))
+                draft.replace(shards[shard])
+            progress.stands(sum(one.done for one in told), sum(one.failed for one in told), _sum_of(told))
+            continue
+        before, purse.spent[shard] = purse.spent[shard], _amount(told[shard].spent)
+        del purse.bounds[shard]
+        deaths[shard] += bool(death)
+        if deaths[shard] >= MOST_DEATHS:
+            raise PolyrhythmError(f"{deaths[shard]} workers died over {shards[shard]}, the last one: {death}")
+        if death or (told[shard].is_spent and not (shard in starved and before == purse.spent[shard])):
+            waiting.append(shard)
+            if not death and before == purse.spent[shard]:
+                starved.add(shard)
+
+
+def _amount(spent: Spent) -> Amount:
+    return spent.calls, spent.prompt_tokens + spent.completion_tokens, spent.money
+
+
+def _sum_of(told: Sequence[ShardNews]) -> Spent:
+    return Spent(*(sum(getattr(one.spent, name) for one in told) for name in Spent.__struct_fields__))
+
+
+def _share_of(playing: Playing, bound: Amount, together: int) -> Playing:
+    """With a share of the budget, and of each server's rate."""
+    replace = msgspec.structs.replace
+    tables = {name: replace(table, rate=table.rate / together) for name, table in playing.servers.items()}
+    playing = replace(playing, rate=playing.rate / together, servers=tables)
+    return replace(playing, max_calls=int(bound[0]), max_tokens=int(bound[1]), max_money=bound[2])
+
+
+def shards_of(path: Path) -> Path:
+    """The folder where a run's shards are while it is played."""
+    return path.with_name(path.name + ".shards")
+
+
+def run_on_ray(
+    path: Path, plans: list[EpisodePlan], spec: Mapping[str, Any], card: dict[str, Any], asked: argparse.Namespace
+) -> int:
+    """Make the shards, have them played, merge them."""
+    folder = shards_of(path)
+    if asked.shard:
+        raise UserError("--shard is for runs without an engine; with --engine ray it is --shards N, all of them")
+    if asked.shards < 0:
+        raise UserError(f"--shards is {asked.shards}; expected at least 1")
+    for text in sorted({agent for plan in plans for agent in plan.agents}):
+        if (kind := AgentSpec.parse(text).kind) in ("human", "script", "replay"):
+            raise UserError(
+                f"--agents {text}: {kind} plays on this machine; with --engine ray expected rules or models"
+            )
+    check_is_new(path)
+    if folder.exists():
+        raise UserError(f"{folder}: holds the shards of a run; go on with: {_again(path)}")
+    cluster = RayCluster()
+    count = min(asked.shards or cluster.slots, len(plans))
+    shards = [folder / f"{number + 1:04}.sqlite" for number in range(count)]
+    for number, shard in enumerate(shards):
+        with Store.create(shard, {**spec, "shard": f"{number + 1}/{count}"}) as store:
+            store.add(plans[number::count], first=number, step=count)
+            store.set_card(card)
+    return _play_and_merge(cluster, shards, path, msgspec.convert(spec["playing"], Playing), asked)
+
+
+def resume_on_ray(asked: argparse.Namespace) -> int:
+    """Go on with the shards of a run that was stopped, or of which something has failed."""
+    shards = sorted(shards_of(asked.run).glob("*.sqlite"))
+    if not shards:
+        raise UserError(
+            f"{shards_of(asked.run)}: there are no shards; without --engine ray {asked.run} is resumed here"
+        )
+    check_is_new(asked.run)
+    with Store.open(shards[0]) as store:
+        playing = playing_again(asked, store.spec.get("playing", {}), asked.run)
+    return _play_and_merge(RayCluster(), shards, asked.run, playing, asked)
+
+
+def _play_and_merge(
+    cluster: RayCluster, shards: Sequence[Path], path: Path, playing: Playing, asked: argparse.Namespace
+) -> int:
+    count = 0
+    for shard in shards:
+        with Store.read(shard) as store:
+            count += sum(_states(store).values())
+            judges = judges_in(store.spec)
+    progress: RunProgress = Live(count, Servers()) if sys.stderr.isatty() and not asked.json else Quiet()
+    try:
+        with redirect_stdout(sys.stderr), progress:  # Ray prints what it thinks of dead workers
+            told = play_on(cluster, shards, playing, jobs_of(asked), progress)
+            cluster.close()
+    except KeyboardInterrupt:
+        print(f"stopped; go on with: {_again(path)}", file=sys.stderr)
+        return 130
+    if why := next((one.why for one in told if one.why), ""):
+        print(
+            f"{sum(one.done for one in told)} of {count} episodes are done ({why}); go on with: {_again(path)}\n"
+            f"or take what there is: polyrhythm episodes merge {shards_of(path)}/*.sqlite --out {path}",
+            file=sys.stderr,
+        )
+        return 1
+    draft = path.with_name(path.name + ".new")
+    merge_files(shards, draft)
+    draft.rename(path)
+    draft.with_name(draft.name + ".lock").unlink(missing_ok=True)
+    shutil.rmtree(shards_of(path))
+    with Store.open(path) as store:
+        servers = servers_of(playing, store.tokens_by_model())
+        print_run(store, asked, settings_of(playing, servers, judges, 1))
+    return 0
+
+
+def _again(path: Path) -> str:
+    return f"polyrhythm episodes resume {path} --engine ray"
