@@ -407,7 +407,9 @@ def _mutmut(folder: Path, *arguments: str, excuse: str = "") -> str:
         [*MUTMUT, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode and not (excuse and excuse in done.stderr):
-        raise SystemExit(f"mutmut {arguments[0]} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+        told = done.stdout + done.stderr
+        problems = [line for line in told.splitlines() if line.startswith(("ERROR", "FAILED", "E  "))]
+        raise SystemExit("\n".join([f"mutmut {arguments[0]} failed:", *problems[:20], told[-4000:]]))
     return done.stdout
 
 

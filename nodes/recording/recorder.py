@@ -56,7 +56,8 @@ class Recorder(ForRobot, Node):
     the launch file is attached, "outcome", "stats" and "trace" are noted at the end and everything else at the start.
     A disk that fills up ends the recording, which is closed while there is room for that, and not the run.
 
-    `split_s` and `split_mb` begin another file after so much (0: never). With `ring_s` above 0 nothing is written until
+    `split_s` and `split_mb` begin another file after so much (0: never), and with it another index in memory. With
+    `ring_s` above 0 nothing is written until
     a message on `recorder/save` asks for it: then the last `ring_s` seconds become a file.
 
     What becomes of the recording is told on `recorder/state`, which is not part of it.
@@ -73,7 +74,7 @@ class Recorder(ForRobot, Node):
         jpeg_quality: int = 0,
         depth: str = "exact",
         exclude: list[str] | None = None,
-        split_s: float = 0.0,
+        split_s: float = 3600.0,
         split_mb: float = 0.0,
         ring_s: float = 0.0,
         reserve_mb: float = 32.0,

@@ -57,7 +57,7 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     owners: dict[str, str] = {}  # topic that one node alone may publish -> the process that it comes from
     vouched: dict[
         str, dict[str, tuple[str, ...]]
-    ] = {}  # topics by which stops are lifted -> process -> its nodes there
+    ] = {}  # topics by which stops are lifted or seats speak -> process -> its nodes there
     gateway: GatewayPlan | None = None  # then it runs no nodes
 
     @property
@@ -102,8 +102,10 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
         for topic in exclusive.keys() & set(host.may_publish):
             raise UserError(f"may_publish names {topic}, which only {exclusive[topic]} may publish; leave it out")
     owners = {topic: name for name, own in publishes.items() for topic in own & exclusive.keys()}
-    direct_from = {name: _direct_from(launch, name, specs, publishes, owners) for name, specs in groups.items()}
     vouched = _vouched(launch, gateways)
+    direct_from = {
+        name: _direct_from(launch, name, specs, publishes, owners, vouched) for name, specs in groups.items()
+    }
     plans = {}
     for name in hears:
         specs = groups.get(name, [])
@@ -147,8 +149,12 @@ def _direct_from(
     specs: list[NodeSpec],
     publishes: Mapping[str, set[str]],
     owners: Mapping[str, str],
+    checked: Collection[str],
 ) -> dict[str, tuple[str, ...]]:
-    """The states that one plain handler of this process alone wants, and the processes that they come straight from."""
+    """The states that one plain handler of this process alone wants, and the processes that they come straight from.
+
+    None of the `checked`: only ZeroMQ's readers look whether a process speaks in the names of its own nodes.
+    """
     if not is_available() or any(spec.cls.subscribes_all for spec in specs):
         return {}
     topics = Counter(spec.topic_of(port) for spec in specs for port in ports_of(spec.cls, Subscription).values())
@@ -163,6 +169,7 @@ def _direct_from(
             known = launch.graph.topics.get(topic)
             if (
                 topics[topic] > 1
+                or topic in checked
                 or known is None
                 or port.message.message_kind == "event"
                 or any(end.port.qos.late_join for end in known.publishers)
@@ -180,18 +187,19 @@ def _direct_from(
 
 
 def _vouched(launch: Launch, gateways: Mapping[str, str]) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Of the topics by which a stop is lifted (what ears hear, what lifters say of it), who may say it from where.
+    """Of the topics by which a stop is lifted (what ears hear, what lifters say of it), and of those by which whoever
+    sits on a seat speaks, such as commands: who may say it from where.
 
     A gateway vouches itself for what comes from its host.
     """
     roles, topics = launch.graph.roles, launch.graph.topics
+    spoken = topics_of({spec.cls.seat for spec in launch.graph.nodes.values()} - {""}, launch.graph.nodes)
     chain = ((roles["ears"], roles["lifters"]), (roles["lifters"], [launch.graph.authority]))
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for topic in topics.values():
         senders, hearers = ({end.node for end in ends} for ends in (topic.publishers, topic.subscribers))
-        if topic.name in launch.graph.exclusive or not any(
-            senders & {*says} and hearers & {*hears} for says, hears in chain
-        ):
+        is_lifting = any(senders & {*says} and hearers & {*hears} for says, hears in chain)
+        if topic.name in launch.graph.exclusive or not (is_lifting or topic.name in spoken):
             continue
         of: dict[str, tuple[str, ...]] = dict.fromkeys(gateways, ())
         for process, specs in launch.processes.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -96,7 +96,7 @@ def holders_of(seats: Mapping[str, SeatTable]) -> dict[str, str]:
     return {seat: table.holder for seat, table in seats.items()}
 
 
-def topics_of(seats: Mapping[str, SeatTable], specs: Mapping[str, NodeSpec]) -> dict[str, str]:
+def topics_of(seats: Collection[str], specs: Mapping[str, NodeSpec]) -> dict[str, str]:
     """The topics that nodes of exactly one of these seats publish, and nobody else: whoever writes there speaks for it.
 
     So a tool that publishes there counts only while it holds the seat. What a node hears that may lift stops belongs to

@@ -82,6 +82,9 @@ def test_a_stop_says_by_whom_with_which_words_and_how_sure_and_is_numbered() -> 
         "reflex-1", "Stop!", "Ann", True, "", 0.0,
     )  # fmt: skip
     assert (second.id, second.by, second.is_sure) == ("reflex-2", "Ben", False)
+    assert (first.is_pain, second.is_pain) == (False, False)
+    assert room.hear("Ouch!") == ["stop"]
+    assert room.raised[2].is_pain
     assert room.said == []
 
 

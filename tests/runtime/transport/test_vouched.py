@@ -1,4 +1,6 @@
-"""Words that may lift a stop are taken from the processes whose nodes say them, in the names of these nodes only."""
+"""Words that may lift a stop, and what speaks for a seat, are taken from the processes whose nodes say them, in the
+names of these nodes only.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.faults.nodes import SteadyPolicy
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.robot.driver import Driver
@@ -16,7 +19,7 @@ from nodes.sim.collaborator import Collaborator
 from runtime.launch.file import resolve
 from runtime.launch.process_plan import plan
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, Utterance
+from runtime.msgs import Interrupt, JointCommand, Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 from tests.support.running import eventually
@@ -59,17 +62,48 @@ def test_a_process_that_stamps_another_nodes_name_is_not_heard(reliable: Mapping
     assert lost == ["forged: planner speaks in the name of sam"] * 3, "and of the camera nothing is taken at all"
 
 
-def test_the_plan_names_who_may_say_what_lifts_a_stop() -> None:
+@pytest.mark.processes
+def test_a_process_that_stamps_the_name_of_who_sits_on_a_seat_moves_nothing() -> None:
+    heard: list[float] = []
+    lost: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
+        folder = Path(name)
+        outlets = {process: PublisherSockets(folder, process, 0) for process in ("policy", "console", "camera")}
+        inlet = SubscriberThread(
+            {"command": JointCommand}, lambda stamped: heard.append(stamped.message.base_v_mps),
+            lambda topic, reason, number: lost.append(reason), receiver="robot",
+        )  # fmt: skip
+        vouched = {"command": {"policy": ("policy",), "console": ("human_policy",)}}
+        inlet.connect(folder, list(outlets), vouched=vouched)
+        inlet.start()
+        for process in ("policy", "console"):
+            assert asyncio.run(outlets[process].await_subscribers({"command": 1}, 20.0, asyncio.Event())) == []
+        for process in ("camera", "console"):
+            outlets[process].publish(
+                Envelope("command", "policy", 1 << 40, 1), JointCommand(position=(), base_v_mps=9.0)
+            )
+        eventually(lambda: lost == ["forged: console speaks in the name of policy"], f"it is told: {lost}", 5.0)
+        outlets["console"].publish(Envelope("command", "human_policy", 1, 1), JointCommand(position=(), base_v_mps=0.1))
+        outlets["policy"].publish(Envelope("command", "policy", 1, 1), JointCommand(position=(), base_v_mps=0.2))
+        eventually(lambda: sorted(heard) == [0.1, 0.2], f"both have come: {heard}", 5.0)
+        for outlet in outlets.values():
+            outlet.close()
+        inlet.close()
+
+
+def test_the_plan_names_who_may_speak_for_a_seat_and_say_what_lifts_a_stop() -> None:
     def place(cls: type, process: str) -> dict[str, object]:
         return {"use": f"{cls.__module__}:{cls.__qualname__}", "process": process}
 
     nodes = {
         "driver": place(Driver, "robot"), "guard": place(Guard, "robot"), "reflex": place(Reflex, "words"),
-        "sam": place(Collaborator, "person"), "camera": {"use": "nodes.sim.camera:SimCamera", "process": "camera"},
+        "policy": place(SteadyPolicy, "policy"), "sam": place(Collaborator, "person"),
+        "camera": {"use": "nodes.sim.camera:SimCamera", "process": "camera"},
     }  # fmt: skip
     launch = resolve({"nodes": nodes}, path=Path("graph.toml"))
     plans = plan(launch)
     assert plans["words"].vouched["heard"] == {"person": ("sam",)}
     assert plans["robot"].vouched["interrupt"]["words"] == ("reflex",)
     assert "camera" not in plans["robot"].vouched["interrupt"]
+    assert plans["robot"].vouched["command"] == {"policy": ("policy",)}
     assert plans["camera"].vouched == {}
