@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
+import multiprocessing
 import shutil
-import subprocess
-import sys
+import signal
+import tempfile
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from nodes.evaluation.child import run_trial
 from nodes.evaluation.trials import EvaluationRun, Result, Variant, result_of
 from runtime.clock import NS_PER_S, SystemClock
+from runtime.commands.run import use_one_thread
 from runtime.errors import PolyrhythmError, UserError
+from runtime.launch.file import load
 
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
@@ -25,10 +32,28 @@ _ASKED_WRONGLY = 2
 _LAST_WORDS = 400
 _GRACE_S = 10.0
 MOST_WAIT_S = 1e6  # the longest that a process can be waited for
+_LIBRARIES = ("cv2", "mcap.writer", "runtime.virtual.simulation", "runtime.commands.run", "runtime.bag.file")
+"""What a run imports besides the modules of its nodes."""
+
+
+@dataclass
+class _Trial:
+    """One that runs."""
+
+    trial: EvaluationRun
+    process: BaseProcess
+    started_ns: int
+    folder: Path
+    said: Path
+    complaint: Path
 
 
 class Runs:
-    """Starts the processes, and can stop them all."""
+    """Starts the processes, and ends them all where one of them was asked wrongly or this one is interrupted.
+
+    They are forked from a process that has imported what the graph needs and done nothing else, where the system can
+    fork; elsewhere each starts anew.
+    """
 
     def __init__(
         self,
@@ -55,67 +80,75 @@ class Runs:
         self._keeps_all = keeps_all
         self._longest_s = min(longest_s, MOST_WAIT_S)
         self._report = report
-        self._running: set[subprocess.Popen[str]] = set()
-        self._lock = threading.Lock()
-        self._stopped = threading.Event()
         self._clock = SystemClock()
 
     def all_of(self, trials: Sequence[EvaluationRun], jobs: int, done: Callable[[Result], None]) -> None:
-        """Run them; `done` is told of each in this thread. Raises UserError where one was asked wrongly."""
-        alive_fd, held_fd = os.pipe()  # its end tells the runs that this process is gone
-        try:
-            with ThreadPoolExecutor(jobs, "trial") as pool:
-                futures = [pool.submit(self._run, trial, alive_fd) for trial in trials]
-                try:
-                    for future in as_completed(futures):
-                        if (result := future.result()) is not None:
-                            done(result)
-                except BaseException:
-                    self._stop()
-                    for future in futures:
-                        future.cancel()
-                    raise
-        finally:
-            os.close(alive_fd)
-            os.close(held_fd)
+        """Run them; `done` is told of each. Raises UserError where one was asked wrongly."""
+        waiting = deque(trials)
+        running: dict[int, _Trial] = {}
+        methods = multiprocessing.get_all_start_methods()
+        context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+        use_one_thread(is_virtual=self._is_virtual)
+        if trials:
+            context.set_forkserver_preload(self._modules(trials[0]))
+        with tempfile.TemporaryDirectory(prefix="polyrhythm-trials-") as outputs:
+            try:
+                while waiting or running:
+                    while waiting and len(running) < jobs:
+                        with _uninterrupted():
+                            started = self._start(context, waiting.popleft(), Path(outputs))
+                            running[started.process.sentinel] = started
+                    ended = connection.wait(list(running), self._left_s(running.values()))
+                    late = [key for key, one in running.items() if self._age_s(one) >= self._longest_s]
+                    for key in dict.fromkeys([*ended, *late]):
+                        assert isinstance(key, int)
+                        one = running.pop(key)
+                        done(self._result(one, has_ended=key in ended))
+            finally:
+                for one in running.values():
+                    one.process.terminate()
+                for one in running.values():
+                    _end(one.process)
 
-    def _run(self, trial: EvaluationRun, alive_fd: int) -> Result | None:
+    def _start(self, context: Any, trial: EvaluationRun, outputs: Path) -> _Trial:
         folder = self._folder / trial.name
         shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
-        recording = folder / RECORDING
         self._check_unchanged()
+        said, complaint = outputs / f"{trial.name}.out", outputs / f"{trial.name}.err"
+        argv = self._command(trial, folder, folder / RECORDING)
+        process = context.Process(target=run_trial, args=(argv, said, complaint), name=trial.name)
         started_ns = self._clock.now_ns()
-        with self._lock:
-            if self._stopped.is_set():
-                return None
-            starting = [sys.executable, "-m", "nodes.evaluation.child", str(alive_fd)]
-            process = subprocess.Popen(
-                starting + self._command(trial, folder, recording),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                stdin=subprocess.DEVNULL,
-                pass_fds=(alive_fd,),
-                text=True,
-                errors="replace",
-            )
-            self._running.add(process)
-        try:
-            said, complaint = process.communicate(timeout=self._longest_s)
-        except subprocess.TimeoutExpired:
-            _end(process)
+        process.start()
+        return _Trial(trial, process, started_ns, folder, said, complaint)
+
+    def _age_s(self, one: _Trial) -> float:
+        return (self._clock.now_ns() - one.started_ns) / NS_PER_S
+
+    def _left_s(self, running: Iterable[_Trial]) -> float:
+        return max(0.0, self._longest_s - max(self._age_s(one) for one in running))
+
+    def _result(self, one: _Trial, *, has_ended: bool) -> Result:
+        _end(one.process)
+        said, complaint = (_text(path) for path in (one.said, one.complaint))
+        if not has_ended:
             said, complaint = "", f"it did not end within {self._longest_s:g} s and was killed"
-        finally:
-            with self._lock:
-                self._running.discard(process)
-        if self._stopped.is_set():
-            return None
-        if process.returncode == _ASKED_WRONGLY:
+        elif one.process.exitcode == _ASKED_WRONGLY:
             raise UserError(complaint.strip().removeprefix("polyrhythm: "))
-        result = _read(trial, said, complaint, (self._clock.now_ns() - started_ns) / NS_PER_S, recording)
+        result = _read(one.trial, said, complaint, self._age_s(one), one.folder / RECORDING)
         if result.is_success and not self._keeps_all:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(one.folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")
         return result
+
+    def _modules(self, trial: EvaluationRun) -> list[str]:
+        """What the process that others are forked from imports: all that the graph's nodes and the report are in."""
+        launch = load(Path(self._launch), overrides=self._changes_with(trial))
+        nodes = {spec.cls.__module__ for spec in launch.graph.nodes.values()}
+        return [*_LIBRARIES, self._report.partition(":")[0], *sorted(nodes)]
+
+    def _changes_with(self, trial: EvaluationRun) -> Sequence[str]:
+        changes = self._changes[trial.variant]
+        return self._changes_of_task(trial.task, changes) if trial.task else changes
 
     def _check_unchanged(self) -> None:
         """What is run in the end must be what was run at the beginning."""
@@ -128,32 +161,43 @@ class Runs:
         raise PolyrhythmError(f"{self._launch} {how} since the evaluation began; start another one with another --out")
 
     def _command(self, trial: EvaluationRun, folder: Path, recording: Path) -> list[str]:
-        changes = self._changes[trial.variant]
-        if trial.task:
-            changes = tuple(self._changes_of_task(trial.task, changes))
+        changes = self._changes_with(trial)
         command = ["run", self._launch, "--json", "--seed", str(trial.seed)]
         command += ["--virtual"] if self._is_virtual else []
         command += ["--for", str(self._for_s)] if self._for_s is not None else []
         command += ["--out", str(folder), "--record", str(recording)]
         return command + [part for change in (*changes, f"run.report={self._report}") for part in ("--set", change)]
 
-    def _stop(self) -> None:
-        with self._lock:
-            self._stopped.set()
-            for process in self._running:
-                process.terminate()
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """An interrupt waits until a process has been started as a whole, and is known."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    both = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in both}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if caught:
+        raise KeyboardInterrupt
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """Kill a run that does not end: politely first, for a run in real time then ends its nodes as well."""
-    process.terminate()
-    for after_s in (_GRACE_S, _GRACE_S):
-        try:
-            process.communicate(timeout=after_s)
-            return
-        except subprocess.TimeoutExpired:
-            process.kill()
-    # Something that it had started holds its output open; it is not waited for.
+def _end(process: BaseProcess) -> None:
+    """Wait for a run that has ended; kill one that does not: politely first, a run in real time then ends its nodes."""
+    if process.is_alive() and process.exitcode is None:
+        process.terminate()
+        process.join(_GRACE_S)
+        process.kill()
+    process.join(_GRACE_S)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _summary(said: str) -> dict[str, Any] | None:

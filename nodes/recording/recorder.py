@@ -51,6 +51,8 @@ class SaveRecording(Message):
 class Recorder(ForRobot, Node):
     """Records every topic but those excluded; `path` empty means `run.mcap` in the run's folder.
 
+    In `exclude`, "calls/*" names all topics that begin with "calls/".
+
     `jpeg_quality` 0 keeps images losslessly (PNG), 1 to 100 as JPEG. `depth` says how depth images are kept, on
     `TOPIC/depth`: "exact", in "millimetres" (16-bit PNG, which viewers show), or "none". Of `run_info`, the text of
     the launch file is attached, "outcome", "stats" and "trace" are noted at the end and everything else at the start.
@@ -95,6 +97,7 @@ class Recorder(ForRobot, Node):
         self.jpeg_quality = jpeg_quality
         self.depth = depth
         self.exclude = frozenset(exclude or ())
+        self._excluded_rooms = tuple(topic[:-1] for topic in self.exclude if topic.endswith("/*"))
         self.missed = MissedMessages()
         self.bag: BagWriter | None = None
         self._unwritten = 0
@@ -190,7 +193,7 @@ class Recorder(ForRobot, Node):
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Record one message of any topic of the graph."""
         envelope = stamped.envelope
-        if envelope.topic in self.exclude or envelope.topic == self.told.topic:
+        if self._leaves_out(envelope.topic) or envelope.topic == self.told.topic:
             return
         self.missed.heard(envelope)
         is_first = self._zero_ns is None
@@ -214,10 +217,13 @@ class Recorder(ForRobot, Node):
             self._give_up(error)
         self._slowest_write_ns = max(self._slowest_write_ns, self.clock.now_ns() - began_ns)
 
+    def _leaves_out(self, topic: str) -> bool:
+        return topic in self.exclude or topic.startswith(self._excluded_rooms)
+
     def on_missed(self, stamped: Stamped[Any]) -> None:
         """Count a message that there was no time to write at the end."""
         topic = stamped.envelope.topic
-        if topic not in self.exclude:
+        if not self._leaves_out(topic):
             self.missed.heard(stamped.envelope)
             self.missed.lost(topic)
 

@@ -24,17 +24,24 @@ BACKENDS = ("rays", "gl", "auto")
 class WorldView:
     """What one camera of the simulated scene sees, as (rgb, depth_m). Builds the scene; any seed will do, for it only
     moves things, and where they are comes with each World. `robot` is a robot file ("": a Stretch), `scene` as of
-    `FileRobot`.
+    `FileRobot`, `things` as of `SimRobot`.
     """
 
     def __init__(
-        self, camera: str, width: int, height: int, backend: str = "rays", robot: str = "", scene: str = "cubes"
+        self,
+        camera: str,
+        width: int,
+        height: int,
+        backend: str = "rays",
+        robot: str = "",
+        scene: str = "cubes",
+        things: str = "",
     ) -> None:
         import mujoco
 
         from nodes.sim.rendering.renderer import make_renderer
 
-        self._model = _model_of(robot, scene)
+        self._model = _model_of(robot, scene, things)
         self._data = mujoco.MjData(self._model)
         self._renderer = make_renderer(self._model, camera, width, height, backend)
         self.focal_px = self._renderer.focal_px
@@ -58,7 +65,7 @@ class WorldView:
         self._renderer.close()
 
 
-def _model_of(robot: str, scene: str) -> mujoco.MjModel:
+def _model_of(robot: str, scene: str, things: str) -> mujoco.MjModel:
     import mujoco
 
     if is_file(robot):
@@ -67,7 +74,7 @@ def _model_of(robot: str, scene: str) -> mujoco.MjModel:
         return scene_of(robot, scene)
     from nodes.sim.mjcf import build_scene
 
-    return mujoco.MjModel.from_xml_string(build_scene().xml)
+    return mujoco.MjModel.from_xml_string(build_scene(things=things).xml)
 
 
 class SimCamera(ForRobot, Node):
@@ -75,7 +82,7 @@ class SimCamera(ForRobot, Node):
 
     `camera` is "head", "wrist" or, for people to watch, "room" (remap `head/image` for those two). `backend` is "rays",
     "gl" or "auto": OpenGL where it works; in virtual time always rays, whose pictures are the same on every run.
-    `scene` is that of the driver of a robot from a file.
+    `scene` is that of the driver of a robot from a file, `things` those of a SimRobot.
     """
 
     robot_parameter = "limits"
@@ -91,6 +98,7 @@ class SimCamera(ForRobot, Node):
         backend: str = "rays",
         limits: str = "",
         scene: str = "cubes",
+        things: str = "",
     ) -> None:
         if camera not in CAMERAS:
             raise UserError(f"camera is {camera!r}; known: {', '.join(CAMERAS)}")
@@ -102,6 +110,7 @@ class SimCamera(ForRobot, Node):
         self._drawn_ns = -1
         self._robot = limits if is_file(limits) else ""
         self._scene = scene
+        self._things = things
         self._view: WorldView | None = None
 
     def libraries(self) -> tuple[str, ...]:
@@ -110,7 +119,7 @@ class SimCamera(ForRobot, Node):
     def on_start(self) -> None:
         """Build the scene and choose the back end. Raises UserError where "gl" is asked for and does not work."""
         backend = self._choose_backend()
-        self._view = WorldView(self._camera, self._width, self._height, backend, self._robot, self._scene)
+        self._view = WorldView(self._camera, self._width, self._height, backend, self._robot, self._scene, self._things)
         self.log.info("%s camera %d x %d, %s", self._camera, self._width, self._height, backend)
 
     def on_stop(self) -> None:

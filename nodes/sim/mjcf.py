@@ -22,6 +22,7 @@ from nodes.sim.table_scene import (
     Rgb,
     Thing,
     join_numbers,
+    kinds_of,
     kitchen_xml,
     lay_table,
 )
@@ -60,10 +61,10 @@ class Scene:
     things: tuple[Thing, ...]
 
 
-def build_scene(seed: int = 0) -> Scene:
-    """The scene whose table the seed has laid."""
-    things = lay_table(seed)
-    return build_around(kitchen_xml(things), things)
+def build_scene(seed: int = 0, things: str = "") -> Scene:
+    """The scene whose table the seed has laid; `things`: with these alone. Raises UserError for an unknown one."""
+    laid = lay_table(seed, kinds_of(things))
+    return build_around(kitchen_xml(laid), laid)
 
 
 def build_around(

@@ -25,7 +25,9 @@ class SimRobot(PhysicsRobot):
 
     limits: RobotLimits = STRETCH_3
 
-    def __init__(self, seed: int = 0, head_pan_rad: float = 0.0, head_tilt_rad: float = 0.0) -> None:
+    def __init__(self, seed: int = 0, head_pan_rad: float = 0.0, head_tilt_rad: float = 0.0, things: str = "") -> None:
+        """`things`: only these stand on the table, "blue_cup red_cup" say; its cameras are told the same."""
+        self._things_named = things
         begins = dict(zip(JOINTS, STOW, strict=True))
         for name, angle_rad in (("head_pan", head_pan_rad), ("head_tilt", head_tilt_rad)):
             limit = self.limits.joints[JOINTS.index(name)]
@@ -59,4 +61,4 @@ class SimRobot(PhysicsRobot):
 
     def _build(self, seed: int) -> Scene:
         """The scene that the robot stands in; another world builds another one."""
-        return build_scene(seed)
+        return build_scene(seed, self._things_named)

@@ -6,6 +6,8 @@ import math
 import random
 from dataclasses import dataclass
 
+from runtime.errors import UserError, choices
+
 TABLE_HEIGHT_M = 0.50
 TABLE_X_M = (-0.52, 0.44)
 TABLE_Y_M = (-0.86, -0.40)
@@ -69,6 +71,22 @@ CUBES: tuple[Kind, ...] = tuple(
         ("yellow", (0.97, 0.82, 0.08)),
     )
 )
+
+
+def kinds_of(things: str = "") -> tuple[Kind, ...]:
+    """The kinds with these names, "blue_cup red_cup" say, in the order of KINDS; "" for all. Raises UserError.
+
+    The blue cup is one of them: it has a place of its own.
+    """
+    known = {f"{kind[1]}_{kind[0]}": kind for kind in KINDS}
+    names = things.split()
+    for name in names:
+        if name not in known:
+            raise UserError(f"things: {name!r} is on no table here; known: {choices(known)}")
+    if names and "blue_cup" not in names:
+        raise UserError("things: the blue_cup must be one of them")
+    return tuple(kind for name, kind in known.items() if name in names) if names else KINDS
+
 
 FRONT_X_M = (-0.38, -0.18, 0.02, 0.22)
 BACK_X_M = (-0.28, -0.08, 0.12, 0.32)

@@ -47,7 +47,7 @@ Where --film is asked for, also with film=True.
 def main(argv: list[str]) -> int:
     """Run a launch file to its end; 0 where it succeeded, 1 where it did not."""
     arguments = _parser().parse_args(argv)
-    _use_one_thread(is_virtual=arguments.virtual)
+    use_one_thread(is_virtual=arguments.virtual)
     launch = load(find(arguments.file), arguments.set, added=arguments.add, host=arguments.host)
     if arguments.lan:
         opened = [*arguments.set, *_on_network(launch)]
@@ -170,7 +170,7 @@ def _tell(
         print(f"trace: {trace}", file=sys.stderr)
 
 
-def _use_one_thread(*, is_virtual: bool) -> None:
+def use_one_thread(*, is_virtual: bool) -> None:
     """Read when numpy and OpenCV are loaded, so before the nodes are.
 
     In virtual time, because sums of many threads differ from run to run. In real time, because many processes share

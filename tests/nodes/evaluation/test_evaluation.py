@@ -224,15 +224,16 @@ def test_a_run_that_hangs_is_ended_and_no_process_of_it_is_left(tmp_path: Path, 
 
 
 def left_of(out: Path) -> list[str]:
-    """Command lines of processes that go on and name this folder."""
+    """Processes that go on and name this folder, or, where they were forked, have a file of it open."""
     found = []
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = line.read_bytes().decode(errors="replace")
+            words = process.joinpath("cmdline").read_bytes().decode(errors="replace")
+            files = [str(link.readlink()) for link in process.joinpath("fd").iterdir()]
         except OSError:
             continue  # it has ended
-        if str(out) in words:
-            found.append(words)
+        if any(str(out) in text for text in (words, *files)):
+            found.append(f"{process.name} {words}")
     return found
 
 

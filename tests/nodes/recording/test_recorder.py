@@ -115,11 +115,20 @@ def test_an_image_bomb_is_refused_by_its_header() -> None:
         pixels({"data": base64.b64encode(header).decode()})
 
 
-def test_excluded_topics_are_left_out(tmp_path: Path) -> None:
-    recorder = started(tmp_path, exclude=["said"])
-    recorder.on_any(said(1))
+@pytest.mark.parametrize(("topic", "excluded"), [("said", "said"), ("health/talker", "health/*")])
+def test_excluded_topics_are_left_out(topic: str, excluded: str, tmp_path: Path) -> None:
+    recorder = started(tmp_path, exclude=[excluded])
+    one = said(2)
+    recorder.on_any(Stamped(one.message, msgspec.structs.replace(one.envelope, topic=topic)))
     recorder.on_stop()
     assert list(BagReader(tmp_path / "run.mcap")) == []
+
+
+def test_what_only_begins_like_an_excluded_topic_is_kept(tmp_path: Path) -> None:
+    recorder = started(tmp_path, exclude=["sai/*", "sai"])
+    recorder.on_any(said(1))
+    recorder.on_stop()
+    assert [one.topic for one in BagReader(tmp_path / "run.mcap")] == ["said"]
 
 
 def test_gaps_in_the_sequence_are_counted_and_a_restart_is_none(tmp_path: Path) -> None:

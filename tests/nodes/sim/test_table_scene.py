@@ -5,8 +5,9 @@ import math
 
 import pytest
 
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, is_in_bin, lay_table
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, is_in_bin, kinds_of, lay_table
 from nodes.stretch import kinematics as k
+from runtime.errors import UserError
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -23,6 +24,17 @@ def test_five_cups_of_five_colours_and_three_other_things_are_laid() -> None:
     assert len({thing.colour for thing in things if thing.label == "cup"}) == 5
     assert {thing.label for thing in things} == {"cup", "ball", "block", "bottle"}
     assert len(things) == 8
+
+
+def test_only_things_that_are_named_are_laid() -> None:
+    things = lay_table(0, kinds_of("brown_bottle blue_cup"))
+    assert [thing.name for thing in things] == ["blue_cup", "brown_bottle"]
+    for asked, words in (
+        ("blue_cup grail", "'grail' is on no table here; known: red_cup"),
+        ("red_cup", "the blue_cup"),
+    ):
+        with pytest.raises(UserError, match=words):
+            kinds_of(asked)
 
 
 def test_a_seed_lays_the_same_table_again_and_another_seed_another() -> None:
