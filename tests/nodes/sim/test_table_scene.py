@@ -30,7 +30,7 @@ def test_only_things_that_are_named_are_laid() -> None:
     things = lay_table(0, kinds_of("brown_bottle blue_cup"))
     assert [thing.name for thing in things] == ["blue_cup", "brown_bottle"]
     for asked, words in (
-        ("blue_cup grail", "'grail' is on no table here; known: red_cup"),
+        ("blue_cup grail", "'grail' is on no table here; known: blue_cup, "),
         ("red_cup", "the blue_cup"),
     ):
         with pytest.raises(UserError, match=words):
