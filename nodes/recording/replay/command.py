@@ -97,7 +97,8 @@ def main(argv: list[str]) -> int:
         "publish bit for bit (--node); or run the recorded graph again with some nodes played from the recording and "
         "the others alive (--in-place-of, --live); or else show the run in the terminal.",
         epilog="examples: polyrhythm replay run.mcap --node policy --node guard; "
-        "polyrhythm replay run.mcap --in-place-of head_camera --virtual; polyrhythm replay run.mcap --live policy",
+        "polyrhythm replay run.mcap --in-place-of head_camera --virtual; polyrhythm replay run.mcap --live policy; "
+        "polyrhythm replay run.mcap --in-place-of collaborator --virtual --say '31.2 | Sam | Stop'",
     )
     add_recording(parser)
     parser.add_argument(
@@ -109,7 +110,11 @@ def main(argv: list[str]) -> int:
     )  # fmt: skip
     parser.add_argument(
         "--live", action="append", default=[], metavar="NAME",
-        help="run the graph, and let the recording speak in place of all nodes but this one; several",
+        help="run the graph, and let the recording speak in place of all nodes but these (A,B or several)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--say", action="append", default=[], metavar="'S | WHO | TEXT'",
+        help="with --live or --in-place-of: somebody says this at S seconds, who did not say it then; several",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR", help="for the graph's new recording; default: RUN-replay")
     parser.add_argument(
@@ -135,6 +140,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     try:
         asked = parser.parse_args(argv)
+        asked.live = [name.strip() for names in asked.live for name in names.split(",")]
         if asked.speed is not None and not 0 < asked.speed < float("inf"):
             raise UserError(f"--speed {asked.speed}: expected a positive number")
         if not 0 < asked.longest_gap < float("inf"):
@@ -177,6 +183,8 @@ def _check_asked(asked: argparse.Namespace) -> None:
         raise UserError(
             "--summary sums the recorded run up and runs nothing; leave out --node, --in-place-of and --live"
         )
+    if asked.say and not (asked.in_place_of or asked.live):
+        raise UserError("--say: is heard by nodes that live; name them with --live, or the others with --in-place-of")
     if asked.summary or asked.node or asked.in_place_of or asked.live:
         return
     for option, is_given in (("--virtual", asked.virtual), ("--set", asked.set), ("--out", asked.out)):
@@ -216,7 +224,7 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     with told_at_terminal(is_wanted=not asked.json):
         mixture = mix(
             recording, tables, played=names, speed=speed, out=out.resolve(),
-            longest_gap_s=asked.longest_gap, tell=_tell, source=source,
+            longest_gap_s=asked.longest_gap, tell=_tell, source=source, says=asked.say,
         )  # fmt: skip
     how = "virtual time" if asked.virtual else f"real time, {speed:g}x"
     make_view: Callable[..., View] = load_name(mixture.launch.view) if mixture.launch.view else PlainView

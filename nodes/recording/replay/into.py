@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,8 @@ from nodes.recording.bag.recording import Recording
 from nodes.recording.replay.gaps import Types, find_gaps
 from nodes.recording.replay.played import Played
 from nodes.recording.replay.recorded_launch import LaunchSource
+from nodes.recording.replay.spoken import NAME as SPEAKER
+from nodes.recording.replay.spoken import SpokenLines
 from nodes.recording.replay.tape import Tape, dues_of
 from runtime.clock import NS_PER_S
 from runtime.errors import UserError, choices
@@ -55,8 +57,11 @@ def mix(
     longest_gap_s: float,
     tell: Callable[[str], None],
     source: LaunchSource,
+    says: Sequence[str] = (),
 ) -> Mixture:
     """The recorded launch with stand-ins for the nodes to be played. Raises UserError for a node that there is not.
+
+    `says` are lines of `SpokenLines`: words of somebody who said nothing then.
 
     A time at which no node said anything for longer than `longest_gap_s` is passed over, and told.
     """
@@ -71,6 +76,9 @@ def mix(
             "stand_in": STAND_IN,
             "params": {"recording": str(recording.path.resolve()), "speed": speed},
         }
+    if says:
+        table = {"use": f"{SpokenLines.__module__}:{SpokenLines.__name__}"}
+        nodes[SPEAKER] = {**table, "params": {"lines": list(says), "speed": speed}}
     specs = resolve(tables, path=recording.path).graph.nodes
     gaps = find_gaps(recording, {name: _said_by(specs[name]) for name in played}, longest_gap_s, tell)
     for name, steps in gaps.steps.items():

@@ -95,6 +95,30 @@ def test_one_live_node_hears_all_that_the_others_said(laptop: Path, tmp_path: Pa
         assert [row[4] for row in then[topic]] == [row[4] for row in now[topic]], topic
 
 
+def test_somebody_says_stop_who_did_not_and_until_then_all_is_as_it_was(laptop: Path, tmp_path: Path) -> None:
+    then = rows(laptop)
+    now = replay(laptop, tmp_path, "--in-place-of", "collaborator", "--say", "3.205 | Alex | Stop")
+    for topic, found in then.items():
+        before = [row for row in found if row[1] < to_ns(3.2)]
+        assert [row for row in now[topic] if row[1] < to_ns(3.2)] == before, topic
+    (stop,) = [row[4] for row in now["interrupt"] if row[1] > to_ns(3.2)]
+    assert (stop["depth"], stop["by"]) == ("stop", "Alex")
+    assert now["guard/state"][-1][4]["mode"] == "stopped" != then["guard/state"][-1][4]["mode"]
+
+
+@pytest.mark.parametrize(
+    "line", ["Stop", "soon | Sam | Stop", "-1 | Sam | Stop", "3 | Sam", "3 | | Stop", "nan | Sam | Stop"]
+)
+def test_a_line_that_cannot_be_said_is_refused(
+    line: str, laptop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--live", "planner,vlm", "--virtual", "--out", str(tmp_path)]
+    assert main([str(laptop), *options, f"--say={line}"]) == 2
+    assert "expected SECONDS | WHO | TEXT, such as 31.2 | Sam | Stop" in capsys.readouterr().err
+    assert main([str(laptop), f"--say={line}"]) == 2
+    assert "--say: is heard by nodes that live" in capsys.readouterr().err
+
+
 def test_a_stand_in_has_the_ports_of_its_original_and_no_others() -> None:
     stand_in = played(SimCamera)
     assert issubclass(stand_in, Played)
