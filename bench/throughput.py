@@ -68,8 +68,8 @@ def _ours(*, is_at_once: bool) -> dict[str, float]:
     flood = {**size, "size_bytes": SIZE, "is_at_once": is_at_once}
     return run_nodes(
         {
-            "flood": {"use": "bench.load_nodes:RealtimeFlood", "params": flood},
-            "tally": {"use": "bench.load_nodes:RealtimeTally", "params": size},
+            "flood": {"use": "bench.load_nodes:Flood", "params": flood},
+            "tally": {"use": "bench.load_nodes:Tally", "params": size},
         }
     )
 

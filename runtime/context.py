@@ -100,57 +100,43 @@ class NodeAges:
         return origins
 
 
-class HandlerContext:
-    """One run of a handler: when it started, under which fence, what it read, and what it may still publish."""
+class HandlerContext(msgspec.Struct, eq=False):
+    """One run of a handler: when it started, under which fence, what it read, and what it may still publish.
 
-    __slots__ = (
-        "_ages",
-        "_cause",
-        "_cause_is_in",
-        "_is_stated",
-        "_topics",
-        "clock",
-        "epochs",
-        "newest_event_ns",
-        "not_before_ns",
-        "notes",
-        "origins",
-        "snapshot",
-        "started_ns",
-        "trigger",
-        "view",
-    )
+    Made for every message: as a Struct it takes a third of the time.
+    """
 
-    def __init__(
-        self,
-        started_ns: int,
-        epochs: Epochs = _NOTHING,
-        trigger: Stamped[Any] | None = None,
-        ages: NodeAges | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        self.started_ns = started_ns
-        self.epochs = epochs
-        self.trigger = trigger
-        """The message that the handler runs for; None in a timer."""
-        self.clock = clock
-        self.origins: Origins = _NOTHING
-        self._ages = ages if ages is not None else NodeAges()
-        self._topics: set[str] | None = None
-        self._is_stated = False
-        self._cause = ""
-        self._cause_is_in: Envelope | None = None  # named only where somebody asks
-        self.not_before_ns = 0  # virtual time: when what this call publishes leaves the node
-        self.notes: ContextLog | None = None  # where a recorder wants to know
-        self.snapshot: dict[str, Stamped[Any] | None] | None = (
-            None  # of a blocking handler: port -> newest at its start
-        )
-        self.view: NodeSnapshot | None = None  # of a blocking handler beside others: the node as it sees it
-        self.newest_event_ns = -1
+    started_ns: int
+    epochs: Epochs = {}
+    trigger: Stamped[Any] | None = None
+    """The message that the handler runs for; None in a timer."""
+    ages: NodeAges | None = None
+    clock: Clock | None = None
+    origins: Origins = {}
+    not_before_ns: int = 0
+    """Virtual time: when what this call publishes leaves the node."""
+    notes: ContextLog | None = None
+    """Where a recorder wants to know."""
+    snapshot: dict[str, Stamped[Any] | None] | None = None
+    """Of a blocking handler: port -> newest at its start."""
+    view: NodeSnapshot | None = None
+    """Of a blocking handler beside others: the node as it sees it."""
+    newest_event_ns: int = -1
+    _topics: set[str] | None = None
+    _is_stated: bool = False
+    _cause: str = ""
+    _cause_is_in: Envelope | None = None  # named only where somebody asks
+
+    def __post_init__(self) -> None:
+        ages = self.ages
+        if ages is None:
+            ages = self.ages = NodeAges()
+        trigger = self.trigger
         if trigger is not None:
-            self._cause_is_in = trigger.envelope
+            envelope = self._cause_is_in = trigger.envelope
             self.newest_event_ns = LONGEST_NS  # a trigger is the cause; later reads do not change it
-            self._inherit(trigger)
+            if envelope.origins or ages.topics:
+                self._inherit(trigger, ages)
 
     @property
     def cause(self) -> str:
@@ -166,15 +152,20 @@ class HandlerContext:
 
     def read(self, stamped: Stamped[Any]) -> None:
         """Note that the handler looked at this message: what it publishes is as old, and a newer event is its cause."""
-        self._inherit(stamped)
+        self._inherit(stamped, self._all_ages)
         envelope = stamped.envelope
         if stamped.message.message_kind == "event" and self.newest_event_ns < envelope.published_ns:
             self.newest_event_ns = envelope.published_ns
             self._cause_is_in = envelope
 
-    def _inherit(self, stamped: Stamped[Any]) -> None:
-        origins = self._ages.handed_on(stamped)
-        if self._ages.topics:
+    @property
+    def _all_ages(self) -> NodeAges:
+        assert self.ages is not None
+        return self.ages
+
+    def _inherit(self, stamped: Stamped[Any], ages: NodeAges) -> None:
+        origins = ages.handed_on(stamped)
+        if ages.topics:
             if self._topics is None:
                 self._topics = {stamped.envelope.topic}
             else:
@@ -184,7 +175,7 @@ class HandlerContext:
 
     def stating(self, stems_from: Iterable[Stamped[Any]]) -> HandlerContext:
         """The same call for one message of which is said what it stems from, besides what was read."""
-        other = HandlerContext(self.started_ns, self.epochs, None, self._ages, self.clock)
+        other = HandlerContext(self.started_ns, self.epochs, None, self.ages, self.clock)
         other.trigger, other.origins, other.newest_event_ns = self.trigger, self.origins, self.newest_event_ns
         other._cause, other._cause_is_in = self._cause, self._cause_is_in
         other.not_before_ns, other.notes = self.not_before_ns, self.notes
@@ -195,9 +186,10 @@ class HandlerContext:
 
     def inherited(self) -> Origins:
         """The origins of what is published now; UNKNOWN_NS where the node may have kept what it did not read here."""
-        if self._is_stated or not self._ages.topics:
+        ages = self._all_ages
+        if self._is_stated or not ages.topics:
             return self.origins
-        return unread(self._ages, self.origins, self._topics or _NO_TOPICS)
+        return unread(ages, self.origins, self._topics or _NO_TOPICS)
 
 
 def unread(ages: NodeAges, origins: Origins, read: Iterable[str] = _NO_TOPICS) -> Origins:

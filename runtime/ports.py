@@ -250,6 +250,7 @@ class Subscription(Port[M]):
 
     def hand_over(self, stamped: Stamped[M]) -> None:
         """Note a message that goes to its handler without waiting here; whoever calls holds the lock."""
+        self.received += 1
         self._newest = stamped
         self._newest_is_read = False
         self.delivered += 1

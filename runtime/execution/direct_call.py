@@ -1,4 +1,4 @@
-"""The usual case of a state that comes straight from its publisher: from the socket to the handler in one function.
+"""The usual case of a message that the thread of its handler takes in: to the handler in one function.
 
 It serves a message that finds nothing else to be done. It does what port, lane, runner and node do, in the same order
 and with the same counts. Where there is anything else, the message goes to the port as all others do. After a rest of
@@ -7,32 +7,31 @@ milliseconds each further function costs about ten microseconds, however short i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from runtime.clock import Clock, to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.lane import Lane, Work
-from runtime.execution.runners import SLOW_NS, tell_slow
+from runtime.execution.runners import OVERLOADED_NS, SLOW_NS, tell_slow
 from runtime.message import Stamped
 from runtime.ports import Subscription
+from runtime.transport.channel import Handle
 
 _BEHIND_NS = 2_000_000
-"""An older message may have newer ones behind it, of which the newest is wanted."""
+"""An older state may have newer ones behind it, of which the newest is wanted."""
 
 
-def direct_call(
-    bound: BoundNode, lane: Lane, handler: str, port: Subscription[Any], clock: Clock
-) -> Callable[[Stamped[Any]], None]:
-    """What to do with each state of that port; called by the thread that runs the lane and no other."""
-    push = port.push
+def direct_call(bound: BoundNode, lane: Lane, handler: str, port: Subscription[Any], clock: Clock) -> Handle:
+    """What to do with each message of that port; called by the thread that runs the lane and no other."""
+    push, is_state = port.push, port.message.message_kind == "state"
+    longest_ns = _BEHIND_NS if is_state else OVERLOADED_NS
     lifespan_s, leases = port.qos.lifespan_s, port.leases
     if (
         bound.journal is not None
         or bound.has_worker
         or port.qos.deadline_s is not None
-        or (lifespan_s is not None and to_ns(lifespan_s) <= _BEHIND_NS)
+        or (lifespan_s is not None and to_ns(lifespan_s) <= longest_ns)
         or (leases is not None and port.topic in leases.seat_topics)
         or sum(other is port for _, other in lane.listeners) != 1
     ):
@@ -43,19 +42,18 @@ def direct_call(
     next_turn = ([other for _, other in lane.listeners].index(port) + 1) % len(queues)
     now, lock = clock.now_ns, port.lock
 
-    def handle(stamped: Stamped[Any]) -> None:
+    def handle(stamped: Stamped[Any]) -> int | None:
         now_ns = now()
         envelope, due_ns = stamped.envelope, lane.known_due_ns
         if (
             (due_ns is not None and now_ns >= due_ns)
-            or now_ns - envelope.published_ns > _BEHIND_NS
+            or now_ns - envelope.published_ns > longest_ns
             or envelope.seat
             or any(queues)
         ):
             push(stamped)
-            return
+            return None
         with lock:
-            port.received += 1
             port.hand_over(stamped)
         lane.turn = next_turn
         if lane.has_ticked:
@@ -68,7 +66,9 @@ def direct_call(
             failures.tell(handler, problem)
         finally:
             current_call.reset(token)
-        if (took_ns := now() - now_ns) > SLOW_NS:
-            tell_slow(bound, lane, Work(handler, lane.style, stamped), took_ns)
+        ended_ns = now()
+        if ended_ns - now_ns > SLOW_NS:
+            tell_slow(bound, lane, Work(handler, lane.style, stamped), ended_ns - now_ns)
+        return ended_ns
 
     return handle

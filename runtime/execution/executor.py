@@ -60,6 +60,9 @@ class Transport(Protocol):
     direct: Collection[str] = ()
     """The states that come straight from their publishers to the thread that handles them."""
 
+    acknowledged: Collection[str] = ()
+    """The events of others that this process acknowledges."""
+
     def writer(self, topic: str, message: type[Message]) -> Publish:
         """What sends the messages of one publisher, where that takes less than `publish`."""
         return self.publish
@@ -153,7 +156,7 @@ class Executor(NodeOutput):
                 topic: message
                 for topic, message in self.shared_types.items()
                 if topic in ports
-                and (is_realtime or topic in self._transport.direct)
+                and (is_realtime or topic in self._transport.direct or self._may_take_events(bound, topic, message))
                 and not issubclass(message, Fence | Lease)  # those concern the whole process
             }
             if own:
@@ -164,6 +167,14 @@ class Executor(NodeOutput):
                 self._sources[id(lane)] = source
                 for topic in own:
                     del self.shared_types[topic]
+
+    def _may_take_events(self, bound: BoundNode, topic: str, message: type[Message]) -> bool:
+        """Whether the loop takes these events in by itself; a recorder has a thread that does, and so have receipts."""
+        return (
+            message.message_kind == "event"
+            and topic not in self._transport.acknowledged
+            and not type(bound.node).subscribes_all
+        )
 
     @property
     def topics_kept(self) -> list[str]:
@@ -197,14 +208,10 @@ class Executor(NodeOutput):
     def _runner(self, bound: BoundNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
         is_realtime = lane.style == "plain" and type(bound.node).realtime
         source = self._sources.get(id(lane))
-        if source is not None and source.direct is not None:
-            handles = {
-                port.topic: direct_call(bound, lane, handler, port, self.clock)
-                for handler, port in lane.listeners
-                if port.topic in source.direct.topics
-            }
-            only = next(iter(handles.values()))
-            source.handle = only if len(handles) == 1 else lambda stamped: handles[stamped.envelope.topic](stamped)
+        if source is not None:
+            source.use(
+                {port.topic: direct_call(bound, lane, handler, port, self.clock) for handler, port in lane.listeners}
+            )
         if lane.style == "blocking" or is_realtime:
             priority = self._control_priority if is_realtime else None
             return ThreadRunner(bound, lane, self.clock, priority=priority, source=source)

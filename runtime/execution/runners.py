@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
-from typing import Any, Protocol
+from typing import Protocol
 
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.context import HandlerContext, current_call
@@ -18,21 +18,28 @@ from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
-from runtime.message import Stamped
 from runtime.os_realtime import ask_for_fifo, be_ordinary
+from runtime.transport.channel import Handle
 from runtime.transport.direct import DirectLink, DirectReader
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
 _LONGEST_TURN_NS = 5_000_000  # and so it does after the handler that ran longer: one alone may take far more
 _STALE_NS = 1_000_000
 SLOW_NS = to_ns(SLOW_S)
+OVERLOADED_NS = 500_000_000
+_ALL = 1 << 20
 
 
 class MessageSource(Protocol):
     """Where a thread takes messages in by itself (`zeromq.Reader`)."""
 
-    handle: Callable[[Stamped[Any]], None] | None
-    """Takes a state that came straight from its publisher and ended a wait."""
+    def use(self, handles: Mapping[str, Handle]) -> None:
+        """What to do with messages of these topics where nothing else is to be done first."""
+        ...
+
+    def serve(self, end_ns: int) -> int:
+        """Do that with the events that come, until that time at most; return how many there were."""
+        ...
 
     def drain(self, limit: int) -> int:
         """Deliver what has come, at most that many messages; return how many there were."""
@@ -121,6 +128,17 @@ def tell_slow(bound: BoundNode, lane: Lane, work: Work, took_ns: int) -> None:
     bound.slow.tell(work.handler, took_ns / NS_PER_S, 1 / hz if hz else 0.0)
 
 
+def _least_depth(lane: Lane) -> int:
+    """How many events fit any of its queues."""
+    events = (port for _, port in lane.listeners if port.message.message_kind == "event")
+    return min((port.qos.depth for port in events), default=_WORKS_PER_TURN)
+
+
+def _is_overdue(work: Work, now_ns: int) -> bool:
+    """Whether a message has waited for so long that its handler cannot keep up with what comes."""
+    return work.stamped is not None and now_ns - work.stamped.envelope.published_ns > OVERLOADED_NS
+
+
 class LoopRunner:
     """A lane on the asyncio loop: plain handlers inline, an async one as a task."""
 
@@ -139,6 +157,7 @@ class LoopRunner:
         """
         self._is_ending = is_ending
         self._source = source
+        self._most = _least_depth(lane) if source is not None else 0
         self._fds: list[int] = []  # of these, those that the loop waits on
         self._retry: asyncio.TimerHandle | None = None
         self._bound = bound
@@ -186,10 +205,10 @@ class LoopRunner:
 
     def _take(self, source: MessageSource, link: DirectLink) -> None:
         """Handle a state that has come straight from its publisher."""
-        direct, handle = source.direct, source.handle
-        if direct is None or handle is None or self._is_ending():
+        direct = source.direct
+        if direct is None or self._is_ending():
             return
-        if direct.take(link, handle) and self._lane.has_messages:
+        if direct.take(link, is_free=True) and self._lane.has_messages:
             source.drain_states(_WORKS_PER_TURN)  # there may be a newer one
             self._drive()
 
@@ -234,13 +253,17 @@ class LoopRunner:
                 break
             work = self._lane.take(now_ns)
             if work is None:
-                if self._source is not None and self._source.drain(_WORKS_PER_TURN):
+                source = self._source
+                if source is not None and (source.serve(end_ns) or source.drain(self._most)):
+                    now_ns = self._clock.now_ns()
                     continue
                 self._sleep()
                 return
             if self._lane.style == "async":
                 self._run_task(work)
             else:
+                if self._source is not None and _is_overdue(work, now_ns):
+                    self._source.drain_events(_ALL)  # from here on the port's depth says what is kept
                 run_guarded(self._bound, work)
             before_ns, now_ns = now_ns, self._clock.now_ns()
             if now_ns - before_ns > SLOW_NS:
@@ -296,7 +319,12 @@ class WakeEvent:
     def drain_events(self, limit: int) -> None:
         pass
 
-    handle: Callable[[Stamped[Any]], None] | None = None
+    def use(self, handles: Mapping[str, Handle]) -> None:
+        pass
+
+    def serve(self, end_ns: int) -> int:
+        return 0
+
     direct: DirectReader | None = None
     fds: list[int] = []  # noqa: RUF012  # never changed
 
@@ -365,7 +393,7 @@ class ThreadRunner:
         drained_ns = 0
         # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
         events = [port for _, port in lane.listeners if port.message.message_kind == "event"]
-        most = min((port.qos.depth for port in events), default=64)
+        most = _least_depth(lane)
         while not self._is_stopped:
             now_ns = now()
             if now_ns - drained_ns > _STALE_NS:  # a handler took its time: what waits may be overtaken by now
@@ -379,9 +407,11 @@ class ThreadRunner:
                 run_guarded(bound, work)
                 if lane.style == "plain" and (took_ns := now() - now_ns) > SLOW_NS:
                     tell_slow(bound, lane, work, took_ns)
-            elif source.drain(most) == 0:
+            elif source.serve(now_ns + _STALE_NS) == 0 and source.drain(most) == 0:
                 due_ns = lane.next_due_ns()
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9
-                if (timeout_s is None or timeout_s > 0) and source.wait(timeout_s):
-                    source.drain(most)  # the message that ended the wait goes before all else
+                if (timeout_s is None or timeout_s > 0) and source.wait(timeout_s) and not self._is_stopped:
+                    drained_ns = now()
+                    if source.serve(drained_ns + _STALE_NS) == 0:
+                        source.drain(most)  # the message that ended the wait goes before all else
                 drained_ns = now()

@@ -82,7 +82,7 @@ class Bus(PublisherSockets, Transport):
         super().__init__(folder, name, priority, plan.reliable, direct=plan.direct_to)
         self.direct = self._direct_from = plan.direct_from
         self.readers: list[Reader] = []
-        self._receiver, self._acknowledges = name, plan.acknowledges
+        self._receiver, self.acknowledged = name, plan.acknowledges
         self._control, self._refusals = control, refusals
 
     def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
@@ -92,7 +92,7 @@ class Bus(PublisherSockets, Transport):
             deliver,
             lost,
             receiver=self._receiver,
-            reliable=self._acknowledges,
+            reliable=self.acknowledged,
             refused=self._refusals.note,
             direct=DirectReader(self._receiver, straight, self._direct_from, deliver, lost, self._refusals.note)
             if straight

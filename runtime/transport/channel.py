@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from runtime.errors import CodecError
-from runtime.message import Envelope, Message
+from runtime.message import Envelope, Message, Stamped
 from runtime.serialization.codec import Frame, decode_envelope, decoder_of, one_array_reader
 
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
@@ -13,6 +14,9 @@ _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number mu
 Lost = Callable[[str, str, int], None]
 """Told of messages that are lost: the topic, why, and how many."""
 
+
+Handle = Callable[[Stamped[Any]], int | None]
+"""Handles a message at once, and says when it had done so, in ns; or puts it where it waits, and says None."""
 
 Refused = Callable[[str, str, str], None]
 """Told of a message that cannot be read although its sender can be: the sender's node, the topic and why."""
@@ -27,6 +31,7 @@ class Channel:
         "decode_bundle",
         "decoder",
         "fingerprint",
+        "handle",
         "head",
         "is_event",
         "last",
@@ -47,6 +52,8 @@ class Channel:
         self.decode, self.decode_bundle = self.decoder.decode, self.decoder.decode_bundle
         self.is_event = message.message_kind == "event"
         self.last: dict[str, Envelope] = {}
+        self.handle: Handle = lambda stamped: None
+        """What is done with a message where nothing else is to be done first; set by the reader."""
         self.lost, self._refused = lost, refused
 
     def is_new(self, envelope: Envelope) -> bool:

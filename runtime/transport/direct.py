@@ -33,7 +33,7 @@ from runtime.machine import can
 from runtime.message import Message, Stamped
 from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
 from runtime.transport import lane
-from runtime.transport.channel import Channel, Lost, Refused
+from runtime.transport.channel import Channel, Handle, Lost, Refused
 from runtime.transport.lane import KEY_BYTES, LARGEST_PACKET, RECEIVE_BYTES
 from runtime.transport.shared_memory import SlotAddress, Views
 
@@ -331,6 +331,8 @@ class DirectReader:
             topic.encode(): Channel(topic, message, topic.encode() + b"\0", lost, refused)
             for topic, message in types.items()
         }
+        for channel in self._channels.values():
+            channel.handle = deliver
         self._views = Views()
         self._receive = lane.chosen.receive
         self._failures: Counter[str] = Counter()  # by segment
@@ -390,13 +392,21 @@ class DirectReader:
         number = 0
         for link in self.by_fd.values():
             taken = 0
-            while taken < limit and self.take(link, self._deliver):
+            while taken < limit and self.take(link, is_free=False):
                 taken += 1
             number += taken
         return number
 
-    def take(self, link: DirectLink, deliver: Callable[[Stamped[Any]], None]) -> bool:
-        """Take in one packet; False where there is none, and where the publisher has gone."""
+    def use(self, handles: Mapping[str, Handle]) -> None:
+        """What to do with messages of these topics that end a wait, in place of delivering them."""
+        for topic in self.topics & handles.keys():
+            self._channels[topic.encode()].handle = handles[topic]
+
+    def take(self, link: DirectLink, *, is_free: bool) -> bool:
+        """Take in one packet; False where there is none, and where the publisher has gone.
+
+        `is_free`: the handler that it is for may run now.
+        """
         if link.expects_fd:
             return self._take_after_announcement(link)
         try:
@@ -427,7 +437,7 @@ class DirectReader:
             channel.last[envelope.source] = envelope
         elif not channel.is_new(envelope):
             return True
-        deliver(Stamped(whole.payload, envelope))
+        (channel.handle if is_free else self._deliver)(Stamped(whole.payload, envelope))
         return True
 
     def _take_decoded(self, channel: Channel, document: Frame, arrays: Sequence[Frame]) -> None:

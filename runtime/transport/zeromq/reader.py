@@ -19,7 +19,7 @@ from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.os_realtime import ask_for_fifo
 from runtime.serialization.codec import Frame
-from runtime.transport.channel import Channel, Refused
+from runtime.transport.channel import Channel, Handle, Refused
 from runtime.transport.direct import DirectReader
 from runtime.transport.reliable.tag import read_tag
 from runtime.transport.shared_memory import SlotAddress, Views
@@ -127,8 +127,7 @@ class Reader:
         """
         self._is_deep = is_deep
         self.direct = direct
-        self.handle: Callable[[Stamped[Any]], None] | None = None
-        """Takes a state that ended a wait, in place of `deliver`."""
+        self._handles: Mapping[str, Handle] = {}
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._types = {topic.encode(): message for topic, message in types.items()}
         self._end = COUNTED if is_counted else PASSING
@@ -268,7 +267,7 @@ class Reader:
             fds = [*self._fds, *direct.by_fd]
         ready = select.select(fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
         if len(ready) == 1 and direct is not None and (link := direct.by_fd.get(ready[0])) is not None:
-            direct.take(link, self.handle or self._deliver)  # the usual case, in as few steps as can be
+            direct.take(link, is_free=True)  # the usual case, in as few steps as can be
             return False
         self._ready = ready
         return bool(ready)
@@ -305,8 +304,7 @@ class Reader:
                 elif fd not in self._by_fd:
                     link = self.direct.by_fd.get(fd) if self.direct is not None else None
                     if link is not None and self.direct is not None:  # else it has gone meanwhile
-                        handle = None if self._has_cleared_wake else self.handle  # it may have been woken to stop
-                        number += self.direct.take(link, handle or self._deliver)
+                        number += self.direct.take(link, is_free=not self._has_cleared_wake)  # it may be to stop
                 elif number < limit:
                     socket = self._by_fd[fd]
                     try:
@@ -329,6 +327,53 @@ class Reader:
         if self.direct is not None:
             number += self.direct.drain(_BURST)
         return number or int(self._has_cleared_wake)
+
+    def use(self, handles: Mapping[str, Handle]) -> None:
+        """What to do with messages of these topics where nothing else is to be done first; before the first `wait`."""
+        self._handles = handles
+        for topic, channel in self._channels.items():
+            channel.handle = handles.get(topic.decode(), self._deliver)
+        if self.direct is not None:
+            self.direct.use(handles)
+
+    def serve(self, end_ns: int) -> int:
+        """Handle events of the usual kind, one after another as they come; return how many there were.
+
+        It ends after the first one that has to wait, or that was done after `end_ns`. Usual is an event without arrays
+        and without a tag, from whoever may send it.
+        """
+        number = 0
+        for socket in self._sockets["event"] if self._handles and not self._held else ():
+            if socket in self._checked:
+                continue
+            recv = socket.recv
+            while True:
+                try:
+                    frame = recv(NOBLOCK)
+                except zmq.Again:
+                    break
+                number += 1
+                channel = self._latest
+                if channel is None or not frame.startswith(channel.head):
+                    self._take(frame, socket)
+                    return number
+                try:
+                    whole = channel.read(frame[len(channel.head) :])
+                    envelope = whole.envelope
+                    if whole.fingerprint != channel.fingerprint or envelope.topic != channel.topic:
+                        raise ValueError
+                except Exception:  # noqa: BLE001  # the common way says what is wrong
+                    self._take(frame, socket)
+                    return number
+                last = channel.last.get(envelope.source)
+                if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
+                    channel.last[envelope.source] = envelope
+                elif not channel.is_new(envelope):
+                    continue
+                ended_ns = channel.handle(Stamped(whole.payload, envelope))
+                if ended_ns is None or ended_ns > end_ns:
+                    return number
+        return number
 
     def _clear_wake(self) -> None:
         os.read(self._wake_reader, 64)
