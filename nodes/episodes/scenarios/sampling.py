@@ -115,8 +115,11 @@ def _extend(
     if len(seated) == scenario.seats:
         yield seated
         return
+    wanted = [(other, scenario.relationship_between(seat, len(seated))) for seat, other in enumerate(seated)]
     for identifier in candidates[len(seated)]:
-        if identifier not in seated and _bond_misfit(library, scenario, seated, identifier) is None:
+        if identifier not in seated and all(
+            library.relationship(other, identifier) is relationship for other, relationship in wanted
+        ):
             yield from _extend(library, scenario, candidates, (*seated, identifier))
 
 
