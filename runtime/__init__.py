@@ -3,10 +3,12 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from runtime.renamed import tell_old_modules
+
 if TYPE_CHECKING:
     __version__: str
 
-    from runtime.clock import NS_PER_S, Clock, to_ns, wall_time_ns
+    from runtime.clock import NS_PER_S, Clock, to_ns, to_s, wall_time_ns
     from runtime.coordination.fence import FENCE_TOPIC, Fence
     from runtime.coordination.health import Health, Spending
     from runtime.coordination.lease import LEASE_TOPIC, Lease
@@ -80,6 +82,7 @@ __all__ = [
     "run",
     "serve",
     "to_ns",
+    "to_s",
     "wall_time_ns",
 ]
 
@@ -87,7 +90,7 @@ __all__ = [
 _LATER = {
     name: module
     for module, names in {
-        "clock": "NS_PER_S Clock to_ns wall_time_ns",
+        "clock": "NS_PER_S Clock to_ns to_s wall_time_ns",
         "coordination.fence": "FENCE_TOPIC Fence",
         "coordination.health": "Health Spending",
         "coordination.lease": "LEASE_TOPIC Lease",
@@ -103,6 +106,9 @@ _LATER = {
     }.items()
     for name in names.split()
 }
+
+
+tell_old_modules()
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,11 @@ def to_ns(seconds: float) -> int:
     return LONGEST_NS if number >= LONGEST_NS else round(number)
 
 
+def to_s(ns: float) -> float:
+    """Nanoseconds as seconds, the nearest number there is: `to_s(to_ns(0.3)) > 0.3` is False, to the nanosecond."""
+    return ns / NS_PER_S
+
+
 class Clock(Protocol):
     """What nodes know of time."""
 
@@ -35,6 +40,10 @@ class Clock(Protocol):
 
     def now_s(self) -> float:
         """The same in seconds."""
+        ...
+
+    def since_s(self, stamp_ns: int) -> float:
+        """Seconds from a stamp of this clock until now."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -60,7 +69,10 @@ class SystemClock:
     now_ns = staticmethod(time.monotonic_ns)  # asked for several times at each message: no step of our own
 
     def now_s(self) -> float:
-        return self.now_ns() / NS_PER_S
+        return to_s(self.now_ns())
+
+    def since_s(self, stamp_ns: int) -> float:
+        return to_s(self.now_ns() - stamp_ns)
 
     async def sleep(self, seconds: float) -> None:
         import asyncio  # not at the top: an emergency stop at a terminal does without, and starts sooner

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Ty
 
 import msgspec
 
+from runtime.clock import to_s
+
 Kind = Literal["state", "event"]
 
 KINDS: tuple[Kind, ...] = ("state", "event")
@@ -167,14 +169,14 @@ class Stamped(msgspec.Struct, Generic[M_co], frozen=True):
 
     def age_s(self, now_ns: int | None = None) -> float:
         """Seconds since it was published, until now. Raises LookupError where no handler runs, which has a clock."""
-        return ((_now_ns() if now_ns is None else now_ns) - self.envelope.published_ns) * 1e-9
+        return to_s((_now_ns() if now_ns is None else now_ns) - self.envelope.published_ns)
 
     def origin_age_s(self, origin: str, now_ns: int | None = None) -> float | None:
         """The age in seconds of the oldest image, utterance, ... behind it: None for none, infinite where not known."""
         stamp_ns = self.envelope.origins.get(origin)
         if stamp_ns is None or stamp_ns == UNKNOWN_NS:
             return None if stamp_ns is None else math.inf
-        return ((_now_ns() if now_ns is None else now_ns) - stamp_ns) * 1e-9
+        return to_s((_now_ns() if now_ns is None else now_ns) - stamp_ns)
 
 
 running_call: ContextVar[Any] = ContextVar("running_call", default=None)

@@ -15,7 +15,7 @@ from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect
 from bridges.mqtt.commands import CommandReply
 from bridges.mqtt.topics import Document, Topics, state_document, telemetry_document
 from runtime import Message
-from runtime.clock import Clock, to_ns, wall_time_ns
+from runtime.clock import Clock, to_s, wall_time_ns
 from runtime.errors import TransportError
 from runtime.msgs import JOINTS, GuardState, RobotState, RobotStatus
 
@@ -102,7 +102,7 @@ class Connection:
                 await self._connected()
             except TransportError as problem:
                 self._tell(str(problem))
-            if self._clock.now_ns() - start_ns > to_ns(BACKOFF_S[1]):
+            if self._clock.since_s(start_ns) > BACKOFF_S[1]:
                 pause_s = BACKOFF_S[0]
             await self._clock.sleep(pause_s * (0.5 + chance.random()))
             pause_s = min(2 * pause_s, BACKOFF_S[1])
@@ -156,7 +156,7 @@ class Connection:
                     await wire.publish(topic, payload, qos=1, retain=True)
             now_ns = self._clock.now_ns()
             document = news.document()
-            if document != shown or now_ns - shown_ns >= to_ns(STATE_PERIOD_S):
+            if document != shown or to_s(now_ns - shown_ns) >= STATE_PERIOD_S:
                 shown, shown_ns = document, now_ns
                 await wire.publish(topics.state, news.encoded(document), qos=1, retain=True)
             state = news.state

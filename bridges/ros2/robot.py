@@ -16,7 +16,7 @@ from bridges.ros2.link import Link, link_problem, open_link
 from nodes.recording.ros2_messages import stamp_ns_of, trajectory_goal, twist
 from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.robot.robot_from_launch import load_limits
-from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.clock import NS_PER_S, SystemClock, to_ns, to_s
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import JointCommand, RobotMode, RobotState, RobotStatus
 
@@ -104,7 +104,7 @@ class Ros2Robot:
         if self._odom:
             link.subscribe(self._odom, "nav_msgs/msg/Odometry", lambda value: self._hear("pose", value))
         began_ns = self._clock.now_ns()
-        while self._joints is None and not self._alerts and self._clock.now_ns() - began_ns < to_ns(FIRST_S):
+        while self._joints is None and not self._alerts and self._clock.since_s(began_ns) < FIRST_S:
             self._clock.block(0.01)
             self._take_in()
         if self._joints is None:
@@ -166,7 +166,7 @@ class Ros2Robot:
                 for side in (command.base_v_mps - half_turn, command.base_v_mps + half_turn)
             )
             self._link.publish(self._cmd_vel, twist((left + right) / 2, (right - left) / base.track_m))
-        if self._trajectory and self._now_ns - self._goal_ns >= to_ns(GOAL_PERIOD_S):
+        if self._trajectory and to_s(self._now_ns - self._goal_ns) >= GOAL_PERIOD_S:
             limits = zip(command.position, self.limits.joints, strict=True)
             target = tuple(min(max(value, limit.lowest), limit.highest) for value, limit in limits)
             if not self._goal or max(abs(a - b) for a, b in zip(target, self._goal, strict=True)) > SMALLEST:
@@ -178,7 +178,7 @@ class Ros2Robot:
         """Take in what came; stop where nobody has commanded for a while; say again that the base stands."""
         self._now_ns = now_ns
         self._take_in()
-        if self._is_moving and (self._mode != "ready" or now_ns - self._commanded_ns > to_ns(WATCHDOG_S)):
+        if self._is_moving and (self._mode != "ready" or to_s(now_ns - self._commanded_ns) > WATCHDOG_S):
             self.stop()
         if now_ns < self._zeros_until_ns and not self._is_moving:
             self._stand()
@@ -222,7 +222,7 @@ class Ros2Robot:
 
     @property
     def _mode(self) -> RobotMode:
-        if self._joints is None or self._clock.now_ns() - self._measured_ns > to_ns(LOST_S):
+        if self._joints is None or self._clock.since_s(self._measured_ns) > LOST_S:
             return "lost"
         return "runstopped" if self._is_runstopped else "ready"
 

@@ -24,7 +24,7 @@ from bridges.stretch.doctor import LOW_BATTERY_V, VARIABLES
 from bridges.stretch.link import found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
 from nodes.robot.protocol import RobotError
-from runtime.clock import NS_PER_S, SystemClock
+from runtime.clock import NS_PER_S, SystemClock, to_s
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
 from runtime.msgs import JOINTS, JointCommand, RobotState
@@ -306,7 +306,7 @@ class Bringup:
             if CLOCK.now_ns() - begun_ns > WAIT_S * NS_PER_S:
                 raise Refused(f"it was not seen within {WAIT_S:g} s")
             self.tick(None)
-        return (CLOCK.now_ns() - begun_ns) / NS_PER_S
+        return CLOCK.since_s(begun_ns)
 
     def target(self, state: RobotState, place: int) -> float:
         """A little way off, towards the farther end of the joint."""
@@ -355,7 +355,7 @@ class Bringup:
                 break
             if CLOCK.now_ns() - said_ns > 5 * NS_PER_S:
                 raise Refused(f"{name} did not come to rest within 5 s")
-        stop = Stop(name, abs(speed), (measured_ns - said_ns) / NS_PER_S, abs(_where(state, name) - there))
+        stop = Stop(name, abs(speed), to_s(measured_ns - said_ns), abs(_where(state, name) - there))
         if name == "base":
             self.drive(-SHARE * 0.3, abs(_where(self.hear(), name) - _where(before, name)) / (SHARE * 0.3))
         else:

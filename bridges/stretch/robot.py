@@ -16,7 +16,7 @@ from bridges.stretch import calibration as measured
 from bridges.stretch.link import Link, Process
 from bridges.stretch.onboard.words import CHAINS, Goals, Hello, Reading
 from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits
-from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.clock import NS_PER_S, SystemClock, to_s
 from runtime.errors import ParameterError
 from runtime.msgs import JOINTS, JointCommand, RobotMode, RobotState, RobotStatus
 
@@ -198,7 +198,7 @@ class StretchRobot:
             return
         if self._mode != "ready":
             self._wanted = None
-        elif now_ns - self._commanded_ns > to_ns(WATCHDOG_S):
+        elif to_s(now_ns - self._commanded_ns) > WATCHDOG_S:
             log.warning("no command for %g s: stopping", WATCHDOG_S)
             self.stop()
 
@@ -267,7 +267,7 @@ class StretchRobot:
                 self._must_rest = True
                 self._wanted = None
             self._next_lease()
-        elif not is_live and self._leased_ns and self._now_ns - self._leased_ns > to_ns(LEASED_S):
+        elif not is_live and self._leased_ns and to_s(self._now_ns - self._leased_ns) > LEASED_S:
             self._next_lease()
         else:
             self._is_leased = is_live
@@ -282,9 +282,9 @@ class StretchRobot:
 
     @property
     def _mode(self) -> RobotMode:
-        if not self._is_open or self._now_ns - self._measured_ns > to_ns(LOST_S) or self._link.ended():
+        if not self._is_open or to_s(self._now_ns - self._measured_ns) > LOST_S or self._link.ended():
             return "lost"
-        if self._reading.is_runstopped or self._now_ns - self._pressed_ns < to_ns(SEEN_S):
+        if self._reading.is_runstopped or to_s(self._now_ns - self._pressed_ns) < SEEN_S:
             return "runstopped"
         if self._reading.busy:
             return BUSY[self._reading.busy]
@@ -296,7 +296,7 @@ class StretchRobot:
         if self._link.ended():
             return f"{self._link.ended()}; end the run and start it again"
         silent = [
-            CHAIN_WORDS[chain] for chain in CHAINS if self._now_ns - self._reading.read_ns.get(chain, 0) > to_ns(LOST_S)
+            CHAIN_WORDS[chain] for chain in CHAINS if to_s(self._now_ns - self._reading.read_ns.get(chain, 0)) > LOST_S
         ]
         if len(silent) == len(CHAINS):
             return "nothing of it has measured for a second; is stretch_body still running, is the robot on?"
@@ -311,7 +311,7 @@ class StretchRobot:
 
     def _contact(self) -> tuple[str, ...]:
         touching = list(self._reading.guarded)
-        if self._pushing_ns is not None and self._now_ns - self._pushing_ns >= to_ns(TOUCHED_S):
+        if self._pushing_ns is not None and to_s(self._now_ns - self._pushing_ns) >= TOUCHED_S:
             touching.append("base")
         return (*touching, *self._reading.dangers)  # the guard stops for them as for whatever is touched
 

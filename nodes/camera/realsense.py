@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nodes.camera.webcam import ROTATIONS, CameraState
-from runtime import Node, ParameterError, PolyrhythmError, Publisher, every, rate_problem, to_ns
+from runtime import Node, ParameterError, PolyrhythmError, Publisher, every, rate_problem, to_ns, to_s
 from runtime.msgs import Image
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class DepthCamera(Node):
         self.period_ns = to_ns(1 / fps)
         self.turns = rotate_deg // 90
         self.farthest_m = farthest_m
-        self.stall_ns = to_ns(stall_s)
+        self.stall_s = stall_s
         self.opened: RealSense | None = None
         self._tried_ns = 0
         self._alive_ns = 0
@@ -89,8 +89,8 @@ class DepthCamera(Node):
             return
         now_ns = self.clock.now_ns()
         if frame is None:
-            if now_ns - self._alive_ns > self.stall_ns:
-                self._tell(f"camera {self.camera} ({self.model}) has delivered no frame for {self.stall_ns * 1e-9:g} s")
+            if to_s(now_ns - self._alive_ns) > self.stall_s:
+                self._tell(f"camera {self.camera} ({self.model}) has delivered no frame for {self.stall_s:g} s")
             return
         self._alive_ns = now_ns
         self._tell("")
@@ -112,7 +112,7 @@ class DepthCamera(Node):
         from nodes.camera.realsense_source import RealSense
 
         now_ns = self.clock.now_ns()
-        if self._is_closing or now_ns - self._tried_ns < to_ns(REOPEN_S):
+        if self._is_closing or to_s(now_ns - self._tried_ns) < REOPEN_S:
             return None
         self._tried_ns = self._alive_ns = now_ns
         try:

@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtime import Message, Node, ParameterError, Publisher, every, rate_problem, to_ns
+from runtime import Message, Node, ParameterError, Publisher, every, rate_problem, to_ns, to_s
 from runtime.msgs import Image
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Camera(Node):
         self.rotate_deg = rotate_deg
         self.calibration = calibration
         self.loop = loop
-        self.stall_ns = to_ns(stall_s)
+        self.stall_s = stall_s
         self.opened: FrameSource | None = None
         self._lens: Lens | None = None
         self._tried_ns = 0
@@ -145,8 +145,8 @@ class Camera(Node):
     @every(hz=5)
     def watch(self) -> None:
         """Notice a camera that delivers nothing, while `capture` may be waiting for it."""
-        if self.opened is not None and self.clock.now_ns() - self.alive_ns > self.stall_ns:
-            self._tell(f"{self.where} has delivered no frame for {self.stall_ns * 1e-9:g} s")
+        if self.opened is not None and self.clock.since_s(self.alive_ns) > self.stall_s:
+            self._tell(f"{self.where} has delivered no frame for {self.stall_s:g} s")
 
     @property
     def where(self) -> str:
@@ -156,7 +156,7 @@ class Camera(Node):
         from nodes.camera.video_source import open_source, why_not_open
 
         now_ns = self.clock.now_ns()
-        if self._is_closing or now_ns - self._tried_ns < to_ns(REOPEN_S):
+        if self._is_closing or to_s(now_ns - self._tried_ns) < REOPEN_S:
             return None
         self._tried_ns = now_ns
         self.opened = open_source(self.source, _is_file(self.source), self.loop, self.clock)

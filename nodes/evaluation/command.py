@@ -18,7 +18,7 @@ from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.running import REPORT, Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, trials_of
-from runtime.clock import NS_PER_S, SystemClock, wall_time_text
+from runtime.clock import SystemClock, wall_time_text
 from runtime.command_line.arguments import answered, count, seconds, share, unique_path
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import Launch, check, find, load
@@ -143,7 +143,7 @@ def _run_all(
     def done(result: Result) -> None:
         folder.add(result)
         number = len(folder.results)
-        per_run_s = (clock.now_ns() - started_ns) / NS_PER_S / (number - begun)
+        per_run_s = clock.since_s(started_ns) / (number - begun)
         left_s = per_run_s * (len(trials) - number)
         how = {True: "succeeded", False: "failed", None: "was not judged"}[result.is_success]
         why = "" if result.is_success else f": {result.reason}"

@@ -21,7 +21,7 @@ import msgspec
 
 from nodes.evaluation.child import run_trial
 from nodes.evaluation.trials import EvaluationRun, Result, Variant, result_of
-from runtime.clock import NS_PER_S, SystemClock
+from runtime.clock import SystemClock
 from runtime.commands.run import use_one_thread
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import load
@@ -122,7 +122,7 @@ class Runs:
         return _Trial(trial, process, started_ns, folder, said, complaint)
 
     def _age_s(self, one: _Trial) -> float:
-        return (self._clock.now_ns() - one.started_ns) / NS_PER_S
+        return self._clock.since_s(one.started_ns)
 
     def _left_s(self, running: Iterable[_Trial]) -> float:
         return max(0.0, self._longest_s - max(self._age_s(one) for one in running))

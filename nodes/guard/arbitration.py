@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from runtime.clock import to_ns
+from runtime.clock import to_s
 from runtime.coordination.fence import Fence, raised
 from runtime.coordination.lease import Kind, Lease
 from runtime.message import Epochs
@@ -122,7 +122,7 @@ class Arbitration:
         late = [
             seat
             for seat, lease in self.leases.items()
-            if self._must_be_renewed(lease) and now_ns - self._renewed_ns.get(seat, 0) > to_ns(RENEWED_WITHIN_S)
+            if self._must_be_renewed(lease) and to_s(now_ns - self._renewed_ns.get(seat, 0)) > RENEWED_WITHIN_S
         ]
         return [self._give(seat, now_ns, by="guard", why="the link to the holder is lost") for seat in late]
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from nodes.guard.motion_profile import Motion
 from nodes.robot.protocol import RobotLimits
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.msgs import RobotState
 
 Fault = Literal["unknown", "following", "motion", "contact", "effort"]
@@ -70,7 +70,7 @@ class Conduct:
         if (jump := self._jumps(state, now_ns)) and "unknown" not in found:
             found["unknown"] = jump
         self._since_ns = {fault: self._since_ns.get(fault, now_ns) for fault in found}
-        return {fault: ((now_ns - self._since_ns[fault]) * 1e-9, why) for fault, why in found.items()}
+        return {fault: (to_s(now_ns - self._since_ns[fault]), why) for fault, why in found.items()}
 
     def _faults(self, state: RobotState, asked: CommandedMotion) -> dict[Fault, str]:
         joints = self.limits.joints
@@ -94,7 +94,7 @@ class Conduct:
     def _jumps(self, state: RobotState, now_ns: int) -> str:
         """What is measured elsewhere than it can have gone to since the last state; told for a moment afterwards."""
         last, self._last = self._last, state
-        dt_s = (state.read_ns - last.read_ns) * 1e-9 if last is not None else 0.0
+        dt_s = to_s(state.read_ns - last.read_ns) if last is not None else 0.0
         if last is not None and dt_s > 0.0:
             base = self.limits.base
             names = [

@@ -8,7 +8,7 @@ from math import isfinite
 
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.rest import is_at_rest
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.msgs import RobotState, RobotStatus
 
 FUTURE_NS = to_ns(0.005)
@@ -97,7 +97,7 @@ class Monitors:
             if abs(effort) >= most and limit.name != "gripper":
                 now[place] = self._pushing_since_ns.get(place, now_ns)
         self._pushing_since_ns = now
-        long = frozenset(place for place, since_ns in now.items() if now_ns - since_ns > to_ns(self.settings.effort_s))
+        long = frozenset(place for place, since_ns in now.items() if to_s(now_ns - since_ns) > self.settings.effort_s)
         new, self._pushed = sorted(long - self._pushed), long
         names = ", ".join(self.limits.joints[place].name for place in new)
         return ("effort", f"effort above {most:g} % for {self.settings.effort_s:g} s: {names}") if new else ("", "")

@@ -37,6 +37,7 @@ from runtime import (
     every,
     on,
     to_ns,
+    to_s,
 )
 from runtime.estop_signal import EstopSignals
 from runtime.msgs import (
@@ -505,7 +506,7 @@ class Guard(ForRobot, Node):
         for source, heard_ns in self.heard_ns.items():
             if now_ns - heard_ns > self.estop_silence_ns:
                 self.pressed.add(source)
-                self._estop(f"{source}: silent for {self.estop_silence_ns * 1e-9:g} s", now_ns)
+                self._estop(f"{source}: silent for {to_s(self.estop_silence_ns):g} s", now_ns)
 
     def _issue(self, lease: Lease) -> None:
         if lease.seat == "policy":

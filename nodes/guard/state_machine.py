@@ -18,7 +18,7 @@ from nodes.guard.release import Release
 from nodes.guard.retreat import SHARE, WayBack
 from nodes.guard.space import BodyMotion, Space
 from nodes.robot.protocol import RobotLimits
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.message import UNKNOWN_NS, Envelope, Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.robot import AnswerCode
@@ -188,7 +188,7 @@ class GuardMachine:
         if self._was_armed and slept_ns > SLEPT_NS:
             self._zero_velocity()
             if not why:
-                by, why = "guard", f"the guard stood still for {slept_ns * 1e-9:.1f} s"
+                by, why = "guard", f"the guard stood still for {to_s(slept_ns):.1f} s"
         if not why and self._came_back:
             by, why = "guard", f"{self._came_back} was restarted"
         was_stopped, state = self.mode in ("stopped", "estopped"), self.monitors.state
@@ -387,7 +387,7 @@ class GuardMachine:
             if self.mode in ("stopped", "estopped"):
                 self._note_rest(now_ns)
             return None
-        dt_s = min(max(now_ns - self._ticked_ns, 0) * 1e-9, self.settings.longest_step_s)
+        dt_s = min(to_s(max(now_ns - self._ticked_ns, 0)), self.settings.longest_step_s)
         self._ticked_ns = max(now_ns, self._ticked_ns)
         command = self._usable_command(now_ns)
         if self.mode == "retreating":
@@ -469,7 +469,7 @@ class GuardMachine:
 
     def _staleness(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
         settings, envelope = self.settings, stamped.envelope
-        if now_ns - envelope.published_ns > to_ns(settings.lifespan_s):
+        if to_s(now_ns - envelope.published_ns) > settings.lifespan_s:
             return f"no command for {settings.lifespan_s * 1e3:.0f} ms"
         for origin, oldest_s in settings.max_ages_s:
             if origin in settings.needs and origin not in envelope.origins:
@@ -499,7 +499,7 @@ class GuardMachine:
         state = self.monitors.state
         if state is None:
             return
-        age_s = max(now_ns - state.read_ns, 0) * 1e-9
+        age_s = to_s(max(now_ns - state.read_ns, 0))
         step, why = self.space.follow(BodyMotion(self._joints, self._wheels), stamped.message, state, age_s, dt_s)
         self._joints, self._wheels = step
         if why:
@@ -545,7 +545,7 @@ class GuardMachine:
         before, after = BodyMotion(self._joints, self._wheels), BodyMotion(joints, wheels)
         if state is None:
             return False
-        age_s = max(now_ns - state.read_ns, 0) * 1e-9
+        age_s = to_s(max(now_ns - state.read_ns, 0))
         return dt_s <= 0.0 or not self.space.fault(before, after, state, age_s, dt_s)
 
     def _brake(self, dt_s: float, now_ns: int) -> None:
@@ -622,7 +622,7 @@ class GuardMachine:
         if heard_ns > now_ns + FUTURE_NS:
             return Refusal("in_the_future", "it is stamped in the future")
         if now_ns - heard_ns > GO_ON_NS:
-            return Refusal("too_late", f"it was said {(now_ns - heard_ns) * 1e-9:.1f} s ago")
+            return Refusal("too_late", f"it was said {to_s(now_ns - heard_ns):.1f} s ago")
         if interrupt.takes_back and interrupt.takes_back != self._last_stop:
             return Refusal("another_stop", "it takes back another stop than the last one")
         return None
@@ -674,6 +674,6 @@ def _age_problem(envelope: Envelope, origin: str, oldest_s: float, now_ns: int) 
         )
     if born_ns > now_ns + FUTURE_NS:
         return f"the {origin} behind the command is stamped in the future"
-    if now_ns - born_ns > to_ns(oldest_s):
+    if to_s(now_ns - born_ns) > oldest_s:
         return f"the {origin} behind the command is older than {oldest_s:g} s"
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from runtime import RELIABLE, Fence, Node, Publisher, QoS, Subscription, every, on, to_ns
+from runtime import RELIABLE, Fence, Node, Publisher, QoS, Subscription, every, on, to_s
 from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
 
 BOUND_S = 3.0
@@ -91,7 +91,7 @@ class InterruptRecords(Node):
         """Close what has waited long enough."""
         now_ns = self.clock.now_ns()
         for ident, one in tuple(self.open.items()):
-            if now_ns - one.raised_ns > to_ns(BOUND_S):
+            if to_s(now_ns - one.raised_ns) > BOUND_S:
                 self._close(ident)
 
     def on_stop(self) -> None:
@@ -138,7 +138,7 @@ class InterruptRecords(Node):
             return ""
         if stopped_ns is None or resumed_ns is None:
             return "false alarm, not resumed"
-        return f"false alarm, resumed after {(resumed_ns - stopped_ns) * 1e-9:.1f} s"
+        return f"false alarm, resumed after {to_s(resumed_ns - stopped_ns):.1f} s"
 
     def _close_if_complete(self, one: OpenInterrupt) -> None:
         if all(effect in one.effects for effect in DUE[one.interrupt.depth]):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrase_matcher import clipped, words_of
-from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, on, to_ns
+from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, on, to_s
 from runtime.msgs import (
     AnswerCode,
     GuardAnswer,
@@ -76,7 +76,7 @@ def taken_back(text: str, speaker: str, stops: Sequence[StopCalled], now_ns: int
     felt was no mistake, and after half a minute the world is another one. A stop for a bare "ah" is taken back by an
     "okay" too; any other needs words that say so.
     """
-    if not stops or any(stop.by != speaker or now_ns - stop.raised_ns > to_ns(TAKE_BACK_S) for stop in stops):
+    if not stops or any(stop.by != speaker or to_s(now_ns - stop.raised_ns) > TAKE_BACK_S for stop in stops):
         return ""
     meaning = understand(text)
     is_unsure = not any(stop.is_sure for stop in stops)
@@ -196,7 +196,7 @@ class Reflex(Node):
             self._note(interrupt)
 
     def _is_asked(self) -> bool:
-        return bool(self.asked_ns) and self.clock.now_ns() - self.asked_ns <= to_ns(ANSWER_S)
+        return bool(self.asked_ns) and self.clock.since_s(self.asked_ns) <= ANSWER_S
 
     def _names(self, text: str) -> bool:
         """Whether a thing that the robot sees is named."""

@@ -22,7 +22,7 @@ from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import ALL, Conversation, Intent, Order, understand_in
-from runtime.clock import to_ns
+from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
 AGAIN_S, GIVE_UP_S, HELP_S = 20.0, 40.0, 60.0
@@ -163,7 +163,7 @@ class Mind:
             if person.points_at:
                 self.pointed = person.points_at, now_ns
             says += self._see_offer(person, now_ns)
-            if person.gesture and now_ns - self.nodded_ns > to_ns(3.0) and self._open("yes") is not None:
+            if person.gesture and to_s(now_ns - self.nodded_ns) > 3.0 and self._open("yes") is not None:
                 self.nodded_ns = now_ns
                 says += self._answer_yes(person.gesture == "nod", now_ns)
         for asked in [one for one in self.questions if one.about in ("help", "thing")]:
@@ -181,7 +181,7 @@ class Mind:
             self.offered, self.offered_at_m = (person.holds, now_ns), person.hand_m
         is_busy = self.current is not None or self.questions or self.tasks
         is_hers = any(deed.task.thing == person.holds and deed.task.skill == "hand_over" for deed in self.deeds)
-        if is_busy or is_hers or person.holds in self.kept or now_ns - self.offered[1] < to_ns(OFFERED_S):
+        if is_busy or is_hers or person.holds in self.kept or to_s(now_ns - self.offered[1]) < OFFERED_S:
             return []
         thing = self._thing(person.holds)
         if thing is None or thing.width_m > GRASP_WIDTH_M:
@@ -220,11 +220,11 @@ class Mind:
         """Questions that nobody answers are asked once more, then left."""
         says: list[str] = []
         for asked in list(self.questions):
-            waited_ns = now_ns - asked.since_ns
-            if waited_ns > to_ns(HELP_S if asked.about in ("help", "thing") else GIVE_UP_S):
+            waited_s = to_s(now_ns - asked.since_ns)
+            if waited_s > (HELP_S if asked.about in ("help", "thing") else GIVE_UP_S):
                 self.questions.remove(asked)
                 says.append("Nobody answered, so I leave it.")
-            elif waited_ns > to_ns(AGAIN_S) and asked.times == 1 and asked.about not in ("help", "thing"):
+            elif waited_s > AGAIN_S and asked.times == 1 and asked.about not in ("help", "thing"):
                 self.questions[self.questions.index(asked)] = replace(asked, times=2)
                 says.append(asked.text)
         if self.current is None and self.tasks and not self.is_paused:
@@ -749,7 +749,7 @@ class Mind:
         return found is not None and bool(found.colour) and found.colour in plain.split()
 
     def _pointed(self, now_ns: int) -> str:
-        return self.pointed[0] if now_ns - self.pointed[1] < to_ns(POINTS_FOR_S) else ""
+        return self.pointed[0] if to_s(now_ns - self.pointed[1]) < POINTS_FOR_S else ""
 
 
 def replace_things(order: Order, things: tuple[Reference, ...]) -> Order:

@@ -20,7 +20,7 @@ from nodes.kitchen.scenario import DOES, Event, Scenario, holds, load_scenario, 
 from nodes.kitchen.world import Kitchen, load_world
 from nodes.sim.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
 from nodes.sim.messages import BodyPart
-from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns
+from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
 from runtime.msgs import GuardState, Utterance
 
 HAND_MPS = 0.6
@@ -146,7 +146,7 @@ class ScenarioPerson(Node):
             if self.guard.latest() is not None:
                 self.arrived_ns = self.lively_ns = now_ns
             return False
-        if now_ns - self.arrived_ns < to_ns(ARRIVAL_S):
+        if to_s(now_ns - self.arrived_ns) < ARRIVAL_S:
             return False
         for number, event in enumerate(self.scenario.events):
             if event.when == "start":
@@ -160,7 +160,7 @@ class ScenarioPerson(Node):
             self.stopped_ns = 0
         elif not self.stopped_ns:
             self.stopped_ns = now_ns
-        elif now_ns - self.stopped_ns > to_ns(FORGIVE_AFTER_S):
+        elif to_s(now_ns - self.stopped_ns) > FORGIVE_AFTER_S:
             self.stopped_ns = now_ns
             self.heard.publish(Utterance(speaker=self.scenario.person, text=GO_ON))
 
@@ -284,8 +284,8 @@ class ScenarioPerson(Node):
         if self.swing is None:
             return
         verb, began_ns = self.swing
-        turned = 0.3 * math.sin(2 * math.pi * (now_ns - began_ns) * 1e-9 / 0.7)
-        if now_ns - began_ns > to_ns(1.75):
+        turned = 0.3 * math.sin(2 * math.pi * to_s(now_ns - began_ns) / 0.7)
+        if to_s(now_ns - began_ns) > 1.75:
             self.swing, turned = None, 0.0
         face = self.at["face"]
         yaw = math.pi / 2 + (turned if verb == "shake" else 0.0)
@@ -299,13 +299,13 @@ class ScenarioPerson(Node):
             number not in self.done and event.when in ("start", "then")
             for number, event in enumerate(self.scenario.events)
         ) and any(number in self.due_ns and number not in self.done for number in range(len(self.scenario.events)))
-        quiet_s = (now_ns - self.lively_ns) * 1e-9
-        is_late = now_ns - self.arrived_ns > to_ns(self.scenario.patience_s)
+        quiet_s = to_s(now_ns - self.lively_ns)
+        is_late = to_s(now_ns - self.arrived_ns) > self.scenario.patience_s
         is_quiet = quiet_s > (self.scenario.quiet_s if missing else DONE_S) and not waits_for_more
         if not (is_late or is_quiet or self.wrong):
             return
         is_right = not self.wrong and not missing
-        duration_s = (now_ns - self.started_ns) * 1e-9
+        duration_s = to_s(now_ns - self.started_ns)
         self.verdict.publish(
             ScenarioVerdict(is_right=is_right, wrong_deed=self.wrong, missing=tuple(missing), duration_s=duration_s)
         )

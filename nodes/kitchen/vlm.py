@@ -16,7 +16,7 @@ from nodes.kitchen.policy import stand_for
 from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import Decision, Situation, name_of
-from runtime import QoS, Subscription, to_ns
+from runtime import QoS, Subscription
 from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask
 
 MOST_TRIES, MOST_DRIVES = 3, 4
@@ -121,7 +121,7 @@ class KitchenVLM(LocalVLM):
             case "place" if thing is not None:
                 if not has_it and self._is_there(thing.id, task.place):
                     return Decision("keep", "finished", f"put the {name_of(thing)} there")
-                if self._succeeded_in(task) and self.clock.now_ns() - self.succeeded_ns < to_ns(SEEN_WITHIN_S):
+                if self._succeeded_in(task) and self.clock.since_s(self.succeeded_ns) < SEEN_WITHIN_S:
                     return Decision("keep", "working", f"looking where the {name_of(thing)} is")
                 if place is None:
                     return Decision("keep", "failed", f"I know no {task.place}")

@@ -25,7 +25,7 @@ from nodes.planner.model_prompt import (
 )
 from nodes.planner.rules import ANSWER_WITHIN_S, Surroundings
 from nodes.seats.seat_node import SeatNode
-from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
+from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
 from runtime.msgs import (
     Feedback,
     Image,
@@ -168,7 +168,7 @@ class OpenAIPlanner(SeatNode):
 
     @every(hz=0.5)
     async def tick(self) -> None:
-        if self.question_ns and self.clock.now_ns() - self.question_ns > to_ns(ANSWER_WITHIN_S):
+        if self.question_ns and self.clock.since_s(self.question_ns) > ANSWER_WITHIN_S:
             self.history.unanswered(ANSWER_WITHIN_S)
             self._say(words().say.unanswered.replace("{seconds}", f"{ANSWER_WITHIN_S:.0f}"))
         if self.request.is_spent and self.has_ladder:
@@ -323,7 +323,7 @@ class OpenAIPlanner(SeatNode):
             and description is not None
             and description.progress == "working"
         )
-        if is_working and self.clock.now_ns() - self.gave_up_ns < to_ns(PATIENCE_S):
+        if is_working and self.clock.since_s(self.gave_up_ns) < PATIENCE_S:
             return
         self.has_wound_up = True
         self._set(Subtask(id="", state="wait", text="Hold still"))

@@ -25,7 +25,7 @@ from nodes.planner.replies import (
     things_words,
 )
 from nodes.planner.understanding import ALL, Conversation, Intent, Order, World, understand_in
-from runtime.clock import to_ns
+from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 
 ANSWER_WITHIN_S = 30.0
@@ -274,7 +274,7 @@ def _promise(order: Order) -> str:
 def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int) -> str:
     """What to ask where the order contradicts one of a moment ago, without correcting it."""
     order, new = plan.order, intent.orders[0]
-    is_soon = plan.ordered_ns > 0 and now_ns - plan.ordered_ns < to_ns(CONTRADICTS_WITHIN_S)
+    is_soon = plan.ordered_ns > 0 and to_s(now_ns - plan.ordered_ns) < CONTRADICTS_WITHIN_S
     if order is None or not is_soon or intent.is_correction or order.skill != "place" or new.skill != "place":
         return ""
     if order.place == new.place or not any(
@@ -414,7 +414,7 @@ def _nothing_to_move(order: Order, scene: Scene) -> str:
 
 def given_up(plan: OrdersUnderWay, now_ns: int) -> tuple[OrdersUnderWay, str]:
     """After a question that nobody answered: it is closed, and that is said."""
-    if not plan.asked_ns or now_ns - plan.asked_ns < to_ns(ANSWER_WITHIN_S):
+    if not plan.asked_ns or to_s(now_ns - plan.asked_ns) < ANSWER_WITHIN_S:
         return plan, ""
     talk = replace(plan.talk, question=None, awaits="")
     return replace(

@@ -7,7 +7,7 @@ from collections import deque
 from nodes.interrupts.intent import understand
 from nodes.planner.rules import OrdersUnderWay, Surroundings, given_up, hear, report
 from nodes.seats.seat_node import SeatNode
-from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_ns
+from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 from runtime.msgs import (
     Feedback,
     Interrupt,
@@ -137,7 +137,7 @@ class ScriptedPlanner(SeatNode):
     def tick(self) -> None:
         """Look at what the VLM reports, and say what is to be done."""
         now_ns = self.clock.now_ns()
-        if self.unheard and now_ns - self.unheard[0][0] > to_ns(KNOWS_WITHIN_S):
+        if self.unheard and to_s(now_ns - self.unheard[0][0]) > KNOWS_WITHIN_S:
             self._catch_up()
         description = self.description.latest()
         if description is not None:

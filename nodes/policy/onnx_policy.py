@@ -42,6 +42,7 @@ from runtime import (
     every,
     on,
     to_ns,
+    to_s,
 )
 from runtime.msgs import (
     JOINTS,
@@ -358,7 +359,7 @@ class OnnxPolicy(ForRobot, SeatNode):
     @on(state, blocking=True)
     def infer_from_state(self, state: RobotState) -> None:
         """The same for a model that sees nothing at all."""
-        if state.read_ns - self.felt_ns >= to_ns(FELT_EVERY_S) or state.read_ns < self.felt_ns:
+        if to_s(state.read_ns - self.felt_ns) >= FELT_EVERY_S or state.read_ns < self.felt_ns:
             self._answer("felt", {})
 
     def _answer(self, trigger: Trigger, seen: dict[str, Image]) -> None:
@@ -451,7 +452,7 @@ class OnnxPolicy(ForRobot, SeatNode):
             self.taken, self.latency_ns = stamped.envelope.seq, now_ns - seen_ns(stamped)
             self.playback = self.playback.with_chunk(stamped.message, seen_ns=seen_ns(stamped), came_ns=now_ns)
         command = self.playback.command(now_ns)
-        if command is None or now_ns - seen_ns(stamped) > to_ns(self.max_chunk_age_s):
+        if command is None or to_s(now_ns - seen_ns(stamped)) > self.max_chunk_age_s:
             return  # silence, and the guard holds
         self.last = command.position
         self.playback = self.playback.with_sent(command.position, now_ns)

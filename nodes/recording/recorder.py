@@ -23,7 +23,7 @@ from runtime import (
     Subscription,
     every,
     on,
-    to_ns,
+    to_s,
     wall_time_ns,
 )
 from runtime.bag.journal import Calls
@@ -303,7 +303,7 @@ class Recorder(ForRobot, Node):
             if share < LOW_SHARE and not self._warned:
                 self._warned = True
                 self.log.warning("%s: only %.1f %% of the disk is free", bag.path, share * 100)
-            is_long = self.split_s and self.clock.now_ns() - self._opened_ns >= to_ns(self.split_s)
+            is_long = self.split_s and self.clock.since_s(self._opened_ns) >= self.split_s
             if is_long or (self.split_mb and bag.path.stat().st_size >= self.split_mb * 1e6):
                 self._split(bag)
         except OSError as error:
@@ -349,8 +349,8 @@ class Recorder(ForRobot, Node):
     def _health(self) -> dict[str, float | int]:
         """How the recorder itself fared, in the file that nobody else outlives."""
         return {
-            "most_behind_s": round(self._most_behind_ns * 1e-9, 6),
-            "slowest_write_s": round(self._slowest_write_ns * 1e-9, 6),
+            "most_behind_s": round(to_s(self._most_behind_ns), 6),
+            "slowest_write_s": round(to_s(self._slowest_write_ns), 6),
             "missed": sum(self.missed.number.values()),
             "unwritten": self._unwritten,
         }

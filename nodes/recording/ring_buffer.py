@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runtime.clock import Clock, to_ns
+from runtime.clock import Clock, to_ns, to_s
 from runtime.errors import RecordingError
 from runtime.execution.deep_queue import size_of
 from runtime.message import Stamped
@@ -35,7 +35,7 @@ class Ring:
     @property
     def seconds(self) -> float:
         """How far back it reaches, from its newest message."""
-        return (self._messages[-1][0] - self._messages[0][0]) * 1e-9 if self._messages else 0.0
+        return to_s(self._messages[-1][0] - self._messages[0][0]) if self._messages else 0.0
 
     @property
     def begin_ns(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from nodes.report.run import Run, Track
 from nodes.robot.rest import is_at_rest
+from runtime.clock import to_s
 from runtime.message import Stamped
 from runtime.msgs import Action, GuardState, Interrupt, Subtask
 
@@ -48,7 +49,7 @@ def stop_times(run: Run, interrupt: Stamped[Interrupt]) -> StopTimes:
     return StopTimes(
         held_ms=max(0, held.message.held_ns - since_ns) * 1e-6,
         at_rest_ms=None if rest is None else max(0, rest.envelope.published_ns - since_ns) * 1e-6,
-        resumed_s=None if resumed is None else (resumed.envelope.published_ns - since_ns) * 1e-9,
+        resumed_s=None if resumed is None else to_s(resumed.envelope.published_ns - since_ns),
         is_cause=named is not None and named.message.held_ns == held.message.held_ns,
     )
 
@@ -78,7 +79,7 @@ def _change(track: Track[Subtask] | Track[Action], at_ns: int) -> Stamped[Subtas
 
 
 def _seconds(since_ns: int, stamped: Stamped[GuardState] | Stamped[Subtask] | Stamped[Action]) -> float:
-    return (stamped.envelope.published_ns - since_ns) * 1e-9
+    return to_s(stamped.envelope.published_ns - since_ns)
 
 
 def _after_stop(times: StopTimes) -> str:

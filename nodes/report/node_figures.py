@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from nodes.report.run import Run
+from runtime.clock import to_s
 from runtime.coordination.health import Health, PathHealth, TimerHealth
 from runtime.launch.budgets_table import MISSES
 
@@ -104,7 +105,7 @@ def count_from_before(run: Run) -> bool:
     for stamped in run.health.messages:
         if stamped.message.node not in told:
             told.add(stamped.message.node)
-            recorded_s = (stamped.envelope.published_ns - run.begin_ns) * 1e-9
+            recorded_s = to_s(stamped.envelope.published_ns - run.begin_ns)
             if any(timer.ticks > timer.hz_target * (recorded_s + SLACK_S) for timer in stamped.message.timers):
                 return True
     return False

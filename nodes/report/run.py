@@ -13,6 +13,7 @@ from nodes.sim.messages import Interruption, Truth
 from runtime.bag.file import BagReader
 from runtime.bag.parts import begin_ns_of, noted, parts_of, zero_ns_of
 from runtime.bag.record import BagMessage
+from runtime.clock import to_s
 from runtime.coordination.health import Health
 from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.errors import RecordingError
@@ -109,7 +110,7 @@ class Run:
 
     @property
     def duration_s(self) -> float:
-        return max(0, self.end_ns - self.begin_ns) * 1e-9
+        return to_s(max(0, self.end_ns - self.begin_ns))
 
     @property
     def begin_s(self) -> float:
@@ -121,7 +122,7 @@ class Run:
 
     def at_s(self, ns: int) -> float:
         """Run time of a monotonic stamp."""
-        return (ns - self.start_ns) * 1e-9
+        return to_s(ns - self.start_ns)
 
     @property
     def outcome(self) -> tuple[bool | None, str]:

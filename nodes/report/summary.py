@@ -15,6 +15,7 @@ from nodes.report.actions import action_spans
 from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.node_figures import NodeSummary, PathSummary, SpendingSummary, TimerSummary
 from nodes.report.run import Run
+from runtime.clock import to_s
 from runtime.msgs import InterruptRecord
 
 TASK_LABEL = "cup"
@@ -233,7 +234,7 @@ def _task(run: Run) -> TaskSummary | None:
 
 
 def _topic(name: str, stamps: Sequence[int]) -> TopicSummary:
-    length_s = (stamps[-1] - stamps[0]) * 1e-9
+    length_s = to_s(stamps[-1] - stamps[0])
     return TopicSummary(name, len(stamps), (len(stamps) - 1) / length_s if length_s > 0 else 0.0)
 
 

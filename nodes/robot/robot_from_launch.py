@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 from nodes.robot.protocol import BaseLimit, Body, CartesianLimits, JointLimit, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
-from runtime.launch.nodes_table import load_module, load_name, renamed
+from runtime.launch.nodes_table import load_module, load_name
+from runtime.renamed import renamed
 
 STRETCH = "stretch_3"
 """What a robot is called where `[run] robot` names none."""
@@ -100,8 +101,8 @@ def load_limits(name: str) -> RobotLimits:
         module, attribute = load_module(name, "limits; expected 'module:NAME', like 'my_robot.limits:LIMITS'")
     except UserError as problem:
         raise ParameterError(str(problem)) from problem
-    if name in renamed():
-        raise ParameterError(f"{name!r} is now {renamed()[name]!r}")
+    if name in renamed("names"):
+        raise ParameterError(f"{name!r} is now {renamed('names')[name]!r}")
     found = getattr(module, attribute, None)
     if not isinstance(found, RobotLimits):
         known = choices(key for key, value in vars(module).items() if isinstance(value, RobotLimits))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from runtime import Lease, Node, Publisher, QoS, Stamped, Subscription, every, on, to_ns
+from runtime import Lease, Node, Publisher, QoS, Stamped, Subscription, every, on, to_s
 from runtime.msgs import Action, Comparison, JointCommand, Subtask
 
-FRESH_NS = to_ns(0.5)
+FRESH_S = 0.5
 """Commands further apart than that are about different situations."""
 MOST_SOURCES = 16
 """Remembered; of words, who was silent for longest is forgotten for another, but never the holder."""
@@ -49,11 +49,11 @@ class ShadowCompare(Node):
         holder = self.holders.get("policy", "")
         own = self.commands.get(holder)
         now_ns = self.clock.now_ns()
-        self.commands = {name: pair for name, pair in self.commands.items() if now_ns - pair[0] < FRESH_NS}
+        self.commands = {name: pair for name, pair in self.commands.items() if to_s(now_ns - pair[0]) < FRESH_S}
         for shadow, (_, command) in self.commands.items():
             if shadow == holder:
                 continue
-            if own is None or now_ns - own[0] > FRESH_NS:
+            if own is None or to_s(now_ns - own[0]) > FRESH_S:
                 self._tell("policy", holder, shadow, "holder_is_silent", 1.0)
                 continue
             joints = zip(own[1].position, command.position, strict=False)

@@ -9,7 +9,7 @@ import termios
 import tty
 from typing import Any, ClassVar
 
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import SystemClock, to_ns, to_s
 from runtime.command_line.attach import Arrival, Sender
 from runtime.msgs import JOINTS, JointCommand
 from runtime.serialization.codec import decode
@@ -58,7 +58,7 @@ class Keys:
                 return False
             for key in data.decode(errors="replace"):
                 self.press(key, now_ns)
-        if self.posture and now_ns < self.until_ns and now_ns - self.sent_ns > to_ns(PERIOD_S):
+        if self.posture and now_ns < self.until_ns and to_s(now_ns - self.sent_ns) > PERIOD_S:
             self.sent_ns = now_ns
             v_mps, w_radps = self.base
             self.sender.publish(JointCommand(position=self.posture, base_v_mps=v_mps, base_w_radps=w_radps))

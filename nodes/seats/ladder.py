@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runtime import RELIABLE, URGENT, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_ns
+from runtime import RELIABLE, URGENT, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_s
 from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import (
     Interrupt,
@@ -66,7 +66,7 @@ class Ladder(Node):
         if not 0.0 < driver_gone_s < float("inf"):
             raise ParameterError(f"ladder: driver_gone_s is {driver_gone_s}; expected a positive number of seconds")
         self.speaker = speaker
-        self.driver_gone_ns = to_ns(driver_gone_s)
+        self.driver_gone_s = driver_gone_s
         self.is_driver_gone = False
         self.watches: dict[str, SeatWatch] = {}
         self.progress = ""
@@ -116,21 +116,21 @@ class Ladder(Node):
             if not watch.heard_ns or watch.is_person or watch.done >= len(watch.rungs):
                 continue
             rung = watch.rungs[watch.done]
-            if now_ns - watch.heard_ns < to_ns(rung.silent_s):
+            if to_s(now_ns - watch.heard_ns) < rung.silent_s:
                 continue
             if rung.after_subtask and self.progress == "working":
                 continue
             watch.done += 1
             if rung.do == "hand_over" and rung.to == watch.holder:
                 continue  # it is the one that is silent
-            silent_s = (now_ns - watch.heard_ns) * 1e-9
+            silent_s = to_s(now_ns - watch.heard_ns)
             self._take(seat, rung, watch.spent or f"the {NAMES[seat]} has been silent for {silent_s:.1f} s")
 
     def _check_driver(self, now_ns: int) -> None:
         state = self.state.peek()
         if state is None:
             return
-        is_gone = now_ns - state.envelope.published_ns > self.driver_gone_ns
+        is_gone = state.age_s(now_ns) > self.driver_gone_s
         if is_gone is not self.is_driver_gone:
             self.is_driver_gone = is_gone
             self.log.warning("driver: %s", "gone, the robot stops itself" if is_gone else "heard again")

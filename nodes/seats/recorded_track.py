@@ -11,7 +11,7 @@ import msgspec
 
 from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of, zero_ns_of
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError, choices
 from runtime.message import Message
@@ -46,7 +46,7 @@ class RecordedTrack:
     @property
     def length_s(self) -> float:
         """From the first to the last note."""
-        return self.notes[-1].at_ns * 1e-9 if self.notes else 0.0
+        return to_s(self.notes[-1].at_ns) if self.notes else 0.0
 
     @property
     def is_over(self) -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import ClassVar
 
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import SystemClock, to_ns, to_s
 from runtime.command_line.attach import Arrival, Interruption, Sender, hear, topic_of
 from runtime.commands.pub import prepare
 from runtime.coordination.lease import Kind, Lease
@@ -108,7 +108,7 @@ class TerminalHolder:
 
     def _renew(self) -> None:
         now_ns = self.clock.now_ns()
-        if self.is_seated and now_ns - self.renewed_ns > to_ns(RENEW_S):
+        if self.is_seated and to_s(now_ns - self.renewed_ns) > RENEW_S:
             self.renewed_ns = now_ns
             self.requests.publish(request(self.token, "renew", self.seat, self.source, self.by, now_ns))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from nodes.sim.judgement import ON_TABLE_M, list_words
 from nodes.sim.messages import ObjectTruth, Truth
-from runtime import Node, Publisher, QoS, Subscription, UserError, on, to_ns
+from runtime import Node, Publisher, QoS, Subscription, UserError, on, to_ns, to_s
 from runtime.msgs import GuardState, Utterance
 
 EARLIER = "earlier"
@@ -120,7 +120,7 @@ class Actor(Node):
                 self.arrived_ns = self.lively_ns = now_ns
                 self.stood_m = {thing.name: thing.z_m for thing in truth.objects}
             return False
-        if now_ns - self.arrived_ns < to_ns(ARRIVAL_S):
+        if to_s(now_ns - self.arrived_ns) < ARRIVAL_S:
             return False
         if self.order:
             self._say(EARLIER, self.order)
@@ -148,8 +148,8 @@ class Actor(Node):
         self.heard.publish(Utterance(speaker=who, text=text))
 
     def _conclude(self, now_ns: int, truth: Truth) -> None:
-        is_late = now_ns - self.arrived_ns > to_ns(self.patience_s)
-        is_quiet = now_ns - self.lively_ns > to_ns(QUIET_S) and len(self.spoken) == len(self.due_ns)
+        is_late = to_s(now_ns - self.arrived_ns) > self.patience_s
+        is_quiet = to_s(now_ns - self.lively_ns) > QUIET_S and len(self.spoken) == len(self.due_ns)
         if is_late or is_quiet:
             ok, reason = outcome(truth.objects, self.binned, self.left)
             self.finish(

@@ -11,7 +11,7 @@ import re
 
 from nodes.sim.judgement import Verdict, judge
 from nodes.sim.messages import BodyPart, Truth
-from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, on, to_ns
+from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, on, to_ns, to_s
 from runtime.msgs import GuardState, Utterance
 
 TOUCHES = ("contact", "effort")
@@ -236,7 +236,7 @@ class Collaborator(Node):
 
     def _since(self, now_ns: int, what: str, never: float = -1.0) -> float:
         """Seconds since something happened, or `never`."""
-        return (now_ns - self.done_ns[what]) * 1e-9 if what in self.done_ns else never
+        return to_s(now_ns - self.done_ns[what]) if what in self.done_ns else never
 
     def _speed_mps(self, now_ns: int, truth: Truth) -> float:
         """How fast the robot drives ahead."""
@@ -245,4 +245,4 @@ class Collaborator(Node):
         before_ns, before = self.last
         dx, dy = truth.robot_x_m - before.robot_x_m, truth.robot_y_m - before.robot_y_m
         ahead = dx * math.cos(truth.robot_heading_rad) + dy * math.sin(truth.robot_heading_rad)
-        return ahead / ((now_ns - before_ns) * 1e-9)
+        return ahead / to_s(now_ns - before_ns)

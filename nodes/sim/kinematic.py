@@ -14,7 +14,7 @@ import numpy as np
 from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.stretch.limits import STOW, STRETCH_3
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.errors import UserError
 from runtime.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 
@@ -169,7 +169,7 @@ class KinematicRobot:
             self._is_homed = self._is_homed or self._homing_left_s <= 0.0
         if self._is_stowing:
             self._is_stowing = not self.set_points.fold(np.array(self.folded), first=self._first)
-        elif self._stepped_ns - self._commanded_ns > to_ns(WATCHDOG_S):
+        elif to_s(self._stepped_ns - self._commanded_ns) > WATCHDOG_S:
             self.stop()
         self.set_points.step(STEP_S)
         self._wheels.step(STEP_S)

@@ -22,7 +22,7 @@ from nodes.sim.grip import Grip
 from nodes.sim.messages import ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.sim.table_scene import Thing, is_in_bin
-from runtime.clock import NS_PER_S, to_ns
+from runtime.clock import to_ns, to_s
 from runtime.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 
 PHYSICS_STEP_S = 0.004
@@ -187,7 +187,7 @@ class PhysicsRobot:
         step_ns = to_ns(PHYSICS_STEP_S)
         behind_ns = now_ns - self._next_step_ns - to_ns(CATCH_UP_S)
         if behind_ns > 0:
-            self.skipped_s += behind_ns / NS_PER_S
+            self.skipped_s += to_s(behind_ns)
             self._next_step_ns += behind_ns
         number = (now_ns - self._next_step_ns) // step_ns + 1
         if number > 0:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from nodes.terminal.board import BoardLine, ProcessRow, TerminalBoard
 from nodes.terminal.typed_lines import TypedLines
-from runtime.clock import Clock, SystemClock
+from runtime.clock import Clock, SystemClock, to_s
 from runtime.coordination.health import Health
 from runtime.coordination.lease import Lease, SeatHolders
 from runtime.message import Message, Stamped
@@ -126,7 +126,7 @@ class TerminalView:
             for problem in self._typing.poll():
                 self.board.warn(plain(problem), is_fault=False)
             self.board.typed = self._typing.text
-        self.board.run_s = (now_ns - self._start_ns) * 1e-9
+        self.board.run_s = to_s(now_ns - self._start_ns)
         size = self._console.size
         self._live.update(self.board.draw(now_ns, size.width, size.height), refresh=True)
 
@@ -214,8 +214,8 @@ class TerminalView:
         )
 
     def _at_s(self, stamped: Stamped[Any]) -> float:
-        return (stamped.envelope.published_ns - self._start_ns) * 1e-9
+        return to_s(stamped.envelope.published_ns - self._start_ns)
 
     def _now_s(self) -> float:
         now_ns = self._newest_ns if self._is_virtual else self._clock.now_ns()
-        return (now_ns - self._start_ns) * 1e-9
+        return to_s(now_ns - self._start_ns)

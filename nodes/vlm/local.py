@@ -22,7 +22,7 @@ from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
 from nodes.vlm.next_action import Decision, Outcome, Situation, decide, is_in, name_of
 from nodes.vlm.poses import pose_at
-from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscription, every, on, to_ns
+from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscription, every, on, to_ns, to_s
 from runtime.msgs import (
     Action,
     Feedback,
@@ -299,10 +299,10 @@ class LocalVLM(ForRobot, SeatNode):
             if self.yes_state == "asked" and self.doing is not None:
                 self._failed(self.doing, "nobody said yes")
             self.hear_of_yes("time is over")
-        if self.waiting_since_ns and self.clock.now_ns() - self.waiting_since_ns > to_ns(PLAN_WAIT_S):
+        if self.waiting_since_ns and self.clock.since_s(self.waiting_since_ns) > PLAN_WAIT_S:
             self.waiting_since_ns = 0
         is_silent = self.doing is not None and not self.is_answered and not self.is_stopped
-        if is_silent and self.clock.now_ns() - self.asked_ns > to_ns(SILENCE_S):
+        if is_silent and self.clock.since_s(self.asked_ns) > SILENCE_S:
             self.doing = None
         decision = self._act()
         self._describe(decision)
@@ -510,7 +510,7 @@ class LocalVLM(ForRobot, SeatNode):
         text = text.strip()
         now_ns = self.clock.now_ns()
         last_ns = self.said_ns.get(text)
-        if not text or (last_ns is not None and now_ns - last_ns < to_ns(REPEAT_S)):
+        if not text or (last_ns is not None and to_s(now_ns - last_ns) < REPEAT_S):
             return
         self.said_ns[text] = now_ns
         self.said.publish(Utterance(speaker=self.speaker, text=text), stems_from=self._sources())

@@ -10,7 +10,7 @@ from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
 from nodes.models.request import ModelRequest
 from nodes.vlm.model_prompt import skills_of
-from runtime.clock import NS_PER_S, Clock, to_ns
+from runtime.clock import Clock, to_ns, to_s
 from runtime.errors import PolyrhythmError
 from runtime.msgs import Image
 
@@ -90,5 +90,5 @@ class OnnxRequest(ModelRequest):
         told = super().close()
         if not self.answering_ns:
             return told
-        took_s = self.answering_ns / NS_PER_S
+        took_s = to_s(self.answering_ns)
         return f"{told}; {took_s / self.answers:.2f} s an answer, {self.answer_tokens / took_s:.1f} tokens/s"

@@ -12,7 +12,7 @@ from nodes.vlm.model_prompt import MOST_OBJECTS, Coordinates, system_prompt
 from nodes.vlm.onnx_folder import read_folder
 from nodes.vlm.onnx_request import OnnxRequest
 from nodes.vlm.pointing_vlm import PointingVLM
-from runtime import NS_PER_S, ParameterError, PolyrhythmError
+from runtime import ParameterError, PolyrhythmError
 
 CPU = ("CPUExecutionProvider",)
 
@@ -100,7 +100,7 @@ class OnnxVLM(PointingVLM):
             )
         except PolyrhythmError as problem:
             raise ParameterError(f"{self.name}: {problem}") from problem
-        self.log.info("%s is loaded, after %.1f s", found.name, (self.clock.now_ns() - begun_ns) / NS_PER_S)
+        self.log.info("%s is loaded, after %.1f s", found.name, self.clock.since_s(begun_ns))
         for note in eyes.notes:
             self.log.warning("%s", note)
         self._name_model(eyes.name)

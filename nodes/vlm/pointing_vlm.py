@@ -28,7 +28,7 @@ from nodes.vlm.model_prompt import (
 )
 from nodes.vlm.next_action import Decision, Situation, is_excluded, name_of
 from nodes.vlm.pointing import place_thing, point_at
-from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
+from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
 from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, Utterance
 
 SAID_KEPT = 5
@@ -234,7 +234,7 @@ class PointingVLM(LocalVLM):
         if now.is_stopped or now.is_waiting or now.is_unconfirmed or task is None or task.state != "work":
             return super()._decide(now)
         if self.question_ns:
-            if self.clock.now_ns() - self.question_ns < to_ns(ANSWER_WITHIN_S):
+            if self.clock.since_s(self.question_ns) < ANSWER_WITHIN_S:
                 return Decision("keep", "held", "waiting for an answer")
             self.question_ns = 0
             self._say(words().say.unanswered)

@@ -23,7 +23,18 @@ from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Play
 from nodes.voice.speaking.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
 from nodes.voice.speaking.turn import SpeakingTurn
 from nodes.voice.speaking.utterance import SpokenUtterance
-from runtime import NS_PER_S, RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
+from runtime import (
+    RELIABLE,
+    Node,
+    ParameterError,
+    Publisher,
+    QoS,
+    Spending,
+    Subscription,
+    every,
+    on,
+    to_s,
+)
 from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, Utterance
 
 ESPEAK = "espeak-ng --stdin --stdout"
@@ -101,7 +112,7 @@ class Loudspeaker(Node):
         self.model, self.voice_name, self.base_url = model, voice, base_url
         self.device = device
         self.floor = SpeakingTurn(barge_in_s)
-        self.lifespan_ns = to_ns(lifespan_s)
+        self.lifespan_s = lifespan_s
         self.deadline_s = deadline_s
         self.max_calls = max_calls
         self.latency_s = latency_s
@@ -284,7 +295,7 @@ class Loudspeaker(Node):
         """Wait until it may begin: why it may not any more, or ""."""
         while True:
             now_ns = self.clock.now_ns()
-            left_s = (turn.said_ns + self.lifespan_ns - now_ns) / NS_PER_S
+            left_s = self.lifespan_s - to_s(now_ns - turn.said_ns)
             if why := self._void(turn):
                 return why
             if not self.is_known:
@@ -300,8 +311,8 @@ class Loudspeaker(Node):
         """Why an utterance of which nothing was heard yet is not to be heard any more, or ""."""
         if why := self.floor.why_silent(turn.said_ns):
             return why
-        if self.clock.now_ns() - turn.said_ns >= self.lifespan_ns:
-            return f"not spoken within {self.lifespan_ns / NS_PER_S:g} s"
+        if self.clock.since_s(turn.said_ns) >= self.lifespan_s:
+            return f"not spoken within {self.lifespan_s:g} s"
         fence, envelope = self.said.fence, turn.envelope
         if fence is not None and envelope is not None and fence.is_behind(envelope):
             return "an interrupt made it void"

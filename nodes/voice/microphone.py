@@ -14,7 +14,7 @@ import numpy as np
 
 from nodes.voice.hearing.blocks import BLOCK_NS
 from nodes.voice.hearing.segments import Heard, Segmenter, SegmentRules
-from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns
+from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
 from runtime.msgs import MicrophoneState, Saying, Sound, SoundSoFar, Speech
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Microphone(Node):
         blocks = source.blocks()
         for block, end_ns in blocks:
             if self._heard_ns and (gap_ns := end_ns - BLOCK_NS - self._heard_ns) > GAP_NS:
-                self.log.warning("%s: %.1f s of sound are missing", self._where, gap_ns * 1e-9)
+                self.log.warning("%s: %.1f s of sound are missing", self._where, to_s(gap_ns))
                 self._cut()
             self._heard_ns = end_ns
             heard = self.segmenter.add(self._detector.probability(block), block, end_ns)
@@ -176,7 +176,7 @@ class Microphone(Node):
     def _tell_activity(self) -> None:
         now_ns = self.clock.now_ns()
         speaks = self.segmenter.is_speech and not self._is_robot(now_ns)
-        if speaks is self._told and not (speaks and now_ns - self._told_ns >= to_ns(REPEAT_S)):
+        if speaks is self._told and not (speaks and to_s(now_ns - self._told_ns) >= REPEAT_S):
             return
         self._told, self._told_ns = speaks, now_ns
         begun_ns = self.segmenter.begun_ns if speaks else 0
@@ -193,7 +193,7 @@ class Microphone(Node):
         from nodes.voice.hearing.sound_file import FileSound
 
         now_ns = self.clock.now_ns()
-        if self._is_over or now_ns - self._tried_ns < to_ns(REOPEN_S):
+        if self._is_over or to_s(now_ns - self._tried_ns) < REOPEN_S:
             return None
         self._tried_ns = now_ns
         if _is_file(self.source):

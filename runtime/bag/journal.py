@@ -9,7 +9,7 @@ import logging
 import threading
 from typing import Any
 
-from runtime.clock import NS_PER_S, Clock
+from runtime.clock import Clock, to_s
 from runtime.context import HandlerContext, current_call
 from runtime.message import Epochs, Message
 
@@ -172,7 +172,10 @@ class JournalClock:
         return now_ns
 
     def now_s(self) -> float:
-        return self.now_ns() / NS_PER_S
+        return to_s(self.now_ns())
+
+    def since_s(self, stamp_ns: int) -> float:
+        return to_s(self.now_ns() - stamp_ns)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._clock, name)  # sleep, external, and what else a clock can do

@@ -5,10 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -22,6 +20,7 @@ from runtime.launch.class_check import place_of_problem
 from runtime.launch.graph import NodeSpec, Restart
 from runtime.launch.latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of, rate_problem
+from runtime.renamed import renamed
 from runtime.toml_errors import Table, convert
 
 _NODE_NAME = "[a-z][a-z0-9_]{0,63}"
@@ -212,16 +211,11 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         raise UserError(f"{name!r}: module {module_name!r} cannot be imported{at}: {what}") from problem
 
 
-@cache
-def renamed() -> dict[str, str]:
-    """What was called otherwise in the version before, by its old name."""
-    names: dict[str, str] = tomllib.loads((Path(__file__).parent / "renamed.toml").read_text())
-    return names
-
-
 def _check_renamed(name: str) -> None:
-    if name in renamed():
-        raise UserError(f"{name!r} is now {renamed()[name]!r}")
+    if name in renamed("names"):
+        raise UserError(f"{name!r} is now {renamed('names')[name]!r}")
+    if (module := name.partition(":")[0]) in renamed("modules"):
+        raise UserError(f"{name!r}: module {module!r} is now {renamed('modules')[module]!r}")
 
 
 def hidden(module: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from runtime.launch.nodes_table import renamed
+from runtime.renamed import renamed
 from runtime.toml_errors import Seconds, Table
 
 INSTALLED = "'module:name' of a module that is installed"
@@ -28,8 +28,8 @@ class RunTable(Table, frozen=True):
     def __post_init__(self) -> None:
         """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
         for key, name in (("view", self.view), ("report", self.report)):
-            if name in renamed():
-                raise ValueError(f"{key} {name!r} is now {renamed()[name]!r}")
+            if name in renamed("names"):
+                raise ValueError(f"{key} {name!r} is now {renamed('names')[name]!r}")
             if name and not _is_installed(name):
                 raise ValueError(f"{key} is {name!r}; expected {INSTALLED}")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NoReturn, TypeVar
 
-from runtime.clock import NS_PER_S
+from runtime.clock import NS_PER_S, to_s
 from runtime.context import current_call
 from runtime.errors import EscapeError
 from runtime.virtual.sandbox import DeterminismGuard
@@ -149,7 +149,10 @@ class VirtualClock:
         return self._scheduler.now_ns
 
     def now_s(self) -> float:
-        return self.now_ns() / NS_PER_S
+        return to_s(self.now_ns())
+
+    def since_s(self, stamp_ns: int) -> float:
+        return to_s(self.now_ns() - stamp_ns)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -35,7 +35,7 @@ from bridges.web.http.wire import (
     Take,
 )
 from nodes.robot.protocol import Hand, RobotLimits
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.msgs import TERMINAL, Action, EStop, Reference, SeenObject, Subtask, Utterance, aimed_at
 
 NEAR_M = 0.15
@@ -278,7 +278,7 @@ class Actions:
         views = (session.views.get(message.camera), session.views.get(message.camera + DEPTH))
         seen = [view.seen_image for view in views if view is not None and view.seen_image is not None]
         newest = sorted(seen, key=lambda image: image.message.captured_ns)[-1:]
-        if newest and (old_s := (now_ns - newest[0].message.captured_ns) * 1e-9) > OLDEST_PICTURE_S:
+        if newest and (old_s := to_s(now_ns - newest[0].message.captured_ns)) > OLDEST_PICTURE_S:
             session.notice(f"the picture of the {message.camera} camera is {old_s:.0f} s old: not driving by it")
             return
         command = drive.command(message, self._limits, here, state.message.velocity, aim)
@@ -345,7 +345,7 @@ class Actions:
             self._ports.act.publish(gesture.action)
         answer = self._ports.feedback.latest()
         is_answered = answer is not None and answer.action_id == gesture.action.id and answer.status != "running"
-        if is_answered or now_ns - gesture.since_ns > to_ns(GESTURE_S):
+        if is_answered or to_s(now_ns - gesture.since_ns) > GESTURE_S:
             self._gesture = None
             self._seats.give("vlm", gesture.session, now_ns)
 

@@ -16,7 +16,7 @@ import msgspec
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.http.graph_messages import DraftDecision
 from bridges.web.http.wire import Decide, Supervise
-from runtime.clock import to_ns
+from runtime.clock import to_s
 from runtime.msgs import Subtask, Utterance
 
 INBOX = 32
@@ -104,12 +104,12 @@ class Drafts:
         """How long the draft that waits waits still."""
         if self.waiting is None:
             return 0.0
-        return max(0.0, self.wait_s - (now_ns - self.waiting.since_ns) * 1e-9)
+        return max(0.0, self.wait_s - to_s(now_ns - self.waiting.since_ns))
 
     def expired(self, now_ns: int) -> Draft | None:
         """The draft whose time is up, which is taken away."""
         draft = self.waiting
-        if draft is None or now_ns - draft.since_ns < to_ns(self.wait_s):
+        if draft is None or to_s(now_ns - draft.since_ns) < self.wait_s:
             return None
         return self.decide(draft.number)
 
@@ -222,6 +222,6 @@ class DraftReview:
                 draft_sentence=draft.sentence,
                 sent_text=sent.text if sent is not None else "",
                 sent_sentence=sent.sentence if sent is not None else "",
-                after_s=(now_ns - draft.since_ns) * 1e-9,
+                after_s=to_s(now_ns - draft.since_ns),
             )
         )

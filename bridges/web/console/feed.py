@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any, Literal
 
 from bridges.web.http.graph_messages import DraftDecision, Mark, SeatWord
+from runtime.clock import to_s
 from runtime.message import Message, Stamped
 from runtime.msgs import (
     Action,
@@ -116,7 +117,7 @@ class RunFeed:
                 "kind": kind,
                 "who": who,
                 "text": text,
-                "at_s": round((at_ns - self._start_ns) * 1e-9, 1),
+                "at_s": round(to_s(at_ns - self._start_ns), 1),
                 "person": provenance.startswith("person"),
             }
         )

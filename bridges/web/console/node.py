@@ -30,7 +30,7 @@ from bridges.web.recordings.list_page import RecordingsHandler
 from bridges.web.recordings.list_page import recordings as the_recordings
 from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_words
 from nodes.robot.protocol import Hand, RobotLimits
-from runtime import Lease, Message, ParameterError, Stamped, on, wall_time_ns
+from runtime import Lease, Message, ParameterError, Stamped, on, to_s, wall_time_ns
 from runtime.launch.nodes_table import load_name
 from runtime.msgs import (
     Action,
@@ -147,7 +147,7 @@ class Console(ConsolePorts):
         page.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
         self._seats.sessions = page.sessions
         self._recordings_page = (
-            RecordingsHandler(Path(self._recordings), lambda: wall_time_ns() * 1e-9) if self._recordings else None
+            RecordingsHandler(Path(self._recordings), lambda: to_s(wall_time_ns())) if self._recordings else None
         )
         beside = (the_recordings(self._recordings_page),) if self._recordings_page is not None else ()
         self.pages.start(page, self.clock, self.log, beside=beside, node=self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bridges.web.http.wire import Seat
-from runtime.clock import to_ns
+from runtime.clock import to_s
 
 SEATS: tuple[Seat, ...] = ("planner", "vlm", "policy")
 GRACE_S = 5.0
@@ -68,7 +68,7 @@ class Occupancy:
         late = [
             (seat, occupant)
             for seat, occupant in self.occupants.items()
-            if occupant.lost_ns and now_ns - occupant.lost_ns > to_ns(GRACE_S)
+            if occupant.lost_ns and to_s(now_ns - occupant.lost_ns) > GRACE_S
         ]
         for seat, _ in late:
             del self.occupants[seat]

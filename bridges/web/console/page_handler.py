@@ -29,7 +29,7 @@ from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.wire import Incoming, Talks
 from bridges.web.speech.push_to_talk import PushToTalk
 from nodes.robot.protocol import Hand
-from runtime import Stamped, Subscription
+from runtime import Stamped, Subscription, to_s
 from runtime.msgs import JOINTS, Image, RobotState
 
 _NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
@@ -203,7 +203,7 @@ class ConsoleHandler:
         received, at_ns, hz = self._rates.get(name, (0, 0, 0.0))
         if now_ns - at_ns >= RATE_OVER_NS:
             count = port.received
-            hz = (count - received) / ((now_ns - at_ns) * 1e-9) if at_ns else 0.0
+            hz = (count - received) / to_s(now_ns - at_ns) if at_ns else 0.0
             self._rates[name] = (count, now_ns, hz)
         stamped: Stamped[Image] | None = port.stamped()
         return {

@@ -8,6 +8,7 @@ from typing import Any
 
 from bridges.web.http.graph_messages import WizardResponse
 from bridges.web.http.wire import ActRequest, Decide, Drive, Incoming, PlanRequest, Say, StopPressed
+from runtime.clock import to_s
 
 KEPT = 200
 
@@ -30,7 +31,7 @@ class ResponseTimes:
         if not act or not heard_ns:
             return None
         self._heard_ns = 0
-        after_s = (now_ns - heard_ns) * 1e-9
+        after_s = to_s(now_ns - heard_ns)
         self._after_s.append(after_s)
         return WizardResponse(by=by, act=act, after_s=after_s)
 
@@ -39,7 +40,7 @@ class ResponseTimes:
         times = list(self._after_s)
         heard_ns = self._heard_ns
         return {
-            "waiting_s": round((now_ns - heard_ns) * 1e-9, 1) if heard_ns else None,
+            "waiting_s": round(to_s(now_ns - heard_ns), 1) if heard_ns else None,
             "last_s": round(times[-1], 1) if times else None,
             "median_s": round(median(times), 1) if times else None,
             "count": len(times),

@@ -13,7 +13,7 @@ from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import STUDY, SeatWord
 from bridges.web.http.ids import MessageIds
 from bridges.web.http.wire import Seat
-from runtime.clock import to_ns
+from runtime.clock import to_s
 from runtime.coordination.lease import Lease
 from runtime.msgs import Interrupt
 
@@ -139,7 +139,7 @@ class Seats:
         """Ten times a second: who has no page any more loses the seat, and the leases follow who sits."""
         here = {session.ident for session in self.sessions}
         for wish in list(self._wishes.values()):
-            is_late = now_ns - wish.since_ns > to_ns(WISH_S)
+            is_late = to_s(now_ns - wish.since_ns) > WISH_S
             if is_late or wish.session not in here or self._occupancy.occupants.get(wish.seat) is None:
                 del self._wishes[wish.number]
         for seat, gone in self._occupancy.expire(now_ns):
@@ -147,7 +147,7 @@ class Seats:
                 self.stop(f"the link to {gone.name}, who drove, is lost")
             self._ask("give", seat, gone.name, now_ns)
         for seat, lease in list(self._leases.items()):
-            if now_ns - self._asked_ns.get(seat, 0) < to_ns(ANSWER_S):
+            if to_s(now_ns - self._asked_ns.get(seat, 0)) < ANSWER_S:
                 continue
             is_ours, occupant = lease.holder == HANDS[seat], self._occupancy.occupants.get(seat)
             if is_ours and occupant is None and lease.by.startswith(STUDY) and (wizard := self._wizard()) is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from bridges.web.http.lan import LAN, own_names
+from runtime.clock import to_s
 from runtime.errors import ParameterError, UserError
 
 Role = str
@@ -124,7 +125,7 @@ class RateLimit:
     def allows(self, now_ns: int) -> bool:
         """Take one permission, where there is one."""
         if self._last_ns is not None:
-            self._left = min(self._burst, self._left + (now_ns - self._last_ns) * 1e-9 * self._per_s)
+            self._left = min(self._burst, self._left + to_s(now_ns - self._last_ns) * self._per_s)
         self._last_ns = now_ns
         if self._left < 1.0:
             return False

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtime.clock import NS_PER_S, wall_time_ns
+from runtime.clock import to_s, wall_time_ns
 from runtime.errors import UserError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _is_good(path: Path, names: Sequence[str]) -> bool:
 
 
 def _now() -> datetime:
-    return datetime.fromtimestamp(wall_time_ns() / NS_PER_S, UTC)
+    return datetime.fromtimestamp(to_s(wall_time_ns()), UTC)
 
 
 def _make(certificate: Path, key: Path, names: Sequence[str]) -> None:

@@ -26,7 +26,7 @@ from bridges.web.http.wire import (
     encode,
     pack_frame,
 )
-from runtime.clock import Clock, to_ns
+from runtime.clock import Clock, to_s
 from runtime.errors import UserError
 
 if TYPE_CHECKING:
@@ -500,7 +500,7 @@ class WebServer:
             if session.is_stalled(now_ns):
                 await socket.close(STALLED, "this page has answered nothing for too long")
                 return
-            is_due = now_ns - session.state_sent_ns >= to_ns(STATE_PERIOD_S) or bool(session.notices)
+            is_due = to_s(now_ns - session.state_sent_ns) >= STATE_PERIOD_S or bool(session.notices)
             if is_due and not session.is_state_under_way:
                 session.state_number += 1
                 document = page.handler.state(session, now_ns)
@@ -517,7 +517,7 @@ class WebServer:
                 else session.views.get(camera)
             )
             now_ns = self._clock.now_ns()
-            if view is None or not view.has_room or now_ns - view.sent_ns < to_ns(view.pace.pause_s):
+            if view is None or not view.has_room or to_s(now_ns - view.sent_ns) < view.pace.pause_s:
                 continue
             frame = page.handler.frame(camera, view, now_ns)
             if frame is None:

@@ -20,7 +20,7 @@ from bridges.web.questionnaire.questionnaire import Questionnaire, read_question
 from bridges.web.recordings.rating_page import VIEWER, RatingHandler, decode
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.recordings.recording import read_recording
-from runtime.clock import SystemClock, wall_time_ns
+from runtime.clock import SystemClock, to_s, wall_time_ns
 from runtime.errors import UserError
 
 _NAME = re.compile(r"\w[\w-]{0,31}")
@@ -75,7 +75,7 @@ def _serve(asked: argparse.Namespace, scales: Questionnaire) -> int:
         if not recorded.agents:
             raise UserError(f"--agents {asked.agents!r}: expected names with commas between them")
     ratings = Ratings(ratings_file(path))
-    ratings_page = RatingHandler(recorded, ratings, scales.item, lambda: wall_time_ns() * 1e-9)
+    ratings_page = RatingHandler(recorded, ratings, scales.item, lambda: to_s(wall_time_ns()))
     pages = PageHost("127.0.0.1", asked.port)
     log = logging.getLogger("annotate")
     log.setLevel(logging.INFO)

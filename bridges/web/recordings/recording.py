@@ -16,6 +16,7 @@ from bridges.web.recordings.ratings import name_of
 from runtime.bag.file import BagReader
 from runtime.bag.parts import begin_ns_of, parts_of, zero_ns_of
 from runtime.bag.record import BagMessage
+from runtime.clock import to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.errors import RecordingError
 
@@ -74,7 +75,7 @@ def read_recording(path: Path) -> Recorded:
             images.add(message.topic)
     first_ns = first_ns or 0
     start_ns, begins_s = _zero(readers[0], first_ns)
-    duration_s = max(0.0, (last_ns - start_ns) * 1e-9 - begins_s)
+    duration_s = max(0.0, to_s(last_ns - start_ns) - begins_s)
     found = Recorded(name_of(path), round(duration_s, 2), begins_s=round(begins_s, 2))
     cameras = {topic: RecordedCamera(topic.removesuffix(IMAGE_ENDING)) for topic in shown_of(images)}
     gap_s = max(SHORTEST_GAP_S, duration_s * len(cameras) / MOST_FRAMES)
@@ -90,7 +91,7 @@ def read_recording(path: Path) -> Recorded:
     teller = _Teller(found)
     for message in sorted(told, key=_when):  # a recording has them as they arrived
         teller.take(message, _seconds(message, start_ns))
-    _spread(found, (last_ns - first_ns) * 1e-9)
+    _spread(found, to_s(last_ns - first_ns))
     if not found.agents:
         raise RecordingError(f"{path}: nobody says anything in this recording, so there is nobody to rate")
     return found
@@ -111,11 +112,11 @@ def _zero(reader: BagReader, first_ns: int) -> tuple[int, float]:
     zero_ns, begin_ns = zero_ns_of(reader.metadata), begin_ns_of(reader.metadata)
     if zero_ns is None:
         return first_ns, 0.0
-    return zero_ns + reader.wall_offset_ns, max(0.0, ((begin_ns or zero_ns) - zero_ns) * 1e-9)
+    return zero_ns + reader.wall_offset_ns, max(0.0, to_s((begin_ns or zero_ns) - zero_ns))
 
 
 def _seconds(message: BagMessage, start_ns: int) -> float:
-    return max(0.0, round((message.log_time_ns - start_ns) * 1e-9, 2))
+    return max(0.0, round(to_s(message.log_time_ns - start_ns), 2))
 
 
 def _when(message: BagMessage) -> tuple[int, bool]:

@@ -19,7 +19,7 @@ from bridges.web.http.auth import RateLimit
 from bridges.web.http.client import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked, Talks
 from bridges.web.speech.ports import VoicePorts
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_name
 from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ, Sound, SoundSoFar, Speech, Utterance
@@ -140,7 +140,7 @@ class PushToTalk:
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
         for person in self._people.values():
-            if person.begun_ns and now_ns - person.last_ns > to_ns(GONE_S):
+            if person.begun_ns and to_s(now_ns - person.last_ns) > GONE_S:
                 self._reset(person)
                 person.count, person.why = person.count + 1, "the sound stopped on its way; that was not said"
         self._tell(now_ns)
@@ -225,13 +225,13 @@ class PushToTalk:
 
     def _tell(self, now_ns: int) -> None:
         """That somebody speaks: at each change, and again while it lasts; so a loudspeaker falls silent."""
-        speaks = [one for one in self._people.values() if one.begun_ns and now_ns - one.last_ns <= to_ns(SILENT_S)]
+        speaks = [one for one in self._people.values() if one.begun_ns and to_s(now_ns - one.last_ns) <= SILENT_S]
         first = min(speaks, key=lambda one: one.begun_ns, default=None)
         if first is None:
             if self._told_ns:
                 self._ports.speaking.publish(Speech(speaker=self._told_of, is_speaking=False))
             self._told_ns = 0
-        elif not self._told_ns or now_ns - self._told_ns >= to_ns(REPEAT_S):
+        elif not self._told_ns or to_s(now_ns - self._told_ns) >= REPEAT_S:
             self._told_ns, self._told_of = now_ns, first.speaker
             self._ports.speaking.publish(Speech(speaker=first.speaker, is_speaking=True, begun_ns=first.begun_ns))
 

@@ -13,11 +13,11 @@ from bridges.web.console.signing import RequestSigner
 from bridges.web.http.graph_messages import STUDY
 from bridges.web.http.wire import Seat
 from bridges.web.study.session import Event, SessionProgress
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.coordination.lease import Lease
 from runtime.msgs import SeatRequest
 
-IN_FORCE_NS = to_ns(3.0)
+IN_FORCE_S = 3.0
 """A trial whose condition is not in force by then is no trial under that condition: it is broken off."""
 AGAIN_NS = to_ns(1.0)
 
@@ -77,7 +77,7 @@ class ConditionEffect:
             self.end(progress, now_s, now_ns)
             return False
         missing = [seat for seat, holder in progress.seats_wanted.items() if self._holder(seat) != holder]
-        if now_ns - self._began_ns < IN_FORCE_NS:
+        if to_s(now_ns - self._began_ns) < IN_FORCE_S:
             return False
         is_first, self._is_checked = not self._is_checked, True
         for seat in set(missing) - self._lost:

@@ -43,6 +43,7 @@ from runtime import (
     Subscription,
     UserError,
     on,
+    to_s,
     wall_time_ns,
 )
 from runtime.msgs import GuardOrder, Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
@@ -159,7 +160,7 @@ class Study(VoicePorts, TalkPorts):
         seats = {name: (seat["holder"], *seat.get("shadows", ())) for name, seat in info.seats.items()}
         for problem in self.seat_problems(seats):
             raise UserError(problem)
-        self._epoch_s = wall_time_ns() * 1e-9 - self.clock.now_s()
+        self._epoch_s = to_s(wall_time_ns()) - self.clock.now_s()
         self._pictures = JpegCache()
         self.store = SessionStore(self._protocol, self._folder, self.tell)
         if code := self.store.go_on(self._now_s()):

@@ -125,7 +125,7 @@ class Moderator(Node):
     @property
     def seconds(self) -> float:
         """Since the episode began."""
-        return (self.clock.now_ns() - self._began_ns) * 1e-9
+        return self.clock.since_s(self._began_ns)
 
     @on(begin)
     def start(self, begin: BeginEpisode) -> None:

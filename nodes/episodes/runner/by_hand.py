@@ -18,7 +18,7 @@ from nodes.episodes.dialogue.rules import problem_of
 from nodes.episodes.results.show import folded
 from nodes.episodes.runner.lines import END, Lines
 from nodes.models.chat_format import ModelAnswer
-from runtime import NS_PER_S, Node, Publisher, QoS, Simulation, Subscription, on
+from runtime import Node, Publisher, QoS, Simulation, Subscription, on, to_s
 from runtime.clock import SystemClock
 from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
 from runtime.supervision.view import terminal_width
@@ -198,7 +198,7 @@ class ByHand:
         if person is not None:
             self._terminal.prompt(_name(person))
         began_ns = self._clock.now_ns()
-        wait_s = None if next_ns is None else (next_ns - now_ns) / NS_PER_S
+        wait_s = None if next_ns is None else to_s(next_ns - now_ns)
         has_line = person is not None and await self._terminal.lines.wait(wait_s)
         if person is None:
             await self._clock.sleep(wait_s or 0.0)

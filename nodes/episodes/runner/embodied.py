@@ -21,6 +21,7 @@ from nodes.episodes.dialogue.prompt import background_text
 from nodes.sim.actor import EARLIER
 from runtime.bag.file import BagReader
 from runtime.bag.parts import zero_ns_of
+from runtime.clock import to_s
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
 from runtime.msgs.episode import ActKind, Turn
@@ -154,13 +155,13 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
             speaker=speaker,
             kind=kind,
             argument=text,
-            at_s=max(0.0, round((ns - start_ns) * 1e-9, 3)),
+            at_s=max(0.0, round(to_s(ns - start_ns), 3)),
             note=note,
             timing="interrupted" if note and note in cuts else "",
         )
         for index, (ns, speaker, kind, text, note) in enumerate(sorted(found, key=lambda one: one[0]))
     ]
-    return turns, (last_ns - first_ns) * 1e-9
+    return turns, to_s(last_ns - first_ns)
 
 
 def _person(speaker: str, people: list[str]) -> str:

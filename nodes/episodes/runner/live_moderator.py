@@ -58,7 +58,7 @@ class LiveModerator(Moderator):
         waiting = self.conduct.is_waiting_for
         if waiting != self._asked:
             self._asked, self._asked_ns = waiting, self.clock.now_ns()
-        elif waiting and (self.clock.now_ns() - self._asked_ns) * 1e-9 > self.answer_s:
+        elif waiting and self.clock.since_s(self._asked_ns) > self.answer_s:
             self._send(self.conduct.fail(f"{waiting[0]} did not answer within {self.answer_s:g} s", self.seconds))
 
     @on(scores)

@@ -19,7 +19,7 @@ from nodes.report.summary import spread, summarise
 from nodes.robot.rest import is_at_rest
 from nodes.sim.judgement import ON_TABLE_M
 from nodes.sim.messages import Interruption, ObjectTruth
-from runtime import NS_PER_S, Stamped
+from runtime import NS_PER_S, Stamped, to_s
 from runtime.msgs import RobotState
 
 Measures = dict[str, float | str | bool | None]
@@ -94,7 +94,7 @@ def report_measures(
 
 
 def _since(zero_ns: int, ns: int | None) -> float | None:
-    return None if ns is None else _round(max(0, ns - zero_ns) / NS_PER_S)
+    return None if ns is None else _round(to_s(max(0, ns - zero_ns)))
 
 
 def _round(value: float) -> float:

@@ -10,7 +10,7 @@ from nodes.evaluation.interruptions.scenarios import BURST_S, draw, names
 from nodes.sim.judgement import ON_TABLE_M, list_words
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.stretch.kinematics import grasp_point, to_odometry
-from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, choices, on, to_ns
+from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, choices, on, to_ns, to_s
 from runtime.msgs import Action, GuardState, RobotState, Utterance
 
 ORDER = "Please clear the table: put the cups in the bin"
@@ -197,7 +197,7 @@ class InterruptingPerson(Node):
         self.began_ns.setdefault(what, self.clock.now_ns())
 
     def _since(self, now_ns: int, what: str, never: float = -1.0) -> float:
-        return (now_ns - self.began_ns[what]) * 1e-9 if what in self.began_ns else never
+        return to_s(now_ns - self.began_ns[what]) if what in self.began_ns else never
 
 
 def gripper_of(state: RobotState) -> tuple[float, float, float]:

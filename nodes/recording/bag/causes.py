@@ -13,7 +13,7 @@ from nodes.recording.bag.recording import JOURNAL_S, Recording, envelope_or_none
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.record import BagMessage
-from runtime.clock import to_ns
+from runtime.clock import to_ns, to_s
 from runtime.errors import RecordingError
 from runtime.message import Envelope
 from runtime.msgs import JOINTS, JointCommand
@@ -135,10 +135,10 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Ca
         return CausalStep(
             topic=message.topic,
             ident=ident,
-            at_s=(envelope.published_ns - start_ns) * 1e-9,
-            age_s=(command_ns - envelope.origins.get("image", envelope.published_ns)) * 1e-9
+            at_s=to_s(envelope.published_ns - start_ns),
+            age_s=to_s(command_ns - envelope.origins.get("image", envelope.published_ns))
             if message.schema == IMAGE_SCHEMA
-            else (command_ns - envelope.published_ns) * 1e-9,
+            else to_s(command_ns - envelope.published_ns),
             text=say(message, recording.joints),
             how=how,
             provenance=envelope.provenance,
@@ -150,12 +150,12 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Ca
     )
     return CausalTrace(
         command=command,
-        at_s=(command_ns - start_ns) * 1e-9,
+        at_s=to_s(command_ns - start_ns),
         steps=steps,
         inputs=sorted((step(ident, how) for ident, how in inputs.items()), key=lambda one: one.at_s),
         has_journal=has_journal,
-        begins_s=(recording.begin_ns - start_ns) * 1e-9,
-        ends_s=(known.newest_ns - start_ns) * 1e-9 if known.newest_ns < at_ns else None,
+        begins_s=to_s(recording.begin_ns - start_ns),
+        ends_s=to_s(known.newest_ns - start_ns) if known.newest_ns < at_ns else None,
     )
 
 

@@ -22,6 +22,7 @@ from nodes.recording.bag.info import OWN
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
 from runtime.bag.record import BagMessage
 from runtime.bag.schema import ENVELOPE_KEY, Document
+from runtime.clock import to_s
 from runtime.errors import RecordingError, UserError
 from runtime.supervision.view import plain
 
@@ -96,7 +97,7 @@ def first_difference(one: Any, two: Any, where: str = "") -> tuple[str, Any, Any
 
 def _at_s(message: BagMessage, recording: Recording) -> float:
     """Its run time, by the log time, which cannot be unreadable."""
-    return (message.log_time_ns - recording.readers[0].wall_offset_ns - recording.start_ns) * 1e-9
+    return to_s(message.log_time_ns - recording.readers[0].wall_offset_ns - recording.start_ns)
 
 
 def _stream(recording: Recording, nodes: Collection[str]) -> Iterator[BagMessage]:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from nodes.recording.bag.recording import Recording, add_recording, envelope_or_none, is_journal
+from runtime.clock import to_s
 from runtime.coordination.health import Health
 from runtime.errors import RecordingError
 from runtime.message import Envelope
@@ -53,7 +54,7 @@ class RecordedTopic:
         if envelope.source not in self.sources:
             self.sources.append(envelope.source)
         if self._last_ns:
-            self.longest_gap_s = max(self.longest_gap_s, (envelope.published_ns - self._last_ns) * 1e-9)
+            self.longest_gap_s = max(self.longest_gap_s, to_s(envelope.published_ns - self._last_ns))
         self._first_ns = self._first_ns or envelope.published_ns
         self._last_ns = max(self._last_ns, envelope.published_ns)
         if envelope.topic != self.topic:
@@ -63,12 +64,12 @@ class RecordedTopic:
             self.missing += envelope.seq - before - 1
         self._seq[envelope.source] = envelope.seq
         if (image_ns := envelope.born_ns("image")) is not None:
-            age_s = (envelope.published_ns - image_ns) * 1e-9
+            age_s = to_s(envelope.published_ns - image_ns)
             self.oldest_image_s = max(self.oldest_image_s or 0.0, age_s)
 
     def finish(self) -> None:
         """Compute the rate."""
-        span_s = (self._last_ns - self._first_ns) * 1e-9
+        span_s = to_s(self._last_ns - self._first_ns)
         self.hz = (self.messages - 1) / span_s if span_s > 0 else 0.0
 
     def document(self) -> dict[str, Any]:
@@ -146,9 +147,9 @@ def inspect(path: Path) -> Info:
         seed=recording.about.get("seed", ""),
         launch_file=recording.about.get("launch_file", ""),
         git=recording.about.get("git", ""),
-        duration_s=max(0, last_ns - recording.begin_ns) * 1e-9,
-        from_s=(recording.begin_ns - recording.start_ns) * 1e-9,
-        to_s=max(0, last_ns - recording.start_ns) * 1e-9,
+        duration_s=to_s(max(0, last_ns - recording.begin_ns)),
+        from_s=to_s(recording.begin_ns - recording.start_ns),
+        to_s=to_s(max(0, last_ns - recording.start_ns)),
         messages=messages,
         topics=[topics[name] for name in sorted(topics)],
         dropped=dict(sorted(dropped.items())),

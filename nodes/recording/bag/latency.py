@@ -13,6 +13,7 @@ from pathlib import Path
 
 from nodes.recording.bag.recording import Recording, add_recording, check_out, tell_damage
 from runtime.bag.journal import Calls
+from runtime.clock import to_s
 from runtime.errors import RecordingError
 
 KEPT = 2000
@@ -57,7 +58,7 @@ def measure(recording: Recording) -> dict[str, dict[str, Durations]]:
         for call in batch.calls:
             if call.handler == "on_start":
                 continue
-            found.setdefault(batch.node, {}).setdefault(call.handler, Durations()).add(call.took_ns * 1e-9)
+            found.setdefault(batch.node, {}).setdefault(call.handler, Durations()).add(to_s(call.took_ns))
     if not found:
         raise RecordingError(f"{recording.path}: holds no journal of handler calls, so no durations")
     return found

@@ -16,6 +16,7 @@ from nodes.recording.bag.recording import (
     is_journal,
     tell_damage,
 )
+from runtime.clock import to_s
 from runtime.errors import RecordingError
 
 KEPT = 20_000
@@ -55,12 +56,12 @@ class Curves:
         self.joint_names = recording.joints
         self.events: dict[str, list[float]] = {}
         start_ns = recording.start_ns
-        self.begin_s = self.end_s = (recording.begin_ns - start_ns) * 1e-9
+        self.begin_s = self.end_s = to_s(recording.begin_ns - start_ns)
         for message in recording.gone_through("reading"):
             envelope = envelope_or_none(message)
             if envelope is None:
                 continue
-            at_s = (envelope.published_ns - start_ns) * 1e-9
+            at_s = to_s(envelope.published_ns - start_ns)
             if is_journal(message):
                 continue
             self.end_s = max(self.end_s, at_s)

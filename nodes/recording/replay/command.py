@@ -21,7 +21,7 @@ from nodes.recording.replay.player import NodePlayer, NodeResult
 from nodes.recording.replay.recorded_launch import launch_source, recorded_launch, recorded_tables, what_changed
 from runtime.bag.journal import Calls
 from runtime.bag.parts import remove_recording
-from runtime.clock import to_ns
+from runtime.clock import to_s
 from runtime.errors import PolyrhythmError, UserError, choices, os_sentence
 from runtime.launch.file import Launch, resolve
 from runtime.launch.graph import NodeSpec
@@ -69,7 +69,7 @@ def replay_nodes(
                 player.inputs.add(message)
         for name, batches in held.items():
             while batches and (
-                envelope.published_ns - batches[0][0].published_ns > to_ns(_HELD_S)
+                to_s(envelope.published_ns - batches[0][0].published_ns) > _HELD_S
                 or players[name].has_inputs_of(batches[0][1])
             ):
                 about, batch = batches.popleft()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
 from runtime.bag.record import BagMessage
-from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.clock import SystemClock, to_s
 from runtime.message import Envelope, Message
 
 Types = Mapping[str, type[Message]]
@@ -37,11 +37,11 @@ class TimeLine:
     def due_ns(self, stamp_ns: int, what: str = "the next message is stamped") -> int:
         """When that is to be, from the start; never before its time, nor long after what came before it."""
         gap_ns, before_ns, self._stamp_ns = stamp_ns - self._stamp_ns, self._stamp_ns, stamp_ns
-        if abs(gap_ns) <= to_ns(self._longest_s):
+        if to_s(abs(gap_ns)) <= self._longest_s:
             self._due_ns += gap_ns
         else:
             self._tell(
-                f"at {(before_ns - self._zero_ns) / NS_PER_S:.3f} s of the run {what} {abs(gap_ns) / NS_PER_S:.3f} s "
+                f"at {to_s(before_ns - self._zero_ns):.3f} s of the run {what} {to_s(abs(gap_ns)):.3f} s "
                 f"{'later' if gap_ns > 0 else 'earlier'}; going on at once (--longest-gap {self._longest_s:g})"
             )
         self.latest_ns = max(self.latest_ns, self._due_ns)
@@ -66,7 +66,7 @@ class ReplayPace:
     def wait_until(self, due_ns: int) -> None:
         """The same for a time from the start."""
         if self._speed is not None:
-            self._never.wait(max(0.0, (self._start_ns + due_ns / self._speed - self._clock.now_ns()) / NS_PER_S))
+            self._never.wait(max(0.0, to_s(self._start_ns + due_ns / self._speed - self._clock.now_ns())))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from nodes.recording.replay.recorded_launch import LaunchSource
 from nodes.recording.replay.spoken import NAME as SPEAKER
 from nodes.recording.replay.spoken import SpokenLines
 from nodes.recording.replay.tape import Tape, dues_of
-from runtime.clock import NS_PER_S
+from runtime.clock import to_s
 from runtime.errors import UserError, choices
 from runtime.launch.file import Launch, check, resolve
 from runtime.launch.graph import NodeSpec
@@ -101,7 +101,7 @@ def mix(
         **launch.robot_facts,
         **launch.graph.facts,
     }
-    return Mixture(launch, tuple(played), seed, run_info, max(0.001, gaps.end_ns / NS_PER_S))
+    return Mixture(launch, tuple(played), seed, run_info, max(0.001, to_s(gaps.end_ns)))
 
 
 def _said_by(spec: NodeSpec) -> Types:

@@ -18,7 +18,7 @@ from nodes.recording.bag.diff import Difference, first_difference
 from nodes.recording.replay.inputs import Inputs, body, picture
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
-from runtime.clock import NS_PER_S
+from runtime.clock import to_s
 from runtime.context import AgeRules, HandlerContext, current_call
 from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
@@ -62,7 +62,10 @@ class CallClock:
         return self.call_ns
 
     def now_s(self) -> float:
-        return self.now_ns() / NS_PER_S
+        return to_s(self.now_ns())
+
+    def since_s(self, stamp_ns: int) -> float:
+        return to_s(self.now_ns() - stamp_ns)
 
     async def sleep(self, seconds: float) -> None:
         """Returns at once: the clock's next word is a recorded one."""
@@ -331,7 +334,7 @@ class NodePlayer:
         self.result.difference = Difference(self.result.compared, ident, self._at_s(record), where, then, now)
 
     def _at_s(self, record: CallRecord) -> float:
-        return (record.started_ns - self._start_ns) * 1e-9
+        return to_s(record.started_ns - self._start_ns)
 
 
 def _handed_on(envelope: Envelope, message: Message) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from nodes.recording.replay.recorded_launch import launch_source
 from nodes.terminal.view import SHOWN, TerminalView
 from runtime.bag.journal import Calls, LogLine
 from runtime.bag.record import BagMessage
-from runtime.clock import NS_PER_S, to_ns
+from runtime.clock import to_ns, to_s
 from runtime.errors import RecordingError
 from runtime.message import Stamped
 
@@ -45,13 +45,13 @@ def show(recording: Recording, speed: float, line: TimeLine) -> None:
             else:
                 source, said = what
                 level = logging.getLevelName(said.level).lower()
-                view.log(level, source, said.text, (said.at_ns - start_ns) / NS_PER_S)
-            if due_ns - refreshed_ns > to_ns(_REFRESH_S * speed):
+                view.log(level, source, said.text, to_s(said.at_ns - start_ns))
+            if to_s(due_ns - refreshed_ns) > _REFRESH_S * speed:
                 refreshed_ns = due_ns
                 view.refresh(what.envelope.published_ns if isinstance(what, Stamped) else what[1].at_ns)
     finally:
         view.close()
-    print(f"the recording ends after {(begin_ns + line.latest_ns - start_ns) / NS_PER_S:.1f} s")
+    print(f"the recording ends after {to_s(begin_ns + line.latest_ns - start_ns):.1f} s")
 
 
 def _has_view(recording: Recording) -> bool:

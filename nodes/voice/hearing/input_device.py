@@ -9,7 +9,7 @@ import miniaudio
 
 from nodes.voice import devices
 from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_S, Block
-from runtime.clock import NS_PER_S, Clock, to_ns
+from runtime.clock import NS_PER_S, Clock, to_ns, to_s
 from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
 
 PERIOD_MS = round(BLOCK_S * 1000)
@@ -43,7 +43,7 @@ class DeviceSound:
         self._waiting: deque[Block] = deque(maxlen=MOST_WAITING)  # the oldest go first; the gap is noticed
         self._pace = CaptureClock()
         self._rest = b""
-        self._stall_ns = to_ns(stall_s)
+        self._stall_s = stall_s
         self._alive_ns = clock.now_ns()
         self.lost = ""
         try:
@@ -82,8 +82,8 @@ class DeviceSound:
         now_ns = self._clock.now_ns()
         if found:
             self._alive_ns = now_ns
-        elif now_ns - self._alive_ns > self._stall_ns:
-            self.lost = f"it has delivered nothing for {self._stall_ns * 1e-9:g} s"
+        elif to_s(now_ns - self._alive_ns) > self._stall_s:
+            self.lost = f"it has delivered nothing for {self._stall_s:g} s"
         return found
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ import miniaudio
 
 from nodes.voice import devices
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ
-from runtime.clock import Clock, to_ns
+from runtime.clock import Clock, to_s
 
 PERIOD_MS = 20
 PERIODS = 2
@@ -54,7 +54,7 @@ class Device:
             return "the loudspeaker is gone"
         if self._asked != asked:
             self._seen = (self._asked, now_ns)
-        elif now_ns - seen_ns > to_ns(STALL_S):
+        elif to_s(now_ns - seen_ns) > STALL_S:
             return "the loudspeaker is gone: it takes no more sound"
         return ""
 

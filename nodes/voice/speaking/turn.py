@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from runtime.clock import NS_PER_S
+from runtime.clock import to_s
 from runtime.msgs import Speech
 
 SPEECH_LASTS_S = 2.0
@@ -47,10 +47,10 @@ class SpeakingTurn:
         """For how long, as far as is known, a person goes on speaking; 0: nobody does, or nobody minds."""
         if self._since_ns is None or self.barge_in_s == math.inf:
             return 0.0
-        return max(0.0, SPEECH_LASTS_S - (now_ns - self._told_ns) / NS_PER_S)
+        return max(0.0, SPEECH_LASTS_S - to_s(now_ns - self._told_ns))
 
     def to_barge_in_s(self, now_ns: int) -> float:
         """How long until one who speaks now has interrupted the robot; inf where nobody speaks."""
         if self._since_ns is None or not self.taken_for_s(now_ns):
             return math.inf
-        return self.barge_in_s - (now_ns - self._since_ns) / NS_PER_S
+        return self.barge_in_s - to_s(now_ns - self._since_ns)

@@ -70,6 +70,9 @@ class Steps:
     def now_s(self) -> float:
         return self.ns * 1e-9
 
+    def since_s(self, stamp_ns: int) -> float:
+        return (self.ns - stamp_ns) * 1e-9
+
 
 class Sent(NodeOutput):
     """Keeps what is published."""

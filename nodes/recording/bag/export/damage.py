@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nodes.recording.bag.recording import Recording, envelope_or_none
 from runtime.bag.record import BagMessage
-from runtime.clock import NS_PER_S
+from runtime.clock import to_s
 from runtime.errors import RecordingError
 
 ADVICE = "--skip-damaged leaves such messages out and counts them; `polyrhythm bag cut` takes a span without them"
@@ -39,7 +39,7 @@ class Damaged:
 
     def _at_s(self, message: BagMessage) -> float:
         """Run time by the stamp that MCAP keeps, which can be read where the message cannot."""
-        return (message.log_time_ns - self._recording.readers[0].wall_offset_ns - self._recording.start_ns) / NS_PER_S
+        return to_s(message.log_time_ns - self._recording.readers[0].wall_offset_ns - self._recording.start_ns)
 
 
 def _name(message: BagMessage) -> str:

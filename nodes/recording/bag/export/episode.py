@@ -15,7 +15,7 @@ from nodes.recording.bag.recording import Recording
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recording.images import pixels
 from runtime.bag.record import BagMessage
-from runtime.clock import NS_PER_S, to_ns
+from runtime.clock import NS_PER_S, to_ns, to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import RecordingError
 from runtime.message import Envelope
@@ -119,7 +119,7 @@ class _Sampler:
     @property
     def begins_s(self) -> float:
         """Run time of the first frame."""
-        return (self._first_ns - self._start_ns) / NS_PER_S
+        return to_s(self._first_ns - self._start_ns)
 
     @property
     def lacking(self) -> str:
@@ -134,8 +134,8 @@ class _Sampler:
 
     def make_frames(self, until_ns: int) -> None:
         """Make the frames that are due before that time."""
-        if self._first_ns and until_ns - self._frame_ns(len(self.episode)) > to_ns(LONGEST_STILL_S):
-            at_s = (self._frame_ns(len(self.episode)) - self._start_ns) / NS_PER_S
+        if self._first_ns and to_s(until_ns - self._frame_ns(len(self.episode))) > LONGEST_STILL_S:
+            at_s = to_s(self._frame_ns(len(self.episode)) - self._start_ns)
             raise RecordingError(
                 f"its stamps jump by more than {LONGEST_STILL_S:g} s at {at_s:.3f} s; "
                 "`polyrhythm bag cut` takes a span without the gap"
@@ -145,7 +145,7 @@ class _Sampler:
             assert self._sent is not None
             for topic in sorted(self._cameras):
                 self._show(topic, len(self.episode), self._images[topic])
-            if frame_ns - self._state_ns > to_ns(STALE_S):
+            if to_s(frame_ns - self._state_ns) > STALE_S:
                 self.stale.append(frame_ns)
             state = self._state
             self.episode.states.append((*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad))
@@ -192,7 +192,7 @@ def read_episode(
     for sentence in damaged.told:
         tell(sentence)
     if sampler.stale:
-        first_s = (sampler.stale[0] - recording.start_ns) / NS_PER_S
+        first_s = to_s(sampler.stale[0] - recording.start_ns)
         tell(
             f"{recording.path}: {len(sampler.stale)} frames, the first at {first_s:.3f} s, repeat a robot/state "
             f"that is more than {STALE_S:g} s old: something is missing there; "
@@ -202,7 +202,7 @@ def read_episode(
     if not len(episode):
         raise RecordingError(f"{recording.path}: {sampler.lacking}")
     outcome = recording.noted("outcome")
-    episode.begins_s = sampler.begins_s - (recording.begin_ns - recording.start_ns) / NS_PER_S
+    episode.begins_s = sampler.begins_s - to_s(recording.begin_ns - recording.start_ns)
     episode.is_success = isinstance(outcome, dict) and outcome.get("ok") is True
     return episode
 

@@ -19,7 +19,7 @@ from nodes.recording.foxglove_schemas import TRANSFORMS_NAME
 from nodes.recording.images import DEPTH_SCHEMA_NAME, depth_of, pixels
 from nodes.recording.images import SCHEMA_NAME as IMAGE_NAME
 from runtime.bag.record import BagMessage
-from runtime.clock import NS_PER_S
+from runtime.clock import to_s
 from runtime.errors import RecordingError
 from runtime.msgs import Interrupt, JointCommand, RobotState, Utterance
 
@@ -40,8 +40,8 @@ def export_rerun(
             envelope = envelope_or_none(message)
             if envelope is None or is_journal(message):
                 continue
-            stream.set_time("time", timestamp=message.log_time_ns / NS_PER_S)
-            stream.set_time("run", duration=(envelope.published_ns - recording.start_ns) / NS_PER_S)
+            stream.set_time("time", timestamp=to_s(message.log_time_ns))
+            stream.set_time("run", duration=to_s(envelope.published_ns - recording.start_ns))
             try:
                 _log(stream, message, recording.joints)
             except RecordingError as problem:

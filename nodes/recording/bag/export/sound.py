@@ -10,7 +10,7 @@ from pathlib import Path
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, file_names
 from nodes.voice.wav import new_wav
-from runtime.clock import NS_PER_S
+from runtime.clock import to_s
 from runtime.errors import RecordingError
 from runtime.msgs import SAMPLE_BYTES, SOUND_RATE_HZ, Sound
 
@@ -30,7 +30,7 @@ class _SoundFile:
 
     def add(self, sound: Sound) -> float:
         """For how long it was said before the recording began, in s. Raises ValueError where it is nowhere near it."""
-        said_s = (sound.captured_ns - self._begin_ns) / NS_PER_S
+        said_s = to_s(sound.captured_ns - self._begin_ns)
         if not -EARLIEST_S <= said_s <= LONGEST_S:
             raise ValueError(f"it began at {said_s:.0f} s of the recording")
         begin_s = said_s - sound.before_s

@@ -15,7 +15,7 @@ from nodes.recording.bag.recording import Recording, envelope_or_none, file_name
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from runtime.bag.record import BagMessage
 from runtime.bag.schema import envelope_document
-from runtime.clock import NS_PER_S
+from runtime.clock import to_s
 from runtime.errors import RecordingError
 
 WIDEST = 64
@@ -43,7 +43,7 @@ def export_jsonl(
                 document.pop("data", None)
             line = {
                 "topic": message.topic,
-                "at_s": (envelope.published_ns - start_ns) / NS_PER_S if envelope is not None else None,
+                "at_s": to_s(envelope.published_ns - start_ns) if envelope is not None else None,
                 "type": message.schema,
                 "envelope": envelope_document(envelope) if envelope is not None else None,
                 "message": document,
@@ -83,8 +83,8 @@ def export_csv(
             row: dict[str, Any] = dict(_flat(message, damaged))
             if envelope is not None:
                 image_ns = envelope.born_ns("image")
-                age_s = "" if image_ns is None else (envelope.published_ns - image_ns) / NS_PER_S
-                at_s = (envelope.published_ns - start_ns) / NS_PER_S
+                age_s = "" if image_ns is None else to_s(envelope.published_ns - image_ns)
+                at_s = to_s(envelope.published_ns - start_ns)
                 row |= dict(zip(_HEAD, (at_s, envelope.source, envelope.seq, age_s, envelope.cause), strict=True))
             writers[message.topic].writerow(row)
             rows[message.topic] = rows.get(message.topic, 0) + 1

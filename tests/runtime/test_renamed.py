@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -9,17 +11,33 @@ import pytest
 from nodes.robot.robot_from_launch import load_limits
 from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import load
-from runtime.launch.nodes_table import load_name, renamed
+from runtime.launch.nodes_table import load_name
+from runtime.renamed import renamed
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("old", renamed())
+@pytest.mark.parametrize("old", renamed("names"))
 def test_an_old_name_is_told_with_the_new_one_and_that_loads(old: str) -> None:
     with pytest.raises(UserError) as told:
         load_name(old)
-    assert str(told.value) == f"{old!r} is now {renamed()[old]!r}"
-    load_name(renamed()[old])
+    assert str(told.value) == f"{old!r} is now {renamed('names')[old]!r}"
+    load_name(renamed('names')[old])
+
+
+@pytest.mark.parametrize("old", renamed("modules"))
+def test_the_import_of_an_old_module_is_told_the_new_one_which_there_is(old: str) -> None:
+    new = renamed("modules")[old]
+    with pytest.raises(ModuleNotFoundError, match=f"^module '{old}' is now '{new}'$"):
+        importlib.import_module(old)
+    assert importlib.util.find_spec(new) is not None
+    with pytest.raises(UserError, match="is now"):
+        load_name(f"{old}:Something")
+
+
+def test_a_module_that_never_was_is_simply_not_found() -> None:
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nodes.never'"):
+        importlib.import_module("nodes.never")
 
 
 def test_a_launch_file_of_the_version_before_says_what_to_write(tmp_path: Path) -> None:
@@ -37,4 +55,4 @@ def test_a_launch_file_of_the_version_before_says_what_to_write(tmp_path: Path) 
 def test_nothing_that_is_shipped_uses_an_old_name() -> None:
     files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "launch").rglob("*.toml")]
     assert len(files) > 20
-    assert [(file.name, old) for file in files for old in renamed() if old in file.read_text()] == []
+    assert [(file.name, old) for file in files for old in renamed("names") if old in file.read_text()] == []
