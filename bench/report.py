@@ -14,8 +14,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 _BY_HAND = "<!-- by hand:"
 _HEAD = """# How fast it is
 
-Each figure stands beside a reference that was measured in the same run, in turns with ours, and the goal is for the
-ratio of the two: absolute figures change by the hour with what else a machine does, ratios hardly do. `make bench`
+Each figure stands beside a reference that was measured in the same run, in turns with ours. The goal is for the ratio of
+the two: absolute figures change by the hour with what else a machine does, ratios hardly do. `make bench`
 measures again and exits with 1 where a goal is missed; `python -m bench --write` also writes this page, and
 `python -m bench NAME` measures one subject.
 
@@ -32,8 +32,8 @@ favour ours, and only processor time and throughput compare fairly.
 
 "Bare" references send the same bytes and do nothing else: no envelope, no types, no queues, no counting. CPU is that of
 all processes that send or receive, per image. Peers are measured where they are installed (`pip install iceoryx2
-eclipse-zenoh dora-rs dora-rs-cli aact` into `.venv`, and for aact a `redis-server`; no test needs them); images by
-peers in one round, by ours and the reference in two, of which the better counts.
+eclipse-zenoh dora-rs dora-rs-cli aact` into `.venv`, and for aact a `redis-server`; no test needs them). Images are
+measured by peers in one round, by ours and the reference in two, of which the better counts.
 
 Two goals are of no ratio, the laptop graph in virtual time and the import of the episode path: they follow the
 machine's speed of the hour.
@@ -50,7 +50,7 @@ message's way when nothing else is on it. After a rest the caches hold somebody 
 many times as long: the last column, of messages that come as a camera's do. So a path of more steps, in Python, stays
 dearer than a bare `recv`, however short each is; what can be gained is steps. A bare program that does the same
 job would also have to encode and decode, count gaps, keep a bounded queue for each topic and know how old what it
-acts on is: that is what the difference buys. [Small messages, step by step](decisions/small-messages.md).
+acts on is. That is what the difference buys. [Small messages, step by step](decisions/small-messages.md).
 """
 
 

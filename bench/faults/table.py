@@ -111,8 +111,8 @@ def as_markdown(rows: Sequence[Row], *, took_s: float, load: Sequence[float], la
         f"{os.cpu_count()} cores, {took_s / 60:.0f} minutes of trials{beside}; "
         f"load average between {load[0]:.1f} and {load[1]:.1f}, "
         f"{passed} of {len(rows)} figures within their bounds. "
-        "*Late* is the worst lateness of a bare 50 Hz timer loop in the same trials, in ms; it widens bounds in ms, "
-        "and that of the drift by the way made in that time: "
+        "*Late* is the worst lateness of a bare 50 Hz timer loop in the same trials, in ms. It widens bounds in ms, "
+        "and that of the drift by the way made in that time; "
         f"{widened or 'none'} of the figures needed that.",
         "",
         "| fault | figure | trials | worst | p99 | bound | late | passed |",

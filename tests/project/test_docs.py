@@ -66,6 +66,23 @@ def test_launch_files_that_are_run_by_name_are_shipped(page: Path) -> None:
         find(name)
 
 
+EVIDENCE = (ROOT / "docs" / "README.md").read_text().partition("## Evidence")[2].partition("\n## ")[0]
+MEASURED = re.compile(
+    r"\b(?:(?:one|two|four|\d+|an?) (?:busy|quiet|shared|idle|loaded) (?:\S+ )?(?:cores?|machine)|cores? of an? "
+    r"|load average|median of \d|p(?:50|90|95|99) (?:was|of) \d|(?:CPU|MB|ms|us) (?:was|were) measured)"
+)
+"""How a figure that somebody measured is told: on what machine, beside what load, as what of how many."""
+
+
+def test_figures_of_measurements_stand_on_pages_of_evidence_only() -> None:
+    allowed = set(LINK.findall(EVIDENCE))
+    assert {"performance.md", "reliability.md", "certificate.md"} <= allowed
+    assert MEASURED.search((ROOT / "docs" / "performance.md").read_text())
+    pages = [ROOT / "README.md", *(page for page in (ROOT / "docs").glob("*.md") if page.name not in allowed)]
+    assert len(pages) > 20
+    assert [(page.name, found[0]) for page in pages for found in MEASURED.finditer(page.read_text())] == []
+
+
 @pytest.mark.parametrize(("page", "code"), [("README.md", 2), ("docs/coming-from-ros2.md", 1)])
 def test_the_python_of_a_page_runs(page: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)

@@ -36,7 +36,7 @@ def test_the_import_of_an_old_module_is_told_the_new_one_which_there_is(old: str
 
 
 def test_a_module_that_never_was_is_simply_not_found() -> None:
-    with pytest.raises(ModuleNotFoundError, match="No module named 'nodes.never'"):
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'nodes\.never'"):
         importlib.import_module("nodes.never")
 
 
