@@ -1,4 +1,15 @@
-"""Polyrhythm: an event-driven, real-time, multi-rate agent runtime for robots."""
+"""Polyrhythm: an event-driven, real-time, multi-rate agent runtime for robots.
+
+What users import stands in `__all__` below. The files of this folder:
+
+- what a node is made of: `node`, `ports`, `message`, `qos`, `services`, `clock`, `errors`
+- what a call knows: `context` (ages and causes), `snapshot` (a worker's copy of its node), `run_facts`
+- the machine: `machine`, `os_realtime`, `estop_signal`, `extras`
+- for all rooms: `histogram`, `toml_errors`, `renamed`; `cli` is the command, `__main__` the same by `python -m runtime`
+
+The rooms, from the ground up: `serialization`, `transport`, `coordination`, `bag`, `hosts`, `launch`, `execution`,
+`virtual`, `supervision`, `command_line`, `commands`; and `msgs`, the words of robots, which no other room reads.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any

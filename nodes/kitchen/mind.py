@@ -1,23 +1,22 @@
 """What a robot in a kitchen makes of what it hears and sees: its tasks, its questions and what it learned. Pure values.
 
-Sentences are read by the parser of `nodes.planner`. Here is what lies around a sentence: who points at what, whose mug
-it is, what is half full, what is too wide to grasp, where a thing belongs, and what to ask a person for.
+Orders are read by the parser of `nodes.planner`, the words around them by `phrases`. `seen` answers what is where,
+`household` says where things belong, and `tasks` are the values that are kept. Here it is decided: what to do, what to
+ask a person for, and what to say.
 """
 
 from __future__ import annotations
 
 import math
-import re
-import tomllib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
 
-import msgspec
-
-from nodes.interrupts.intent import says_yes, understand
+from nodes.interrupts.intent import understand
+from nodes.kitchen import phrases
+from nodes.kitchen.household import FRUIT, household
+from nodes.kitchen.seen import Seen, is_dirty, is_empty
+from nodes.kitchen.tasks import About, Deed, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal
 from nodes.planner.rules import Surroundings, parser_of
@@ -31,73 +30,6 @@ POINTS_FOR_S = 10.0
 OFFERED_S, STILL_M = 2.0, 0.02
 """A thing that is held out so long without a word, by a hand this still, is an offer."""
 MOVED_M = 0.08
-FRUIT = ("apple", "orange", "banana")
-_NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
-_WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
-_OUT = re.compile(r"\b(out|back)\b")
-_MINE = re.compile(
-    r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?"
-    r"the ([\w ]+?)(?=[,.;]|$| and )"
-)
-_THIS = re.compile(r"\b(this|that)( one)?\b")
-_OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
-_YOU = re.compile(r"^(you|robot)[, ]+(?=take|put|do|bring|wipe|clear)", re.I)
-_KEEPS = re.compile(r"\b(still|not yet|not finished|want to finish|finish it|leave it|keep it)\b")
-
-
-class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A vessel that several machines fill."""
-
-    vessel: str
-    machines: tuple[str, ...]
-
-
-class Household(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
-
-    belongs: dict[str, str]
-    washed_to: dict[str, str]
-    recipes: dict[str, Recipe]
-    chores: dict[str, str]
-    words: dict[str, str]
-
-
-@cache
-def household() -> Household:
-    """What ships."""
-    return msgspec.convert(tomllib.loads(Path(__file__).with_name("household.toml").read_text("utf-8")), Household)
-
-
-@dataclass(frozen=True, slots=True)
-class SkillCall:
-    """One skill, about one thing or place."""
-
-    skill: str
-    thing: str = ""  # id
-    place: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A question to a person, and what depends on the answer."""
-
-    about: str  # "place", "yes", "which", "help", "thing"
-    text: str
-    since_ns: int
-    tasks: tuple[SkillCall, ...] = ()  # yes: these; place: of the thing
-    order: Order | None = None  # which, thing
-    choices: tuple[str, ...] = ()  # ids
-    at_m: tuple[float, float] = (0.0, 0.0)  # help: where the thing stood
-    times: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Deed:
-    """What was done: for who says that it was wrong."""
-
-    task: SkillCall
-    origin: str  # the place where the thing stood
 
 
 @dataclass(slots=True)
@@ -124,6 +56,11 @@ class Mind:
     wishes: set[str] = field(default_factory=set)  # "without cream"
     nodded_ns: int = 0
 
+    @property
+    def seen(self) -> Seen:
+        """What can be asked of the newest scene."""
+        return Seen(self.world)
+
     # --- the contract
 
     @property
@@ -135,7 +72,7 @@ class Mind:
         if task is None:
             return Subtask(id=f"task-{self.number}.done", text="nothing", state="done")
         things = (Reference(id=task.thing),) if task.thing else ()
-        relation = self._relation(task.place) if task.skill == "place" else ""
+        relation = self.seen.relation(task.place) if task.skill == "place" else ""
         return Subtask(
             id=f"task-{self.number}", text=task.text or task.skill, state="wait" if self.is_paused else "work",
             skill=task.skill, things=things, place=task.place, relation=relation,
@@ -183,7 +120,7 @@ class Mind:
         is_hers = any(deed.task.thing == person.holds and deed.task.skill == "hand_over" for deed in self.deeds)
         if is_busy or is_hers or person.holds in self.kept or to_s(now_ns - self.offered[1]) < OFFERED_S:
             return []
-        thing = self._thing(person.holds)
+        thing = self.seen.thing(person.holds)
         if thing is None or thing.width_m > GRASP_WIDTH_M:
             return []
         self.kept.add(person.holds)  # offered once
@@ -192,15 +129,15 @@ class Mind:
     def _see_help(self, asked: OpenQuestion, now_ns: int) -> list[str]:
         if asked.about == "thing":
             assert asked.order is not None
-            if not any(self._fitting(one) for one in asked.order.things):
+            if not any(self.seen.fitting(one) for one in asked.order.things):
                 return []
             self.questions.remove(asked)
             return ["Thank you.", *self._do((asked.order,), now_ns)]
         task = asked.tasks[0]
-        thing = self._thing(task.thing)
-        if thing is None or self._is_held_by_person(task.thing):
+        thing = self.seen.thing(task.thing)
+        if thing is None or self.seen.is_held_by_person(task.thing):
             return []
-        place = self._place_of(task.thing)
+        place = self.seen.place_of(task.thing)
         if task.place and place == task.place:
             self.questions.remove(asked)
             self.deeds.append(Deed(task, ""))
@@ -237,11 +174,11 @@ class Mind:
         """What to say to an utterance; tasks and questions follow it."""
         meaning = understand(text)
         if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
-            return self._hear_objection(text, _plain(text), now_ns) or []
+            return self._hear_objection(text, phrases.plain(text), now_ns) or []
         if meaning.wants == "resume" and self.current is not None:
             self.is_paused = False
             return []
-        plain = _plain(text)
+        plain = phrases.plain(text)
         if meaning.is_listening and not self.questions:
             return []
         for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_objection, self._hear_chore):
@@ -251,15 +188,15 @@ class Mind:
         return self._hear_order(self._spelled_out(plain, speaker), text, now_ns)
 
     def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        if not _WRONG.search(plain):
+        if not phrases.says_wrong(plain):
             return None
-        place = self._place_in(plain)
+        place = self.seen.place_in(plain)
         if not self.deeds and self.current is None:
             return ["I have not done anything yet that I could take back."]
         deed = self.deeds[-1] if self.deeds else Deed(SkillCall(""), "")
         if self.current is not None and self.current.skill == "place" and not self.deeds:
             deed = Deed(self.current, self.origin)
-        thing = self._thing(deed.task.thing)
+        thing = self.seen.thing(deed.task.thing)
         if thing is None or deed.task.skill not in ("place", "hand_over"):
             return ["I am sorry. I cannot take that back."]
         self.current = None
@@ -268,7 +205,7 @@ class Mind:
             self.habits[thing.label] = place
             return ["I am sorry. I will remember that.", *self._add([self._put(thing, place)], now_ns)]
         home = deed.origin or "table"
-        if _OUT.search(plain):
+        if phrases.wants_back(plain):
             return ["I am sorry.", *self._add([self._put(thing, home)], now_ns)]
         asked = f"I am sorry. I take it back. Where does the {name_of_thing(thing)} go?"
         self._ask(OpenQuestion("place", asked, now_ns, tasks=(self._put(thing, ""),)))
@@ -277,11 +214,11 @@ class Mind:
     def _hear_answer(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not self.questions:
             return None
-        place = self._place_in(plain)
+        place = self.seen.place_in(plain)
         asked = self._open("place")
         if asked is not None and place and len(plain.split()) < 12:
             self.questions.remove(asked)
-            thing = self._thing(asked.tasks[0].thing)
+            thing = self.seen.thing(asked.tasks[0].thing)
             if thing is None:
                 return ["I do not see it any more."]
             self.habits[thing.label] = place
@@ -289,38 +226,30 @@ class Mind:
             return ["All right.", *self._add([self._put(thing, place)], now_ns)]
         which = self._open("which")
         if which is not None:
-            chosen = [one for one in which.choices if self._is_named(one, plain)]
+            chosen = [one for one in which.choices if self.seen.is_named(one, plain)]
             pointed = self._pointed(now_ns)
-            if not chosen and pointed in which.choices and _THIS.search(plain):
+            if not chosen and pointed in which.choices and phrases.points_out(plain):
                 chosen = [pointed]
             if len(chosen) == 1:
                 return self._choose(which, chosen[0], now_ns)
-        yes = self._open("yes")
-        if yes is not None:
-            if says_yes(text) or re.match(r"(yes|yeah|sure|ok|okay|please do|go ahead|i am (done|finished))\b", plain):
-                return self._answer_yes(True, now_ns)
-            if re.match(r"(no|nope|not)\b", plain) or _KEEPS.search(plain):
-                return self._answer_yes(False, now_ns)
-        return None
+        is_yes = phrases.yes_or_no(text, plain) if self._open("yes") is not None else None
+        return None if is_yes is None else self._answer_yes(is_yes, now_ns)
 
     def _hear_recipe(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        chores = household().chores
-        if re.search(chores["without"], plain) and (self.is_for_coffee or not re.search(chores["coffee"], plain)):
+        if phrases.is_without_cream(plain) and (self.is_for_coffee or not phrases.speaks_of_coffee(plain)):
             self.wishes.add("without cream")
             self.tasks = deque(one for one in self.tasks if one.place != "cream dispenser")
             if self.current is not None and self.current.place == "cream dispenser":
                 self.current = None
                 return ["All right, without cream.", *self._next(now_ns)]
             return ["All right, without cream."]
-        if re.search(chores["coffee"], plain) and re.search(r"\b(make|like|want|bring|get|have|could|can)\b", plain):
-            return self._brew(bool(re.search(chores["without"], plain)), now_ns)
-        if re.search(chores["drink"], plain):
-            return self._drink(now_ns)
-        return None
+        if phrases.wants_coffee(plain):
+            return self._brew(phrases.is_without_cream(plain), now_ns)
+        return self._drink(now_ns) if phrases.wants_drink(plain) else None
 
     def _brew(self, is_black: bool, now_ns: int) -> list[str]:
         recipe = household().recipes["coffee"]
-        mugs = [one for one in self._things() if one.label == recipe.vessel and _is_empty(one) and not _is_dirty(one)]
+        mugs = [one for one in self.seen.things() if one.label == recipe.vessel and is_empty(one) and not is_dirty(one)]
         if not mugs:
             return [f"I see no clean {recipe.vessel} for a coffee. Could you put one on the table?"]
         mug, name = mugs[0], name_of_thing(mugs[0])
@@ -333,7 +262,7 @@ class Mind:
         return [f"Sure, a coffee{'' if is_black else ' with cream'}, in the {name}.", *self._add(steps, now_ns)]
 
     def _drink(self, now_ns: int) -> list[str]:
-        full = [one for one in self._things() if "full" in one.state or one.label == "bottle"]
+        full = [one for one in self.seen.things() if "full" in one.state or one.label == "bottle"]
         if not full:
             return ["I see nothing to drink."]
         thing = full[0]
@@ -342,21 +271,19 @@ class Mind:
     def _hear_objection(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         """ "No, the blue one", "not that one": about the task under way or the one just done."""
         task = self.current or (self.deeds[-1].task if self.deeds else None)
-        thing = self._thing(task.thing) if task is not None else None
+        thing = self.seen.thing(task.thing) if task is not None else None
         if task is None or thing is None:
             return None
-        if not _OBJECTS.search(plain):
+        if not phrases.objects(plain):
             return None
-        if _KEEPS.search(plain) and self.current is not None:
+        if phrases.wants_kept(plain) and self.current is not None:
             self.kept.add(thing.id)
             self._drop({thing.id})
             return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
-        same = [one for one in self._things() if one.label == thing.label]
-        barred = set(_NOT.findall(plain))
+        same = [one for one in self.seen.things() if one.label == thing.label]
+        barred = phrases.barred(plain)
         chosen = [one for one in same if one.colour in plain.split() and one.colour not in barred]
-        is_current_barred = thing.colour in barred or (
-            not chosen and bool(re.search(r"\bnot (that|this)\b|\bother\b", plain))
-        )
+        is_current_barred = thing.colour in barred or (not chosen and phrases.means_another(plain))
         if chosen and chosen[0].id == thing.id:
             return None
         if not chosen and is_current_barred:
@@ -371,25 +298,22 @@ class Mind:
         place = task.place
         if self.current is None and self.deeds:
             left = [self._put(thing, self.deeds[-1].origin or "table")]
-        elif self._is_held(thing.id):
+        elif self.seen.is_held(thing.id):
             left = [self._put(thing, self.origin or "table")]
-        later = [_about(one, new, self) if one.thing == thing.id else one for one in self.tasks]
-        first = SkillCall(task.skill, new.id, place, self._words(task.skill, new, place))
+        later = [call_of(one.skill, new, one.place, self.seen) if one.thing == thing.id else one for one in self.tasks]
+        first = call_of(task.skill, new, place, self.seen)
         self.current, self.tasks = None, deque()
         return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
 
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        chores = household().chores
-        if re.search(chores["dishes"], plain):
-            dirty = [one for one in self._things() if one.label in ("mug", "glass", "plate", "bowl") and _is_dirty(one)]
+        if phrases.wants_dishes(plain):
+            dirty = [
+                one for one in self.seen.things() if one.label in ("mug", "glass", "plate", "bowl") and is_dirty(one)
+            ]
             return self._wash(dirty, now_ns)
-        steps: list[str] = []
-        is_fruit = bool(re.search(chores["fruit"], plain))
-        is_table = "table" in plain.split() or not is_fruit
-        tidies = re.search(chores["tidy"], plain) or re.search(r"\beverything off\b", plain)
-        needs = re.search(r"\bneeds? (clearing|tidying)\b", plain)
-        if is_table and (tidies or needs) and not re.search(r"\bwipe|\bmy\b", plain):
-            fruit = [one for one in self._things() if one.label in FRUIT] if is_fruit else []
+        is_fruit = phrases.wants_fruit_washed(plain)
+        if phrases.wants_table_cleared(plain):
+            fruit = [one for one in self.seen.things() if one.label in FRUIT] if is_fruit else []
             said = (
                 ["Sure. I will wash the fruit and clear the table."] if is_fruit else ["Sure. I will clear the table."]
             )
@@ -398,7 +322,7 @@ class Mind:
             skip = {one.id for one in fruit}
             return said + self._tidy("table", skip, now_ns)
         if is_fruit:
-            return steps + self._wash([one for one in self._things() if one.label in FRUIT], now_ns)
+            return self._wash([one for one in self.seen.things() if one.label in FRUIT], now_ns)
         return None
 
     def _wash(self, things: Sequence[SeenObject], now_ns: int, *, is_silent: bool = False) -> list[str]:
@@ -411,6 +335,9 @@ class Mind:
             said += self._add(self._rinse(one), now_ns, asks_first=one)
         return said
 
+    def _steps(self, skill: str, thing: SeenObject, place: str) -> list[SkillCall]:
+        return self._rinse(thing) if skill == "rinse" else [call_of(skill, thing, place, self.seen)]
+
     def _rinse(self, thing: SeenObject) -> list[SkillCall]:
         to = self.habits.get(thing.label) or household().washed_to.get(thing.label, "countertop")
         return [
@@ -419,8 +346,8 @@ class Mind:
 
     def _tidy(self, place: str, skip: set[str], now_ns: int) -> list[str]:
         said: list[str] = []
-        for thing in self._things():
-            if self._place_of(thing.id) == place and thing.id not in skip and thing.id not in self.kept:
+        for thing in self.seen.things():
+            if self.seen.place_of(thing.id) == place and thing.id not in skip and thing.id not in self.kept:
                 said += self._add(self._stow(thing), now_ns, asks_first=thing)
         return said
 
@@ -430,19 +357,12 @@ class Mind:
         return [self._put(thing, belongs)]
 
     def _hear_order(self, plain: str, text: str, now_ns: int) -> list[str]:
-        mine = _MINE.search(plain)
-        if mine:
-            self.kept |= {one.id for one in self._things() if one.label == mine[1].strip()}
-            plain = (plain[: mine.start()] + plain[mine.end() :]).strip(" ,.;")
-        else:
-            theirs = re.search(r"\bthe (\w+) is mine\b.*$", plain)
-            if theirs:
-                self.kept |= {one.id for one in self._things() if one.label == theirs[1]}
-                plain = plain[: theirs.start()].strip(" ,.;")
-        plain = _YOU.sub("", plain)
+        mine, plain = phrases.without_mine(plain)
+        self.kept |= {one.id for one in self.seen.things() if one.label == mine}
+        plain = phrases.without_you(plain)
         world = self.world.world
         intent, self.talk = understand_in(plain, world, self.talk, parser_of(world))
-        if re.search(r"\bput\b.*\baway\b", plain) and intent.orders and not intent.orders[0].place:
+        if phrases.puts_away(plain) and intent.orders and not intent.orders[0].place:
             return self._put_away(intent.orders[0], now_ns)
         match intent.deed:
             case "do":
@@ -454,7 +374,7 @@ class Mind:
             case "answer":
                 return [answer(text, intent, self.world.scene, self.world.skills, None, None)]
         if intent.protected:
-            kept = {one.id for ref in intent.protected for one in self._fitting(ref)}
+            kept = {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
             self.kept |= kept
             self._drop(kept)
             names = list_words([f"the {one.colour} {one.label}".replace("  ", " ") for one in intent.protected])
@@ -503,28 +423,28 @@ class Mind:
             things, asked = self._meant(reference, order, now_ns)
             said += asked
             for thing in things:
-                steps = self._rinse(thing) if skill == "rinse" else [
-                    SkillCall(skill, thing.id, order.place, self._words(skill, thing, order.place))
-                ]  # fmt: skip
-                if skill in ("take", "pick") and self._is_held_by_person(thing.id):
+                steps = self._steps(skill, thing, order.place)
+                if skill in ("take", "pick") and self.seen.is_held_by_person(thing.id):
                     steps = self._stow(thing)
                 said += self._add(steps, now_ns, asks_first=thing)
         return said
 
     def _wipe(self, place: str, now_ns: int) -> list[str]:
-        sponge = next((one for one in self._things() if one.label == "sponge"), None)
+        sponge = next((one for one in self.seen.things() if one.label == "sponge"), None)
         if sponge is None:
             order = Order("wipe", (Reference(label="sponge"),), (), place)
             return self._ask(
                 OpenQuestion("thing", "I do not see a sponge. Could you put one on the table?", now_ns, order=order)
             )
         said = [f"Sure. I will wipe the {place}."]
-        wide = [one for one in self._things() if self._place_of(one.id) == place and one.width_m > GRASP_WIDTH_M]
+        wide = [
+            one for one in self.seen.things() if self.seen.place_of(one.id) == place and one.width_m > GRASP_WIDTH_M
+        ]
         for one in wide:
             said += self._ask_for_help(
                 SkillCall("place", one.id, "countertop" if place != "countertop" else "table"), one, now_ns
             )
-        home = self._place_of(sponge.id) or "countertop"
+        home = self.seen.place_of(sponge.id) or "countertop"
         steps = [
             SkillCall("wipe", sponge.id, place, f"wipe the {place}"),
             self._put(sponge, home if home != place else "countertop"),
@@ -538,9 +458,9 @@ class Mind:
 
     def _meant(self, reference: Reference, order: Order, now_ns: int) -> tuple[list[SeenObject], list[str]]:
         """The things, or what to ask."""
-        excluded = [one.id for ref in order.excluding for one in self._fitting(ref)]
-        found = [one for one in self._fitting(reference) if one.id not in excluded and one.id not in self.kept]
-        found = [one for one in found if not order.place or self._place_of(one.id) != order.place] or found
+        excluded = [one.id for ref in order.excluding for one in self.seen.fitting(ref)]
+        found = [one for one in self.seen.fitting(reference) if one.id not in excluded and one.id not in self.kept]
+        found = [one for one in found if not order.place or self.seen.place_of(one.id) != order.place] or found
         if not found:
             words = f"{reference.colour} {reference.label}".strip()
             asked = OpenQuestion(
@@ -554,27 +474,24 @@ class Mind:
         pointed = next((one for one in found if one.id == self._pointed(now_ns)), None)
         if pointed is not None:
             return [pointed], []
-        held = [one for one in found if self._is_held_by_person(one.id)]
+        held = [one for one in found if self.seen.is_held_by_person(one.id)]
         if order.skill == "take" and held:
             return held[:1], []
         names = [f"the {name_of_thing(one)}" for one in found]
         asked = OpenQuestion(
             "which", f"Which {reference.label} do you mean, {list_words(names, 'or')}?", now_ns,
-            order=replace_things(order, (reference,)), choices=tuple(one.id for one in found),
+            order=about_alone(order, (reference,)), choices=tuple(one.id for one in found),
         )  # fmt: skip
         return [], self._ask(asked)
 
     def _choose(self, asked: OpenQuestion, chosen: str, now_ns: int) -> list[str]:
         self.questions.remove(asked)
-        thing, order = self._thing(chosen), asked.order
+        thing, order = self.seen.thing(chosen), asked.order
         if thing is None or order is None:
             return []
         if order.skill == "place" and not order.place:
             return self._add(self._stow(thing), now_ns, asks_first=thing)
-        steps = self._rinse(thing) if order.skill == "rinse" else [
-            SkillCall(order.skill, thing.id, order.place, self._words(order.skill, thing, order.place))
-        ]  # fmt: skip
-        return self._add(steps, now_ns, asks_first=thing)
+        return self._add(self._steps(order.skill, thing, order.place), now_ns, asks_first=thing)
 
     def _answer_yes(self, is_yes: bool, now_ns: int) -> list[str]:
         asked = self._open("yes")
@@ -590,32 +507,17 @@ class Mind:
 
     def _spelled_out(self, plain: str, speaker: str) -> str:
         """The sentence with "this one", "my mug" and other names as what they mean here."""
-        for word, meant in household().words.items():
-            plain = re.sub(rf"\b{word}\b", meant, plain)
-
-        def own(found: re.Match[str]) -> str:
-            mine = [one for one in self._things() if one.label == found[1] and one.owner == speaker]
-            return f"the {name_of_thing(mine[0])}" if len(mine) == 1 else found[0]
-
-        plain = re.sub(r"\bmy (\w+)\b", own, plain)
-        holds = [self._thing(one.holds) for one in self.world.scene.people if one.holds]
-        named = (
-            self._thing(self.pointed[0]) if self.pointed[0] else next((one for one in holds if one is not None), None)
-        )
-        if named is not None:
-            name = f"the {name_of_thing(named)}"
-            plain = re.sub(rf"\b(this|that) {named.label}\b", name, plain)
-            plain = _THIS.sub(name, plain, count=1)
-            if named in holds:
-                plain = re.sub(rf"\btake {name}\b(?: from me)? and put it\b", f"put {name}", plain)
-        return plain
+        held = self.seen.held_by_people()
+        shown = self.seen.thing(self.pointed[0]) if self.pointed[0] else next(iter(held), None)
+        own = [one for one in self.seen.things() if one.owner == speaker]
+        return phrases.spelled_out(plain, own, shown, held)
 
     # --- tasks
 
     def _add(self, steps: list[SkillCall], now_ns: int, *, asks_first: SeenObject | None = None) -> list[str]:
         """Take tasks on, once what has to be asked before is asked."""
         first = steps[0]
-        thing = self._thing(first.thing)
+        thing = self.seen.thing(first.thing)
         if first.skill == "place" and not first.place and thing is not None:
             text = (
                 f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {name_of_thing(thing)}'} go?"
@@ -628,7 +530,7 @@ class Mind:
         ):
             return self._ask_for_help(first, thing, now_ns)
         pours = first.skill == "rinse" or first.place in ("sink", "bin")
-        if asks_first is not None and pours and not _is_empty(asks_first):
+        if asks_first is not None and pours and not is_empty(asks_first):
             text = f"The {name_of_thing(asks_first)} is not empty. Are you finished with it? Shall I pour it away?"
             return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
         self.tasks.extend(steps)
@@ -636,14 +538,14 @@ class Mind:
 
     def _ask_for_help(self, task: SkillCall, thing: SeenObject, now_ns: int) -> list[str]:
         name = name_of_thing(thing)
-        what = f"put the {name} {self._relation(task.place)} the {task.place}" if task.place else f"take the {name}"
+        what = f"put the {name} {self.seen.relation(task.place)} the {task.place}" if task.place else f"take the {name}"
         text = f"The {name} is too wide for my hand. Could you {what}, please?"
         return self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
 
     def _next(self, now_ns: int) -> list[str]:
         blocked = {one.tasks[0].thing for one in self.questions if one.about == "help"}
         if self.tasks and self.tasks[0].skill == "wipe" and any(
-            self._place_of(one) == self.tasks[0].place for one in blocked
+            self.seen.place_of(one) == self.tasks[0].place for one in blocked
         ):  # fmt: skip
             self.current = None
             return []
@@ -653,9 +555,9 @@ class Mind:
             done, self.done_names = self.done_names, []
             return [f"I am done: {list_words(done)}."] if done and not self.questions else []
         self.current = task = self.tasks.popleft()
-        self.origin = self._place_of(task.thing) or self.origin
+        self.origin = self.seen.place_of(task.thing) or self.origin
         if task.skill == "wait_here":
-            return [f"The {task.place} is filling the {self._name(task.thing)}."]
+            return [f"The {task.place} is filling the {self.seen.name(task.thing)}."]
         return [f"I will {task.text}."] if task.text else []
 
     def _finished(self, task: SkillCall, now_ns: int) -> list[str]:
@@ -666,7 +568,7 @@ class Mind:
 
     def _failed(self, task: SkillCall, why: str, now_ns: int) -> list[str]:
         self.current = None
-        thing = self._thing(task.thing)
+        thing = self.seen.thing(task.thing)
         if thing is None:
             return [f"I have to leave that: {why}.", *self._next(now_ns)]
         near = "nearer to me" if "reach" in why else "where I can take it"
@@ -678,98 +580,20 @@ class Mind:
         self.questions.append(asked)
         return [asked.text]
 
-    def _open(self, about: str) -> OpenQuestion | None:
+    def _open(self, about: About) -> OpenQuestion | None:
         return next((one for one in reversed(self.questions) if one.about == about), None)
 
     def _drop(self, ids: set[str]) -> None:
         self.tasks = deque(one for one in self.tasks if one.thing not in ids)
         if self.current is not None and self.current.thing in ids:
-            held = self._thing(self.current.thing)
+            held = self.seen.thing(self.current.thing)
             self.current = None
             self.number += 1
-            if held is not None and self._is_held(held.id):
+            if held is not None and self.seen.is_held(held.id):
                 self.tasks.appendleft(self._put(held, self.origin or "table"))
 
     def _put(self, thing: SeenObject, place: str) -> SkillCall:
-        return SkillCall("place", thing.id, place, self._words("place", thing, place))
-
-    def _words(self, skill: str, thing: SeenObject, place: str) -> str:
-        name = name_of_thing(thing)
-        if skill == "place":
-            return f"put the {name} {self._relation(place)} the {place}"
-        return {"hand_over": f"give you the {name}"}.get(skill, f"{skill.replace('_', ' ')} the {name}")
-
-    # --- the scene
-
-    def _things(self) -> list[SeenObject]:
-        return [one for one in self.world.scene.things if not one.is_place]
-
-    def _thing(self, thing: str) -> SeenObject | None:
-        return next((one for one in self._things() if one.id == thing), None)
-
-    def _name(self, thing: str) -> str:
-        found = self._thing(thing)
-        return name_of_thing(found) if found is not None else "thing"
-
-    def _fitting(self, reference: Reference) -> list[SeenObject]:
-        label = reference.label
-        return [
-            one
-            for one in self._things()
-            if (label in ("", "*", one.label) or (label == "fruit" and one.label in FRUIT))
-            and reference.colour in ("", one.colour)
-            and (not reference.source or self._place_of(one.id) == reference.source)
-        ]
-
-    def _place_of(self, thing: str) -> str:
-        return next(
-            (one.object for one in self.world.scene.relations if one.subject == thing and one.relation in ("on", "in")),
-            "",
-        )
-
-    def _is_held(self, thing: str) -> bool:
-        return any(one.subject == thing and one.object == "robot" for one in self.world.scene.relations)
-
-    def _is_held_by_person(self, thing: str) -> bool:
-        return any(
-            one.subject == thing and one.relation == "held by" and one.object != "robot"
-            for one in self.world.scene.relations
-        )
-
-    def _relation(self, place: str) -> str:
-        return "in" if any(one.label == place and one.height_m > 0.0 for one in self.world.scene.things) else "on"
-
-    def _place_in(self, plain: str) -> str:
-        text = plain.replace("counter top", "countertop")
-        text = re.sub(r"\bcounter\b", "countertop", text)
-        return next((one for one in self.world.world.places if re.search(rf"\b{one}\b", text)), "")
-
-    def _is_named(self, thing: str, plain: str) -> bool:
-        found = self._thing(thing)
-        return found is not None and bool(found.colour) and found.colour in plain.split()
+        return call_of("place", thing, place, self.seen)
 
     def _pointed(self, now_ns: int) -> str:
         return self.pointed[0] if to_s(now_ns - self.pointed[1]) < POINTS_FOR_S else ""
-
-
-def replace_things(order: Order, things: tuple[Reference, ...]) -> Order:
-    """The same order about these alone."""
-    return Order(order.skill, things, order.excluding, order.place, order.relation)
-
-
-def _about(task: SkillCall, thing: SeenObject, mind: Mind) -> SkillCall:
-    return SkillCall(task.skill, thing.id, task.place, mind._words(task.skill, thing, task.place))
-
-
-def _plain(text: str) -> str:
-    """Small letters, written out."""
-    plain = text.lower().replace("’", "'").replace("don't", "do not").replace("i'll", "i will").replace("i'm", "i am")
-    return re.sub(r"[!?]", " ", plain).replace(" ,", ",").strip(" .,")
-
-
-def _is_empty(thing: SeenObject) -> bool:
-    return not {"full", "half full"} & set(thing.state)
-
-
-def _is_dirty(thing: SeenObject) -> bool:
-    return "dirty" in thing.state

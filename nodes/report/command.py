@@ -60,12 +60,17 @@ def report_figures(
     recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
 ) -> bool | None:
     """The summary as JSON and no pictures, whatever was asked: for whoever runs many."""
+    _, summary = summary_of(recording, outcome)
+    print(summary.to_json())
+    return summary.is_success
+
+
+def summary_of(recording: Path, outcome: tuple[bool | None, str] | None) -> tuple[Run, Summary]:
+    """A recorded run and its summary; `outcome` is what the command knows of one that the recording does not tell."""
     run = read_run(recording)
     if outcome is not None and run.outcome[0] is None:
         run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
-    summary = summarise(run)
-    print(summary.to_json())
-    return summary.is_success
+    return run, summarise(run)
 
 
 def _print(summary: Summary, *, as_json: bool, is_new: bool = False) -> None:

@@ -15,6 +15,8 @@ import runtime
 from bench.rooms import count, table, working_tree
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_FILES = 16
+"""Of a room that needs no plan."""
 HEAVY = ("zmq", "mcap", "numpy", "mujoco", "cv2", "onnxruntime", "openai", "rich", "matplotlib", "PIL")
 CLOCK_READERS = {
     "time": {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep", "strftime",
@@ -52,7 +54,7 @@ def test_all_names_exactly_what_runtime_offers() -> None:
     imported = {
         alias.asname or alias.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("runtime.")
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("runtime.") and node not in tree.body
         for alias in node.names
     }
     assert set(runtime.__all__) == imported
@@ -165,6 +167,9 @@ def test_every_room_says_in_one_sentence_what_lives_there() -> None:
             text = ast.get_docstring(parsed(folder / "__init__.py")) or ""
             first = text.partition("\n\n")[0]
             assert first.endswith("."), f"{folder}/__init__.py: {first!r}"
+            files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+            if len(files) > MOST_FILES:  # a plan of the room, in groups
+                assert {name for name in files if f"`{name}`" not in text} == set(), folder
 
 
 def test_the_page_of_the_house_says_what_each_room_says_of_itself_and_names_paths_that_are_there() -> None:

@@ -22,7 +22,7 @@ def test_an_old_name_is_told_with_the_new_one_and_that_loads(old: str) -> None:
     with pytest.raises(UserError) as told:
         load_name(old)
     assert str(told.value) == f"{old!r} is now {renamed('names')[old]!r}"
-    load_name(renamed('names')[old])
+    load_name(renamed("names")[old])
 
 
 @pytest.mark.parametrize("old", renamed("modules"))

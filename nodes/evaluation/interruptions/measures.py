@@ -14,7 +14,8 @@ from typing import Any
 
 from nodes.evaluation.interruptions.contract import fits_action, fits_plan
 from nodes.evaluation.interruptions.person import LIFTED_M, gripper_of
-from nodes.report.run import Run, read_run
+from nodes.report.command import summary_of
+from nodes.report.run import Run
 from nodes.report.summary import spread, summarise
 from nodes.robot.rest import is_at_rest
 from nodes.sim.judgement import ON_TABLE_M
@@ -80,10 +81,7 @@ def report_measures(
     recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
 ) -> bool | None:
     """The summary and the measures as JSON: for the command that runs many."""
-    run = read_run(recording)
-    if outcome is not None and run.outcome[0] is None:
-        run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
-    summary = summarise(run)
+    run, summary = summary_of(recording, outcome)
     whole = json.loads(summary.to_json())
     whole["measures"] = measure(run)
     print(json.dumps(whole, indent=2, sort_keys=True))

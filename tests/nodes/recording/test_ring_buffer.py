@@ -20,7 +20,7 @@ from nodes.stretch.kinematics import head_camera_pose
 from runtime.bag.file import BagReader
 from runtime.bag.journal import Calls, LogLine
 from runtime.bag.parts import parts_of
-from runtime.clock import Clock, SystemClock, to_ns
+from runtime.clock import Clock, SystemClock, to_ns, to_s
 from runtime.coordination.health import Health, PortHealth
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
@@ -39,6 +39,9 @@ class Now:
 
     def now_ns(self) -> int:
         return to_ns(self.at_s)
+
+    def since_s(self, stamp_ns: int) -> float:
+        return to_s(self.now_ns() - stamp_ns)
 
 
 def on_clock(folder: Path, clock: Now | None = None, **parameters: object) -> tuple[Recorder, Now]:

@@ -124,7 +124,7 @@ def test_what_followed_the_other_interrupts(run: Run) -> None:
         "plan after 0.50 s: Put every cup in the bin; action after 1.20 s: pick up the red cup"
     )
     assert followed["amend"].endswith("action after 0.50 s: pick up the green cup")
-    assert followed["resume"] == "moving after 0.02 s"
+    assert followed["resume"] == "moving after 0.01 s"
 
 
 def test_rates_overruns_and_drops_are_those_of_the_last_health(run: Run) -> None:

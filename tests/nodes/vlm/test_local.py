@@ -17,7 +17,7 @@ from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.poses import pose_at
-from runtime.clock import Clock
+from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import (
     JOINTS,
@@ -88,6 +88,9 @@ class Bench:
 
     def now_ns(self) -> int:
         return self.ns
+
+    def since_s(self, stamp_ns: int) -> float:
+        return to_s(self.ns - stamp_ns)
 
     def _take(self, message: Message) -> None:
         if isinstance(message, Action):
