@@ -14,8 +14,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 _BY_HAND = "<!-- by hand:"
 _HEAD = """# How fast it is
 
-Each figure stands beside a reference that was measured in the same run, in turns with ours. The goal is for the ratio of
-the two: absolute figures change by the hour with what else a machine does, ratios hardly do. `make bench`
+Each figure stands beside a reference that was measured in the same run, in turns with ours. The goal is for the ratio
+of the two: absolute figures change by the hour with what else a machine does, ratios hardly do. `make bench`
 measures again and exits with 1 where a goal is missed; `python -m bench --write` also writes this page, and
 `python -m bench NAME` measures one subject.
 
