@@ -286,7 +286,7 @@ class Node:
         """Called once before the first handler; load models here, not in `__init__`, which `check` runs too."""
 
     @classmethod
-    def share(cls) -> None:
+    def preload(cls) -> None:
         """Load what `on_start` would load and processes may share, like tables and libraries; it starts no thread.
 
         Called at most once, before the processes of a run are forked; where they are started afresh, not at all.

@@ -119,7 +119,7 @@ class Reflex(Node):
         self.ears: frozenset[str] = frozenset()
 
     @classmethod
-    def share(cls) -> None:
+    def preload(cls) -> None:
         understand("stop")
 
     def on_start(self) -> None:

@@ -53,7 +53,7 @@ class ScriptedPlanner(SeatNode):
         self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
 
     @classmethod
-    def share(cls) -> None:
+    def preload(cls) -> None:
         understand("stop")
 
     def on_start(self) -> None:

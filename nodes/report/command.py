@@ -60,7 +60,7 @@ def report_figures(
     recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
 ) -> bool | None:
     """The summary as JSON and no pictures, whatever was asked: for whoever runs many."""
-    _, summary = summary_of(recording, outcome)
+    summary = summary_of(recording, outcome)[1]
     print(summary.to_json())
     return summary.is_success
 

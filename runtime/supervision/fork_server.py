@@ -190,9 +190,9 @@ def _take_in_orphans(does: int) -> None:
 def _share(nodes: Iterable[type[Node]]) -> None:
     for node in dict.fromkeys(nodes):
         try:
-            node.share()
+            node.preload()
         except Exception as problem:  # noqa: BLE001  # its start will say so, where that matters
-            print(f"{node.__name__}.share: {type(problem).__name__}: {problem}", file=sys.stderr)
+            print(f"{node.__name__}.preload: {type(problem).__name__}: {problem}", file=sys.stderr)
 
 
 def _set_apart() -> None:

@@ -27,7 +27,7 @@ class Tells(Node):
     inherited = Publisher(Inheritance, "inherited")
 
     @classmethod
-    def share(cls) -> None:
+    def preload(cls) -> None:
         tables.append(1)
 
     def on_start(self) -> None:
