@@ -21,6 +21,7 @@ from runtime.coordination.lease import SeatHolders
 from runtime.errors import GraphError, UserError
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
+from runtime.transport.rate_limit import RateLimit
 
 Owner = TypeVar("Owner")
 
@@ -154,6 +155,7 @@ class Subscription(Port[M]):
         self._newest_ns = 0  # of the newest one that has expired
         self.arrived_ns = 0  # when the newest one came in; kept where there is a deadline
         self.deadlines_missed = 0
+        self.limit = RateLimit(self.qos.max_hz) if self.qos.max_hz is not None else None
         self.lock = threading.Lock()
 
     def latest(self) -> M | None:
@@ -213,6 +215,9 @@ class Subscription(Port[M]):
             self.received += 1
             if qos.deadline_s is not None:
                 self.arrived_ns = self.clock.now_ns()
+            if self.limit is not None and not self.limit.allows(envelope.published_ns):
+                self.dropped["max_hz"] += 1
+                return
             if envelope.seat and self.fence is not None and self.fence.is_behind(envelope):
                 self.dropped["epoch"] += 1
                 return

@@ -28,6 +28,9 @@ class QoS:
     at run time the topic is taken in from that node's process alone. `in_process` is for a subscription: the
     publisher must be a node of the same process, so that no socket lies between the two.
 
+    `max_hz` is for a subscription to a state: it gets at most so many a second. The others are counted as `max_hz`, and
+    are not sent where the state goes straight to one handler.
+
     `reliable`, of events, is for the publisher to offer. Each process of the graph that hears them acknowledges them,
     and takes each once. Until then it gets them again, for at most `lifespan_s` (5 s where nothing is said). Later ones
     wait `hold_s` for a missing one; with 0 they do not, and a late one comes out of order. A subscription that says
@@ -45,13 +48,15 @@ class QoS:
     hold_s: float = HOLD_S
     exclusive: bool = False
     in_process: bool = False
+    max_hz: float | None = None
 
     def __post_init__(self) -> None:
         if type(self.depth) is not int or self.depth < 0:
             raise UserError(f"QoS depth is {self.depth!r}; expected 0 (by kind) or a positive whole number")
-        for name, value in (("lifespan_s", self.lifespan_s), ("deadline_s", self.deadline_s)):
+        for name, value in (("lifespan_s", self.lifespan_s), ("deadline_s", self.deadline_s), ("max_hz", self.max_hz)):
             if value is not None and not (_is_number(value) and 0 < value < float("inf")):
-                raise UserError(f"QoS {name} is {value!r}; expected a positive number of seconds or None")
+                unit = "hertz" if name == "max_hz" else "seconds"
+                raise UserError(f"QoS {name} is {value!r}; expected a positive number of {unit} or None")
         if not (_is_number(self.hold_s) and 0 <= self.hold_s < float("inf")):
             raise UserError(f"QoS hold_s is {self.hold_s!r}; expected a number of seconds, or 0 to wait for nothing")
         for name in ("required", "late_join", "candidates", "reliable", "exclusive", "in_process"):
@@ -70,6 +75,8 @@ class QoS:
             return ["late_join is for states: an old event must not happen again"]
         if self.reliable and kind == "state":
             return ["reliable is for events: of a state the newest one makes good for those that were lost"]
+        if self.max_hz is not None and kind == "event":
+            return ["max_hz is for states: an event that is left out never happened"]
         return []
 
     def mismatches(self, offered: QoS) -> list[str]:

@@ -31,6 +31,7 @@ def direct_call(bound: BoundNode, lane: Lane, handler: str, port: Subscription[A
         bound.journal is not None
         or bound.has_worker
         or port.qos.deadline_s is not None
+        or port.limit is not None
         or (lifespan_s is not None and to_ns(lifespan_s) <= longest_ns)
         or (leases is not None and port.topic in leases.seat_topics)
         or sum(other is port for _, other in lane.listeners) != 1

@@ -53,6 +53,7 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     acknowledges: tuple[str, ...] = ()  # topics of others
     realtime: RealTime | None = None
     direct_from: dict[str, tuple[str, ...]] = {}  # states that come straight from these processes
+    most_hz: dict[str, float] = {}  # of these, where its subscription wants at most so many a second
     direct_to: dict[str, tuple[str, ...]] = {}  # own states that go straight to these processes
     owners: dict[str, str] = {}  # topic that one node alone may publish -> the process that it comes from
     vouched: dict[
@@ -131,6 +132,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             acknowledges=tuple(sorted(hears[name] & _reliably(launch.graph.nodes.values()).keys())),
             realtime=launch.realtime.get(name),
             direct_from=direct_from.get(name, {}),
+            most_hz=_most_hz(specs, direct_from.get(name, {})),
             direct_to={
                 topic: receivers
                 for topic in sorted(own)
@@ -184,6 +186,14 @@ def _direct_from(
             if publishers:
                 found[topic] = publishers
     return found
+
+
+def _most_hz(specs: Iterable[NodeSpec], direct: Collection[str]) -> dict[str, float]:
+    """Of those topics, which are not all wanted."""
+    ports = (
+        (spec.topic_of(port), port.qos.max_hz) for spec in specs for port in ports_of(spec.cls, Subscription).values()
+    )
+    return {topic: hz for topic, hz in ports if hz is not None and topic in direct}
 
 
 def _vouched(launch: Launch, gateways: Mapping[str, str]) -> dict[str, dict[str, tuple[str, ...]]]:

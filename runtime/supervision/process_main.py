@@ -81,6 +81,7 @@ class Bus(PublisherSockets, Transport):
     ) -> None:
         super().__init__(folder, name, priority, plan.reliable, direct=plan.direct_to)
         self.direct = self._direct_from = plan.direct_from
+        self._most_hz = plan.most_hz
         self.readers: list[Reader] = []
         self._receiver, self.acknowledged = name, plan.acknowledges
         self._control, self._refusals = control, refusals
@@ -94,7 +95,9 @@ class Bus(PublisherSockets, Transport):
             receiver=self._receiver,
             reliable=self.acknowledged,
             refused=self._refusals.note,
-            direct=DirectReader(self._receiver, straight, self._direct_from, deliver, lost, self._refusals.note)
+            direct=DirectReader(
+                self._receiver, straight, self._direct_from, deliver, lost, self._refusals.note, self._most_hz
+            )
             if straight
             else None,
         )

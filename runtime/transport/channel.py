@@ -31,6 +31,7 @@ class Channel:
         "decode_bundle",
         "decoder",
         "fingerprint",
+        "gap",
         "handle",
         "head",
         "is_event",
@@ -50,6 +51,8 @@ class Channel:
         self.read, self.fingerprint = self.decoder.read, self.decoder.fingerprint
         self.one_array = one_array_reader(message)
         self.decode, self.decode_bundle = self.decoder.decode, self.decoder.decode_bundle
+        self.gap = "link"
+        """Why messages are missing: lost on their way, or, as `max_hz`, not sent to somebody who wants fewer."""
         self.is_event = message.message_kind == "event"
         self.last: dict[str, Envelope] = {}
         self.handle: Handle = lambda stamped: None
@@ -78,7 +81,7 @@ class Channel:
 
     def _count_gap(self, envelope: Envelope, last: Envelope) -> None:
         if envelope.seq > last.seq + 1:
-            self.lost(self.topic, "link", min(envelope.seq - last.seq - 1, _WIDEST_GAP))
+            self.lost(self.topic, self.gap, min(envelope.seq - last.seq - 1, _WIDEST_GAP))
 
     def lose(self, document: Frame, reason: str) -> None:
         """Count a message that came and cannot be used, once: its number is not missed as well."""

@@ -35,6 +35,7 @@ from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
 from runtime.transport import lane
 from runtime.transport.channel import Channel, Handle, Lost, Refused
 from runtime.transport.lane import KEY_BYTES, LARGEST_PACKET, RECEIVE_BYTES
+from runtime.transport.rate_limit import RateLimit
 from runtime.transport.shared_memory import SlotAddress, Views
 
 PLAIN, BUNDLE, INLINE, SLOT, APART = range(5)
@@ -60,6 +61,7 @@ _now_ns = SystemClock.now_ns
 class _Hello(msgspec.Struct, array_like=True):
     receiver: str
     topics: list[str]
+    most_hz: dict[str, float] = {}  # of those of which it wants fewer
 
 
 _hello_decoder = msgspec.msgpack.Decoder(_Hello)
@@ -115,7 +117,7 @@ def _inline_packet(head: bytes, document: bytes, arrays: Sequence[Frame]) -> byt
 class _Receiver:
     """A connection to a process that handles our states."""
 
-    __slots__ = ("is_apart", "name", "send", "socket", "topics")
+    __slots__ = ("is_apart", "limits", "name", "send", "socket", "topics")
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
@@ -123,6 +125,12 @@ class _Receiver:
         self.name = ""
         self.topics: tuple[str, ...] = ()
         self.is_apart = False  # it cannot reach our shared memory
+        self.limits: dict[str, RateLimit] = {}
+
+    def wants(self, topic: str, published_ns: int) -> bool:
+        """Whether it gets the message of that topic that was published then."""
+        limit = self.limits.get(topic)
+        return limit is None or limit.allows(published_ns)
 
 
 class DirectSender:
@@ -135,9 +143,11 @@ class DirectSender:
         self.to: dict[str, tuple[_Receiver, ...]] = {}
         """By topic, who is connected."""
         self.fds: dict[str, list[int]] = {topic: [] for topic in receivers}
-        """The same as descriptors, in lists that stay the same objects."""
-        self.near: dict[str, list[int]] = {topic: [] for topic in receivers}
-        """The same where all of them can reach our shared memory; empty where one cannot."""
+        """The same as descriptors, in lists that stay the same objects; without those who want fewer messages."""
+        self.limited: dict[str, list[_Receiver]] = {topic: [] for topic in receivers}
+        """Those who want fewer."""
+        self.apart: set[str] = set()
+        """The topics that somebody wants who cannot reach our shared memory."""
         self.topics = frozenset(receivers)
         self._expected = {topic: frozenset(names) for topic, names in receivers.items()}
         self._connected: list[_Receiver] = []
@@ -202,6 +212,7 @@ class DirectSender:
                 hello = _hello_decoder.decode(said)
                 one.name = hello.receiver
                 one.topics = tuple(topic for topic in hello.topics if topic in self._expected)
+                one.limits = {topic: RateLimit(hz) for topic, hz in hello.most_hz.items() if hz > 0}
                 for topic in one.topics:
                     self.to[topic] = (*self.to.get(topic, ()), one)
                 self._list(one.topics)
@@ -221,8 +232,16 @@ class DirectSender:
         """Keep the descriptors of these topics; the lists are changed in one step each."""
         for topic in topics:
             to = self.to[topic]
-            self.fds[topic][:] = [one.socket.fileno() for one in to]
-            self.near[topic][:] = [] if any(one.is_apart for one in to) else self.fds[topic]
+            self.limited[topic][:] = [one for one in to if topic in one.limits]
+            self.fds[topic][:] = [one.socket.fileno() for one in to if topic not in one.limits]
+            (self.apart.add if any(one.is_apart for one in to) else self.apart.discard)(topic)
+
+    def due(self, topic: str, published_ns: int) -> list[int]:
+        """The descriptors of those who get the message that was published then."""
+        return [
+            *self.fds[topic],
+            *(one.socket.fileno() for one in self.limited[topic] if one.wants(topic, published_ns)),
+        ]
 
     def send(
         self,
@@ -230,6 +249,7 @@ class DirectSender:
         document: bytes,
         arrays: Sequence[Frame],
         where: SlotAddress | None,
+        published_ns: int,
         *,
         is_bundle: bool = False,
     ) -> None:
@@ -245,15 +265,19 @@ class DirectSender:
                 packet = _inline_packet(head, document, arrays)
             else:
                 packet = b""
-            self._send_packet(topic, packet, document, arrays)
+            self._send_packet(topic, packet, document, arrays, published_ns)
         elif _now_ns() > self._look_ns:
             self.look()
 
-    def _send_packet(self, topic: str, packet: bytes, document: bytes, arrays: Sequence[Any]) -> None:
+    def _send_packet(
+        self, topic: str, packet: bytes, document: bytes, arrays: Sequence[Any], published_ns: int
+    ) -> None:
         """Send a message as this packet to those who can take it so, and apart to the others; b"": to all apart."""
         is_apart = not 0 < len(packet) <= LARGEST_PACKET
         is_lost = False
         for one in self.to.get(topic, ()):
+            if not one.wants(topic, published_ns):
+                continue
             try:
                 if is_apart or (one.is_apart and arrays):
                     self._send_apart(one, self._heads[topic], document, arrays)
@@ -287,8 +311,10 @@ class DirectSender:
         """Let go of all connections."""
         with self._lock:
             self.to.clear()
-            for fds in (*self.fds.values(), *self.near.values()):
+            for fds in self.fds.values():
                 fds.clear()
+            for receivers in self.limited.values():
+                receivers.clear()
             self.events.close()
             self.listener.close()
             for one in self._connected:
@@ -323,8 +349,12 @@ class DirectReader:
         deliver: Callable[[Stamped[Any]], None],
         lost: Lost,
         refused: Refused = lambda *_: None,
+        most_hz: Mapping[str, float] | None = None,
     ) -> None:
-        """`receiver`: the name of this process. `publishers`: by topic, the processes that it is heard from."""
+        """`receiver`: the name of this process. `publishers`: by topic, the processes that it is heard from.
+
+        `most_hz`: of these topics at most so many messages a second are wanted.
+        """
         self.topics = frozenset(types)
         self._deliver = deliver
         self._channels = {
@@ -333,6 +363,9 @@ class DirectReader:
         }
         for channel in self._channels.values():
             channel.handle = deliver
+        self._most_hz = {topic: hz for topic, hz in (most_hz or {}).items() if topic in types}
+        for topic in self._most_hz:
+            self._channels[topic.encode()].gap = "max_hz"
         self._views = Views()
         self._receive = lane.chosen.receive
         self._failures: Counter[str] = Counter()  # by segment
@@ -351,7 +384,8 @@ class DirectReader:
             for process in processes:
                 topics.setdefault(process, []).append(topic)
         self._links = [
-            DirectLink(place(folder, process), _encode(_Hello(self._receiver, own))) for process, own in topics.items()
+            DirectLink(place(folder, process), _encode(_Hello(self._receiver, own, self._most_hz)))
+            for process, own in topics.items()
         ]
         self.retry()
 

@@ -151,10 +151,10 @@ class PublisherSockets:
                 self._resender.publish((topic.encode(), document, *arrays))
             return
         if arrays:
-            self._publish_with(arrays, document, topic, way, message.message_kind)
+            self._publish_with(arrays, document, topic, way, message.message_kind, envelope.published_ns)
             return
         if self.sender is not None and topic in self.sender.topics:
-            self.sender.send(topic, document, (), None)
+            self.sender.send(topic, document, (), None, envelope.published_ns)
             if not self.is_heard(topic):
                 return
         frame = (self._heads.get(topic) or self._head_of(topic)) + document
@@ -176,14 +176,15 @@ class PublisherSockets:
         direct, names = self.sender, array_fields(message)
         if direct is None or topic not in direct.topics or topic in self.kept or (holds_arrays(message) and not names):
             return self.publish
-        fds, near, general, look = direct.fds[topic], direct.near[topic], self.publish, direct.look
+        fds, limited, apart, due = direct.fds[topic], direct.limited[topic], direct.apart, direct.due
+        general, look = self.publish, direct.look
         head, mark, subscribers, whole = topic.encode() + b"\0", fingerprint(message), self._subscribers, self._whole
         if not names:
             plain, encode_plain, send_to = head + b"\0", document_encoder(write_array), lane.chosen.send
             most = LARGEST_PACKET - len(plain)
 
             def write(envelope: Envelope, message: Message) -> None:
-                if not fds or subscribers[topic] > 0 or whole[topic] > 0:
+                if not (fds or limited) or subscribers[topic] > 0 or whole[topic] > 0:
                     return general(envelope, message)
                 try:
                     document = encode_plain((mark, envelope, message))
@@ -191,7 +192,7 @@ class PublisherSockets:
                     return general(envelope, message)
                 if len(document) > most:
                     return general(envelope, message)
-                if send_to(plain, document, fds):
+                if send_to(plain, document, due(topic, envelope.published_ns) if limited else fds):
                     look()  # somebody has gone
                 return None
 
@@ -212,7 +213,8 @@ class PublisherSockets:
             array: Any = getattr(message, name)
             if (
                 array is None
-                or not near
+                or not (fds or limited)
+                or topic in apart
                 or subscribers[topic] > 0
                 or whole[topic] > 0
                 or (segment := segments.get(array.nbytes)) is None
@@ -230,7 +232,10 @@ class PublisherSockets:
             except Exception:  # noqa: BLE001  # it says why
                 return general(envelope, message)
             now_ns = segment.used_ns = envelope.published_ns
-            broken = segment.ring.send(array, now_ns, grace_ns, head, segment.key, document, near)
+            to = due(topic, now_ns) if limited else fds
+            if not to:
+                return None
+            broken = segment.ring.send(array, now_ns, grace_ns, head, segment.key, document, to)
             if broken is None:
                 return general(envelope, message)
             if broken:
@@ -269,12 +274,14 @@ class PublisherSockets:
         head = self._heads[topic] = topic.encode() + PASSING + b"\0"
         return head
 
-    def _publish_with(self, arrays: Sequence[Frame], document: bytes, topic: str, way: _Way, kind: Kind) -> None:
+    def _publish_with(
+        self, arrays: Sequence[Frame], document: bytes, topic: str, way: _Way, kind: Kind, published_ns: int
+    ) -> None:
         name = topic.encode()
         whole: Sequence[Frame] = ()
         place = self._store(topic, arrays) if kind == "state" else None
         if self.sender is not None and topic in self.sender.topics:
-            self.sender.send(topic, document, arrays, place)
+            self.sender.send(topic, document, arrays, place, published_ns)
             if not self.is_heard(topic):
                 return
         if place is None:
@@ -323,7 +330,7 @@ class PublisherSockets:
         direct = self.sender if self.sender is not None and topic in self.sender.topics else None
         for document in encode_bundles(envelope, messages):
             if direct is not None:
-                direct.send(topic, document, (), None, is_bundle=True)
+                direct.send(topic, document, (), None, envelope.published_ns, is_bundle=True)
                 if not self.is_heard(topic):
                     continue
             with way.lock:

@@ -283,6 +283,30 @@ def test_garbage_is_counted_and_breaks_nothing(wire: Wire, mark: int) -> None:
     assert [one.envelope.topic for one in wire.heard] == ["level"]
 
 
+def test_who_wants_fewer_gets_fewer_and_is_told_how_many_the_others_get_all(folder: Path, wire: Wire) -> None:
+    fewer: list[Stamped[Any]] = []
+    left_out: Counter[str] = Counter()
+    slow = DirectReader(
+        "slow", TYPES, dict.fromkeys(TYPES, ("source",)), fewer.append,
+        lambda topic, reason, number: left_out.update({reason: number}), most_hz={"level": 10.0, "view": 10.0},
+    )  # fmt: skip
+    slow.connect(folder)
+    sender = wire.outlet.sender
+    assert sender is not None
+    eventually(lambda: sender.look() or len(sender.to["level"]) == 2, "both are connected")  # type: ignore[func-returns-value]
+    for seq in range(1, 91):
+        now_ns = seq * 33_333_333
+        wire.write["view"](Envelope("view", "a", seq, now_ns), View(pixels=np.full((300, 640, 3), seq, np.uint8)))
+        wire.write["level"](Envelope("level", "a", seq, now_ns), Level(count=seq))
+        wire.take()
+        slow.drain(64)
+    for topic in TYPES:
+        assert [one.envelope.seq for one in wire.heard if one.envelope.topic == topic] == list(range(1, 91))
+        assert [one.envelope.seq for one in fewer if one.envelope.topic == topic] == list(range(1, 91, 3))
+    assert left_out == {"max_hz": 2 * 58}  # the last two are not known to be missing yet
+    slow.close()
+
+
 def test_who_asks_for_what_is_not_his_is_not_answered(folder: Path, wire: Wire) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
         stranger.connect(place(folder, "source"))
