@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -39,18 +41,7 @@ class ResultsFolder:
     def _read(self, file: Path, card: Card) -> None:
         data = file.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
-        lines = whole.splitlines()
-        known: Card | None = None
-        number = 1
-        try:
-            for number, line in enumerate(lines, 1):
-                if number == 1:
-                    known = msgspec.json.decode(line, type=Card)
-                else:
-                    self.results.append(msgspec.json.decode(line, type=Result))
-        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
-            advice = "take that line out to run it again, or" if number > 1 else "it is no file of results;"
-            raise UserError(f"{file}: line {number} is damaged ({problem}); {advice} choose another --out") from problem
+        known, self.results = _decoded(file, whole)
         if known != card:
             raise UserError(
                 f"{file}: holds results of another evaluation{_difference(known, card)}; choose another --out"
@@ -77,6 +68,42 @@ class ResultsFolder:
 
     def close(self) -> None:
         self._file.close()
+
+
+def write_raw(file: Path, card: Card, results: Sequence[Result]) -> None:
+    """The same as one compressed file, without what is of the machine: equal runs give equal bytes. Raises OSError."""
+    kept = sorted(results, key=lambda one: (one.trial.seed, one.trial.task, one.trial.variant))
+    lines = [card, *(msgspec.structs.replace(one, took_s=0.0, recording="") for one in kept)]
+    file.write_bytes(gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in lines), 9, mtime=0))
+
+
+def read_results(where: Path) -> tuple[Card, list[Result]]:
+    """What stands in a folder, also while more is being added, or in a compressed file. Raises UserError."""
+    file = where if where.is_file() else where / RESULTS
+    try:
+        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    except (OSError, EOFError) as problem:
+        raise UserError(f"{file}: cannot be read ({problem}); expected results of an evaluation") from problem
+    card, results = _decoded(file, data[: data.rfind(b"\n") + 1])
+    if card is None:
+        raise UserError(f"{file}: is empty; expected results")
+    return card, results
+
+
+def _decoded(file: Path, whole: bytes) -> tuple[Card | None, list[Result]]:
+    card: Card | None = None
+    results: list[Result] = []
+    number = 1
+    try:
+        for number, line in enumerate(whole.splitlines(), 1):
+            if number == 1:
+                card = msgspec.json.decode(line, type=Card)
+            else:
+                results.append(msgspec.json.decode(line, type=Result))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        advice = "take that line out to run it again, or" if number > 1 else "it is no file of results;"
+        raise UserError(f"{file}: line {number} is damaged ({problem}); {advice} choose another --out") from problem
+    return card, results
 
 
 def _difference(known: Card | None, card: Card) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping
 
@@ -32,14 +33,44 @@ REGIMES: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
 """Latencies p50 and p99 in s, of the planner and of the VLM; without any all good arms are alike."""
 
 
+SWEEPS: Mapping[str, tuple[str, ...]] = {
+    "planner": tuple(f"planner{seconds:g}s" for seconds in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)),
+    "vlm": tuple(f"vlm{hz:g}hz" for hz in (1.0, 2.5, 5.0, 10.0)),
+    "policy": tuple(f"policy{hz:g}hz" for hz in (5.0, 10.0, 20.0, 40.0)),
+}
+"""Regimes that are "cloud" but for one thing: the planner's median latency, or the rate of another policy."""
+SWEPT_TAIL = 2.5
+"""The planner's p99 in a sweep, as a multiple of its p50; that of "cloud"."""
+_SWEPT = re.compile(r"(?P<who>planner|vlm|policy)(?P<value>\d+(\.\d+)?)(?P<unit>s|hz)")
+
+
+def swept_value(regime: str) -> tuple[str, float] | None:
+    """Who is swept in a regime, and its latency in s or rate in Hz; None where nobody is."""
+    found = _SWEPT.fullmatch(regime)
+    if found is None or (found["who"] == "planner") != (found["unit"] == "s") or not float(found["value"]):
+        return None
+    return found["who"], float(found["value"])
+
+
+def _latencies(regime: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    if regime in REGIMES:
+        return REGIMES[regime]
+    swept = swept_value(regime)
+    if swept is None:
+        raise UserError(f"regime {regime!r}: known: {choices(REGIMES)}; or planner2s, vlm10hz, policy10hz and the like")
+    who, value = swept
+    planner, vlm = REGIMES["cloud"]
+    return ((value, SWEPT_TAIL * value) if who == "planner" else planner), vlm
+
+
 def changes_of(arm: str, regime: str = "cloud", *, recogniser_s: float = 0.0) -> tuple[str, ...]:
     """What `--set` makes of the launch file for an arm under these latencies. Raises UserError."""
     if arm not in ARMS:
         raise UserError(f"arm {arm!r}: known: {choices(ARMS)}")
-    if regime not in REGIMES:
-        raise UserError(f"regime {regime!r}: known: {choices(REGIMES)}")
-    planner, vlm = (f"{{p50={p50},p99={p99}}}" for p50, p99 in REGIMES[regime])
+    planner, vlm = (f"{{p50={p50},p99={p99}}}" for p50, p99 in _latencies(regime))
     changes = [*ARMS[arm]]
+    if (swept := swept_value(regime)) is not None and swept[0] != "planner":
+        changes.append(f"{swept[0]}.hz={swept[1]:g}")
     own = [f"listen={recogniser_s}"] if recogniser_s else []
     is_at_once = arm == "O" or regime == "none"
     if is_at_once:
@@ -121,7 +152,7 @@ class Arm(Node):
         elif len(self.queue) >= MOST_QUEUED:
             self.log.error("more than %d utterances wait; this one is lost: %s", MOST_QUEUED, utterance.text)
         else:
-            self.queue.append(utterance)
+            self.queue.append(self._named(utterance))  # read later, it means what it meant when it was said
 
     def _hand_on(self, utterance: Utterance) -> None:
         meaning = understand(utterance.text)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from nodes.evaluation.command import run_to_end, seeds_of
-from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.interruptions.arm import ARMS, REGIMES, changes_of
+from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
+from nodes.evaluation.interruptions.arm import ARMS, REGIMES, SWEEPS, changes_of
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, table, variant_name
 from nodes.evaluation.interruptions.scenarios import names, shipped
+from nodes.evaluation.running import Runs
 from nodes.evaluation.trials import Card, Result, Variant, trials_of
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import count, seconds, unique_path
@@ -27,8 +30,10 @@ _OF_THE_MACHINE = ("took_s", "recording")
 
 def main(argv: list[str]) -> int:
     """0; 1 where runs broke. Raises UserError where it was asked wrongly."""
+    if argv[:1] == ["report"]:
+        return _report(argv[1:])
     asked = _parser().parse_args(argv)
-    regimes = asked.regime or ["cloud"]
+    regimes = [*(asked.regime or ()), *(name for who in asked.sweep or () for name in SWEEPS[who])] or ["cloud"]
     variants = [
         Variant(variant_name(arm, regime), changes_of(arm, regime, recogniser_s=asked.recogniser))
         for regime in regimes
@@ -42,14 +47,73 @@ def main(argv: list[str]) -> int:
     trials = trials_of(variants, scenarios, seeds_of(asked.seeds))
     out: Path = asked.out or unique_path(Path("runs") / f"interruptions-{wall_time_text()}")
     card = Card(
-        launch=launch.text, variants=tuple(variants), tasks=scenarios, is_virtual=True, for_s=asked.for_s,
-        versions=versions(), git=git_state(path.parent),
+        launch=launch.text, variants=tuple(variants), tasks=scenarios, is_virtual=not asked.real_time,
+        for_s=asked.for_s, versions=versions(), git=git_state(path.parent),
     )  # fmt: skip
     results = run_to_end(
         asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=_with_scenario, report=REPORT
     )
+    from nodes.evaluation.interruptions.report import write_report  # draws, which is an extra
+
     _tell(results, out, as_json=asked.json)
+    written = write_report(results, out)
+    if not asked.json:
+        print(f"report: {written}; pictures of each harm: polyrhythm eval interruptions report {out} --sheets")
     return 1 if any(result.has_broken for result in results) else 0
+
+
+def _report(argv: list[str]) -> int:
+    """Tables and the HTML page of what several folders hold together."""
+    from nodes.evaluation.interruptions.report import markdown, write_report
+
+    asked = _report_parser().parse_args(argv)
+    found = [read_results(folder) for folder in asked.folders]
+    newest = {one.trial: one for _, results in found for one in results}
+    results = list(newest.values())
+    if not results:
+        raise UserError(f"{asked.folders[0]}: holds no run yet")
+    out: Path = asked.out or asked.folders[0]
+    out.mkdir(parents=True, exist_ok=True)
+    if asked.raw is not None:
+        write_raw(asked.raw, found[0][0], results)
+    sheets = _sheets(results, out, asked.jobs) if asked.sheets else []
+    written = write_report(results, out, sheets)
+    for regime in dict.fromkeys(one.trial.variant.rpartition("-")[2] for one in results):
+        print(f"## {regime}: {sum(one.trial.variant.endswith(f'-{regime}') for one in results)} runs\n")
+        print(markdown(results, regime), end="\n\n")
+    print(f"report: {written}")
+    return 0
+
+
+def _sheets(results: Sequence[Result], out: Path, jobs: int | None) -> list[tuple[str, bytes]]:
+    """Run what did harm again, the same byte for byte but with the images recorded, and draw what the robot saw."""
+    from nodes.evaluation.interruptions.report import harm_sheet, harmful
+
+    path = find(LAUNCH)
+    names = list(dict.fromkeys(one.trial.variant for one in harmful(results)))
+    variants = [Variant(name, changes_of(*_arm_and_regime(name))) for name in names]
+    sheets: dict[str, tuple[str, bytes]] = {}
+
+    def with_images(task: str, changes: Sequence[str]) -> Sequence[str]:
+        return (*_with_scenario(task, changes), 'recorder.exclude=["calls/*", "sim/world"]', "recorder.jpeg_quality=80",
+                'recorder.depth="none"')  # fmt: skip
+
+    def done(result: Result) -> None:
+        picture = harm_sheet(Path(result.recording)) if result.recording else None
+        if picture is not None:
+            text = f"{result.trial.name}: “{result.measures.get('text')}”; {result.reason}"
+            sheets[result.trial.name] = text, picture
+        print(f"[{len(sheets)} of {len(harmful(results))}] {result.trial.name}", file=sys.stderr, flush=True)
+
+    runs = Runs(str(path), path.read_text(encoding="utf-8"), variants, with_images, out / "harms", is_virtual=True,
+                for_s=None, keeps_all=True, longest_s=900.0, report=REPORT)  # fmt: skip
+    runs.all_of([one.trial for one in harmful(results)], jobs or os.cpu_count() or 1, done)
+    return [sheets[name] for name in sorted(sheets)]
+
+
+def _arm_and_regime(variant: str) -> tuple[str, str]:
+    arm, _, regime = variant.rpartition("-")
+    return arm, regime
 
 
 def _scenarios(asked: Sequence[str]) -> tuple[str, ...]:
@@ -102,7 +166,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--arm", action="append", choices=list(ARMS), help="several; default: all")
     parser.add_argument("--scenario", action="append", default=[], metavar="NAME",
                         help="a kind (stop), one at a moment (stop-carry), a control; default: all")  # fmt: skip
-    parser.add_argument("--regime", action="append", choices=list(REGIMES), help="latencies; several; default: cloud")
+    parser.add_argument(
+        "--regime",
+        action="append",
+        metavar="NAME",
+        help=f"latencies: {', '.join(REGIMES)}, or planner2s, vlm10hz, policy10hz; several",
+    )
+    parser.add_argument(
+        "--sweep",
+        action="append",
+        choices=list(SWEEPS),
+        help="regimes in which one thing differs from `cloud`: latency of the planner, rates",
+    )
+    parser.add_argument(
+        "--real-time",
+        action="store_true",
+        help="in processes, one run after the other; use --regime none: nothing is declared there",
+    )
     parser.add_argument("--recogniser", type=float, default=0.0, metavar="S", help="latency of the recogniser in s")
     parser.add_argument("--seeds", default="20", metavar="N", help="so many, from 0 (default: 20); or FIRST:END")
     parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
@@ -112,5 +192,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, metavar="DIR", help="results that stand there are gone on with")
     parser.add_argument("--json", action="store_true", help="print figures, comparisons and all results as JSON")
     parser.add_argument("--for", type=seconds, dest="for_s", metavar="S", help="end each run after that many seconds")
-    parser.set_defaults(real_time=False)
+    return parser
+
+
+def _report_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm eval interruptions report",
+        description="Tables on the terminal, and report.html with plots, of what several folders of results hold.",
+        epilog="example: polyrhythm eval interruptions report runs/all runs/sweep --sheets",
+    )
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="of results, or a file of --raw")
+    parser.add_argument("--sheets", action="store_true", help="run what did harm again, and show what the robot saw")
+    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side for --sheets")
+    parser.add_argument("--raw", type=Path, metavar="FILE", help="write all results into one compressed file")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="for report.html; default: the first folder")
     return parser

@@ -71,12 +71,12 @@ def figures_of(results: Sequence[Result]) -> list[ArmFigures]:
             mine = [one for one in results if one.trial.variant == variant and primary.is_counted(one.trial.task)]
             if not mine:
                 continue
-            values = [value for one in mine if (value := _value(one, primary)) is not None]
+            values = [value for one in mine if (value := value_of(one, primary.measure)) is not None]
             about = {"variant": variant, "primary": primary.name, "runs": len(mine), "without": len(mine) - len(values)}
             if primary.measure == "is_harm":
                 found.append(ArmFigures(**about, harmed=int(sum(values))))  # type: ignore[arg-type]  # plain data
                 continue
-            p50, p90, p99 = (_quantile(values, share) for share in (0.5, 0.9, 0.99))
+            p50, p90, p99 = (quantile(values, share) for share in (0.5, 0.9, 0.99))
             found.append(ArmFigures(**about, p50=p50, p90=p90, p99=p99))  # type: ignore[arg-type]
     return found
 
@@ -97,8 +97,8 @@ def compare(results: Sequence[Result]) -> list[PrimaryComparison]:
                     (seed, mine, other)
                     for (task, seed), result in ours.items()
                     if primary.is_counted(task) and (task, seed) in theirs
-                    if (mine := _value(result, primary)) is not None
-                    if (other := _value(theirs[task, seed], primary)) is not None
+                    if (mine := value_of(result, primary.measure)) is not None
+                    if (other := value_of(theirs[task, seed], primary.measure)) is not None
                 ]
                 if pairs:
                     found.append(_comparison(primary, baseline, regime, pairs))
@@ -128,12 +128,13 @@ def _comparison(
     )  # fmt: skip
 
 
-def _value(result: Result, primary: Primary) -> float | None:
-    value = result.measures.get(primary.measure)
+def value_of(result: Result, measure: str) -> float | None:
+    """A measure of a run as a number; None where it was not taken."""
+    value = result.measures.get(measure)
     return float(value) if isinstance(value, bool | int | float) else None
 
 
-def _quantile(values: Sequence[float], share: float) -> float | None:
+def quantile(values: Sequence[float], share: float) -> float | None:
     """By nearest rank."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

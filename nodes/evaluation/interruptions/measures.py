@@ -164,6 +164,14 @@ def _goal(run: Run, said: Interruption, zero_ns: int) -> tuple[float, float]:
     return (0.0, 0.0) if thing is None else (thing.x_m, thing.y_m)
 
 
+def distances_to_goal(run: Run) -> tuple[list[float], list[float]]:
+    """Seconds since the words, and the gripper's distance to its old goal in m, of a whole run with an interruption."""
+    said = run.interruptions.messages[0]
+    zero_ns = said.envelope.published_ns
+    times = [(one.envelope.published_ns - zero_ns) * 1e-9 for one in run.robot.messages]
+    return times, _distances(run.robot.messages, _goal(run, said.message, zero_ns))
+
+
 def _distances(path: Sequence[Stamped[RobotState]], goal: tuple[float, float]) -> list[float]:
     return [math.dist(gripper_of(one.message)[:2], goal) for one in path]
 

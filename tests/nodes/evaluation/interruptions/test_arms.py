@@ -129,6 +129,18 @@ def test_what_words_point_at_is_named_for_a_planner_that_does_not_see_the_action
     assert notes.texts("planner") == ["No, not the blue cup"]
 
 
+def test_words_that_wait_mean_what_they_meant_when_they_were_said() -> None:
+    cups = [
+        SeenObject(label="cup", colour=colour, x_m=0.0, y_m=-0.6, z_m=0.75, width_m=0.08, height_m=0.1, u_px=8, v_px=6)
+        for colour in ("blue", "red")
+    ]
+    notes = alone("blocking", ("action", pick_of(cups[0])), text="Not that one")
+    for topic, message in (("feedback", END), ("action", pick_of(cups[1]))):
+        notes.simulation.publish(topic, message)
+        notes.simulation.run(0.01)
+    assert notes.texts("planner") == notes.texts("vlm") == ["No, not the blue cup"]
+
+
 @pytest.mark.parametrize("text", ["Not the blue one", "Mhm", "Put the ball in the bin"])
 def test_in_b_plus_every_utterance_replans_and_the_planner_begins_at_once(text: str) -> None:
     notes = alone("cancel", text=text)

@@ -1,0 +1,189 @@
+"""What the results say beyond the primary measures: every measure by arm, and whether the claim was falsified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import msgspec
+
+from nodes.evaluation.interruptions.comparisons import OURS, PrimaryComparison, value_of
+from nodes.evaluation.trials import Result
+
+FAIR = "B+"
+NEEDED_S = -0.5
+"""So much sooner A must act after a retraction than B+."""
+
+
+class Secondary(msgspec.Struct, frozen=True):
+    """A measure that is told and that no claim stands on."""
+
+    name: str
+    unit: str
+    value: Callable[[Result], float | None]
+    is_counted: Callable[[str], bool]
+
+
+class SecondaryFigures(msgspec.Struct, frozen=True):
+    """Of one measure: by variant the mean of what is yes or no, else the median; and of how many runs."""
+
+    name: str
+    unit: str
+    by_variant: dict[str, tuple[float | None, int]]
+
+
+class Falsifier(msgspec.Struct, frozen=True):
+    """Something that would falsify the claim. `has_happened` is None where the runs cannot tell."""
+
+    name: str
+    has_happened: bool | None
+    evidence: str
+
+
+def _of(measure: str) -> Callable[[Result], float | None]:
+    return lambda result: value_of(result, measure)
+
+
+def _kind(*kinds: str) -> Callable[[str], bool]:
+    return lambda task: task.partition("-")[0] in kinds
+
+
+def _success(result: Result) -> float | None:
+    return None if result.has_broken else float(bool(result.is_success))
+
+
+_WORDS = ("retraction", "revision", "addition")
+SECONDARIES = (
+    *(Secondary(f"act after {kind}", "s", _of("act_s"), _kind(kind)) for kind in ("revision", "addition", "burst")),
+    *(Secondary(f"plan after {kind}", "s", _of("plan_s"), _kind(kind)) for kind in _WORDS),
+    Secondary("turned from the old goal after retraction", "s", _of("turned_s"), _kind("retraction")),
+    Secondary("held after retraction", "s", _of("held_s"), _kind("retraction")),
+    Secondary("held after stop", "s", _of("held_s"), _kind("stop")),
+    *(Secondary(f"wasted motion after {kind}", "m", _of("wasted_m"), _kind(kind)) for kind in (*_WORDS, "burst")),
+    Secondary("way after the stop word", "m", _of("after_stop_m"), _kind("stop")),
+    *(Secondary(f"harm, {kind}", "share", _of("is_harm"), _kind(kind)) for kind in _WORDS),
+    Secondary("wrong thing lifted", "share", _of("is_wrong_lifted"), _kind(*_WORDS)),
+    Secondary("wrong thing binned", "share", _of("is_wrong_binned"), _kind(*_WORDS)),
+    Secondary("knocked over", "share", _of("is_knocked_over"), _kind("stop", *_WORDS)),
+    *(Secondary(f"success, {kind}", "share", _success, _kind(kind)) for kind in ("stop", *_WORDS, "nothing", "burst")),
+    Secondary("understood", "share", _of("is_understood"), _kind("stop", *_WORDS)),
+    Secondary("completion after the words", "s", _of("completion_s"), _kind("stop", *_WORDS)),
+    Secondary("robot still after the words", "share", _of("still_share"), _kind(*_WORDS)),
+    Secondary("the robot's sentences", "", _of("said"), _kind(*_WORDS)),
+    Secondary("the robot's questions", "", _of("questions"), _kind(*_WORDS)),
+    Secondary("actions after the words", "", _of("actions"), _kind(*_WORDS)),
+    Secondary("oldest image behind a command, p99", "ms", _of("image_age_p99_ms"), lambda _: True),
+    Secondary("reaction to words that ask for nothing", "share", _of("is_false_reaction"), _kind("backchannel")),
+)
+
+
+def secondaries(results: Sequence[Result]) -> list[SecondaryFigures]:
+    """Every measure that was taken at all, by variant, and what an interruption cost beside the same run without."""
+    found = []
+    variants = list(dict.fromkeys(result.trial.variant for result in results))
+    for one in (*SECONDARIES, _resuming(results)):
+        by_variant: dict[str, tuple[float | None, int]] = {}
+        for variant in variants:
+            mine = [
+                result for result in results if result.trial.variant == variant and one.is_counted(result.trial.task)
+            ]
+            values = [value for result in mine if (value := one.value(result)) is not None]
+            middle = None if not values else sum(values) / len(values) if one.unit == "share" else median(values)
+            by_variant[variant] = middle, len(values)
+        if any(number for _, number in by_variant.values()):
+            found.append(SecondaryFigures(one.name, one.unit, by_variant))
+    return found
+
+
+def _resuming(results: Sequence[Result]) -> Secondary:
+    alone = {
+        (result.trial.variant, result.trial.seed): result.duration_s
+        for result in results
+        if result.trial.task == "nothing" and result.is_success
+    }
+
+    def cost_s(result: Result) -> float | None:
+        before_s = alone.get((result.trial.variant, result.trial.seed))
+        return None if before_s is None or not result.is_success else result.duration_s - before_s
+
+    return Secondary("cost of a stop: time beside the same run without", "s", cost_s, _kind("stop"))
+
+
+def falsifiers(
+    results: Sequence[Result], comparisons: Sequence[PrimaryComparison], regime: str = "cloud"
+) -> list[Falsifier]:
+    """Each of the specification's, in its order, but for the comparison with real time."""
+    by_name = {(one.primary, one.baseline): one for one in comparisons if one.regime == regime}
+    ours = {(one.trial.task, one.trial.seed): one for one in results if one.trial.variant == f"{OURS}-{regime}"}
+    fair = {(one.trial.task, one.trial.seed): one for one in results if one.trial.variant == f"{FAIR}-{regime}"}
+
+    act = by_name.get(("act after retraction", FAIR))
+    harm = by_name.get(("harm on retraction at carry", FAIR))
+    time = by_name.get(("completion without interruption", FAIR))
+    found = [
+        Falsifier(
+            f"after a retraction A does not act {-NEEDED_S} s sooner than B+",
+            None if act is None or act.high is None else act.high > NEEDED_S, _told(act, "s"),
+        ),
+        Falsifier(
+            "A does no less harm than B+ on a retraction at the carry",
+            None if harm is None or harm.high is None else harm.high >= 0, _told(harm, ""),
+        ),
+        Falsifier(
+            "A is slower without interruptions",
+            None if time is None or time.low is None else time.low > 0, _told(time, "s"),
+        ),
+    ]  # fmt: skip
+    quiet = [one for (task, _), one in ours.items() if task == "backchannel" and one.measures.get("is_measured")]
+    moved = [one for one in quiet if one.measures.get("is_false_reaction")]
+    words = sorted({str(one.measures.get("text")) for one in moved})
+    found.append(
+        Falsifier(
+            "A reacts to words that ask for nothing", bool(moved) if quiet else None,
+            f"{len(moved)} of {len(quiet)} runs{': ' + ', '.join(words) if words else ''}",
+        )
+    )  # fmt: skip
+    pairs = [
+        (mine, other)
+        for key, one in ours.items()
+        if key[0] == "burst" and key in fair
+        if (mine := _of("wasted_m")(one)) is not None and (other := _of("wasted_m")(fair[key])) is not None
+    ]
+    more = sum(mine > other for mine, other in pairs)
+    middle = median(mine - other for mine, other in pairs) if pairs else None
+    found.append(
+        Falsifier(
+            "under bursts A moves further in vain than B+", None if middle is None else middle > 0,
+            "not measured" if middle is None else f"{more} of {len(pairs)} pairs, median {1000 * middle:+.1f} mm",
+        )
+    )  # fmt: skip
+    return found
+
+
+def _told(one: PrimaryComparison | None, unit: str) -> str:
+    if one is None or one.difference is None:
+        return "not measured"
+    interval = "" if one.low is None else f" ({one.low:+.3f} to {one.high:+.3f})"
+    return f"{one.difference:+.3f}{' ' + unit if unit else ''}{interval}, {one.pairs} pairs"
+
+
+def secondary_table(figures: Sequence[SecondaryFigures]) -> str:
+    """As Markdown, a column for each variant."""
+    variants = list(dict.fromkeys(name for one in figures for name in one.by_variant))
+    lines = [f"| secondary measure | {' | '.join(variants)} |", "|---" * (len(variants) + 1) + "|"]
+    for one in figures:
+        cells = []
+        for variant in variants:
+            value, number = one.by_variant.get(variant, (None, 0))
+            shown = "-" if value is None else f"{value:.0%}" if one.unit == "share" else f"{value:.3f}"
+            cells.append(f"{shown} ({number})")
+        unit = f", {one.unit}" if one.unit and one.unit != "share" else ""
+        lines.append(f"| {one.name}{unit} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def falsifier_table(found: Sequence[Falsifier]) -> str:
+    """As Markdown."""
+    words = {True: "**yes**", False: "no", None: "not known"}
+    rows = [f"| {one.name} | {words[one.has_happened]} | {one.evidence} |" for one in found]
+    return "\n".join(["| would falsify the claim | happened | A less B+ (95 %) |", "|---|---|---|", *rows])

@@ -1,0 +1,135 @@
+"""The experiment's report: one HTML file with tables, plots, episodes side by side, and pictures of each harm."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+from nodes.evaluation.interruptions.comparisons import compare, figures_of, table, value_of
+from nodes.evaluation.interruptions.findings import falsifier_table, falsifiers, secondaries, secondary_table
+from nodes.evaluation.interruptions.plots import arm_of, harms, reactions, regime_of, side_by_side, sweep
+from nodes.evaluation.interruptions.scenarios import shipped
+from nodes.evaluation.trials import Result
+from nodes.report.contact_sheet import font
+from nodes.report.key_frames import frames
+from nodes.report.run import read_run
+
+REPORT_FILE = "report.html"
+LOOKS_S = (-1.0, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Of a harm's pictures: when, beside the word."""
+TILE_PX = (200, 150)
+SWEPT = ("planner", "vlm", "policy")
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#202124}"
+    "table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .7em;border-bottom:1px solid #ddd;text-align:left}"
+    "img{max-width:100%}"
+)
+
+
+def markdown(results: Sequence[Result], regime: str) -> str:
+    """What would falsify the claim, the primary measures, and all others, of the runs under these latencies."""
+    mine = [one for one in results if regime_of(one.trial.variant) == regime]
+    comparisons = compare(mine)
+    return "\n\n".join(
+        [
+            falsifier_table(falsifiers(mine, comparisons, regime)),
+            table(figures_of(mine), comparisons),
+            secondary_table(secondaries(mine)),
+        ]
+    )
+
+
+def write_report(results: Sequence[Result], out: Path, sheets: Sequence[tuple[str, bytes]] = ()) -> Path:
+    """The page in that folder; `sheets` are titles and PNGs of harms. Raises OSError."""
+    parts = ["<h1>Interrupting a moving robot</h1>", f"<p>{len(results)} runs.</p>"]
+    for regime in dict.fromkeys(regime_of(one.trial.variant) for one in results):
+        parts.append(f"<h2>{html.escape(regime)}</h2>{_as_html(markdown(results, regime))}")
+        parts.append(_picture("reactions by arm", reactions(results, regime)))
+        parts.append(_picture("harm by arm", harms(results, regime)))
+        for title, picture in _episodes(results, regime):
+            parts.append(_picture(title, picture))
+    for who in SWEPT:
+        swept = sweep(results, who)
+        if swept is not None:
+            parts.append(f"<h2>The {who} swept</h2>{_picture(f'reaction and success, {who} swept', swept)}")
+    if sheets:
+        parts.append("<h2>Each harm</h2>")
+        parts += [f"<h3>{html.escape(title)}</h3>{_picture(title, picture)}" for title, picture in sheets]
+    broken = [one for one in results if one.has_broken or not one.measures.get("is_measured")]
+    if broken:
+        rows = "".join(f"<li>{html.escape(f'{one.trial.name}: {_why(one)}')}</li>" for one in broken)
+        parts.append(f"<h2>Runs that could not be measured</h2><ul>{rows}</ul>")
+    path = out / REPORT_FILE
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Interruptions</title><style>{_STYLE}</style>'
+    path.write_text(head + "\n".join(parts) + "</html>\n", encoding="utf-8")
+    return path
+
+
+def _why(one: Result) -> str:
+    return one.reason if one.has_broken else str(one.measures.get("why_not") or one.reason)
+
+
+def _episodes(results: Sequence[Result], regime: str) -> list[tuple[str, bytes]]:
+    """Of each kind the episode in which A's reaction was its median, in all arms whose recording was kept."""
+    found = []
+    for kind in shipped().kinds:
+        mine = sorted(
+            (value, one.trial.task, one.trial.seed)
+            for one in results
+            if one.trial.variant == f"A-{regime}" and one.trial.task.startswith(f"{kind}-")
+            if (value := value_of(one, "rest_s" if kind == "stop" else "act_s")) is not None
+        )
+        if not mine:
+            continue
+        _, task, seed = mine[len(mine) // 2]
+        kept = {
+            arm_of(one.trial.variant): Path(one.recording)
+            for one in results
+            if (one.trial.task, one.trial.seed) == (task, seed) and regime_of(one.trial.variant) == regime
+            if one.recording and Path(one.recording).is_file()
+        }
+        if kept:
+            found.append((f"{task}, seed {seed}", side_by_side(kept)))
+    return found
+
+
+def harmful(results: Sequence[Result]) -> list[Result]:
+    """The runs with harm."""
+    return [one for one in results if one.measures.get("is_harm") is True]
+
+
+def harm_sheet(recording: Path) -> bytes | None:
+    """What the head camera saw around the word of a run; PNG, or None where no image was recorded."""
+    run = read_run(recording)
+    if "head/image" not in run.image_topics or not run.interruptions.messages:
+        return None
+    zero_ns = run.interruptions.messages[0].envelope.published_ns
+    pictures = frames(run, "head/image", [zero_ns + int(at_s * 1e9) for at_s in LOOKS_S])
+    width, height = TILE_PX
+    sheet = Image.new("RGB", (width * len(pictures), height + 22), (250, 249, 246))
+    draw = ImageDraw.Draw(sheet)
+    for number, (picture, at_s) in enumerate(zip(pictures, LOOKS_S, strict=True)):
+        sheet.paste(Image.fromarray(picture).resize((width - 4, height)), (number * width, 22))
+        draw.text((number * width + 4, 3), f"{at_s:+g} s", fill=(32, 33, 36), font=font(13))
+    data = BytesIO()
+    sheet.save(data, "PNG")
+    return data.getvalue()
+
+
+def _picture(title: str, png: bytes) -> str:
+    return f'<p><img alt="{html.escape(title)}" src="data:image/png;base64,{base64.b64encode(png).decode()}"></p>'
+
+
+def _as_html(tables: str) -> str:
+    """Tables of Markdown, which hold nothing but cells and **bold**."""
+    parts = []
+    for block in tables.split("\n\n"):
+        rows = [line.strip("| ").split(" | ") for line in block.splitlines() if not line.startswith("|---")]
+        cells = ["".join(f"<td>{html.escape(cell.strip('* '))}</td>" for cell in row) for row in rows]
+        parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+    return "".join(parts)

@@ -1,0 +1,108 @@
+"""What the results say beyond the primaries: falsifiers, secondary measures, and the page with its plots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
+from nodes.evaluation.interruptions.arm import SWEEPS, changes_of, swept_value
+from nodes.evaluation.interruptions.command import main
+from nodes.evaluation.interruptions.comparisons import compare
+from nodes.evaluation.interruptions.findings import falsifiers, secondaries
+from nodes.evaluation.trials import Card, EvaluationRun, Result
+from runtime.errors import UserError
+
+CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versions={}, git="")
+
+
+def result(
+    arm: str, task: str, seed: int, *, regime: str = "cloud", duration_s: float = 40.0, **measures: Any
+) -> Result:
+    return Result(
+        trial=EvaluationRun(f"{arm}-{regime}", task, seed), is_success=True, reason="done", duration_s=duration_s,
+        measures={"is_measured": True, **measures},
+    )  # fmt: skip
+
+
+def claimed(*, b_plus_s: float = 1.0, quiet: bool = True, wasted_m: float = 0.0) -> list[Result]:
+    """Runs in which A acts after 0.1 s and B+ after so long."""
+    found = []
+    for seed in range(8):
+        for arm, act_s in (("A", 0.1), ("B+", b_plus_s)):
+            is_ours = arm == "A"
+            found += [
+                result(arm, "retraction-carry", seed, act_s=act_s + seed * 1e-3, is_harm=not is_ours),
+                result(arm, "nothing", seed, completion_s=30.0),
+                result(arm, "backchannel", seed, text="Mhm", is_false_reaction=is_ours and not quiet),
+                result(arm, "burst", seed, wasted_m=wasted_m if is_ours else 0.01),
+                result(arm, "stop-near", seed, duration_s=45.0, rest_s=0.4),
+            ]
+    return found
+
+
+def happened(results: list[Result]) -> list[bool | None]:
+    return [one.has_happened for one in falsifiers(results, compare(results))]
+
+
+def test_nothing_falsifies_the_claim_where_it_is_true() -> None:
+    assert happened(claimed()) == [False, False, False, False, False]
+
+
+@pytest.mark.parametrize(("changed", "place"), [({"b_plus_s": 0.4}, 0), ({"quiet": False}, 3), ({"wasted_m": 0.02}, 4)])
+def test_each_falsifier_is_found(changed: dict[str, Any], place: int) -> None:
+    assert [place] == [number for number, one in enumerate(happened(claimed(**changed))) if one]
+
+
+def test_what_no_run_can_tell_is_not_known() -> None:
+    assert happened([result("A", "stop-near", 0, rest_s=0.4)]) == [None] * 5
+
+
+def test_a_stop_costs_what_the_same_seed_took_longer_than_without_one() -> None:
+    found = {one.name: one.by_variant for one in secondaries([
+        result("A", "stop-near", 1, duration_s=45.0), result("A", "stop-near", 2, duration_s=99.0),
+        result("A", "nothing", 1, duration_s=40.0),
+    ])}  # fmt: skip
+    assert found["cost of a stop: time beside the same run without"] == {"A-cloud": (5.0, 1)}
+
+
+def test_a_swept_regime_differs_from_cloud_in_one_thing() -> None:
+    cloud = set(changes_of("B+", "cloud"))
+    assert set(changes_of("B+", "planner5s")) - cloud == {
+        "planner.latency={listen={p50=5.0,p99=12.5},tick={p50=5.0,p99=12.5}}"
+    }
+    assert set(changes_of("B+", "vlm2.5hz")) - cloud == {"vlm.hz=2.5"}
+    assert [swept_value(name) for name in SWEEPS["policy"]] == [("policy", hz) for hz in (5.0, 10.0, 20.0, 40.0)]
+    for wrong in ("planner2hz", "vlm0hz", "vlm", "camera2hz"):
+        with pytest.raises(UserError, match="known: cloud"):
+            changes_of("A", wrong)
+
+
+def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_path: Path, capsys: Any) -> None:
+    runs = [*claimed(), result("A", "retraction-near", 0, regime="planner2s", act_s=0.1)]
+    broken = Result(
+        trial=EvaluationRun("B+-cloud", "burst", 9), is_success=None, reason="broken: no room", has_broken=True
+    )
+    for name, some in (("one", runs[:40]), ("two", [*runs[40:], broken])):
+        folder = ResultsFolder(tmp_path / name, CARD)
+        for one in some:
+            folder.add(one)
+        folder.close()
+    raw = tmp_path / "raw.jsonl.gz"
+    assert main(["report", str(tmp_path / "one"), str(tmp_path / "two"), "--raw", str(raw)]) == 0
+    told = capsys.readouterr().out
+    assert "| act after retraction | B+ (cloud) | 8 | -0.900 |" in told
+    page = (tmp_path / "one" / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 5, "reactions and harm of two regimes, and a sweep"
+    assert "B+-cloud-burst-seed9: broken: no room" in page
+    assert sorted(str(one.trial) for one in read_results(raw)[1]) == sorted(str(one.trial) for one in [*runs, broken])
+    before = raw.read_bytes()
+    write_raw(raw, *read_results(raw))
+    assert raw.read_bytes() == before
+
+
+def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"results\.jsonl: cannot be read"):
+        main(["report", str(tmp_path)])
