@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from nodes.report.key_frames import COLUMNS, Kind, Moment, frames, moments
 from nodes.report.run import Run
 
 FRAME_PX = (400, 300)
+STRIP_PX = (200, 150)
 MARGIN_PX = 28
 GAP_PX = 20
 CAPTION_PX = 84
@@ -50,6 +53,19 @@ def draw_contact_sheet(run: Run, path: Path) -> bool:
         insets = frames(run, inset, [moment.ns for moment in shown])
     _sheet(run, shown, pictures, insets).save(path)
     return True
+
+
+def draw_strip(run: Run, topic: str, stamps: Mapping[str, int]) -> bytes:
+    """The pictures of a topic nearest to these stamps side by side, each with its name above it; PNG."""
+    (width, height), head = STRIP_PX, CAPTION_PX // 3
+    sheet = Image.new("RGB", (len(stamps) * (width + 4), head + height), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    for number, (name, picture) in enumerate(zip(stamps, frames(run, topic, stamps.values()), strict=True)):
+        sheet.paste(_fitted(picture, STRIP_PX), (number * (width + 4), head))
+        draw.text((number * (width + 4) + 4, 4), name, fill=INK, font=font(15))
+    data = BytesIO()
+    sheet.save(data, "PNG")
+    return data.getvalue()
 
 
 def _sheet(

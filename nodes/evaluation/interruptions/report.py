@@ -5,24 +5,19 @@ from __future__ import annotations
 import base64
 import html
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
-
-from PIL import Image, ImageDraw
 
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, table, value_of
 from nodes.evaluation.interruptions.findings import falsifier_table, falsifiers, secondaries, secondary_table
 from nodes.evaluation.interruptions.plots import arm_of, harms, reactions, regime_of, side_by_side, sweep
 from nodes.evaluation.interruptions.scenarios import shipped
 from nodes.evaluation.trials import Result
-from nodes.report.contact_sheet import font
-from nodes.report.key_frames import frames
+from nodes.report.contact_sheet import draw_strip
 from nodes.report.run import read_run
 
 REPORT_FILE = "report.html"
 LOOKS_S = (-1.0, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Of a harm's pictures: when, beside the word."""
-TILE_PX = (200, 150)
 SWEPT = ("planner", "vlm", "policy")
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#202124}"
@@ -109,16 +104,8 @@ def harm_sheet(recording: Path) -> bytes | None:
     if "head/image" not in run.image_topics or not run.interruptions.messages:
         return None
     zero_ns = run.interruptions.messages[0].envelope.published_ns
-    pictures = frames(run, "head/image", [zero_ns + int(at_s * 1e9) for at_s in LOOKS_S])
-    width, height = TILE_PX
-    sheet = Image.new("RGB", (width * len(pictures), height + 22), (250, 249, 246))
-    draw = ImageDraw.Draw(sheet)
-    for number, (picture, at_s) in enumerate(zip(pictures, LOOKS_S, strict=True)):
-        sheet.paste(Image.fromarray(picture).resize((width - 4, height)), (number * width, 22))
-        draw.text((number * width + 4, 3), f"{at_s:+g} s", fill=(32, 33, 36), font=font(13))
-    data = BytesIO()
-    sheet.save(data, "PNG")
-    return data.getvalue()
+    stamps = {f"{at_s:+g} s": zero_ns + int(at_s * 1e9) for at_s in LOOKS_S}
+    return draw_strip(run, "head/image", stamps)
 
 
 def _picture(title: str, png: bytes) -> str:
