@@ -78,6 +78,9 @@ interop-itself: $(STAMP)
 	@test -x .interop/ray/bin/python || { $(PYTHON) -m venv .interop/ray && \
 	  .interop/ray/bin/python -m pip install --quiet -e '.[ray]'; }
 	.interop/ray/bin/python tests/interop/plays_on_ray.py
+	@test -d .interop/mocks/node_modules/openai-mock-api || { mkdir -p .interop/mocks && cd .interop/mocks && \
+	  npm install --silent --no-audit --no-fund --ignore-scripts @copilotkit/aimock@1.43.0 openai-mock-api@0.4.0; }
+	PYTHONPATH=. $(BIN)/python -m tests.interop.plays_on_mock_servers .interop/mocks
 	@.interop/bin/python -c 'import datasets, trl' 2>/dev/null || .interop/bin/python -m pip install --quiet datasets trl
 	@rm -rf runs/interop-alpaca runs/interop-messages
 	for format in alpaca messages; do $(BIN)/polyrhythm episodes dataset runs/interop.sqlite --format $$format \

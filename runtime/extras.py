@@ -38,6 +38,7 @@ EXTRA_OF = {
     "transformers": "finetune",
     "uvicorn": "console",
     "websockets": "console",
+    "xllamacpp": "models",
     "zenoh": "ros2",
 }
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from nodes.models import smollm2
 from nodes.models.answers import OPENAI_URL, has_openai_key
 from nodes.models.budget import Budget, Prices
 from nodes.models.chat_format import ModelOptions
@@ -90,6 +91,7 @@ class Servers:
         self._rate = calls_per_minute
         self._environment = environment
         self._http = HttpClient()
+        self._smollm2: smollm2.SmolLM2 | None = None
         self._servers: dict[str, Server] = {}
         self._models: dict[object, Model] = {}
 
@@ -100,6 +102,8 @@ class Servers:
 
     def problem_of(self, address: str) -> str:
         """Why nothing can be asked at "URL", "NAME" of a table or "" (the default), in a sentence; "" where it can."""
+        if address == smollm2.NAME and address not in self.tables:
+            return smollm2.problem()
         if _NAME.fullmatch(address) and address not in self.tables:
             return f"there is no [servers.{address[:60]}]; known: {choices(self.tables) if self.tables else 'none'}"
         table = self.tables.get(address)
@@ -124,12 +128,17 @@ class Servers:
             if table is not None and table.extra_body:
                 options = replace(options, extra_body={**table.extra_body, **options.extra_body})
             urls = table.urls if table else (address or self._default_url(),)
+            patience = self.patience
+            if address == smollm2.NAME and table is None:
+                self._smollm2 = self._smollm2 or smollm2.SmolLM2()
+                urls = (self._smollm2.url,)
+                patience = replace(patience, attempt_s=patience.deadline_s)  # it answers one after the other
             self._models[known] = Model(
                 name,
                 [self._server(url, table) for url in urls],
                 self._http,
                 options=options,
-                patience=self.patience,
+                patience=patience,
                 budget=self.budget,
             )
         return self._models[known]
@@ -151,5 +160,9 @@ class Servers:
         return self._servers[url]
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and the model on this machine."""
         await self._http.close()
+        if self._smollm2 is not None:
+            self._smollm2.close()
+            self._smollm2 = None
+            self._models.clear()

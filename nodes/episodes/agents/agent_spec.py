@@ -1,7 +1,7 @@
 """`AgentSpec`: who plays a seat or judges, from a short text; the one place where such texts are read.
 
-"rules", "human", "script:FILE", "replay:RUN.sqlite#EPISODE", or a model: "MODEL", "MODEL@URL", "MODEL@SERVER" (a
-[servers.SERVER] of --servers), with options behind "#": "qwen@lab#t=0.3#tokens=4000#prompt=small".
+"rules", "human", "script:FILE", "replay:RUN.sqlite#EPISODE", "smollm2" (on this machine), or a model: "MODEL",
+"MODEL@URL", "MODEL@SERVER" (a [servers.SERVER] of --servers), with options behind "#": "qwen@lab#t=0.3#tokens=4000".
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from nodes.models import smollm2
 from nodes.models.chat_format import ModelOptions
 from nodes.models.servers import Servers
 from runtime.errors import UserError
@@ -20,6 +21,9 @@ RULES = ("rules", "scripted")
 
 ACT_TOKENS = 1000
 """Of an act, where nobody says otherwise; reasoning models want more."""
+
+SMALL_TOKENS = 80
+"""Of the model on this machine: what it says after two sentences, it has said before."""
 
 AgentKind = Literal["rules", "human", "script", "replay", "model"]
 PromptKind = Literal["full", "small"]
@@ -66,6 +70,9 @@ class AgentSpec:
         if not model:
             raise UserError(f"agent {text!r} names no model; expected MODEL or MODEL@http://host:port/v1")
         spec = cls(text, "model", model=model, address=address, options=ModelOptions(temperature, stream=stream))
+        if model == smollm2.NAME and not address:  # in a process of this machine; too small for JSON
+            options = replace(spec.options, seed=1)
+            spec = replace(spec, address=smollm2.NAME, prompt="small", max_tokens=SMALL_TOKENS, options=options)
         for option in given:
             spec = spec._with(option)
         return spec

