@@ -51,6 +51,7 @@ from runtime import (
     every,
     on,
     to_ns,
+    to_s,
 )
 from runtime.msgs import (
     Action,
@@ -73,6 +74,7 @@ BLEND = 0.5
 GONE_IMAGES = 3
 """A thing that so many images in a row do not show where it should be is gone."""
 
+LONGEST_TICK_NS = to_ns(0.1)
 FIND_EVERY_S = 0.15
 """Finding things costs 5 to 10 ms; images between only show whether the place is empty."""
 
@@ -152,9 +154,9 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.stop_state: StopState = "free"
         self.told = ""
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
-        # Handed over between the tick and the image worker: whole values, one writer each.
         self.wanted: tuple[Phase, Spot] | None = None
-        self.known_states: tuple[RobotState, ...] = ()
+        self.looked_ns = -1
+        self.ticked_ns = 0
         self.view: HeadView | None = None
         self.used: Stamped[Image] | None = None  # by this tick, to correct the target
         self.next_find_ns = 0
@@ -165,7 +167,9 @@ class ExpertPolicy(ForRobot, SeatNode):
         if state is None:
             return  # nothing is known: silence, and the guard brakes
         self.states.append(state)
-        self.known_states = tuple(self.states)
+        self.look()
+        now_ns = self.clock.now_ns()
+        before_ns, self.ticked_ns = self.ticked_ns, now_ns
         if self.progress is None:
             return
         self.used = None
@@ -178,7 +182,7 @@ class ExpertPolicy(ForRobot, SeatNode):
             self.progress,
             state,
             motion=self.motion,
-            period_s=1 / RATE_HZ,
+            period_s=to_s(min(now_ns - before_ns, LONGEST_TICK_NS)),
             tallest_m=self.tallest_m,
             is_seen=is_seen,
         )
@@ -279,11 +283,14 @@ class ExpertPolicy(ForRobot, SeatNode):
     def _stop_or_go(self, event: StopEvent) -> None:
         self.stop_state = STOPS.get((self.stop_state, event), self.stop_state)
 
-    @on(head_image, blocking=True)
-    def look(self, stamped: Stamped[Image]) -> None:
-        """Look for the thing that the action is about, or only at its place; the next tick uses it."""
-        wanted, image = self.wanted, stamped.message
-        state = state_at(self.known_states, image.captured_ns)
+    def look(self) -> None:
+        """Look at a new image for the thing that the action is about, or only at its place."""
+        stamped, wanted = self.head_image.peek(), self.wanted
+        if stamped is None or stamped.message.captured_ns == self.looked_ns:
+            return
+        image = stamped.message
+        self.looked_ns = image.captured_ns
+        state = state_at(tuple(self.states), image.captured_ns)
         if wanted is None or state is None:
             return
         phase, spot = wanted

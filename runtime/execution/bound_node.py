@@ -30,7 +30,7 @@ from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.failures import Failures, SlowCalls
-from runtime.execution.lane import Deadline, Lane, TimerState, Work
+from runtime.execution.lane import Deadline, FollowingTimer, Lane, TimerState, Work
 from runtime.launch.budgets_table import PathBudget, meters_for
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
@@ -69,6 +69,7 @@ class BoundNode:
         fence: PreemptionEpochs,
         leases: SeatHolders | None = None,
         hz: Mapping[str, float] | None = None,
+        after: Mapping[str, str] | None = None,
         remap: Mapping[str, str] | None = None,
         everything: Mapping[str, type[Message]] | None = None,
         paths: Mapping[str, PathBudget] | None = None,
@@ -120,7 +121,7 @@ class BoundNode:
             port.owner = name
             self.subscriptions[attribute] = port
         self._takes_stamped = {"on_any"}
-        self.lanes = self._build_lanes(hz or {})
+        self.lanes = self._build_lanes(hz or {}, after or {})
         self._turn = threading.Lock()  # whoever sees or changes what the node keeps, where a worker does so, too
         self.has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
         self._worker_random = random.Random(f"{seed}/{name}/worker")
@@ -129,13 +130,20 @@ class BoundNode:
         if type(node).subscribes_all:
             self._subscribe_all(everything or {})
 
-    def _build_lanes(self, hz: Mapping[str, float]) -> list[Lane]:
+    def _build_lanes(self, hz: Mapping[str, float], after: Mapping[str, str]) -> list[Lane]:
+        port_of = {port.topic: port for port in self.subscriptions.values()}
         lanes: dict[str, Lane] = {}
         for handler in handlers_of(type(self.node)):
             key = handler.name if handler.style == "async" else handler.style
             lane = lanes.setdefault(key, Lane(handler.style, key))
             if isinstance(handler, Timer):
-                lane.timers.append(TimerState(handler, hz.get(handler.name, handler.hz)))
+                rate_hz, topic = hz.get(handler.name, handler.hz), after.get(handler.name)
+                if topic is None:
+                    lane.timers.append(TimerState(handler, rate_hz))
+                else:
+                    following = FollowingTimer(handler, rate_hz, port_of[topic])
+                    lane.timers.append(following)
+                    lane.followers.append(following)
             elif isinstance(handler, DeadlineWatch):
                 lane.deadlines.append(Deadline(handler.name, self.subscriptions[handler.port]))
             else:

@@ -135,6 +135,7 @@ class Executor(NodeOutput):
                 fence=self._fence,
                 leases=self._leases,
                 hz=spec.hz,
+                after=spec.after,
                 remap=spec.remap,
                 everything=types,
                 paths=paths,
@@ -186,14 +187,18 @@ class Executor(NodeOutput):
         self._loop = loop = asyncio.get_running_loop()
         for bound in self.bound_nodes:
             self._start(bound)
+            followed: set[Subscription[Any]] = set()
             for lane in bound.lanes:
                 runner = self._runner(bound, lane, loop)
                 self._runners.append(runner)
                 self._by_seat.setdefault(type(bound.node).seat, []).append(runner)
                 for _, port in lane.listeners:
                     self._routes.setdefault(port.topic, []).append((port, runner.wake))
+                for follower in lane.followers:
+                    self._routes.setdefault(follower.port.topic, []).append((follower.port, runner.wake))
+                followed |= {follower.port for follower in lane.followers}
             for port in bound.subscriptions.values():
-                if not port.has_handler:
+                if not port.has_handler and port not in followed:
                     self._routes.setdefault(port.topic, []).append((port, _nothing))
 
     def _start(self, bound: BoundNode) -> None:

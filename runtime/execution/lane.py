@@ -68,6 +68,59 @@ class TimerState:
         return self.start_ns + round(tick * NS_PER_S / self.hz)
 
 
+class FollowingTimer(TimerState):
+    """A timer in step with the messages of a port: it ticks when one has come, and what it does is then as new as that.
+
+    Messages that come faster than it ticks are passed over, so that it keeps its rate. Where they come more slowly, the
+    ticks between two of them divide the time evenly. Where none comes for half a tick longer than expected, it ticks by
+    itself.
+    """
+
+    def __init__(self, timer: Timer, hz: float, port: Subscription[Any]) -> None:
+        super().__init__(timer, hz)
+        self.port = port
+        self._period_ns = self._step_ns = round(NS_PER_S / hz)
+        self._seen_ns = 0  # the newest message that was looked at
+        self._called_ns: int | None = None  # when the last one came that counted
+        self._slot_ns = 0  # when the next one may come
+        self._is_called = False
+        self._between = 0  # ticks that are left until the next one is expected
+
+    def start(self, now_ns: int) -> None:
+        super().start(now_ns)
+        self._slot_ns, self._called_ns = self.start_ns, None
+
+    def listen(self, now_ns: int) -> bool:
+        """Look at the port; whether a message has come for which it is time to tick."""
+        newest_ns = self.port.newest_ns
+        if newest_ns == self._seen_ns:
+            return False
+        self._seen_ns = newest_ns
+        if now_ns < self._slot_ns - self._period_ns // 4:
+            return False
+        self._slot_ns = max(self._slot_ns + self._period_ns, now_ns + self._period_ns * 3 // 4)
+        since_ns = self._period_ns if self._called_ns is None else now_ns - self._called_ns
+        count = max(1, int(since_ns / self._period_ns + _SLOWER)) if since_ns < _LONGEST * self._period_ns else 1
+        self._between, self._step_ns = count - 1, since_ns // count if count > 1 else self._period_ns
+        self._called_ns, self._is_called, self.due_ns = now_ns, True, now_ns
+        return True
+
+    def take(self, now_ns: int) -> bool:
+        due_ns = self.due_ns
+        if now_ns < due_ns:
+            return False
+        self.stats.tick(now_ns, now_ns - due_ns, 0)
+        self.next_tick += 1
+        if self._between:
+            self._between -= 1
+            self.due_ns = now_ns + self._step_ns
+        else:
+            self.due_ns = now_ns + (self._step_ns * 3 // 2 if self._is_called else self._period_ns)
+            self._is_called = False
+        return True
+
+
+_SLOWER, _LONGEST = 0.05, 4
 _due_of = attrgetter("due_ns")
 
 
@@ -122,6 +175,7 @@ class Lane:
         self.style = style
         self.key = key
         self.timers: list[TimerState] = []
+        self.followers: list[FollowingTimer] = []  # of the timers
         self.deadlines: list[Deadline] = []
         self.listeners: list[tuple[str, Subscription[Any]]] = []
         self.is_busy = False
@@ -133,6 +187,9 @@ class Lane:
 
     def take(self, now_ns: int) -> Work | None:
         """What to run now, or None."""
+        for follower in self.followers:
+            if follower.listen(now_ns):
+                self.known_due_ns = 0
         due_ns = self.known_due_ns
         if due_ns is not None and now_ns >= due_ns:
             return self._take_due(now_ns) or self._take_message() or self._take_due(now_ns)

@@ -273,7 +273,7 @@ def _host_names(tables: Mapping[str, Any]) -> list[object]:
 
 def _use(table: dict[str, Any], name: object) -> None:
     if table.get("use") != name:
-        for key in ("params", "latency", "hz"):
+        for key in ("params", "latency", "hz", "after"):
             table.pop(key, None)  # another class has others
     table["use"] = name
 

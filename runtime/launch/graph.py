@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from runtime.errors import GraphError, ParameterError, UserError, choices
 from runtime.launch.class_check import handler_problems, idle_parameters, init_problem, instance_problems, parameters_of
 from runtime.launch.latency import Latency
 from runtime.message import Message
-from runtime.node import Node, Timer, handlers_of, ports_of, rate_problem
+from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
 from runtime.toml_errors import expected
 
@@ -33,6 +33,7 @@ class NodeSpec:
     params: Mapping[str, Any] = field(default_factory=dict)
     remap: Mapping[str, str] = field(default_factory=dict)
     hz: Mapping[str, float] = field(default_factory=dict)  # handler -> rate
+    after: Mapping[str, str] = field(default_factory=dict)  # timer -> topic with whose messages it is in step
     latency: Mapping[str, Latency] = field(default_factory=dict)  # handler -> duration in virtual time
     process: str = ""
     host: str = ""  # the machine it runs on, where the launch names several
@@ -301,6 +302,23 @@ def _has_nan(value: object) -> bool:
     return isinstance(value, float) and value != value
 
 
+def _followed(spec: NodeSpec, handlers: Sequence[Handler], timers: Sequence[str]) -> list[str]:
+    """What is wrong with the topics that timers are to be in step with."""
+    handled = {handler.port for handler in handlers if not isinstance(handler, Timer)}
+    read = [spec.topic_of(port) for name, port in ports_of(spec.cls, Subscription).items() if name not in handled]
+    problems = []
+    for name, topic in spec.after.items():
+        if name not in timers:
+            problems.append(f"after names {name!r}, which is no timer of {spec.cls.__name__}; known: {choices(timers)}")
+        elif topic not in read:
+            problems.append(
+                f"after is {topic!r}, but {spec.cls.__name__} reads {choices(read)}; a topic with a handler calls that"
+            )
+        elif list(spec.after.values()).count(topic) > 1:
+            problems.append(f"after is {topic!r} for two timers; let one of them call the other")
+    return problems
+
+
 def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
     try:
         handlers = handlers_of(spec.cls)
@@ -320,6 +338,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
             problems.append(f"hz names {name!r}, which is no timer of {spec.cls.__name__}; known: {choices(timers)}")
         elif refusal := rate_problem(hz):
             problems.append(f"hz of {name!r} is {hz!r}; {refusal}")
+    problems += _followed(spec, handlers, timers)
     for name in spec.latency:
         if name not in {handler.name for handler in handlers}:
             known = choices(handler.name for handler in handlers)

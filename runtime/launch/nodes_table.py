@@ -35,6 +35,7 @@ class NodeTable(Table, frozen=True):
     params: Annotated[dict[str, Any], Meta(description="a table")] = field(default_factory=dict)
     remap: Annotated[dict[str, str], Meta(description="a table of topic = topic")] = field(default_factory=dict)
     hz: Annotated[float | dict[str, float] | None, Meta(description="a number, or a table of timer = number")] = None
+    after: Annotated[str | dict[str, str] | None, Meta(description="a topic, or a table of timer = topic")] = None
     process: Annotated[str, Meta(pattern=rf"^({_NODE_NAME})?\Z", description="a-z, 0-9 and _")] = ""
     host: Annotated[str, Meta(description="the name of a table [hosts.NAME]")] = ""
     restart: Restart = "on-failure"
@@ -76,6 +77,7 @@ def node_spec(
             params=params,
             remap=written.remap,
             hz=_rates(cls, written.hz),
+            after=_followed(cls, written.after),
             latency=_latencies(cls, written.latency, name, path.parent),
             process=written.process,
             host=written.host,
@@ -124,14 +126,25 @@ def _rates(cls: type[Node], value: float | dict[str, float] | None) -> dict[str,
     if value is None:
         return {}
     if isinstance(value, float | int):
-        timers = [handler.name for handler in handlers_of(cls) if isinstance(handler, Timer)]
-        if len(timers) != 1:
-            raise UserError(f"hz is {value:g}, but {cls.__name__} has the timers {choices(timers)}; name the one meant")
-        value = {timers[0]: value}
+        value = {_only_timer(cls, f"hz is {value:g}"): value}
     for name, rate in value.items():
         if problem := rate_problem(rate):
             raise UserError(f"hz of {name!r} is {rate:g}; {problem}")
     return value
+
+
+def _followed(cls: type[Node], value: str | dict[str, str] | None) -> dict[str, str]:
+    """`after = "head/image"` for a node with one timer, `after = { tick = "head/image" }` for any."""
+    if isinstance(value, str):
+        return {_only_timer(cls, f"after is {value!r}"): value}
+    return value or {}
+
+
+def _only_timer(cls: type[Node], said: str) -> str:
+    timers = [handler.name for handler in handlers_of(cls) if isinstance(handler, Timer)]
+    if len(timers) != 1:
+        raise UserError(f"{said}, but {cls.__name__} has the timers {choices(timers)}; name the one meant")
+    return timers[0]
 
 
 def _latencies(cls: type[Node], value: Any, node: str, folder: Path) -> dict[str, Latency]:

@@ -62,6 +62,7 @@ class Delivery(NodeOutput):
             if publisher.qos.reliable:
                 self._reliable[bound.name, publisher.topic] = publisher.qos
         lane_of = {port: lane for lane in bound.lanes for _, port in lane.listeners}
+        lane_of |= {follower.port: lane for lane in bound.lanes for follower in lane.followers}
         for port in bound.subscriptions.values():
             self._routes.setdefault(port.topic, []).append((bound, port, lane_of.get(port)))
 

@@ -122,6 +122,7 @@ class Simulation:
                 fence=fence,
                 leases=leases,
                 hz=spec.hz,
+                after=spec.after,
                 remap=spec.remap,
                 everything=self.graph.types,
                 paths=budgets.paths,

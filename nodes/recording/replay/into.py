@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from runtime.errors import UserError, choices
 from runtime.launch.file import Launch, check, resolve
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import as_data
+from runtime.message import Stamped
 from runtime.node import ports_of
 from runtime.ports import Publisher
 from runtime.supervision.supervisor import Supervisor
@@ -45,6 +46,7 @@ class Mixture:
     seed: int
     run_info: dict[str, Any]
     length_s: float
+    follows: dict[str, tuple[str, ...]]  # of those played that had timers in step with topics, these topics
 
 
 def mix(
@@ -68,9 +70,12 @@ def mix(
     tables = copy.deepcopy(tables)
     tables.pop("budgets", None)  # of paths through nodes that take no time now
     nodes = tables.get("nodes", {})
+    follows: dict[str, tuple[str, ...]] = {}
     for name in played:
         if name not in nodes:
             raise UserError(f"--in-place-of {name}: the recorded run has no such node; known: {choices(nodes)}")
+        if after := nodes[name].get("after"):
+            follows[name] = (after,) if isinstance(after, str) else tuple(after.values())
         nodes[name] = {
             **{key: nodes[name][key] for key in ("use", "remap", "process", "restart") if key in nodes[name]},
             "stand_in": STAND_IN,
@@ -101,7 +106,7 @@ def mix(
         **launch.robot_facts,
         **launch.graph.facts,
     }
-    return Mixture(launch, tuple(played), seed, run_info, max(0.001, to_s(gaps.end_ns)))
+    return Mixture(launch, tuple(played), seed, run_info, max(0.001, to_s(gaps.end_ns)), follows)
 
 
 def _said_by(spec: NodeSpec) -> Types:
@@ -138,7 +143,8 @@ def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str,
         assert isinstance(node, Played)
         node.is_driven = True
         instances[name] = node
-    conductor = _Conductor(simulation, recording, instances)
+    conductor = _Conductor(simulation, recording, instances, mixture.follows)
+    simulation.observe(conductor.hear)
     order = [name for name, bound in simulation.bound_nodes.items() if not type(bound.node).subscribes_all]
     first_alive = next((place for place, name in enumerate(order) if name not in instances), len(order))
     try:
@@ -155,13 +161,21 @@ class _Conductor:
     """Plays several nodes on one virtual clock: each message at its time, those of one instant in recorded order.
 
     Every node is woken as if it had timers of its own, set when it spoke last: so, at an instant at which it and a node
-    that is alive both have their say, they go on in the order that they had.
+    that is alive both have their say, they go on in the order that they had. One whose timer was in step with a topic
+    has its say when a message of that comes, as it had then; without one, it is the last of the instant.
     """
 
-    def __init__(self, simulation: Simulation, recording: Recording, nodes: dict[str, Played]) -> None:
+    def __init__(
+        self,
+        simulation: Simulation,
+        recording: Recording,
+        nodes: dict[str, Played],
+        follows: Mapping[str, tuple[str, ...]],
+    ) -> None:
         types = {name: {topic: port.message for topic, port in node.ports.items()} for name, node in nodes.items()}
         self._scheduler = simulation.scheduler
         self._nodes = nodes
+        self._follows = follows
         steps = {name: node.steps for name, node in nodes.items()}
         self._tape = Tape(recording, types, steps)
         self._dues = dues_of(recording, types, steps)
@@ -174,7 +188,15 @@ class _Conductor:
     def _arm(self, name: str) -> None:
         dues = self._dues[name]
         if dues:
-            self._scheduler.at(dues[0], partial(self._wake, name, dues[0]), priority=TIMER)
+            priority = TIMER + 1 if name in self._follows else TIMER
+            self._scheduler.at(dues[0], partial(self._wake, name, dues[0]), priority=priority)
+
+    def hear(self, stamped: Stamped[Any]) -> None:
+        """A message is delivered now: who is in step with its topic has its say, where that is due."""
+        now_ns = self._scheduler.now_ns
+        for name, topics in self._follows.items():
+            if stamped.envelope.topic in topics and self._dues[name] and self._dues[name][0] <= now_ns:
+                self._wake(name, self._dues[name][0])
 
     def _wake(self, name: str, due_ns: int) -> None:
         """Play up to this node's messages, if another one's turn has not brought them already."""

@@ -210,8 +210,8 @@ class NodePlayer:
         node: Node = self._spec.build()
         bound = BoundNode(
             node, name=self._spec.name, clock=self._call_clock, seed=self._seed,
-            output=KeptMessages(self._sent), fence=PreemptionEpochs(), hz=self._spec.hz, remap=self._spec.remap,
-            rules=AgeRules.of(self._run_info),
+            output=KeptMessages(self._sent), fence=PreemptionEpochs(), hz=self._spec.hz, after=self._spec.after,
+            remap=self._spec.remap, rules=AgeRules.of(self._run_info),
         )  # fmt: skip
         self._views.clear()
         self._ports = {attribute: FedPort(port) for attribute, port in bound.subscriptions.items()}

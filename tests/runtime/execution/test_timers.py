@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodes.hello import Beat
-from runtime import Node, Publisher, Simulation, every
+from runtime import GraphError, Node, NodeSpec, Publisher, Simulation, Stamped, Subscription, every
 from runtime.clock import NS_PER_S
 from runtime.errors import UserError
-from runtime.execution.lane import MOST_TO_CATCH_UP, TimerState
+from runtime.execution.lane import MOST_TO_CATCH_UP, FollowingTimer, TimerState
+from runtime.message import Envelope
 from runtime.node import Timer, handlers_of
 
 START_NS = 123_456_789
@@ -143,3 +145,82 @@ def test_a_phase_is_kept_from_the_first_tick_on() -> None:
 def test_a_phase_is_a_part_of_a_period(phase: float) -> None:
     with pytest.raises(UserError, match=r"every\(phase=.*from 0 to below 1"):
         every(hz=1, phase=phase)
+
+
+PERIOD_MS = 40
+MS = 1_000_000
+
+
+def ticks_after(messages_ms: list[int], *, until_ms: int, hz: float = 1000 / PERIOD_MS) -> list[int]:
+    """When a timer ticks that is in step with messages which come then, ms."""
+    port = Subscription(Beat, "beat")
+    state = FollowingTimer(Timer("tick", "plain", hz), hz, port)
+    state.start(0)
+    found = []
+    for now_ms in range(until_ms):
+        if now_ms in messages_ms:
+            envelope = Envelope(topic="beat", source="talker", seq=now_ms + 1, published_ns=now_ms * MS + 1)
+            port.push(Stamped(Beat(count=now_ms), envelope))
+        state.listen(now_ms * MS)
+        if state.take(now_ms * MS):
+            found.append(now_ms)
+    return found
+
+
+def test_a_timer_in_step_ticks_when_a_message_comes() -> None:
+    late = [0, 45, 83, 121, 166]
+    assert ticks_after(late, until_ms=200) == late
+
+
+def test_messages_that_come_faster_are_passed_over_and_the_rate_is_kept() -> None:
+    assert ticks_after(list(range(0, 400, 20)), until_ms=400) == list(range(0, 400, 40))
+    assert len(ticks_after(list(range(0, 6000, 20)), until_ms=6000, hz=15)) == 90
+
+
+def test_where_messages_come_more_slowly_the_ticks_between_them_divide_the_time() -> None:
+    found = ticks_after(list(range(0, 700, 100)), until_ms=700)
+    assert found[-8:] == [300, 350, 400, 450, 500, 550, 600, 650]
+
+
+def test_without_messages_it_ticks_by_itself() -> None:
+    assert ticks_after([0, 40, 80], until_ms=260) == [0, 40, 80, 140, 180, 220]
+    assert ticks_after([], until_ms=100) == [0, 40, 80]
+
+
+class Eye(Node):
+    seen = Publisher(Beat, "seen")
+
+    @every(hz=25)
+    def look(self) -> None:
+        self.seen.publish(Beat(count=0))
+
+
+class Hand(Node):
+    seen = Subscription(Beat, "seen")
+    moved = Publisher(Beat, "moved")
+
+    @every(hz=25)
+    def tick(self) -> None:
+        self.moved.publish(Beat(count=self.clock.now_ns() // MS - self.seen.newest_ns // MS))
+
+
+def test_what_a_timer_in_step_says_is_as_new_as_what_it_follows() -> None:
+    specs = [NodeSpec("eye", Eye, hz={"look": 23.0}), NodeSpec("hand", Hand, after={"tick": "seen"})]
+    simulation = Simulation(*specs)
+    ages_ms = simulation.record(Hand.moved)
+    simulation.run(2.0)
+    simulation.close()
+    assert len(ages_ms) > 40
+    assert {beat.count for beat in ages_ms[2:]} == {0}
+
+
+@pytest.mark.parametrize(
+    ("after", "problem"),
+    [
+        ({"tick": "other"}, "after is 'other', but Hand reads seen; a topic with a handler calls that"),
+        ({"tock": "seen"}, "after names 'tock', which is no timer of Hand; known: tick"),
+    ],
+)
+def test_what_a_timer_cannot_be_in_step_with_is_told(after: dict[str, str], problem: str) -> None:
+    with pytest.raises(GraphError, match=re.escape(problem)):
+        Simulation(NodeSpec("eye", Eye), NodeSpec("hand", Hand, after=after))
