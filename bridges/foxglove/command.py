@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, count, seconds
 from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
-from runtime.msgs import TERMINAL, EStop, Image
+from runtime.msgs import TERMINAL, EStop, Image, Utterance
 from runtime.supervision.registry import FoundRun
 
 PORT = 8765
@@ -36,20 +36,28 @@ def _serve(asked: argparse.Namespace) -> int:
             f"--address {asked.address}: whoever reaches it sees the robot's cameras, unencrypted; say --anywhere if "
             "that is meant, or use an SSH tunnel"
         )
+    if asked.recording is not None:
+        return _tell_how_to_open(asked.recording, asked.layout)
     run = attach(asked.run)
-    token = secrets.token_urlsafe(16) if asked.estop else ""
-    services: dict[str, Callable[[], str]] = {"estop": lambda: _press(run)} if asked.estop else {}
-    if asked.estop and "estop" not in run.info.topics:
-        raise UserError(f"{run.title} has no topic 'estop', so there is nothing to press; leave --estop out")
+    services: dict[str, Callable[[], str]] = {}
+    if asked.stop:
+        services = {"stop": lambda: _say_stop(run), "estop": lambda: _press(run)}
+        for service, topic in (("stop", "heard"), ("estop", "estop")):
+            if topic not in run.info.topics:
+                raise UserError(
+                    f"{run.title} has no topic {topic!r}, so {service} would stop nothing; leave --stop out"
+                )
+    token = secrets.token_urlsafe(16) if services else ""
     if asked.layout is not None:
-        _write_layout(asked.layout, run)
+        _write_layout(asked.layout, {topic for topic, info in run.info.topics.items() if info.type == IMAGE})
+    facts = {"robot": run.info.robot, "joints": run.info.joints, "parameters": run.info.parameters}
     view = LiveView(
-        run.title, dict(run.info.topics), address=asked.address, port=asked.port, now_ns=SystemClock().now_ns(),
-        token=token, services=services,
+        run.title, run.info.topics, facts, address=asked.address, port=asked.port, now_ns=SystemClock().now_ns(),
+        tell=lambda sentence: print(f"! {sentence}", file=sys.stderr), token=token, services=services,
     )  # fmt: skip
     print(f"open in Foxglove: ws://{asked.address}:{view.port}", flush=True)
-    if asked.estop:
-        print(f'service "estop", request: {{"token": "{token}"}}', flush=True)
+    if services:
+        print(f'services {" and ".join(services)}, request: {{"token": "{token}"}}', flush=True)
     unreadable: set[str] = set()
     shown = 0
     with Interruption() as interruption:
@@ -71,12 +79,35 @@ def _serve(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _write_layout(path: Path, run: FoundRun) -> None:
+def _tell_how_to_open(recording: Path, path: Path | None) -> int:
+    """A recording needs no server; its layout is one for its own cameras. Raises RecordingError where it is none."""
+    from runtime.bag.file import BagReader
+
+    cameras = {message.topic for message in BagReader(recording) if message.type_name == IMAGE}
+    if path is not None:
+        _write_layout(path, cameras)
+    print(f"open in Foxglove, File > Open local file: {recording.resolve()}")
+    return 0
+
+
+def _write_layout(path: Path, cameras: Iterable[str]) -> None:
     from bridges.foxglove.layout import layout
 
-    cameras = [topic for topic, info in run.info.topics.items() if info.type == IMAGE]
-    path.write_text(layout(sorted(cameras)), encoding="utf-8")
+    try:
+        path.write_text(layout(sorted(cameras)), encoding="utf-8")
+    except OSError as problem:
+        raise UserError(f"--layout {path}: cannot be written ({problem.strerror}); choose another place") from problem
     print(f"layout for the viewer, Layout > Import from file: {path}")
+
+
+def _say_stop(run: FoundRun) -> str:
+    """As a person does who says it: the robot brakes and stands until a person's plain "go on"."""
+    sender = Sender(run, "heard", provenance="person")
+    try:
+        sender.publish(Utterance(speaker=user_name(), text="Stop!"))
+    finally:
+        sender.close()
+    return 'said "Stop!"; it goes on when a person says "go on"'
 
 
 def _press(run: FoundRun) -> str:
@@ -91,16 +122,21 @@ def _press(run: FoundRun) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm foxglove",
-        description="Show a running graph live in Foxglove: cameras, joints, transforms, words, interrupts, and every "
-        "other message as a recording has it. Looking on is all it does, unless --estop adds the emergency stop. "
-        "A recording needs no server: Foxglove opens RUN.mcap itself.",
-        epilog="example: polyrhythm foxglove --estop",
+        description="Show a running graph live in Foxglove: cameras, the robot with each of its links, what it sees, "
+        "where it goes and what its guard keeps to, words, interrupts, parameters, and every other message as a "
+        "recording has it. Looking on is all it does, unless --stop adds a stop and the emergency stop. "
+        "A recording needs no server: Foxglove opens RUN.mcap itself, and shows the same.",
+        epilog="example: polyrhythm foxglove --stop",
     )
+    parser.add_argument(
+        "recording", nargs="?", type=Path, metavar="RUN.mcap",
+        help="tell how to open this recording, and with --layout write a layout for its cameras",
+    )  # fmt: skip
     add_run_argument(parser)
     parser.add_argument("--address", default=LOOPBACK[0], help="where to listen (default: %(default)s)")
     parser.add_argument("--anywhere", action="store_true", help="allow an --address that other machines reach")
     parser.add_argument("--port", type=int, default=PORT, help="default: %(default)s; 0 is any free one")
-    parser.add_argument("--estop", action="store_true", help="offer the emergency stop as a service, with a token")
+    parser.add_argument("--stop", action="store_true", help="offer stop and estop as services, with a token")
     parser.add_argument("--layout", type=Path, metavar="FILE.json", help="also write a layout for this run's topics")
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
     parser.add_argument("--count", type=count, metavar="N", help="end after that many messages of the run")

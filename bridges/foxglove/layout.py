@@ -1,13 +1,16 @@
-"""A layout for Foxglove's viewer: cameras, the scene in space, joints, the guard's mode, the conversation."""
+"""A layout for Foxglove's viewer: cameras, the scene in space, joints, guard, conversation, the two stops."""
 
 from __future__ import annotations
 
 from foxglove.layouts import (
+    BaseRendererGridLayerSettings,
+    BaseRendererSceneUpdateTopicSettings,
     ImageConfig,
     ImageModeConfig,
     ImagePanel,
     Layout,
     LogPanel,
+    ParametersPanel,
     PlotConfig,
     PlotPanel,
     PlotSeries,
@@ -18,11 +21,16 @@ from foxglove.layouts import (
     StateTransitionsConfig,
     StateTransitionsPanel,
     StateTransitionsSeries,
+    ThreeDeeCameraState,
     ThreeDeeConfig,
     ThreeDeePanel,
 )
 
+from nodes.recording.foxglove.schemas import SCENE_NAME
+from nodes.recording.foxglove.typed_topics import TOPICS
+
 JOINTS_SHOWN = 3
+EMPTY_REQUEST = '{"token": ""}'
 
 
 def layout(cameras: list[str]) -> str:
@@ -31,7 +39,20 @@ def layout(cameras: list[str]) -> str:
         SplitItem(content=ImagePanel(title=topic, config=ImageConfig(image_mode=ImageModeConfig(image_topic=topic))))
         for topic in cameras[:2]
     ]
-    space = ThreeDeePanel(title="Robot", config=ThreeDeeConfig(follow_tf="base", fixed_frame="odometry"))
+    space = ThreeDeePanel(
+        title="Robot and room",
+        config=ThreeDeeConfig(
+            follow_tf="odometry",
+            fixed_frame="odometry",
+            camera_state=ThreeDeeCameraState(distance=3.2, phi=60.0, theta_offset=40.0, target_offset=(0.1, -0.3, 0.4)),
+            layers={"grid": BaseRendererGridLayerSettings()},
+            topics={
+                topic: BaseRendererSceneUpdateTopicSettings(visible=topic != "scene/guard", show_outlines=False)
+                for topic, schema in TOPICS.items()
+                if schema == SCENE_NAME
+            },
+        ),
+    )
     joints = PlotPanel(
         title="Joints",
         config=PlotConfig(
@@ -44,10 +65,22 @@ def layout(cameras: list[str]) -> str:
         title="Guard",
         config=StateTransitionsConfig(paths=[StateTransitionsSeries(value="guard/state.mode", label="mode")]),
     )
-    stop = ServiceCallPanel(title="Emergency stop", config=ServiceCallConfig(service_name="estop"))
-    left = SplitContainer(direction="column", items=[*pictures, SplitItem(content=space)])
-    right = SplitContainer(
-        direction="column", items=[SplitItem(content=panel) for panel in (LogPanel(), joints, guard, stop)]
+    stops = [
+        ServiceCallPanel(
+            title=title, config=ServiceCallConfig(service_name=name, request_payload=EMPTY_REQUEST, button_text=title)
+        )
+        for name, title in (("stop", "Stop"), ("estop", "Emergency stop"))
+    ]
+    left = SplitContainer(
+        direction="column",
+        items=[
+            SplitItem(proportion=2, content=space),
+            SplitItem(content=SplitContainer(direction="row", items=pictures))
+            if pictures
+            else SplitItem(content=joints),
+        ],
     )
+    side = [LogPanel(), joints, guard, *stops, ParametersPanel(title="Parameters")]
+    right = SplitContainer(direction="column", items=[SplitItem(content=panel) for panel in side])
     both = SplitContainer(direction="row", items=[SplitItem(proportion=2, content=left), SplitItem(content=right)])
     return str(Layout(content=both).to_json())

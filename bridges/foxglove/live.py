@@ -1,87 +1,86 @@
-"""`LiveView`: a running graph on Foxglove's WebSocket; the only file that imports foxglove-sdk.
+"""`LiveView`: a running graph on Foxglove's WebSocket; with `layout` the only file that imports foxglove-sdk.
 
-Images become CompressedImage (JPEG) with a CameraCalibration, the robot's state JointStates and FrameTransforms,
-words Log lines, interrupts Events. Every other message goes out as a recording has it: the same JSON, the same schema.
-A topic is decoded only while somebody looks at it.
+Images become CompressedImage (JPEG); what viewers know by name is made as a recorder makes it (`TypedTopics`). Every
+other message goes out as a recording has it: the same JSON, the same schema. A topic is decoded only while somebody
+looks at it. A viewer that does not read loses the oldest of what waits for it, and holds nobody up.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import foxglove
 import msgspec
 from foxglove import Channel, Context, Schema, Service, ServiceSchema, channels
-from foxglove.messages import (
-    CameraCalibration,
-    CompressedImage,
-    Event,
-    FrameTransform,
-    FrameTransforms,
-    JointState,
-    JointStates,
-    KeyValuePair,
-    Log,
-    LogLevel,
-    Quaternion,
-    Timestamp,
-    Vector3,
-)
-from foxglove.websocket import Capability, ServiceRequest
+from foxglove.messages import CompressedImage, Timestamp
+from foxglove.websocket import Capability, ChannelView, Client, Parameter, ServerListener, ServiceRequest
 
 from bridges.web.http.jpeg import JpegCache
-from nodes.recording.foxglove_schemas import TRANSFORM_PERIOD_NS, transforms_document
+from nodes.recording.foxglove.schemas import CALIBRATION_NAME, SCHEMAS
+from nodes.recording.foxglove.typed_topics import ASSETS, MADE_OF, TOPICS, TypedTopics, described
+from nodes.robot.looks import Looks, looks_of
 from runtime.bag.schema import encode_message, message_schema
 from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import UserError
 from runtime.launch.process_plan import TopicInfo
-from runtime.message import Stamped
-from runtime.msgs import JOINTS, Image, Interrupt, RobotState, Utterance
+from runtime.message import Message, Stamped
+from runtime.msgs import Image
 from runtime.serialization.codec import Frame, decode
 
 JPEG_QUALITY = 80
-LOG_TOPIC, EVENT_TOPIC, TRANSFORM_TOPIC = "log/conversation", "events", "transforms"
-_STOP_SCHEMA = b'{"type": "object", "properties": {"token": {"type": "string"}}, "required": ["token"]}'
+MOST_WAITING = 512
+"""Messages that wait for one viewer; the oldest go."""
+SECRET = re.compile("password|token|secret|key$")
+_TOKEN_SCHEMA = b'{"type": "object", "properties": {"token": {"type": "string"}}, "required": ["token"]}'
 _ANSWER_SCHEMA = b'{"type": "object", "properties": {"done": {"type": "string"}}}'
 
 
 class LiveView:
-    """Serves until it is closed. `services`: what a person may call by name, with the token."""
+    """Serves until it is closed. `services`: what a person may call by name, with the token.
+
+    `facts` are what the run tells of itself: its robot, the names of its joints, the parameters of its nodes.
+    """
 
     def __init__(
         self,
         name: str,
-        topics: dict[str, TopicInfo],
+        topics: Mapping[str, TopicInfo],
+        facts: Mapping[str, Any],
         *,
         address: str,
         port: int,
         now_ns: int,
+        tell: Callable[[str], None],
         token: str = "",
-        services: dict[str, Callable[[], str]] | None = None,
+        services: Mapping[str, Callable[[], str]] | None = None,
     ) -> None:
         """`now_ns` is the run's clock at this moment. Raises UserError where the address cannot be taken."""
         self._offset_ns = wall_time_ns() - now_ns
         self._context = Context()
-        self._types = {topic: find_type(info.type) for topic, info in topics.items()}
+        self._types: dict[str, type[Message] | None] = {topic: find_type(info.type) for topic, info in topics.items()}
         self._json: dict[str, Channel] = {}
         self._images: dict[str, Any] = {}
-        self._calibrations: dict[str, Any] = {}
         self._jpegs = JpegCache()
-        self._transforms_ns = 0
+        self._typed = TypedTopics(
+            str(facts.get("robot", "")), facts.get("joints", ()), facts.get("parameters", {}),
+            wall_offset_ns=self._offset_ns, tell=tell,
+        )  # fmt: skip
+        self._made = {topic: self._channel(topic, schema, SCHEMAS[schema]) for topic, schema in TOPICS.items()}
+        self._listener = _Listener(facts)
         for topic, info in topics.items():
             self._open(topic, info)
-        self._log = channels.LogChannel(LOG_TOPIC, context=self._context)
-        self._events = channels.EventChannel(EVENT_TOPIC, context=self._context)
-        self._joints = channels.JointStatesChannel("joints", context=self._context)
-        self._transforms = channels.FrameTransformsChannel(TRANSFORM_TOPIC, context=self._context)
+        can = [Capability.Parameters, *([Capability.Services] if services else [])]
         try:
             self._server = foxglove.start_server(
                 name=name, host=address, port=port, context=self._context, supported_encodings=["json"],
-                capabilities=[Capability.Services] if services else [],
+                capabilities=can, server_listener=self._listener, message_backlog_size=MOST_WAITING,
                 services=[_service(key, token, call) for key, call in (services or {}).items()],
+                asset_handler=self._listener.asset,
             )  # fmt: skip
         except (OSError, RuntimeError) as problem:
             raise UserError(
@@ -95,15 +94,11 @@ class LiveView:
 
     def wants(self, topic: str) -> bool:
         """Whether anybody looks at what is made of that topic."""
-        channel = self._images.get(topic) or self._json.get(topic)
-        also = {
-            "robot/state": (self._joints, self._transforms),
-            "heard": (self._log,),
-            "said": (self._log,),
-            "interrupt": (self._events,),
-        }.get(topic, ())
-        also += (self._calibrations[topic],) if topic in self._calibrations else ()
-        return any(one is not None and one.has_sinks() for one in (channel, *also))
+        made = [self._made[name] for name in (*MADE_OF.get(topic, ()), f"{topic}/calibration") if name in self._made]
+        if topic.startswith("calls/"):
+            made.append(self._made["log"])
+        own = self._images.get(topic) or self._json.get(topic)
+        return any(one is not None and one.has_sinks() for one in (own, *made))
 
     def show(self, topic: str, frames: Sequence[Frame]) -> None:
         """One message as it came. Raises CodecError where it is none of its topic's type."""
@@ -115,16 +110,12 @@ class LiveView:
         value = stamped.message
         if isinstance(value, Image):
             self._show_image(topic, Stamped(value, stamped.envelope), log_time)
-            return
-        self._json[topic].log(encode_message(value, stamped.envelope), log_time=log_time)
-        if isinstance(value, RobotState) and topic == "robot/state":
-            self._show_robot(Stamped(value, stamped.envelope), log_time)
-        elif isinstance(value, Utterance) and topic in ("heard", "said"):
-            line = Log(timestamp=_time(log_time), level=LogLevel.Info, message=value.text, name=value.speaker)
-            self._log.log(line, log_time=log_time)
-        elif isinstance(value, Interrupt):
-            facts = [KeyValuePair(key=key, value=str(getattr(value, key))) for key in ("id", "depth", "by", "text")]
-            self._events.log(Event(start_time=_time(log_time), metadata=facts), log_time=log_time)
+        elif self._json[topic].has_sinks():
+            self._json[topic].log(encode_message(value, stamped.envelope), log_time=log_time)
+        if self._listener.has_new_viewer():
+            self._typed.begin_again()
+        for made in self._typed.of(stamped):
+            self._made[made.topic].log(msgspec.json.encode(made.document), log_time=log_time)
 
     def close(self) -> None:
         """Send no more."""
@@ -136,62 +127,89 @@ class LiveView:
             return
         if issubclass(message, Image):
             self._images[topic] = channels.CompressedImageChannel(topic, context=self._context)
-            self._calibrations[topic] = channels.CameraCalibrationChannel(f"{topic}/calibration", context=self._context)
+            calibration = f"{topic}/calibration"
+            self._made[calibration] = self._channel(calibration, CALIBRATION_NAME, SCHEMAS[CALIBRATION_NAME])
             return
-        schema = Schema(name=message.__name__, encoding="jsonschema", data=message_schema(message))
-        self._json[topic] = Channel(
-            topic, schema=schema, message_encoding="json", context=self._context, metadata={"type": info.type}
-        )
+        self._json[topic] = self._channel(topic, message.__name__, message_schema(message), type=info.type)
+
+    def _channel(self, topic: str, schema: str, data: bytes, **metadata: str) -> Channel:
+        return Channel(
+            topic, schema=Schema(name=schema, encoding="jsonschema", data=data), message_encoding="json",
+            context=self._context, metadata=metadata,
+        )  # fmt: skip
 
     def _show_image(self, topic: str, stamped: Stamped[Image], log_time: int) -> None:
+        if not self._images[topic].has_sinks():
+            return
         image = stamped.message
-        stamp = _time(image.captured_ns + self._offset_ns)
-        if self._images[topic].has_sinks():
-            data = self._jpegs.encode(stamped, JPEG_QUALITY)
-            self._images[topic].log(
-                CompressedImage(timestamp=stamp, frame_id=image.camera, data=data, format="jpeg"), log_time=log_time
-            )
-        height, width = image.rgb.shape[:2]
-        focal_px, cx, cy = image.focal_px, width / 2, height / 2
-        if focal_px and self._calibrations[topic].has_sinks():
-            self._calibrations[topic].log(
-                CameraCalibration(
-                    timestamp=stamp, frame_id=image.camera, width=width, height=height, distortion_model="plumb_bob",
-                    D=[0.0] * 5, K=[focal_px, 0, cx, 0, focal_px, cy, 0, 0, 1], R=[1, 0, 0, 0, 1, 0, 0, 0, 1],
-                    P=[focal_px, 0, cx, 0, 0, focal_px, cy, 0, 0, 0, 1, 0],
-                ),
-                log_time=log_time,
-            )  # fmt: skip
-
-    def _show_robot(self, stamped: Stamped[RobotState], log_time: int) -> None:
-        state = stamped.message
-        is_stretch = len(state.position) == len(JOINTS)
-        names = JOINTS if is_stretch else tuple(f"joint_{number}" for number in range(1, len(state.position) + 1))
-        if self._joints.has_sinks():
-            rows = zip(names, state.position, state.velocity, state.effort, strict=True)
-            joints = [JointState(name=name, position=p, velocity=v, effort=e) for name, p, v, e in rows]
-            self._joints.log(
-                JointStates(timestamp=_time(state.read_ns + self._offset_ns), joints=joints), log_time=log_time
-            )
-        if self._transforms.has_sinks() and log_time - self._transforms_ns >= TRANSFORM_PERIOD_NS:
-            self._transforms_ns = log_time
-            document = transforms_document(
-                state, stamped.envelope, wall_offset_ns=self._offset_ns, is_stretch=is_stretch
-            )
-            made = [
-                FrameTransform(
-                    timestamp=Timestamp(**one["timestamp"]), parent_frame_id=one["parent_frame_id"],
-                    child_frame_id=one["child_frame_id"], translation=Vector3(**one["translation"]),
-                    rotation=Quaternion(**one["rotation"]),
-                )
-                for one in document["transforms"]
-            ]  # fmt: skip
-            self._transforms.log(FrameTransforms(transforms=made), log_time=log_time)
+        sec, nsec = divmod(max(0, image.captured_ns + self._offset_ns), NS_PER_S)
+        data = self._jpegs.encode(stamped, JPEG_QUALITY)
+        self._images[topic].log(
+            CompressedImage(
+                timestamp=Timestamp(sec=sec, nsec=nsec), frame_id=image.camera, data=data, format="jpeg"
+            ),
+            log_time=log_time,
+        )  # fmt: skip
 
 
-def _time(wall_ns: int) -> Timestamp:
-    sec, nsec = divmod(max(0, wall_ns), NS_PER_S)
-    return Timestamp(sec=sec, nsec=nsec)
+class _Listener(ServerListener):
+    """What viewers ask for: parameters, which they cannot set, and meshes. Called in threads of the server."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._is_new = False
+        self._looks: Looks | None = None
+        self._parameters: dict[str, Any] = {}
+        for node, params in facts.get("parameters", {}).items():
+            self._parameters |= {f"{node}.{name}": value for name, value in params.items() if not SECRET.search(name)}
+        try:
+            self._looks = looks_of(str(facts.get("robot", "")))
+        except UserError:
+            pass  # told where its links would be shown
+        if self._looks is not None:
+            self._parameters["/robot_description"] = described(self._looks)
+
+    def has_new_viewer(self) -> bool:
+        """Whether somebody has begun to look since this was asked last."""
+        is_new, self._is_new = self._is_new, False
+        return is_new
+
+    def on_subscribe(self, client: Client, channel: ChannelView) -> None:
+        self._is_new = True
+
+    def on_get_parameters(
+        self, client: Client, param_names: list[str], request_id: str | None = None
+    ) -> list[Parameter]:
+        names = param_names or sorted(self._parameters)
+        return [Parameter(name, value=_shown(self._parameters[name])) for name in names if name in self._parameters]
+
+    def on_set_parameters(
+        self, client: Client, parameters: list[Parameter], request_id: str | None = None
+    ) -> list[Parameter]:
+        return self.on_get_parameters(client, [one.name for one in parameters])
+
+    def asset(self, uri: str) -> bytes | None:
+        """A mesh of the robot's URDF, by the name that it has there; nothing else is given away."""
+        looks = self._looks
+        if looks is None or looks.read_mesh is None:
+            return None
+        wanted = unquote(uri).removeprefix(ASSETS)
+        meshes = {shape.mesh for shapes in looks.urdf.shapes.values() for shape in shapes if shape.mesh}
+        name = next((mesh for mesh in meshes if mesh.rsplit("/", 1)[-1] == wanted), None)
+        try:
+            return looks.read_mesh(name) if name is not None else None
+        except UserError:
+            return None
+
+
+def _shown(value: Any) -> Any:
+    """A parameter as viewers have them: what is none of their types is text."""
+    if isinstance(value, str):
+        return re.sub(r"(?<=://)[^/@]*@", "", value)  # an address may hold a password
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(one, int | float) for one in value):
+        return [float(one) for one in value]
+    return msgspec.json.encode(value, enc_hook=str).decode()
 
 
 class _Asked(msgspec.Struct):
@@ -213,7 +231,7 @@ def _service(name: str, token: str, call: Callable[[], str]) -> Service:
     schema = ServiceSchema(
         name=name,
         request=foxglove.MessageSchema(
-            encoding="json", schema=Schema(name="Token", encoding="jsonschema", data=_STOP_SCHEMA)
+            encoding="json", schema=Schema(name="Token", encoding="jsonschema", data=_TOKEN_SCHEMA)
         ),
         response=foxglove.MessageSchema(
             encoding="json", schema=Schema(name="Done", encoding="jsonschema", data=_ANSWER_SCHEMA)

@@ -9,12 +9,24 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import msgspec
 
-from bridges.ros2.conversions import COMMANDS, FROM_ROS, STRING, TO_ROS, FromRosRow, ToRosRow, our_stamp
+from bridges.ros2.conversions import (
+    COMMANDS,
+    FROM_ROS,
+    STRING,
+    TO_ROS,
+    TWIST,
+    Arrived,
+    FromRosRow,
+    ToRosRow,
+    our_stamp,
+)
 from bridges.ros2.link import Link, link_problem, open_link
+from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.robot.robot_from_launch import ForRobot, joint_names, load_limits
 from runtime import (
     Message,
@@ -31,7 +43,7 @@ from runtime import (
     wall_time_ns,
 )
 from runtime.launch.nodes_table import load_name
-from runtime.msgs import JOINTS
+from runtime.msgs import JOINTS, RobotState
 
 MOST_WAITING = 50
 _ROS_NAME = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
@@ -45,6 +57,7 @@ class Ros2Bridge(ForRobot, Node):
     """
 
     robot_parameter = "limits"
+    robot: ClassVar[Subscription[RobotState]]  # where a row takes in Twist: the joints stay where they are
 
     def __init__(
         self,
@@ -61,7 +74,7 @@ class Ros2Bridge(ForRobot, Node):
         self._link: Link | None = None
         self._arrived: deque[tuple[FromRosRow, Any, int]] = deque(maxlen=MOST_WAITING)
         self._told: set[str] = set()
-        self._offset_ns = 0
+        self._typed = TypedTopics(limits, self._joints, {}, wall_offset_ns=0, tell=lambda said: self._tell(said, said))
 
     @classmethod
     def with_ports(cls, params: Mapping[str, Any]) -> type[Self]:
@@ -84,6 +97,9 @@ class Ros2Bridge(ForRobot, Node):
             if attribute in ports:
                 raise ParameterError(f"from_ros: {back.topic!r} has two rows; merge them in ROS, or name another topic")
             ports[attribute] = Publisher(FROM_ROS[back.type][0], back.topic)
+            if back.type == TWIST:
+                ports["robot"] = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.5, required=False))
+                ports["seat"] = "policy"
         return type(cls.__name__, (cls,), {**ports, **handlers, "__module__": cls.__module__, "__doc__": cls.__doc__})
 
     def problems(self) -> list[str]:
@@ -105,12 +121,13 @@ class Ros2Bridge(ForRobot, Node):
             problems.append("ROS lives in real time; run without --virtual, or without this node")
         if problems:
             raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
-        self._offset_ns = wall_time_ns() - self.clock.now_ns()
+        self._typed.wall_offset_ns = wall_time_ns() - self.clock.now_ns()
         link = self._link = open_link(self.at, self.speaks, self.domain, self._tell)
         for row in self.to_ros:
-            link.advertise(row.ros, row.type, reliable=_message_of(row).message_kind == "event")
+            reliable = row.latched or _message_of(row).message_kind == "event"
+            link.advertise(row.ros, row.type, reliable=reliable, latched=row.latched)
         for back in self.from_ros:
-            link.subscribe(back.ros, back.type, lambda value, back=back: self._take(back, value))  # type: ignore[misc]
+            link.subscribe(back.ros, back.type, partial(self._take, back), latched=back.latched)
 
     def on_stop(self) -> None:
         """Leave ROS."""
@@ -123,19 +140,21 @@ class Ros2Bridge(ForRobot, Node):
             return
         for row in self.to_ros:
             if row.topic == declared:
-                self._link.publish(row.ros, TO_ROS[row.type][1](stamped, self._offset_ns, self._joints))
+                self._link.publish(row.ros, TO_ROS[row.type][1](stamped, self._typed))
 
     @every(hz=100)
     def hand_on(self) -> None:
         """Publish what came from ROS."""
         while self._arrived:
             row, value, came_ns = self._arrived.popleft()
-            message = FROM_ROS[row.type][1](value, came_ns, self._offset_ns)
+            offset_ns = self._typed.wall_offset_ns
+            state = self.robot.latest() if row.type == TWIST else None
+            message = FROM_ROS[row.type][1](Arrived(value, came_ns, offset_ns, self._joints, state))
             if message is None:
                 self._tell(f"kind {row.ros}", f"{row.ros} holds what cannot be taken in as {row.type}; it is left out")
                 continue
             head = getattr(value, "header", None)
-            if head is not None and our_stamp(_wall_ns(head), came_ns, self._offset_ns) == came_ns:
+            if head is not None and our_stamp(_wall_ns(head), came_ns, offset_ns) == came_ns:
                 self._tell(
                     f"clock {row.ros}",
                     f"{row.ros}: its stamps are more than a second from this machine's clock; when a message came is "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from nodes.recording.foxglove_schemas import transforms_document
+from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.recording.ros2_messages import (
     camera_info,
     header,
@@ -21,66 +22,81 @@ from nodes.recording.ros2_messages import (
 )
 from runtime.bag.schema import encode_message
 from runtime.message import Message, Stamped
-from runtime.msgs import JOINTS, Image, RobotState, Utterance
+from runtime.msgs import Image, JointCommand, RobotState, Utterance
 
 JPEG_QUALITY = 90
 FARTHEST_NS = 1_000_000_000
 """A stamp of ROS that is further from now than this is of another clock; when it came is taken instead."""
 
-ToRos = Callable[[Stamped[Any], int, tuple[str, ...]], Any]
-"""Takes our message, the offset of our clock to wall time and the names of the joints."""
-FromRos = Callable[[Any, int, int], Message | None]
-"""Takes a ROS message, when it came by our clock and that offset; None: of a kind that nobody here knows."""
+ToRos = Callable[[Stamped[Any], TypedTopics], Any]
+"""Takes our message, and what is known of the robot: its joints, its links, the offset of our clock to wall time."""
 
 
-def _compressed_image(stamped: Stamped[Image], offset_ns: int, joints: tuple[str, ...]) -> Any:
+class Arrived(NamedTuple):
+    """A ROS message, when it came by our clock, and what is known of the robot by then."""
+
+    message: Any
+    came_ns: int
+    offset_ns: int
+    joints: tuple[str, ...]
+    state: RobotState | None = None
+
+    @property
+    def stamp_ns(self) -> int:
+        """Its own stamp on our clock."""
+        return our_stamp(stamp_ns_of(self.message.header), self.came_ns, self.offset_ns)
+
+
+FromRos = Callable[[Arrived], Message | None]
+"""None: of a kind that nobody here knows."""
+
+
+def _compressed_image(stamped: Stamped[Image], typed: TypedTopics) -> Any:
     import cv2
 
     image = stamped.message
     bgr = np.asarray(cv2.cvtColor(image.rgb, cv2.COLOR_RGB2BGR), np.uint8)
     _, data = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
-    head = header(image.captured_ns + offset_ns, image.camera)
+    head = header(image.captured_ns + typed.wall_offset_ns, image.camera)
     return ros.sensor_msgs__msg__CompressedImage(head, "jpeg", np.asarray(data, np.uint8).reshape(-1))
 
 
-def _image(stamped: Stamped[Image], offset_ns: int, joints: tuple[str, ...]) -> Any:
+def _image(stamped: Stamped[Image], typed: TypedTopics) -> Any:
     image = stamped.message
     height, width = image.rgb.shape[:2]
-    head = header(image.captured_ns + offset_ns, image.camera)
+    head = header(image.captured_ns + typed.wall_offset_ns, image.camera)
     pixels = np.ascontiguousarray(image.rgb).reshape(-1)
     return ros.sensor_msgs__msg__Image(head, height, width, "rgb8", 0, width * 3, pixels)
 
 
-def _camera_info(stamped: Stamped[Image], offset_ns: int, joints: tuple[str, ...]) -> Any:
+def _camera_info(stamped: Stamped[Image], typed: TypedTopics) -> Any:
     image = stamped.message
     height, width = image.rgb.shape[:2]
-    return camera_info(header(image.captured_ns + offset_ns, image.camera), image.focal_px, width, height)
+    return camera_info(header(image.captured_ns + typed.wall_offset_ns, image.camera), image.focal_px, width, height)
 
 
-def _joint_state(stamped: Stamped[RobotState], offset_ns: int, joints: tuple[str, ...]) -> Any:
+def _joint_state(stamped: Stamped[RobotState], typed: TypedTopics) -> Any:
     state = stamped.message
-    return joint_state(state.read_ns + offset_ns, joints, state.position, state.velocity, state.effort)
+    return joint_state(state.read_ns + typed.wall_offset_ns, typed.joints, state.position, state.velocity, state.effort)
 
 
-def _odometry(stamped: Stamped[RobotState], offset_ns: int, joints: tuple[str, ...]) -> Any:
-    return odometry(stamped.message.read_ns + offset_ns, stamped.message)
+def _odometry(stamped: Stamped[RobotState], typed: TypedTopics) -> Any:
+    return odometry(stamped.message.read_ns + typed.wall_offset_ns, stamped.message)
 
 
-def _transforms(stamped: Stamped[RobotState], offset_ns: int, joints: tuple[str, ...]) -> Any:
-    document = transforms_document(
-        stamped.message, stamped.envelope, wall_offset_ns=offset_ns, is_stretch=joints == JOINTS
-    )
-    return ros.tf2_msgs__msg__TFMessage([transform(one) for one in document["transforms"]])
+def _transforms(stamped: Stamped[RobotState], typed: TypedTopics) -> Any:
+    rows = typed.transforms(stamped.message)["transforms"]
+    return ros.tf2_msgs__msg__TFMessage([transform(one) for one in rows])
 
 
-def _string(stamped: Stamped[Message], offset_ns: int, joints: tuple[str, ...]) -> Any:
+def _string(stamped: Stamped[Message], typed: TypedTopics) -> Any:
     message = stamped.message
     if isinstance(message, Utterance):
         return ros.std_msgs__msg__String(message.text)
     return ros.std_msgs__msg__String(encode_message(message, stamped.envelope).decode())
 
 
-STRING = "std_msgs/msg/String"
+STRING, TWIST = "std_msgs/msg/String", "geometry_msgs/msg/Twist"
 TO_ROS: dict[str, tuple[type[Message], ToRos]] = {
     "sensor_msgs/msg/CompressedImage": (Image, _compressed_image),
     "sensor_msgs/msg/Image": (Image, _image),
@@ -92,27 +108,54 @@ TO_ROS: dict[str, tuple[type[Message], ToRos]] = {
 }
 
 
-def _from_image(message: Any, came_ns: int, offset_ns: int) -> Message | None:
+def _from_image(arrived: Arrived) -> Message | None:
+    message = arrived.message
     rgb = pixels_of(message, is_compressed=not hasattr(message, "encoding"))
     if rgb is None:
         return None
-    return Image(
-        camera=message.header.frame_id, captured_ns=our_stamp(stamp_ns_of(message.header), came_ns, offset_ns), rgb=rgb
-    )
+    return Image(camera=message.header.frame_id, captured_ns=arrived.stamp_ns, rgb=rgb)
 
 
-def _from_string(message: Any, came_ns: int, offset_ns: int) -> Message | None:
-    text = message.data.strip()
+def _from_string(arrived: Arrived) -> Message | None:
+    text = arrived.message.data.strip()
     return Utterance(speaker="ros", text=text) if text else None
+
+
+def _from_joint_state(arrived: Arrived) -> Message | None:
+    """The robot's state; its base stands, as a JointState knows nothing of it."""
+    message, names = arrived.message, list(arrived.message.name)
+    if not set(arrived.joints) <= set(names) or len(message.position) < len(names):
+        return None
+    places = [names.index(name) for name in arrived.joints]
+    position, velocity, effort = (
+        tuple(float(values[place]) if place < len(values) else 0.0 for place in places)
+        for values in (message.position, message.velocity, message.effort)
+    )
+    if not all(map(math.isfinite, position)):
+        return None
+    return RobotState(
+        read_ns=arrived.stamp_ns, position=position, velocity=velocity, effort=effort, base_x_m=0.0, base_y_m=0.0,
+        base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+    )  # fmt: skip
+
+
+def _from_twist(arrived: Arrived) -> Message | None:
+    """What somebody in ROS asks of the base, the joints where they are; it goes to the guard as any command does."""
+    v_mps, w_radps = float(arrived.message.linear.x), float(arrived.message.angular.z)
+    if arrived.state is None or not (math.isfinite(v_mps) and math.isfinite(w_radps)):
+        return None
+    return JointCommand(position=arrived.state.position, base_v_mps=v_mps, base_w_radps=w_radps)
 
 
 FROM_ROS: dict[str, tuple[type[Message], FromRos]] = {
     "sensor_msgs/msg/CompressedImage": (Image, _from_image),
     "sensor_msgs/msg/Image": (Image, _from_image),
     STRING: (Utterance, _from_string),
+    "sensor_msgs/msg/JointState": (RobotState, _from_joint_state),
+    TWIST: (JointCommand, _from_twist),
 }
 COMMANDS = (
-    "geometry_msgs/msg/Twist",
+    TWIST,
     "geometry_msgs/msg/TwistStamped",
     "trajectory_msgs/msg/JointTrajectory",
     "control_msgs/action/FollowJointTrajectory",
@@ -133,6 +176,7 @@ class ToRosRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ros: str
     type: str
     message: str = ""
+    latched: bool = False  # who comes later hears the newest one (transient local)
 
 
 class FromRosRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,3 +185,4 @@ class FromRosRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ros: str
     type: str
     topic: str
+    latched: bool = False  # what was published before is asked for, too

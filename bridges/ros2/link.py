@@ -7,12 +7,15 @@ from typing import Any, Literal, Protocol, get_args
 
 from runtime.errors import UserError
 
-Speaks = Literal["ros2dds", "rmw_zenoh", "rosbridge"]
-"""zenoh-bridge-ros2dds, rmw_zenoh (of Humble, or 0.2.4 and later), or rosbridge's JSON on a websocket."""
+Speaks = Literal["ros2dds", "rmw_zenoh", "rmw_zenoh_humble", "rosbridge"]
+"""zenoh-bridge-ros2dds, rmw_zenoh (0.2.4 and later; Humble's writes no hashes), or rosbridge's JSON on a websocket."""
 Tell = Callable[[str, str], None]
 """Takes a key and a sentence; a node says the sentence of a key once."""
 Heard = Callable[[Any], None]
 """Takes a ROS message, in a thread of the link."""
+
+Answered = Callable[[Any, str], None]
+"""Takes the answer, or None and why there is none; in a thread of the link."""
 
 TRAJECTORY = "control_msgs/action/FollowJointTrajectory"
 
@@ -24,16 +27,26 @@ class Link(Protocol):
         """Connect. Raises UserError in words where that cannot be."""
         ...
 
-    def advertise(self, topic: str, ros_type: str, *, reliable: bool) -> None:
-        """Say that this will be published; what is not reliable may be dropped on the way."""
+    def advertise(self, topic: str, ros_type: str, *, reliable: bool, latched: bool = False) -> None:
+        """Say that this will be published; what is not reliable may be dropped on the way.
+
+        Of what is latched (transient local) a subscriber that comes later hears the newest.
+        """
         ...
 
     def publish(self, topic: str, value: Any) -> None:
         """Send a message of an advertised topic; the oldest that waits is dropped where ROS does not keep up."""
         ...
 
-    def subscribe(self, topic: str, ros_type: str, heard: Heard) -> None:
-        """Call for each message; one that is not of that type is told, once, and left out."""
+    def subscribe(self, topic: str, ros_type: str, heard: Heard, *, latched: bool = False) -> None:
+        """Call for each message; one that is not of that type is told, once, and left out.
+
+        `latched`: also for the newest that was published before.
+        """
+        ...
+
+    def call(self, service: str, request: Any, answered: Answered) -> None:
+        """Ask a service of ROS; `request` is one of nodes.recording.ros2_messages.SERVICES."""
         ...
 
     def send_goal(self, action: str, goal: Any, refused: Callable[[str], None]) -> None:
@@ -74,6 +87,6 @@ def open_link(at: str, speaks: str, domain: int, tell: Tell) -> Link:
     else:
         from bridges.ros2.zenoh_link import ZenohLink
 
-        link = ZenohLink(at, domain if speaks == "rmw_zenoh" else None, tell)
+        link = ZenohLink(at, None if speaks == "ros2dds" else domain, tell, has_hashes=speaks != "rmw_zenoh_humble")
     link.open()
     return link

@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from bridges.ros2.link import Link, link_problem, open_link
-from nodes.recording.ros2_messages import stamp_ns_of, trajectory_goal, twist
+from nodes.recording.ros2_messages import set_bool_request, stamp_ns_of, trajectory_goal, trigger_request, twist
 from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.robot.robot_from_launch import load_limits
 from runtime.clock import NS_PER_S, SystemClock, to_ns, to_s
@@ -29,6 +30,8 @@ GOAL_S = 0.2
 ZEROS_S = 0.5
 """For how long a stop says that the base stands; then others may drive it."""
 WATCHDOG_S = 0.5
+LONGEST_S = 120.0
+"""For homing and stowing: a Stretch takes about half of it."""
 SMALLEST = 0.0005
 """m or rad: less is no new goal."""
 
@@ -43,8 +46,8 @@ WHYS: dict[RobotMode, str] = {
 class Ros2Robot:
     """`limits` names the robot's, as "module:NAME"; `names` says what ROS calls joints, as "lift=joint_lift, ...".
 
-    `trajectory` is the action of the joints, `cmd_vel` the topic of the base, "" where it has none. rmw_zenoh offers no
-    actions here: there `trajectory` is "".
+    `trajectory` is the action of the joints, `cmd_vel` the topic of the base, "" where it has none. `home`, `stow` and
+    `runstop` name services of the robot (std_srvs Trigger, Trigger, SetBool), "" where it has none.
     """
 
     is_hardware = True
@@ -60,13 +63,13 @@ class Ros2Robot:
         cmd_vel: str = "/cmd_vel",
         trajectory: str = "",
         names: str = "",
+        home: str = "",
+        stow: str = "",
+        runstop: str = "",
     ) -> None:
         if problem := link_problem(at, speaks, domain):
             raise ParameterError(problem)
-        if trajectory and speaks == "rmw_zenoh":
-            raise ParameterError(
-                f"trajectory is {trajectory!r}, but no action is offered over rmw_zenoh; use ros2dds or rosbridge"
-            )
+        self._home_service, self._stow_service, self._runstop_service = home, stow, runstop
         self.limits: RobotLimits = load_limits(limits)
         self._at, self._speaks, self._domain = at, speaks, domain
         self._joint_states, self._odom, self._cmd_vel, self._trajectory = joint_states, odom, cmd_vel, trajectory
@@ -195,16 +198,19 @@ class Ros2Robot:
             self._link.cancel_goals(self._trajectory)
 
     def home(self) -> None:
-        """Not offered. Raises RobotError."""
-        raise RobotError("this robot homes by its own software, not from here")
+        """Ask the service; may take minutes. Raises RobotError where there is none, or it refuses."""
+        self._ask(self._home_service, "home")
 
     def stow(self) -> None:
-        """Not offered. Raises RobotError."""
-        raise RobotError("this robot stows by its own software, not from here")
+        """Ask the service; may take minutes. Raises RobotError where there is none, or it refuses."""
+        self._ask(self._stow_service, "stow")
 
     def runstop(self, is_on: bool) -> None:
-        """Stop, and follow no command until it is released. The robot's own button is not pressed."""
+        """Stop, and follow no command until it is released; the robot's own is pressed where a service does that."""
         self._is_runstopped = is_on
+        if self._runstop_service and self._link is not None:
+            request = set_bool_request(is_on)
+            self._link.call(self._runstop_service, request, lambda answer, why: self._note("runstop", answer, why))
         if is_on:
             self._is_moving = self._link is not None  # also where it seems to stand: a goal may be on its way
             self.stop()
@@ -219,6 +225,25 @@ class Ros2Robot:
         finally:
             self._link = None
             link.close()
+
+    def _ask(self, service: str, what: str) -> None:
+        if self._is_runstopped:
+            raise RobotError(f"the robot is not told to {what} while its runstop is pressed; release it first")
+        if not service or self._link is None:
+            raise RobotError(f"this robot is told to {what} by its own software; {what}= names no service of ROS")
+        answers: SimpleQueue[tuple[Any, str]] = SimpleQueue()
+        self._link.call(service, trigger_request(), lambda answer, why: answers.put((answer, why)))
+        try:
+            answer, why = answers.get(timeout=LONGEST_S)
+        except Empty:
+            answer, why = None, f"{service} has not answered for {LONGEST_S:g} s"
+        if answer is None or not answer.success:
+            raise RobotError(why or f"{service} refuses: {answer.message}")
+
+    def _note(self, what: str, answer: Any, why: str) -> None:
+        """In a thread of the link: an answer that nobody waits for."""
+        if answer is None or not answer.success:
+            self._tell(what, why or f"{what} is refused: {answer.message}")
 
     @property
     def _mode(self) -> RobotMode:

@@ -18,8 +18,8 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from bridges.ros2.link import TRAJECTORY, Heard, Tell
-from nodes.recording.ros2_messages import from_document, to_document
+from bridges.ros2.link import TRAJECTORY, Answered, Heard, Tell
+from nodes.recording.ros2_messages import from_document, service_of, to_document
 from runtime.errors import CodecError, UserError
 
 CONNECT_S = 5.0
@@ -36,6 +36,7 @@ class RosbridgeLink:
         self._setup: list[dict[str, Any]] = []
         self._heard: dict[str, tuple[str, Heard]] = {}
         self._refused: dict[str, Callable[[str], None]] = {}
+        self._called: dict[str, tuple[str, Answered]] = {}
         self._goals = count(1)
         self._goal: dict[str, str] = {}  # by action, the newest goal
         self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
@@ -59,18 +60,19 @@ class RosbridgeLink:
                 "ros2 launch rosbridge_server rosbridge_websocket_launch.xml"
             )
 
-    def advertise(self, topic: str, ros_type: str, *, reliable: bool) -> None:
+    def advertise(self, topic: str, ros_type: str, *, reliable: bool, latched: bool = False) -> None:
         """Tell the server the type; what is not reliable waits in no queue of the server's."""
+        size = 10 if reliable else 1
         self._say_at_each_start(
-            {"op": "advertise", "topic": topic, "type": ros_type, "queue_size": 10 if reliable else 1}
+            {"op": "advertise", "topic": topic, "type": ros_type, "queue_size": size, "latch": latched}
         )
 
     def publish(self, topic: str, value: Any) -> None:
         """Send, or let the oldest go."""
         self._say({"op": "publish", "topic": topic, "msg": to_document(value)})
 
-    def subscribe(self, topic: str, ros_type: str, heard: Heard) -> None:
-        """Hear the topic; the server keeps the newest message only."""
+    def subscribe(self, topic: str, ros_type: str, heard: Heard, *, latched: bool = False) -> None:
+        """Hear the topic; the server keeps the newest message only, and finds out itself what is latched."""
         self._heard[topic] = (ros_type, heard)
         self._say_at_each_start({"op": "subscribe", "topic": topic, "type": ros_type, "queue_length": 1})
 
@@ -94,6 +96,13 @@ class RosbridgeLink:
         if ident is not None:
             self._refused.pop(ident, None)
             self._say({"op": "cancel_action_goal", "id": ident, "action": action})
+
+    def call(self, service: str, request: Any, answered: Answered) -> None:
+        """Call a service; where the connection breaks, nobody answers."""
+        ident = f"{service}:{next(self._goals)}"
+        kind = service_of(request)
+        self._called[ident] = (kind, answered)
+        self._say({"op": "call_service", "id": ident, "service": service, "type": kind, "args": to_document(request)})
 
     def close(self) -> None:
         """End the thread, once what waits is sent or half a second is over."""
@@ -183,6 +192,10 @@ class RosbridgeLink:
                 heard(from_document(document.get("msg"), ros_type))
             except CodecError as problem:
                 self._tell(f"json {topic}", f"{topic} from ROS holds {problem}; it is left out")
+        elif operation == "service_response":
+            kind, answered = self._called.pop(str(document.get("id")), ("", None))
+            if answered is not None:
+                self._hand_over(document, kind, answered)
         elif operation == "action_result":
             refused = self._refused.pop(str(document.get("id")), None)
             if refused is not None and not document.get("result", False):
@@ -190,3 +203,13 @@ class RosbridgeLink:
         elif operation == "status" and document.get("level") in ("error", "warning"):
             text = str(document.get("msg"))[:300]
             self._tell(f"status {text}", f"rosbridge: {text}")
+
+    def _hand_over(self, document: dict[str, Any], kind: str, answered: Answered) -> None:
+        values = document.get("values")
+        if not document.get("result", True):
+            answered(None, f"{document.get('service')} ends with {str(values)[:200]}")
+            return
+        try:
+            answered(from_document(values, f"{kind}_Response"), "")
+        except CodecError as problem:
+            answered(None, f"{document.get('service')} answers with {problem}")

@@ -26,10 +26,10 @@ from runtime import (
     to_s,
     wall_time_ns,
 )
-from runtime.bag.journal import Calls
-from runtime.msgs import JOINTS, Image, RecorderState, RobotState
+from runtime.msgs import Image, RecorderState
 
 if TYPE_CHECKING:
+    from nodes.recording.foxglove.typed_topics import TypedTopics
     from runtime.bag.file import BagWriter
 
 FILE_NAME = "run.mcap"
@@ -38,7 +38,6 @@ VIRTUAL_DAY_NS = 1_577_836_800_000_000_000
 """Virtual time begins on 1 January 2020 for viewers, which show nothing of 1970 well."""
 LOW_SHARE = 0.1
 """Of the disk: below this a warning is given, once."""
-TRANSFORM_PERIOD_NS = 100_000_000
 DEPTHS = ("exact", "millimetres", "none")
 
 
@@ -106,7 +105,7 @@ class Recorder(ForRobot, Node):
         self._ring = Ring(ring_s) if ring_s else None
         self._ledger: dict[str, dict[str, dict[str, int]]] = {}  # node -> topic -> reason -> messages not delivered
         self._opened_ns = 0
-        self._transforms_ns = 0
+        self._typed: TypedTopics | None = None
         self._wall_offset_ns: int | None = None
         self._zero_ns: int | None = None  # when the first message of the recording was published: run time zero
         self._warned = False
@@ -167,6 +166,15 @@ class Recorder(ForRobot, Node):
             begin_ns = self.clock.now_ns() if self._ring is None else self._ring.begin_ns
             metadata |= {ZERO: str(self._zero_ns), BEGIN: str(begin_ns)}
         bag = BagWriter(part, metadata, wall_offset_ns=self._wall_offset_ns)
+        if self._typed is None:
+            from nodes.recording.foxglove.typed_topics import TypedTopics
+
+            self._typed = TypedTopics(
+                str(info.get("robot", "")), info.get("joints", ()), info.get("parameters", {}),
+                wall_offset_ns=self._wall_offset_ns, tell=lambda sentence: self.log.warning("%s", sentence),
+            )  # fmt: skip
+        self._typed.wall_offset_ns = self._wall_offset_ns
+        self._typed.begin_again()
         launch_text = info.get("launch_text")
         if launch_text:
             bag.attach(LAUNCH_FILE_NAME, "application/toml", str(launch_text).encode())
@@ -255,28 +263,16 @@ class Recorder(ForRobot, Node):
         self._ring.clear()
 
     def _write(self, bag: BagWriter, stamped: Stamped[Any]) -> None:
-        message, envelope = stamped.message, stamped.envelope
-        if isinstance(message, Image):
+        if isinstance(stamped.message, Image):
             self._write_image(bag, stamped)
-            return
-        bag.write(stamped)
-        if isinstance(message, Calls) and message.logs:
-            from nodes.recording import foxglove_schemas as recorded_frames
+        else:
+            bag.write(stamped)
+        if self._typed is not None:
+            from nodes.recording.foxglove.schemas import SCHEMAS
 
-            for line in message.logs:
-                document = recorded_frames.log_document(line, envelope, wall_offset_ns=bag.wall_offset_ns)
-                bag.write_document("log", recorded_frames.LOG_NAME, recorded_frames.LOG_SCHEMA, document, envelope)
-        elif isinstance(message, RobotState) and message.read_ns - self._transforms_ns >= TRANSFORM_PERIOD_NS:
-            from nodes.recording import foxglove_schemas as recorded_frames
-
-            self._transforms_ns = message.read_ns
-            joints = self.run_info.known.get("joints", JOINTS)
-            document = recorded_frames.transforms_document(
-                message, envelope, wall_offset_ns=bag.wall_offset_ns, is_stretch=tuple(joints) == JOINTS
-            )
-            bag.write_document(
-                "transforms", recorded_frames.TRANSFORMS_NAME, recorded_frames.TRANSFORMS_SCHEMA, document, envelope
-            )
+            for made in self._typed.of(stamped):
+                if not self._leaves_out(made.topic):
+                    bag.write_document(made.topic, made.schema, SCHEMAS[made.schema], made.document, stamped.envelope)
 
     def _note_losses(self, health: Health) -> None:
         self._ledger[health.node] = {port.topic: dict(port.dropped) for port in health.ports if port.dropped}

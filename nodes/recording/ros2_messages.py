@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 import numpy as np
+from rosbags.interfaces import Nodetype
 from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 from rosbags.typesys.stores import ros2_humble
@@ -24,30 +25,44 @@ FRAMES = {"odometry": "odom", "base": "base_link"}
 """Our names of frames where ROS has a usual one (REP 105)."""
 MOST_PIXELS = 16_000_000
 
+_BASE, _NAME, _SEQUENCE = Nodetype.BASE, Nodetype.NAME, Nodetype.SEQUENCE
+
 ros = ros2_humble
 """The classes of Humble's messages: `ros.std_msgs__msg__String`."""
 STORE = get_typestore(Stores.ROS2_HUMBLE)
+
+TRIGGER, SET_BOOL = "std_srvs/srv/Trigger", "std_srvs/srv/SetBool"
+SEND_GOAL, CANCEL = "control_msgs/action/FollowJointTrajectory_SendGoal", "action_msgs/srv/CancelGoal"
+EVENT_INFO = "service_msgs/msg/ServiceEventInfo"
+SERVICES = (TRIGGER, SET_BOOL)
+"""The services that are called by name."""
 
 _ACTION_TYPES = {
     "control_msgs/msg/JointTolerance": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration",
     "control_msgs/msg/JointComponentTolerance": "string joint_name\nuint16 component\nfloat64 position\n"
     "float64 velocity\nfloat64 acceleration",
-    "control_msgs/msg/FollowJointTrajectoryGoal": "trajectory_msgs/JointTrajectory trajectory\n"
+    "control_msgs/action/FollowJointTrajectory_Goal": "trajectory_msgs/JointTrajectory trajectory\n"
     "trajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory\n"
     "control_msgs/JointTolerance[] path_tolerance\n"
     "control_msgs/JointComponentTolerance[] component_path_tolerance\n"
     "control_msgs/JointTolerance[] goal_tolerance\n"
     "control_msgs/JointComponentTolerance[] component_goal_tolerance\n"
     "builtin_interfaces/Duration goal_time_tolerance",
-    "control_msgs/msg/FollowJointTrajectorySendGoalRequest": "unique_identifier_msgs/UUID goal_id\n"
-    "control_msgs/FollowJointTrajectoryGoal goal",
-    "control_msgs/msg/FollowJointTrajectorySendGoalResponse": "bool accepted\nbuiltin_interfaces/Time stamp",
-    "action_msgs/msg/CancelGoalRequest": "action_msgs/GoalInfo goal_info",
-    "action_msgs/msg/CancelGoalResponse": "int8 return_code\naction_msgs/GoalInfo[] goals_canceling",
+    f"{SEND_GOAL}_Request": "unique_identifier_msgs/UUID goal_id\ncontrol_msgs/action/FollowJointTrajectory_Goal goal",
+    f"{SEND_GOAL}_Response": "bool accepted\nbuiltin_interfaces/Time stamp",
+    f"{CANCEL}_Request": "action_msgs/GoalInfo goal_info",
+    f"{CANCEL}_Response": "int8 return_code\naction_msgs/GoalInfo[] goals_canceling",
+    EVENT_INFO: "uint8 event_type\nbuiltin_interfaces/Time stamp\nuint8[16] client_gid\nint64 sequence_number",
+    f"{TRIGGER}_Request": "uint8 structure_needs_at_least_one_member",
+    f"{TRIGGER}_Response": "bool success\nstring message",
+    f"{SET_BOOL}_Request": "bool data",
+    f"{SET_BOOL}_Response": "bool success\nstring message",
 }
-"""The parts of the action FollowJointTrajectory of Humble's control_msgs (4.x), which rosbags does not hold."""
+"""Parts of services, and of the action FollowJointTrajectory of control_msgs 4.x and later, which rosbags has not."""
 for _name, _text in _ACTION_TYPES.items():
-    STORE.register(get_types_from_msg(_text, _name))
+    STORE.register(
+        {_name: next(iter(get_types_from_msg(_text, _name).values()))}
+    )  # which would call it .../srv/msg/...
 
 
 def trajectory_goal(joints: tuple[str, ...], position: tuple[float, ...], in_s: float) -> Any:
@@ -58,7 +73,7 @@ def trajectory_goal(joints: tuple[str, ...], position: tuple[float, ...], in_s: 
         np.array(position, dtype=np.float64), nothing, nothing, nothing,
         ros.builtin_interfaces__msg__Duration(sec, nanosec),
     )  # fmt: skip
-    return STORE.types["control_msgs/msg/FollowJointTrajectoryGoal"](
+    return STORE.types["control_msgs/action/FollowJointTrajectory_Goal"](
         trajectory=ros.trajectory_msgs__msg__JointTrajectory(header(0, ""), list(joints), [point]),
         multi_dof_trajectory=ros.trajectory_msgs__msg__MultiDOFJointTrajectory(header(0, ""), [], []),
         path_tolerance=[],
@@ -72,22 +87,53 @@ def trajectory_goal(joints: tuple[str, ...], position: tuple[float, ...], in_s: 
 def trajectory_goal_request(ident: bytes, goal: Any) -> Any:
     """What the action's send_goal takes; `ident` has 16 bytes."""
     uuid = ros.unique_identifier_msgs__msg__UUID(np.frombuffer(ident, np.uint8))
-    return STORE.types["control_msgs/msg/FollowJointTrajectorySendGoalRequest"](uuid, goal)
+    return STORE.types[f"{SEND_GOAL}_Request"](uuid, goal)
 
 
 def cancel_all_request() -> Any:
     """What the action's cancel_goal takes, for all goals: id and stamp of zero."""
     uuid = ros.unique_identifier_msgs__msg__UUID(np.zeros(16, np.uint8))
     nothing = ros.action_msgs__msg__GoalInfo(uuid, ros.builtin_interfaces__msg__Time(0, 0))
-    return STORE.types["action_msgs/msg/CancelGoalRequest"](nothing)
+    return STORE.types[f"{CANCEL}_Request"](nothing)
 
 
 def type_hash(ros_type: str) -> str:
     """The RIHS01 hash that rmw_zenoh writes into its keys. Raises CodecError where nobody here knows the type."""
     try:
+        if f"{ros_type}_Request" in STORE.types:
+            _learn_service(ros_type)
         return str(STORE.hash_rihs01(ros_type))
     except KeyError as problem:
         raise CodecError(f"{ros_type} is no type of ROS 2 that is known here") from problem
+
+
+def _learn_service(name: str) -> None:
+    """A service as ROS describes one to make its hash: request, response, and the event of a call."""
+    if name in STORE.fielddefs:
+        return
+    event, request, response = f"{name}_Event", f"{name}_Request", f"{name}_Response"
+    fields: Any = STORE.fielddefs  # whose types are too narrow for a list of pairs
+    at_most_one = [
+        (key, (_SEQUENCE, ((_NAME, part), 1))) for key, part in (("request", request), ("response", response))
+    ]
+    fields[event] = ([], [("info", (_NAME, EVENT_INFO)), *at_most_one])
+    parts = {"request_message": request, "response_message": response, "event_message": event}
+    fields[name] = ([], [(key, (_NAME, part)) for key, part in parts.items()])
+
+
+def service_of(request: Any) -> str:
+    """The service that a request is for."""
+    return str(request.__msgtype__).removesuffix("_Request")
+
+
+def trigger_request() -> Any:
+    """What a service takes that is only to begin."""
+    return STORE.types[f"{TRIGGER}_Request"](0)
+
+
+def set_bool_request(data: bool) -> Any:  # as ROS has it
+    """What a service takes that switches something."""
+    return STORE.types[f"{SET_BOOL}_Request"](data)
 
 
 def to_cdr(value: Any) -> bytes:
@@ -128,7 +174,6 @@ def from_document(document: Any, ros_type: str) -> Any:
         raise CodecError(f"no {ros_type} as Humble has it ({type(problem).__name__}: {problem})") from problem
 
 
-_BASE, _NAME = 1, 2  # Nodetype of rosbags; 3 and 4 are arrays and sequences
 _CASTS = {"bool": bool, "string": str, "wstring": str, "float32": float, "float64": float}
 
 
@@ -150,7 +195,7 @@ def _field(value: Any, description: Any) -> Any:
             array = np.frombuffer(base64.b64decode(value, validate=True), np.uint8).astype(dtype)
         else:
             array = np.array([_field(part, inner) for part in value], dtype)
-        if kind == 3 and len(array) != size:
+        if kind == int(Nodetype.ARRAY) and len(array) != size:
             raise ValueError(f"{len(array)} elements instead of {size}")
         return array
     return [_field(part, inner) for part in value]

@@ -66,13 +66,15 @@ class RobotLimits:
 
     Its joints are in the order of all joint vectors in a graph for it; `msgs.JOINTS`, where no other robot is named.
     Without `cartesian` its guard keeps the limits of joints and wheels only. `body` names the `Body` that goes with
-    them, as "module:NAME"; without one nobody can look along its arm or reach with it.
+    them, as "module:NAME"; without one nobody can look along its arm or reach with it. `urdf` names its URDF for
+    viewers, as "package:file.urdf", with a joint of each name.
     """
 
     joints: tuple[JointLimit, ...]
     base: BaseLimit = FIXED_BASE
     cartesian: CartesianLimits | None = None
     body: str = ""
+    urdf: str = ""
 
 
 class RobotError(PolyrhythmError):

@@ -38,7 +38,7 @@ class ForRobot:
 
     @classmethod
     def robot_facts(cls, robot: str) -> Mapping[str, object]:
-        """How that robot's joints are called. Raises UserError where it is none, or not one that this class is for."""
+        """Its name and its joints'. Raises UserError where it is none, or not one that this class is for."""
         try:
             joints = joint_names(load_limits(robot))
         except ParameterError as problem:
@@ -53,7 +53,7 @@ class ForRobot:
                 load_body(robot)
             except UserError as problem:
                 raise UserError(f"{cls.__name__} looks along the robot's body: {problem}") from problem
-        return {"joints": joints}
+        return {"joints": joints, "robot": robot}
 
 
 def claim_of(robot: str) -> str:

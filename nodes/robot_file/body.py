@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from nodes.robot.protocol import Capsule, PointM
 from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
+from nodes.robot_file.table import CameraTable
 from runtime.errors import UserError
 from runtime.msgs import JointVector, RobotState
 
@@ -175,8 +176,8 @@ class FileBody:
 
     def _pose(self, position: JointVector | Floats) -> None:
         qpos = self._data.qpos
-        for value, places in zip(position, self._groups, strict=True):
-            qpos[places] = value / len(places)
+        for value, places, driven in zip(position, self._groups, self.robot.driven, strict=True):
+            qpos[places] = driven.factor * value + driven.offset
         for follower, leader, polynomial in self._followers:
             qpos[follower] = sum(part * qpos[leader] ** power for power, part in enumerate(polynomial))
         mujoco.mj_kinematics(self._model, self._data)
@@ -206,25 +207,23 @@ def put_into(room: mujoco.MjSpec, robot: RobotModel) -> None:
     """Set the robot into a room, all its names with `PREFIX`."""
     spec = robot.spec()
     for name, camera in robot.table.cameras.items():
-        ahead = np.array(camera.looks_at_m or (*camera.place_m[:2], camera.place_m[2] + 1.0)) - camera.place_m
-        spec.body(camera.link).add_camera(
-            name=name, pos=camera.place_m, fovy=camera.fovy_deg, quat=_looking(ahead / np.linalg.norm(ahead))
-        )
+        quat = np.zeros(4)
+        mujoco.mju_mat2Quat(quat, np.ascontiguousarray(camera_axes(camera) * (1.0, -1.0, -1.0)).reshape(-1))
+        spec.body(camera.link).add_camera(name=name, pos=camera.place_m, fovy=camera.fovy_deg, quat=quat.tolist())
     half = robot.table.yaw_rad / 2
-    quat = [math.cos(half), 0.0, 0.0, math.sin(half)]
-    frame = room.worldbody.add_frame(pos=robot.table.mount_m, quat=quat)
+    turn = [math.cos(half), 0.0, 0.0, math.sin(half)]
+    frame = room.worldbody.add_frame(pos=robot.table.mount_m, quat=turn)
     room.attach(spec, frame=frame, prefix=PREFIX)
 
 
-def _looking(ahead: Floats) -> list[float]:
-    """The quaternion of a camera that looks that way, upright where there is an up: right, up and backward."""
+def camera_axes(camera: CameraTable) -> Floats:
+    """Right, down and forward (3, 3, in columns) of a camera in the frame of its link, upright where there is an up."""
+    ahead = np.array(camera.looks_at_m or (*camera.place_m[:2], camera.place_m[2] + 1.0)) - camera.place_m
+    ahead /= np.linalg.norm(ahead)
     up = np.array((0.0, 0.0, 1.0)) if abs(ahead[2]) < 0.99 else np.array((0.0, 1.0, 0.0))
     right = np.cross(ahead, up)
     right /= np.linalg.norm(right)
-    axes = np.stack([right, np.cross(right, ahead), -ahead], axis=1)
-    quat = np.zeros(4)
-    mujoco.mju_mat2Quat(quat, axes.reshape(-1))
-    return [float(part) for part in quat]
+    return np.stack([right, np.cross(ahead, right), ahead], axis=1)
 
 
 def _followers(model: mujoco.MjModel) -> list[tuple[int, int, list[float]]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import mujoco
 
+from nodes.robot.looks import mesh_path
 from nodes.robot.protocol import JointLimit, RobotLimits
 from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, path_of, read_robot
 from runtime.errors import UserError, choices
@@ -23,12 +24,17 @@ MESHES = (".stl", ".obj", ".msh")
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """One entry of the joint vectors: the joints of the model that carry it, which share it evenly, and its effort."""
+    """One entry of the joint vectors: the joints of the model that carry it, which share it evenly, and its effort.
+
+    Each carrier is at `factor` times the entry plus `offset`: of a gripper that turns, these make metres an angle.
+    """
 
     limit: JointLimit
     carriers: tuple[str, ...]
     effort: float | None  # N or N m of each carrier; None: the model does not say
     folded: float
+    factor: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +119,24 @@ def _read_spec(file: Path) -> mujoco.MjSpec:
     for mesh in spec.meshes:
         if mesh.file:
             mesh.file = str(_mesh(file, str(Path(spec.meshdir or "") / mesh.file), f"mesh {mesh.name or mesh.file!r}"))
+    if (root := _parsed(file)).tag == "robot":
+        _let_follow(spec, root)
     spec.meshdir, spec.strippath = "", False
     spec.compiler.fusestatic = False  # links that do not move keep their names: hands and cameras are among them
     return spec
+
+
+def _let_follow(spec: mujoco.MjSpec, root: ElementTree.Element) -> None:
+    """What mimics another joint in a URDF, which MuJoCo passes over, becomes an equality of the two."""
+    for joint in root.findall("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None:
+            multiplier, offset = (float(mimic.get(key, default)) for key, default in (("multiplier", 1), ("offset", 0)))
+            spec.add_equality(
+                type=mujoco.mjtEq.mjEQ_JOINT, objtype=mujoco.mjtObj.mjOBJ_JOINT, name1=joint.get("name", ""),
+                name2=mimic.get("joint", ""), solref=(0.01, 1.0),
+                data=[offset, multiplier, *[0.0] * (mujoco.mjNEQDATA - 2)],
+            )  # fmt: skip
 
 
 def _said_by_mujoco(file: Path, problem: Exception) -> str:
@@ -145,12 +166,8 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
             if wanted not in links:
                 yield f"{file}: joint {name!r}: its {end} is {wanted!r}, which is no link; known: {choices(links)}"
         mimic = joint.find("mimic")
-        if mimic is not None and not _is_shared(mimic, name, table):
-            other = mimic.get("joint", "")
-            yield (
-                f"{file}: joint {name!r} mimics {other!r}; a motor of its own it has not: put both into gripper of "
-                f'the robot file where they close it together, or make {name!r} type="fixed"'
-            )
+        if mimic is not None:
+            yield from _mimic_problems(file, root, table, name, mimic)
         limit = joint.find("limit")
         if joint.get("type") in ("revolute", "prismatic"):
             given = table.joints.get(name, JointTable())
@@ -174,20 +191,31 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
 
 
 def _mesh(file: Path, named: str, what: str) -> Path:
-    """Where a mesh lies: `package://a/meshes/b.stl` is b.stl in the nearest folder of that path that there is."""
-    parts = Path(named.partition("://")[2] or named).parts
-    tails = [Path(*parts[start:]) for start in range(len(parts))]
-    places = [folder / tail for folder in (file.parent, file.parent.parent) for tail in tails]
-    for place in places:
-        if place.is_file():
-            return place.resolve()
-    raise UserError(f"{file}: {what} {named!r}: there is no file {file.parent / (parts or ('?',))[-1]}; put it there")
+    """Where a mesh lies. Raises UserError where it does not."""
+    if (place := mesh_path(file, named)) is not None:
+        return place
+    last = Path(named.partition("://")[2] or named).name or "?"
+    raise UserError(f"{file}: {what} {named!r}: there is no file {file.parent / last}; put it there")
 
 
-def _is_shared(mimic: ElementTree.Element, name: str, table: RobotTable) -> bool:
-    """Both are of the gripper and move alike: then they share its opening anyway."""
-    is_same = float(mimic.get("multiplier", "1")) == 1.0 and float(mimic.get("offset", "0")) == 0.0
-    return is_same and {name, mimic.get("joint", "")} <= set(table.gripper)
+def _mimic_problems(
+    file: Path, root: ElementTree.Element, table: RobotTable, name: str, mimic: ElementTree.Element
+) -> Iterator[str]:
+    """A joint that follows another one is moved with it; what is told is where that cannot be."""
+    other = mimic.get("joint", "")
+    leaders = [one for one in root.findall("joint") if one.get("name", "") == other]
+    if not leaders or leaders[0].get("type") not in ("revolute", "continuous", "prismatic"):
+        yield f"{file}: joint {name!r} mimics {other!r}, which is no joint that moves; name one that does"
+    elif leaders[0].find("mimic") is not None:
+        yield f"{file}: joint {name!r} mimics {other!r}, which mimics another one; name that one in both"
+    for key, default in (("multiplier", 1.0), ("offset", 0.0)):
+        if mimic.get(key) is not None and _number(mimic, key) is None:
+            yield f"{file}: joint {name!r}: its mimic has {key} {mimic.get(key)!r}; expected a number, or leave it out"
+        elif name in table.gripper and (_number(mimic, key) or 0.0) != default and mimic.get(key) is not None:
+            yield (
+                f"{file}: joint {name!r} mimics {other!r} with {key} {mimic.get(key)}, so they do not open evenly; "
+                f"take {name!r} out of gripper: it follows by itself"
+            )
 
 
 def _number(element: ElementTree.Element, key: str) -> float | None:
@@ -255,6 +283,7 @@ def _driven(
         called = _called(name)
         ranges = [_range(path, file, model, one, given) for one in carriers]
         lowest, highest = sum(one[0] for one in ranges), sum(one[1] for one in ranges)
+        factor, offset = _opening(path, file, model, carriers, given, (lowest, highest), is_gripper=name == GRIPPER)
         if len(carriers) > 1:
             lowest, highest = _narrowed(path, file, name, given, lowest, highest)
         told = [speeds.get(one, (None, None)) for one in carriers]
@@ -275,10 +304,44 @@ def _driven(
         if not lowest <= folded <= highest:
             raise UserError(f"{path}: [joints.{name}] folded is {folded:g}; expected {lowest:g} to {highest:g}")
         effort = given.effort or min((efforts[one] for one in carriers if one in efforts), default=None)
-        found.append(Driven(JointLimit(called, lowest, highest, speed, acceleration), carriers, effort, folded))
+        if given.opening_m is not None:
+            lowest, highest = sorted(given.opening_m)
+            speed, acceleration, folded = speed / abs(factor), acceleration / abs(factor), (folded - offset) / factor
+        limit = JointLimit(called, lowest, highest, speed, acceleration)
+        found.append(Driven(limit, carriers, effort, folded, factor, offset))
     if not found:
         raise UserError(f"{file}: has no joint that moves; expected hinges or slides")
     return tuple(found)
+
+
+def _opening(
+    path: Path,
+    file: Path,
+    model: mujoco.MjModel,
+    carriers: tuple[str, ...],
+    given: JointTable,
+    ends: tuple[float, float],
+    *,
+    is_gripper: bool,
+) -> tuple[float, float]:
+    """What makes an entry the position of each carrier. Raises UserError for a gripper that turns nobody knows how."""
+    if given.opening_m is None:
+        turns = [one for one in carriers if model.jnt_type[model.joint(one).id] == mujoco.mjtJoint.mjJNT_HINGE]
+        if is_gripper and turns:
+            raise UserError(
+                f"{path}: gripper: joint {turns[0]!r} of {file.name} turns, and nobody knows how far it opens; write "
+                f"[joints.{GRIPPER}] opening_m = [...], in m at its lowest and at its highest angle"
+            )
+        return 1.0 / len(carriers), 0.0
+    if not is_gripper or len(carriers) != 1:
+        raise UserError(
+            f"{path}: opening_m is for a gripper of one joint; let the others mimic that one, or leave opening_m out"
+        )
+    low, high = given.opening_m
+    if low == high or min(low, high) < 0.0:
+        raise UserError(f"{path}: opening_m is {low:g} to {high:g}; expected two openings in m, not the same")
+    factor = (ends[1] - ends[0]) / (high - low)
+    return factor, ends[0] - factor * low
 
 
 def _called(name: str) -> str:

@@ -20,6 +20,7 @@ from runtime.toml_errors import Table, convert, read_toml
 
 Positive = Annotated[float, Meta(gt=0, le=1e6, description="a number above 0")]
 Number = Annotated[float, Meta(ge=-1e6, le=1e6, description="a number")]
+Opening = Annotated[tuple[float, float], Meta(description="two openings in m, like [0.0, 0.08]")]
 Vector3 = Annotated[tuple[float, float, float], Meta(description="three numbers, like [0.0, 0.0, 0.5]")]
 
 DEFAULT_RISE_S = 0.25
@@ -35,6 +36,7 @@ class JointTable(Table, frozen=True):
     acceleration: Positive | None = None
     effort: Positive | None = None  # N or N m
     folded: Number | None = None
+    opening_m: Opening | None = None  # of a gripper that turns: at its lowest and at its highest angle
 
 
 class CameraTable(Table, frozen=True):

@@ -105,7 +105,7 @@ def _with_servos(spec: mujoco.MjSpec, robot: RobotModel) -> tuple[DrivenJoint, .
     data = mujoco.MjData(model)
     for driven in robot.driven:
         for name in driven.carriers:
-            data.qpos[model.joint(PREFIX + name).qposadr[0]] = driven.folded / len(driven.carriers)
+            data.qpos[model.joint(PREFIX + name).qposadr[0]] = driven.factor * driven.folded + driven.offset
     mujoco.mj_forward(model, data)
     inertia = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, inertia)
@@ -121,7 +121,13 @@ def _with_servos(spec: mujoco.MjSpec, robot: RobotModel) -> tuple[DrivenJoint, .
                 biasprm=[0.0, -servo.stiffness, -servo.damping, *[0.0] * 7], forcelimited=True,
                 forcerange=[-servo.force, servo.force],
             )  # fmt: skip
-        found.append(DrivenJoint(driven.limit, carriers, servo, driven.folded))
+        number = len(carriers)
+        found.append(
+            DrivenJoint(
+                driven.limit, carriers, servo, driven.folded, factor=number * driven.factor,
+                offset=number * driven.offset,
+            )
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -132,11 +138,15 @@ def _servo(driven: Driven, moved: float) -> Servo:
 
 
 def _fingers(model: mujoco.MjModel, gripper: DrivenJoint | None, hand: str) -> tuple[str, str]:
-    """The two bodies between which things are gripped: two fingers, or one and the hand."""
+    """The two bodies between which things are gripped: two fingers, one and what follows it, or one and the hand."""
     if gripper is None:
         return hand, hand
-    bodies = [str(model.body(int(model.joint(name).bodyid[0])).name) for name in gripper.carriers]
-    return bodies[0], bodies[1] if len(bodies) > 1 else hand
+    names = list(gripper.carriers)
+    for number in range(model.neq):
+        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] == model.joint(names[0]).id:
+            names.append(str(model.joint(int(model.eq_obj1id[number])).name))
+    bodies = [str(model.body(int(model.joint(name).bodyid[0])).name) for name in names]
+    return bodies[0], next((body for body in bodies[1:] if body != bodies[0]), hand)
 
 
 def scene_of(file: str, scene: str) -> mujoco.MjModel:

@@ -58,7 +58,8 @@ class Servo:
 class DrivenJoint:
     """One entry of the joint vectors: what the model moves for it, and how.
 
-    `carriers` are joints of the model, and actuators of the same names; they share the value evenly.
+    `carriers` are joints of the model, and actuators of the same names; together they are at `factor` times the value
+    plus `offset`, each at its even share.
     """
 
     limit: JointLimit
@@ -66,6 +67,8 @@ class DrivenJoint:
     servo: Servo
     folded: float
     still_speed: float = STILL_SPEED
+    factor: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,8 @@ class PhysicsRobot:
         # A position servo damps velocity; offsetting its set point by what that costs makes it damp the error only.
         wanted = positions + velocities * index.damping_over_stiffness
         rows = wanted @ index.servo_of_joint
+        if not index.is_plain:
+            rows += index.servo_offset
         forces = np.empty((number, len(force)))
         drives = bool(self._built.base)
         along_x, along_y, turn = index.base_actuator if drives else (0, 0, 0)
@@ -302,6 +307,7 @@ class PhysicsRobot:
         gripper = self._built.gripper
         if gripper is not None:
             opening = sum(self._qpos.item(place) for place in index.qpos[gripper])
+            opening = (opening - index.offset.item(gripper)) / index.factor.item(gripper)
             self._grip.update(data, opening, self.set_points.target.item(gripper))
 
     def _contact(self) -> tuple[str, ...]:
@@ -322,13 +328,16 @@ class PhysicsRobot:
         return self._qpos.take(self._index.base_qpos).tolist(), self._qvel.take(self._index.base_qvel).tolist()
 
     def _joint_position(self) -> Vector:
-        return _by_joint(self._qpos, self._index.first_qpos, self._index.shared_qpos)
+        together, index = _by_joint(self._qpos, self._index.first_qpos, self._index.shared_qpos), self._index
+        return together if index.is_plain else (together - index.offset) / index.factor
 
     def _joint_velocity(self) -> Vector:
-        return _by_joint(self._qvel, self._index.first_qvel, self._index.shared_qvel)
+        together, index = _by_joint(self._qvel, self._index.first_qvel, self._index.shared_qvel), self._index
+        return together if index.is_plain else together / index.factor
 
     def _place(self, position: Vector) -> None:
-        for value, places in zip(position.tolist(), self._index.qpos, strict=True):
+        index = self._index
+        for value, places in zip((position * index.factor + index.offset).tolist(), index.qpos, strict=True):
             self.data.qpos[places] = value / len(places)
         for follower, leader, polynomial in followers(self.model):
             self.data.qpos[follower] = sum(part * self.data.qpos[leader] ** power for power, part in polynomial)
@@ -377,13 +386,19 @@ class _Index:
         self.base_qvel = np.array([model.joint(name).dofadr[0] for name in built.base], dtype=np.int64)
         self.base_actuator = [int(model.actuator(name).id) for name in built.base]
         # Set points of the joints times this: of the actuators. Forces of those times that: efforts in percent.
+        self.factor = np.array([joint.factor for joint in joints])
+        self.offset = np.array([joint.offset for joint in joints])
+        self.is_plain = bool((self.factor == 1.0).all() and (self.offset == 0.0).all())
         self.servo_of_joint = np.zeros((len(joints), model.nu))
+        self.servo_offset = np.zeros(model.nu)
         self.percent_of_force = np.zeros((model.nu, len(joints)))
         self.damping_over_stiffness = np.array([joint.servo.damping / joint.servo.stiffness for joint in joints])
         for place, joint in enumerate(joints):
             actuators = [model.actuator(name).id for name in joint.carriers]
-            self.servo_of_joint[place, actuators] = 1.0 / len(actuators)
-            self.percent_of_force[actuators, place] = 100.0 / joint.servo.force / len(actuators)
+            self.servo_of_joint[place, actuators] = joint.factor / len(actuators)
+            self.servo_offset[actuators] = joint.offset / len(actuators)
+            percent = math.copysign(100.0, joint.factor) / joint.servo.force / len(actuators)
+            self.percent_of_force[actuators, place] = percent
         # Which geoms are which part of the collaborator.
         self.person_part = {
             geom: part

@@ -23,6 +23,7 @@ STRETCH_3 = RobotLimits(
         outline="nodes.stretch.body:outline", tip_speed_mps=1.0, base_speed_out_mps=0.25, out_m=0.55
     ),
     body="nodes.stretch.body:BODY",
+    urdf="nodes.stretch:stretch.urdf",
 )
 
 assert tuple(joint.name for joint in STRETCH_3.joints) == JOINTS

@@ -1,9 +1,11 @@
 """How a message looks in a recording: a JSON document with its envelope, and the JSON Schema that describes it.
 
 Everything a viewer such as Foxglove needs in order to plot a field is in the schema's plain part: no references, no
-alternatives with null (Foxglove's parser refuses a schema that has one), one item type per list. So a field that is
-None, or not a finite number, is left out of the document, and each document is valid by its schema. Arrays of up to
-`LISTED` elements are lists of numbers; larger ones are objects with dtype, shape and base64 data.
+alternatives with null, one item type per list, no lists of lists (Foxglove's parser refuses a schema that has one).
+So a field that is None is left out of the document, and each document is valid by its schema. A number that is not
+finite, and a list that holds one or a null, stand under `_not_finite`, for readers of ours. Arrays of one dimension and
+of up to `LISTED` elements are lists of numbers; those of more dimensions have shape and values, larger ones dtype,
+shape and base64 data.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from runtime.message import UNKNOWN_NS, Envelope, M, Message, array_fields
 
 ENVELOPE_KEY = "_envelope"
+ASIDE_KEY = "_not_finite"
 _SHOWN = ("image", "utterance", "plan")
 """Origins whose ages a viewer is told of, also where the first message has none; others where it has."""
 LISTED = 4096
@@ -48,28 +51,73 @@ def envelope_of(document: Document) -> Envelope:
 
 
 def encode_message(message: Message, envelope: Envelope) -> bytes:
-    """The message as JSON, its envelope under `_envelope`; what is None or no finite number is left out.
-
-    Inside a list of numbers, what is not finite becomes null, which no schema that viewers read can tell.
-    """
+    """The message as JSON, its envelope under `_envelope`; what is None is left out, what is not finite is aside."""
     body = msgspec.structs.asdict(message)  # type: ignore[arg-type]  # a Struct at run time
     body[ENVELOPE_KEY] = envelope_document(envelope)
     data = msgspec.json.encode(body, enc_hook=_encode_array)
     if b"null" not in data:
         return data
-    return msgspec.json.encode(_without_nulls(msgspec.json.decode(data)))
+    aside: Document = {}
+    plain = _put_aside(msgspec.to_builtins(body, enc_hook=_encode_array), "", aside)
+    return msgspec.json.encode({**plain, ASIDE_KEY: aside} if aside else plain)
 
 
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
-    return [_without_nulls(part) for part in value] if isinstance(value, list) else value
+def _put_aside(value: Any, path: str, aside: Document) -> Any:
+    """The value without what viewers cannot read; `aside` gets it by its path."""
+    if isinstance(value, list | tuple):
+        return [_put_aside(part, f"{path}{place}.", aside) for place, part in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, part in value.items():
+        if _is_odd(part):
+            aside[f"{path}{key}"] = _written(part)
+        elif part is not None:
+            kept[key] = _put_aside(part, f"{path}{key}.", aside)
+    return kept
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether it is no finite number, or a list that holds such a one or a null."""
+    if isinstance(value, list | tuple):
+        return any(part is None or _is_odd(part) for part in value)
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_written(part) for part in value]
+    return {"float": str(value)} if _is_odd(value) else value
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_read(part) for part in value]
+    return float(value["float"]) if isinstance(value, dict) and value.keys() == {"float"} else value
+
+
+def _put_back(body: Document, aside: Document) -> Document:
+    """The body with what stood aside. Raises msgspec.ValidationError where it has no such place."""
+    whole: Document = msgspec.json.decode(msgspec.json.encode(body))
+    for path, value in aside.items():
+        *way, last = path.split(".")
+        part: Any = whole
+        try:
+            for step in way:
+                part = part[int(step)] if isinstance(part, list) else part[step]
+            part[last] = _read(value)
+        except (KeyError, IndexError, TypeError, ValueError) as problem:
+            raise msgspec.ValidationError(f"it puts {path!r} aside and has no such place") from problem
+    return whole
 
 
 def decode_message(document: Document, message: type[M]) -> M:
     """The typed message. Raises msgspec.ValidationError where the document does not fit the type."""
+    if aside := document.get(ASIDE_KEY):
+        document = _put_back(document, aside)
     body = {**_left_out(message), **document}
     body.pop(ENVELOPE_KEY, None)
+    body.pop(ASIDE_KEY, None)
     return msgspec.convert(body, message, dec_hook=_decode_array)
 
 
@@ -94,12 +142,14 @@ def _encode_array(value: object) -> object:
     if not isinstance(value, np.ndarray):
         raise NotImplementedError(f"a recording has no form for {type(value).__name__}")
     if 0 < value.size <= LISTED:
-        return value.tolist()
+        return value.tolist() if value.ndim == 1 else {"shape": list(value.shape), "values": value.ravel().tolist()}
     data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
     return {"dtype": value.dtype.str, "shape": list(value.shape), "data": data}
 
 
 def _decode_array(expected: Any, value: object) -> NDArray[Any]:
+    if isinstance(value, dict) and "values" in value:
+        return np.asarray(value["values"], dtype=_dtype_of(expected)).reshape(value["shape"])
     if isinstance(value, dict):
         dtype = np.dtype(value["dtype"])
         if dtype.hasobject:
@@ -149,24 +199,32 @@ def _array_schema(annotation: Any) -> Document:
 
 def _schema_of(array: NDArray[Any]) -> Document:
     """Of an array as `_encode_array` writes it."""
+    shape: Document = {"type": "array", "items": {"type": "integer"}}
     if not 0 < array.size <= LISTED:
-        shape = {"type": "array", "items": {"type": "integer"}}
         return {
             "type": "object",
             "properties": {"dtype": {"type": "string"}, "shape": shape, "data": {"type": "string"}},
         }
-    schema: Document = {"type": _json_type(array.dtype)}
-    for _ in range(array.ndim):
-        schema = {"type": "array", "items": schema}
-    return schema
+    values: Document = {"type": "array", "items": {"type": _json_type(array.dtype)}}
+    return values if array.ndim == 1 else {"type": "object", "properties": {"shape": shape, "values": values}}
 
 
 def _json_type(dtype: np.dtype[Any] | None) -> str:
     return "number" if dtype is None or dtype.kind == "f" else "boolean" if dtype.kind == "b" else "integer"
 
 
+def _is_shown(part: Document) -> bool:
+    """Whether a viewer can read a property of that schema."""
+    if part.get("type") == "array":
+        return part.get("items", {}).get("type") not in (None, "array")
+    return "type" in part
+
+
 def _plain(schema: Document, definitions: Document, inside: tuple[str, ...]) -> Document:
-    """The schema with references written out, `X or null` as X, and one type per list; viewers follow no more."""
+    """The schema with references written out, `X or null` as X, and one type per list; viewers follow no more.
+
+    What else has several types, and lists of lists, are not told of: a document may hold more than its schema tells.
+    """
     if "$ref" in schema:
         name = str(schema["$ref"]).rsplit("/", 1)[-1]
         if name in inside:
@@ -178,11 +236,14 @@ def _plain(schema: Document, definitions: Document, inside: tuple[str, ...]) -> 
     plain = {
         key: value for key, value in schema.items() if key not in ("$defs", "default", "enum", "const", "required")
     }
+    if plain.get("additionalProperties") is False:
+        del plain["additionalProperties"]
     if "enum" in schema:
         plain["enum"] = schema["enum"]
         plain.setdefault("type", "string" if all(isinstance(value, str) for value in schema["enum"]) else "integer")
     if "properties" in schema:
-        plain["properties"] = {name: _plain(part, definitions, inside) for name, part in schema["properties"].items()}
+        parts = {name: _plain(part, definitions, inside) for name, part in schema["properties"].items()}
+        plain["properties"] = {name: part for name, part in parts.items() if _is_shown(part)}
     if "prefixItems" in schema:
         del plain["prefixItems"]
         plain["items"] = _plain(schema["prefixItems"][0], definitions, inside)

@@ -56,6 +56,9 @@ class RunInfo(msgspec.Struct, frozen=True):
     topics: dict[str, TopicInfo]
     processes: dict[str, ProcessPlan]
     seats: dict[str, SeatTable] = {}
+    parameters: dict[str, dict[str, Any]] = {}
+    robot: str = ""  # as `[run] robot` names it
+    joints: tuple[str, ...] = ()  # of that robot
 
 
 class FoundRun(msgspec.Struct, frozen=True):

@@ -251,7 +251,6 @@ BEYOND_PUBLIC = {
     },
     "nodes/recording/recorder.py": {
         "runtime.bag.file": "writes what the runtime reads",
-        "runtime.bag.journal": "the same",
         "runtime.bag.parts": "the same",
     },
     "nodes/recording/replay/played.py": {

@@ -19,7 +19,6 @@ from bridges.web.console.feed import (
     status_document,
 )
 from bridges.web.console.occupancy import SEATS
-from bridges.web.console.path_preview import path
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
@@ -28,6 +27,7 @@ from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.wire import Incoming, Talks
 from bridges.web.speech.push_to_talk import PushToTalk
+from nodes.robot.path_preview import path
 from nodes.robot.protocol import Hand
 from runtime import Stamped, Subscription, to_s
 from runtime.msgs import JOINTS, Image, RobotState
@@ -196,7 +196,7 @@ class ConsoleHandler:
             state,
             command.message if command is not None and command.age_s(now_ns) < FRESH_S else None,
             chunk.message if chunk is not None and chunk.age_s(now_ns) < FRESH_S else None,
-            self._hand,
+            self._hand.point,
         )
 
     def _camera_document(self, name: str, port: Subscription[Image], now_ns: int) -> dict[str, Any]:

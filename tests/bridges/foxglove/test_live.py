@@ -21,6 +21,14 @@ from websockets.sync.client import connect
 
 pytest.importorskip("foxglove", reason="needs the extra foxglove")
 
+from jsonschema import Draft202012Validator
+
+from bridges.foxglove.command import main
+from nodes.recording.foxglove.schemas import SCHEMAS
+from nodes.recording.foxglove.typed_topics import TOPICS
+from runtime.bag.file import BagWriter
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Utterance
 from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs
 
@@ -36,6 +44,7 @@ class Viewer(ExitStack):
         self.socket = self.enter_context(connect(url, subprotocols=[protocol], max_size=None))
         self.channels: dict[str, dict[str, Any]] = {}
         self.services: dict[str, int] = {}
+        self.came: dict[int, list[bytes]] = {}  # payloads that nobody has asked for yet
 
     def until(self, is_it: Any) -> Any:
         """The first thing said that is it; what is advertised on the way is remembered."""
@@ -48,22 +57,30 @@ class Viewer(ExitStack):
                 elif told["op"] == "advertiseServices":
                     self.services |= {one["name"]: one["id"] for one in told["services"]}
                 said = told
+            elif said[0] == 1:
+                self.came.setdefault(struct.unpack_from("<I", said, 1)[0], []).append(said[13:])
             if (found := is_it(said)) is not None:
                 return found
 
-    def first_of(self, topic: str) -> bytes:
-        """The payload of the next message of a topic."""
+    def subscribe(self, topic: str) -> int:
+        """Begin to hear a topic; its number."""
         while topic not in self.channels:
             self.until(lambda _: True)
-        number = self.channels[topic]["id"]
+        number = int(self.channels[topic]["id"])
         subscription = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
         self.socket.send(json.dumps(subscription))
+        return number
 
-        def payload(said: Any) -> bytes | None:
-            is_data = isinstance(said, bytes) and said[0] == 1 and struct.unpack_from("<I", said, 1)[0] == number
-            return said[13:] if is_data else None
+    def first_of(self, topic: str) -> bytes:
+        """The payload of the next message of a topic."""
+        return self.next_of(self.subscribe(topic))
 
-        return bytes(self.until(payload))
+    def next_of(self, number: int) -> bytes:
+        """The payload of the next message of a topic, by its number."""
+
+        while not self.came.get(number):
+            self.until(lambda _: True)
+        return self.came[number].pop(0)
 
     def call(self, service: str, request: dict[str, str]) -> tuple[bool, str]:
         """Whether the service did it, and what it said."""
@@ -93,7 +110,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         runs.start(file)
         layout = file.with_name("layout.json")
         view = subprocess.Popen(
-            [sys.executable, "-m", "bridges.foxglove", "--port", "0", "--estop", "--layout", str(layout)],
+            [sys.executable, "-m", "bridges.foxglove", "--port", "0", "--stop", "--layout", str(layout)],
             stdout=subprocess.PIPE, text=True, env=os.environ.copy(), cwd=Path(__file__).parents[3],
         )  # fmt: skip
         assert view.stdout is not None
@@ -119,21 +136,77 @@ def first_of(address: str, topic: str) -> bytes:
 @pytest.mark.processes
 def test_a_viewer_sees_joints_pictures_transforms_and_messages(served: tuple[str, str]) -> None:
     images = pytest.importorskip("foxglove_schemas_protobuf.CompressedImage_pb2")
-    joints = pytest.importorskip("foxglove_schemas_protobuf.JointStates_pb2")
-    transforms = pytest.importorskip("foxglove_schemas_protobuf.FrameTransforms_pb2")
     image = images.CompressedImage.FromString(first_of(served[0], "head/image"))
     pixels = cv2.imdecode(np.frombuffer(image.data, np.uint8), cv2.IMREAD_COLOR)
     assert pixels is not None
     assert pixels.shape == (12, 16, 3)
     assert (image.frame_id, image.format) == ("head", "jpeg")
-    names = [joint.name for joint in joints.JointStates.FromString(first_of(served[0], "joints")).joints]
-    assert names[:2] == ["lift", "arm"]
-    tree = transforms.FrameTransforms.FromString(first_of(served[0], "transforms")).transforms
-    pairs = {(one.parent_frame_id, one.child_frame_id) for one in tree}
-    assert pairs == {("odometry", "base"), ("base", "head"), ("base", "wrist")}
+    joints = json.loads(first_of(served[0], "joints"))["joints"]
+    assert [joint["name"] for joint in joints[:2]] == ["lift", "arm"]
+    tree = json.loads(first_of(served[0], "transforms"))["transforms"]
+    pairs = {(one["parent_frame_id"], one["child_frame_id"]) for one in tree}
+    assert {("odometry", "base"), ("base", "lift"), ("head_tilt", "head"), ("wrist_roll", "wrist")} <= pairs
     state = json.loads(first_of(served[0], "guard/state"))
     assert state["mode"] == "disarmed"
     assert state["_envelope"]["source"] == "guard"
+
+
+@pytest.mark.processes
+def test_live_and_recorded_look_alike(served: tuple[str, str]) -> None:
+    with Viewer(served[0]) as viewer:
+        viewer.first_of("transforms")
+        shown = {name: one["schemaName"] for name, one in viewer.channels.items() if name in TOPICS}
+        assert shown == TOPICS
+        for topic in ("robot_description", "scene/robot", "scene/guard", "head/image/calibration"):
+            document, schema = json.loads(viewer.first_of(topic)), json.loads(viewer.channels[topic]["schema"])
+            Draft202012Validator(schema).validate(document)
+            assert schema == json.loads(SCHEMAS[viewer.channels[topic]["schemaName"]]), "as a recording has it"
+            if topic == "scene/robot":
+                links = {one["id"]: one for one in document["entities"]}
+                assert links["lift"]["frame_id"] == "lift"
+                assert links["lift"]["cubes"]
+
+
+@pytest.mark.processes
+def test_parameters_can_be_read_and_not_set(served: tuple[str, str]) -> None:
+    with Viewer(served[0]) as viewer:
+
+        def values(said: Any) -> dict[str, Any] | None:
+            is_it = isinstance(said, dict) and said["op"] == "parameterValues"
+            return {one["name"]: one.get("value") for one in said["parameters"]} if is_it else None
+
+        viewer.socket.send(json.dumps({"op": "getParameters", "parameterNames": [], "id": "all"}))
+        known = viewer.until(values)
+        assert known["/robot_description"].startswith("<robot")
+        assert known["guard.memory"] == "run"
+        change = [{"name": "guard.memory", "value": "machine"}]
+        viewer.socket.send(json.dumps({"op": "setParameters", "parameters": change, "id": "one"}))
+        assert viewer.until(values)["guard.memory"] == "run"
+
+
+@pytest.mark.processes
+def test_a_viewer_that_never_reads_holds_nobody_up(served: tuple[str, str]) -> None:
+    with Viewer(served[0]) as deaf, Viewer(served[0]) as viewer:
+        while not {"head/image", "guard/state", "robot/state"} <= deaf.channels.keys():
+            deaf.until(lambda _: True)
+        numbers = [{"id": one["id"], "channelId": one["id"]} for one in deaf.channels.values()]
+        deaf.socket.send(json.dumps({"op": "subscribe", "subscriptions": numbers}))
+        first = json.loads(viewer.first_of("robot/state"))["read_ns"]
+
+        def is_later(said: Any) -> bool | None:
+            return True if isinstance(said, bytes) and json.loads(said[13:])["read_ns"] > first + 10**9 else None
+
+        assert viewer.until(is_later), "another one sees the robot for a second more"
+
+
+@pytest.mark.processes
+def test_a_stop_from_the_viewer_is_said_by_a_person(served: tuple[str, str]) -> None:
+    with Viewer(served[0]) as viewer:
+        event = viewer.subscribe("events")
+        is_done, said = viewer.call("stop", {"token": served[1]})
+        assert is_done, said
+        facts = {fact["key"]: fact["value"] for fact in json.loads(viewer.next_of(event))["metadata"]}
+        assert (facts["depth"], facts["text"]) == ("stop", "Stop!")
 
 
 @pytest.mark.processes
@@ -150,3 +223,23 @@ def test_the_emergency_stop_needs_the_token_and_latches(served: tuple[str, str])
             return True if isinstance(said, bytes) and json.loads(said[13:])["estop"] else None
 
         assert viewer.until(latched)
+
+
+def test_the_layout_that_lies_beside_its_page_is_the_one_that_is_written() -> None:
+    from bridges.foxglove.layout import layout
+
+    file = Path(__file__).parents[3] / "docs" / "foxglove-layout.json"
+    assert json.loads(file.read_text()) == json.loads(layout(["head/image", "room/image"]))
+
+
+def test_a_recording_is_opened_without_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag = BagWriter(tmp_path / "run.mcap", {})
+    bag.write(Stamped(Utterance(speaker="robot", text="yes"), Envelope("said", "robot", 1, 5)))
+    bag.close()
+    layout = tmp_path / "layout.json"
+    assert main([str(tmp_path / "run.mcap"), "--layout", str(layout)]) == 0
+    assert "Open local file" in capsys.readouterr().out
+    assert "scene/robot" in layout.read_text()
+    assert main([str(tmp_path / "run.mcap"), "--layout", str(tmp_path / "no" / "folder.json")]) == 2
+    assert "choose another place" in capsys.readouterr().err
+    assert main([str(layout)]) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 import threading
@@ -12,12 +13,26 @@ from typing import Any, Protocol
 import numpy as np
 import zenoh
 
-from nodes.recording.ros2_messages import STORE, from_cdr, joint_state, ros, to_cdr, to_document
+from bridges.ros2.zenoh_link import topic_key
+from nodes.recording.ros2_messages import (
+    CANCEL,
+    SEND_GOAL,
+    SET_BOOL,
+    STORE,
+    TRIGGER,
+    from_cdr,
+    joint_state,
+    ros,
+    to_cdr,
+    to_document,
+)
 from runtime.clock import wall_time_ns
 from tests.support.ports import free_ports
 
 HERE = Path(__file__).parent
 PERIOD_S = 0.03
+DOMAIN = 5
+HOME, STOW, RUNSTOP = "/home_the_robot", "/stow_the_robot", "/runstop"
 ACTION = "/arm_controller/follow_joint_trajectory"
 NAMES = ("joint_lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper", "head_pan", "head_tilt")
 
@@ -52,9 +67,10 @@ class Repeating(threading.Thread):
 
 
 class ZenohSide:
-    """A router, as zenoh-bridge-ros2dds is one."""
+    """A router, as zenoh-bridge-ros2dds is one; or as rmw_zenoh's, with the nodes of a robot."""
 
-    def __init__(self, names: tuple[str, ...] = NAMES) -> None:
+    def __init__(self, speaks: str = "ros2dds") -> None:
+        self.speaks = speaks
         self.at = f"tcp/127.0.0.1:{free_ports(1)}"
         self.seen: list[tuple[str, Any]] = []
         self.is_silent = False
@@ -63,12 +79,46 @@ class ZenohSide:
         config.insert_json5("listen/endpoints", f'["{self.at}"]')
         config.insert_json5("scouting/multicast/enabled", "false")
         self.session = zenoh.open(config)
-        self.kept = [
-            self.session.declare_subscriber("cmd_vel", self._velocity),
-            self.session.declare_queryable(f"{ACTION.strip('/')}/_action/send_goal", self._goal),
-            self.session.declare_queryable(f"{ACTION.strip('/')}/_action/cancel_goal", self._cancel),
+        services = [
+            (f"{ACTION}/_action/send_goal", SEND_GOAL, self._goal),
+            (f"{ACTION}/_action/cancel_goal", CANCEL, self._cancel),
+            *((service, TRIGGER, self._trigger) for service in (HOME, STOW)),
+            (RUNSTOP, SET_BOOL, self._switch),
         ]
-        self.repeating = Repeating(self, lambda value: self.session.put("joint_states", to_cdr(value)))
+        is_complete = speaks != "ros2dds"  # rmw_zenoh asks those only
+        self.kept = [
+            self.session.declare_subscriber(self.key("/cmd_vel", "geometry_msgs/msg/Twist"), self._velocity),
+            *(
+                self.session.declare_queryable(self.key(name, kind), answer, complete=is_complete)
+                for name, kind, answer in services
+            ),
+        ]
+        joints = self.key("/joint_states", "sensor_msgs/msg/JointState")
+        self.repeating = Repeating(self, lambda value: self.session.put(joints, to_cdr(value)))
+
+    def key(self, name: str, ros_type: str) -> str:
+        domain = None if self.speaks == "ros2dds" else DOMAIN
+        return topic_key(name, ros_type, domain, has_hash=self.speaks == "rmw_zenoh")
+
+    def asked(self, query: Any, kind: str) -> Any:
+        """The request; rmw_zenoh does not answer one without the 33 bytes that say who asks."""
+        if self.speaks != "ros2dds":
+            number, stamp_ns, length = struct.unpack_from("<qqB", query.attachment.to_bytes())
+            assert number > 0
+            assert stamp_ns > 0
+            assert length == 16
+        return from_cdr(query.payload.to_bytes(), f"{kind}_Request")
+
+    def _trigger(self, query: Any) -> None:
+        self.asked(query, TRIGGER)
+        name = HOME if HOME.strip("/") in str(query.key_expr) else STOW
+        self.seen.append(("service", (name, None)))
+        answer = STORE.types[f"{TRIGGER}_Response"](success=name == HOME, message="not now")
+        query.reply(query.key_expr, to_cdr(answer))
+
+    def _switch(self, query: Any) -> None:
+        self.seen.append(("service", (RUNSTOP, bool(self.asked(query, SET_BOOL).data))))
+        query.reply(query.key_expr, to_cdr(STORE.types[f"{SET_BOOL}_Response"](success=True, message="")))
 
     def close(self) -> None:
         self.repeating.ended.set()
@@ -81,18 +131,18 @@ class ZenohSide:
         self.seen.append(("velocity", (value.linear.x, value.angular.z)))
 
     def _goal(self, query: Any) -> None:
-        asked = from_cdr(query.payload.to_bytes(), "control_msgs/msg/FollowJointTrajectorySendGoalRequest")
+        asked = self.asked(query, SEND_GOAL)
         self.seen.append(("goal", tuple(asked.goal.trajectory.points[-1].positions)))
-        answer = STORE.types["control_msgs/msg/FollowJointTrajectorySendGoalResponse"](
+        answer = STORE.types[f"{SEND_GOAL}_Response"](
             accepted=bool(asked.goal.trajectory.joint_names[0] == NAMES[0]),
             stamp=ros.builtin_interfaces__msg__Time(0, 0),
         )
         query.reply(query.key_expr, to_cdr(answer))
 
     def _cancel(self, query: Any) -> None:
-        asked = from_cdr(query.payload.to_bytes(), "action_msgs/msg/CancelGoalRequest")
+        asked = self.asked(query, CANCEL)
         self.seen.append(("cancel", int(np.sum(asked.goal_info.goal_id.uuid))))
-        answer = STORE.types["action_msgs/msg/CancelGoalResponse"](return_code=0, goals_canceling=[])
+        answer = STORE.types[f"{CANCEL}_Response"](return_code=0, goals_canceling=[])
         query.reply(query.key_expr, to_cdr(answer))
 
 
@@ -144,6 +194,8 @@ class RosbridgeSide:
                 self.seen.append(("subscribed", said["subscribed"]))
             elif said["topic"] == "/cmd_vel":
                 self.seen.append(("velocity", (message["linear"]["x"], message["angular"]["z"])))
+            elif message["data"].startswith("service"):
+                self.seen.append(("service", tuple(json.loads(message["data"].removeprefix("service ")))))
             elif message["data"].startswith("goal"):
                 self.seen.append(("goal", tuple(json.loads(message["data"].removeprefix("goal ")))))
             else:

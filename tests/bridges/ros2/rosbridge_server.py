@@ -39,6 +39,12 @@ async def answer(socket: ServerConnection) -> None:
                 goals[said["id"]] = said["action"]
                 points = said["args"]["trajectory"]["points"]
                 await tell("/action_log", {"data": f"goal {points[-1]['positions']}"})
+            elif op == "call_service":
+                name = said["service"]
+                await tell("/action_log", {"data": f"service {json.dumps([name, said['args'].get('data')])}"})
+                values = {"success": "stow" not in name, "message": "not now"}
+                answered = {"op": "service_response", "id": said.get("id"), "service": name, "result": True}
+                await socket.send(json.dumps({**answered, "values": values}))
             elif op == "cancel_action_goal":
                 await tell("/action_log", {"data": "cancel" if goals.pop(said["id"], "") else "cancel of no goal"})
                 result = {"op": "action_result", "id": said["id"], "action": said["action"], "status": 5}

@@ -18,7 +18,7 @@ from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
 from runtime.errors import CodecError, ParameterError
 from runtime.msgs import JointCommand
-from tests.bridges.ros2.ros_side import ACTION, RosbridgeSide, RosSide, ZenohSide
+from tests.bridges.ros2.ros_side import ACTION, DOMAIN, HOME, RUNSTOP, STOW, RosbridgeSide, RosSide, ZenohSide
 from tests.support.ports import free_ports
 from tests.support.running import eventually
 
@@ -27,9 +27,9 @@ pytestmark = pytest.mark.processes
 TARGET = (0.5, 0.1, 0.2, 0.3, 0.4, 0.05, 0.6, 0.0)
 
 
-@pytest.fixture(params=["ros2dds", "rosbridge"])
+@pytest.fixture(params=["ros2dds", "rmw_zenoh", "rmw_zenoh_humble", "rosbridge"])
 def side(request: pytest.FixtureRequest) -> Iterator[RosSide]:
-    made: RosSide = ZenohSide() if request.param == "ros2dds" else RosbridgeSide()
+    made: RosSide = RosbridgeSide() if request.param == "rosbridge" else ZenohSide(request.param)
     try:
         yield made
     finally:
@@ -37,8 +37,11 @@ def side(request: pytest.FixtureRequest) -> Iterator[RosSide]:
 
 
 def robot_at(side: RosSide) -> Ros2Robot:
-    speaks = "rosbridge" if side.at.startswith("ws") else "ros2dds"
-    return Ros2Robot(side.at, speaks=speaks, trajectory=ACTION, names="lift=joint_lift", odom="")
+    speaks = getattr(side, "speaks", "rosbridge")
+    return Ros2Robot(
+        side.at, speaks=speaks, domain=DOMAIN, trajectory=ACTION, names="lift=joint_lift", odom="", home=HOME,
+        stow=STOW, runstop=RUNSTOP,
+    )  # fmt: skip
 
 
 def test_commands_go_out_a_stop_cancels_and_silence_is_a_lost_robot(side: RosSide) -> None:
@@ -92,9 +95,14 @@ def test_a_pressed_runstop_lets_nothing_through(side: RosSide) -> None:
         assert robot.status(clock.now_ns()).mode == "runstopped"
         eventually(lambda: ("velocity", (0.0, 0.0)) in side.seen, "the base is told to stand")
         assert not [value for what, value in side.seen if what == "goal" or (what == "velocity" and value[0])]
-        for verb in (robot.home, robot.stow):
-            with pytest.raises(RobotError):
-                verb()
+        eventually(lambda: ("service", (RUNSTOP, True)) in side.seen, "the robot's own runstop is pressed")
+        with pytest.raises(RobotError, match="release it first"):
+            robot.home()
+        robot.runstop(False)
+        robot.home()
+        eventually(lambda: ("service", (HOME, None)) in side.seen, "it was told to home")
+        with pytest.raises(RobotError, match="refuses: not now"):
+            robot.stow()
     finally:
         robot.close()
 
@@ -123,7 +131,6 @@ def test_nobody_at_the_address_is_a_sentence(at: str) -> None:
         {"at": "tcp/a:1", "speaks": "dds"},
         {"at": "tcp/a:1", "domain": 400},
         {"at": "tcp/a:1", "names": "knee=joint_knee"},
-        {"at": "tcp/a:1", "speaks": "rmw_zenoh", "trajectory": ACTION},
     ],
 )
 def test_parameters_that_cannot_be_are_refused_before_a_start(parameters: dict[str, Any]) -> None:
@@ -159,6 +166,36 @@ def test_rmw_zenoh_carries_both_ways_and_a_type_that_changed_is_told() -> None:
     finally:
         for link in links:
             link.close()
+        side.close()
+
+
+@pytest.mark.parametrize("speaks", ["ros2dds", "rmw_zenoh"])
+def test_who_comes_later_hears_what_was_latched(speaks: str) -> None:
+    side = ZenohSide()
+    links = [open_link(side.at, speaks, 3, lambda *_: None) for _ in range(2)]
+    try:
+        links[0].advertise("/robot_description", "std_msgs/msg/String", reliable=True, latched=True)
+        links[0].publish("/robot_description", ros.std_msgs__msg__String("<robot/>"))
+        heard: list[Any] = []
+        links[1].subscribe("/robot_description", "std_msgs/msg/String", heard.append, latched=True)
+        eventually(lambda: [one.data for one in heard] == ["<robot/>"], "what was said before")
+    finally:
+        for link in links:
+            link.close()
+        side.close()
+
+
+def test_a_service_that_nobody_offers_is_a_sentence() -> None:
+    side = ZenohSide()
+    try:
+        robot = Ros2Robot(side.at, names="lift=joint_lift", odom="", home="/nowhere")
+        with pytest.raises(RobotError, match="names no service"):
+            robot.stow()
+        robot.start(SystemClock().now_ns())
+        with pytest.raises(RobotError, match="nobody in ROS answers /nowhere"):
+            robot.home()
+        robot.close()
+    finally:
         side.close()
 
 

@@ -29,7 +29,7 @@ def stamped(message: Message, topic: str, seq: int = 1, source: str = "node") ->
 
 
 def said(seq: int, source: str = "node") -> Stamped[Message]:
-    return stamped(Utterance(speaker="robot", text="yes"), "said", seq, source)
+    return stamped(Utterance(speaker="robot", text="yes"), "words", seq, source)
 
 
 def started(folder: Path, **parameters: object) -> Recorder:
@@ -64,7 +64,7 @@ def test_images_are_kept_losslessly_where_foxglove_finds_them(tmp_path: Path) ->
     recorder = started(tmp_path, depth="millimetres")
     recorder.on_any(stamped(IMAGE, "head/image"))
     recorder.on_stop()
-    colour, depth = BagReader(tmp_path / "run.mcap")
+    colour, depth, *_ = BagReader(tmp_path / "run.mcap")  # and its calibration
     assert (colour.schema, depth.topic) == (SCHEMA_NAME, "head/image/depth")
     assert np.array_equal(pixels(colour.document), RGB)
     assert colour.document["format"] == "png"
@@ -115,7 +115,7 @@ def test_an_image_bomb_is_refused_by_its_header() -> None:
         pixels({"data": base64.b64encode(header).decode()})
 
 
-@pytest.mark.parametrize(("topic", "excluded"), [("said", "said"), ("health/talker", "health/*")])
+@pytest.mark.parametrize(("topic", "excluded"), [("words", "words"), ("health/talker", "health/*")])
 def test_excluded_topics_are_left_out(topic: str, excluded: str, tmp_path: Path) -> None:
     recorder = started(tmp_path, exclude=[excluded])
     one = said(2)
@@ -137,7 +137,7 @@ def test_gaps_in_the_sequence_are_counted_and_a_restart_is_none(tmp_path: Path) 
         recorder.on_any(said(seq))
     recorder.on_any(said(40, source="other"))
     recorder.on_stop()
-    assert BagReader(tmp_path / "run.mcap").metadata["end"]["missed"] == '{"said":2}'
+    assert BagReader(tmp_path / "run.mcap").metadata["end"]["missed"] == '{"words":2}'
 
 
 def test_a_tick_leaves_nothing_unflushed(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_recorder_started_again_keeps_what_it_recorded_before(tmp_path: Path) 
     second.on_stop()
     assert [path.name for path in parts_of(tmp_path / "run.mcap")] == ["run.mcap", "run-2.mcap"]
     run = read_run(tmp_path / "run.mcap")
-    assert run.stamps == {"said": [1_000_000_000, 2_000_000_000]}
+    assert run.stamps == {"words": [1_000_000_000, 2_000_000_000]}
     assert not run.is_complete
     assert "messages" in run.end
 

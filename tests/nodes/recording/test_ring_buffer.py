@@ -12,11 +12,10 @@ import pytest
 
 from nodes.recording import recorder as recorder_module
 from nodes.recording.bag.command import main as bag_main
-from nodes.recording.foxglove_schemas import LOG_NAME, TRANSFORMS_NAME, quaternion
+from nodes.recording.foxglove.schemas import LOG_NAME, TRANSFORMS_NAME
 from nodes.recording.recorder import Recorder, SaveRecording
 from nodes.recording.ring_buffer import Ring, last_written, model_files
 from nodes.report.run import read_run
-from nodes.stretch.kinematics import head_camera_pose
 from runtime.bag.file import BagReader
 from runtime.bag.journal import Calls, LogLine
 from runtime.bag.parts import parts_of
@@ -125,7 +124,7 @@ def test_a_ring_counts_the_bytes_of_any_message(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("nodes.recording.ring_buffer.RING_BYTES", 50_000)
     ring = Ring(1000.0)
     for number in range(1, 11):
-        ring.add(stamped(Utterance(speaker="robot", text="x" * 20_000), "said", number), number)
+        ring.add(stamped(Utterance(speaker="robot", text="x" * 20_000), "words", number), number)
     assert [one.envelope.seq for one in ring.messages] == [9, 10]
 
 
@@ -206,22 +205,13 @@ def test_transforms_and_logs_stand_in_foxgloves_schemas(tmp_path: Path) -> None:
     )
     recorder.on_stop()
     by_schema = {message.schema: message.document for message in BagReader(tmp_path / "run.mcap")}
-    base, head, wrist = by_schema[TRANSFORMS_NAME]["transforms"]
-    assert (base["child_frame_id"], head["child_frame_id"], wrist["child_frame_id"]) == ("base", "head", "wrist")
+    base, *links = by_schema[TRANSFORMS_NAME]["transforms"]
+    assert (base["parent_frame_id"], base["child_frame_id"]) == ("odometry", "base")
+    assert {"lift", "wrist_roll", "finger_left", "head", "wrist"} <= {link["child_frame_id"] for link in links}
     assert base["translation"] == {"x": 1.0, "y": 2.0, "z": 0.0}
     assert base["rotation"]["z"] == pytest.approx(1.0)
     line = by_schema[LOG_NAME]
     assert (line["level"], line["message"], line["name"]) == (3, "dark", "vlm")
-
-
-def test_a_quaternion_turns_as_its_matrix_does() -> None:
-    for tilt in (-1.2, 0.0, 0.3):
-        rotation, _ = head_camera_pose((0.0,) * 6 + (0.7, tilt))
-        x, y, z, w = quaternion(rotation)
-        vector = np.array([0.3, -0.4, 0.5])
-        axis = np.array([x, y, z])
-        turned = vector + 2 * np.cross(axis, np.cross(axis, vector) + w * vector)
-        assert np.allclose(turned, rotation @ vector)
 
 
 def test_run_can_be_told_to_record_what_its_launch_file_does_not(
@@ -262,7 +252,7 @@ def test_a_recorder_started_again_counts_what_was_said_while_it_was_away(
 ) -> None:
     first, clock = on_clock(tmp_path)
     for number in (1, 2, 4):  # 3 was missed, and with the dead recorder goes its own account
-        first.on_any(one("said", number, float(number)))
+        first.on_any(one("words", number, float(number)))
     first.on_any(one("heard", 30, 4.0))
     first.on_any(one("told", 5, 4.0))
     first.flush()
@@ -270,17 +260,19 @@ def test_a_recorder_started_again_counts_what_was_said_while_it_was_away(
     first.bag.abandon()  # it was killed
     again, _ = on_clock(tmp_path, clock)
     for number in (4, 9, 11):  # 4 is sent again: nobody has acknowledged it
-        again.on_any(one("said", number, float(number)))
+        again.on_any(one("words", number, float(number)))
     again.on_any(one("heard", 3, 11.0))  # its node started again, too
     again.on_any(one("told", 6, 11.0))
     again.on_any(one("new", 8, 11.0))  # perhaps nothing was missed of it
     again.on_stop()
     end = BagReader(tmp_path / "run-2.mcap").metadata["end"]
-    assert json.loads(end["missed"]) == {"heard": 2, "said": 5}
-    assert json.loads(end["missed_away"]) == {"heard": 2, "said": 4}
+    assert json.loads(end["missed"]) == {"heard": 2, "words": 5}
+    assert json.loads(end["missed_away"]) == {"heard": 2, "words": 4}
     assert bag_main(["info", str(tmp_path / "run.mcap")]) == 0
     told = capsys.readouterr().out
-    assert "missed by the recorder: 2 of heard, 5 of said (6 of these before it was started again), and 1 more " in told
+    assert (
+        "missed by the recorder: 2 of heard, 5 of words (6 of these before it was started again), and 1 more " in told
+    )
 
 
 def test_the_last_number_of_a_rare_topic_is_found_behind_those_of_a_busy_one(tmp_path: Path) -> None:

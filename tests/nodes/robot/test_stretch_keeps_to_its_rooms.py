@@ -23,7 +23,6 @@ KNOWN = {
     "nodes/evaluation/interruptions/person.py": "the experiment is for this robot",
     "nodes/policy/model_inputs.py": "what the shipped ONNX model is fed",
     "nodes/policy/onnx_policy.py": "the shipped ONNX model; refused for other joints",
-    "nodes/recording/foxglove_schemas.py": "camera frames; other robots have their base alone",
     "bridges/web/console/page_handler.py": "the console; refused for other joints",
 }
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodes.robot.looks import looks_of
 from nodes.robot.robot_from_launch import load_body, load_limits
 from nodes.robot_file.body import FileBody, Pose, body_of_file
 from nodes.robot_file.model import load_robot
 from nodes.sim.file_robot import FileRobot
 from nodes.sim.rendering.renderer import RayRenderer
 from runtime import UserError
-from runtime.msgs import JointVector, RobotState
+from runtime.msgs import JointCommand, JointVector, RobotState
 
 ARM = "nodes.arm:arm.toml"
 INERTIA = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -81,7 +82,8 @@ def test_the_hand_of_a_urdf_is_where_its_links_say(tmp_path: Path) -> None:
         ((LINKS, TURN.replace('lower="-2" upper="2"', ""), TIP, JAW), ("joint 'turn'", "no range", "[joints.turn]")),
         ((LINKS, TURN.replace('lower="-2"', 'lower="3"'), TIP, JAW), ("joint 'turn'", "lower 3", "mend")),
         ((LINKS + link("hand"), TURN, TIP, JAW), ("two links", "'hand'", "name of its own")),
-        ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="turn"/><axis')), ("'jaw' mimics 'turn'", "fixed")),
+        ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="tip"/><axis')), ("mimics 'tip'", "no joint that")),
+        ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="turn" multiplier="2m"/><axis')), ("multiplier '2m'",)),
         ((LINKS, TURN.replace('"base"', '"bass"'), TIP, JAW), ("parent is 'bass'", "known: ")),
         ((LINKS.replace(link("upper"), link("upper", MESH)), TURN, TIP, JAW),
          ("upper.stl", "there is no file", "put it there")),
@@ -93,6 +95,70 @@ def test_what_is_wrong_with_a_urdf_is_told_by_file_part_and_remedy(
     with pytest.raises(UserError) as told:
         load_limits(written(tmp_path, urdf(*parts)))
     assert all(word in str(told.value) for word in ("small.urdf", *named)), told.value
+
+
+FOLLOWER = """<joint name="other" type="prismatic"><parent link="hand"/><child link="other"/><axis xyz="0 -1 0"/>
+<limit lower="-1" upper="1" velocity="0.1" effort="5"/><mimic joint="jaw" multiplier="0.5" offset="0.01"/></joint>"""
+
+
+def test_a_joint_that_mimics_another_one_follows_it(tmp_path: Path) -> None:
+    model = urdf(LINKS + link("other"), TURN, TIP, JAW, FOLLOWER)
+    file = written(tmp_path, model, 'gripper = ["jaw"]\nhand = "other"')
+    assert [one.name for one in load_limits(file).joints] == ["turn", "gripper"]
+    body = load_body(file)
+    assert body.hand_point(state_at((0.0, 0.04))) == pytest.approx((0.3, -0.03, 0.2))
+    looks = looks_of(file)
+    assert looks is not None
+    assert looks.point((0.0, 0.04)) == pytest.approx((0.3, -0.03, 0.2))
+    robot = FileRobot(file)
+    robot.start(0)
+    robot.command(JointCommand(position=(0.0, 0.04)))
+    for step in range(1, 60):
+        robot.command(JointCommand(position=(0.0, 0.04)))
+        robot.advance(step * 20_000_000)
+    follower = robot.data.joint("robot/other").qpos[0]
+    assert robot.read(0).position[1] == pytest.approx(0.04, abs=0.003)
+    assert follower == pytest.approx(0.5 * robot.read(0).position[1] + 0.01, abs=0.003)
+
+
+def test_a_gripper_shared_with_one_that_follows_otherwise_is_refused(tmp_path: Path) -> None:
+    model = urdf(LINKS + link("other"), TURN, TIP, JAW, FOLLOWER)
+    with pytest.raises(UserError, match="take 'other' out of gripper: it follows by itself"):
+        load_limits(written(tmp_path, model, 'gripper = ["jaw", "other"]'))
+
+
+TURNING = JAW.replace("prismatic", "revolute").replace('upper="0.04" velocity="0.1"', 'upper="1.0" velocity="2.0"')
+
+
+def test_a_gripper_that_turns_opens_in_metres(tmp_path: Path) -> None:
+    table = 'gripper = ["jaw"]\njoints.gripper = { opening_m = [0.0, 0.08], folded = 0.5 }'
+    file = written(tmp_path, urdf(LINKS, TURN, TIP, TURNING), table)
+    gripper = load_limits(file).joints[1]
+    assert (gripper.lowest, gripper.highest, gripper.speed) == pytest.approx((0.0, 0.08, 0.16))
+    robot = FileRobot(file)
+    robot.start(0)
+    assert robot.read(0).position[1] == pytest.approx(0.04)
+    for step in range(1, 80):
+        robot.command(JointCommand(position=(0.0, 0.06)))
+        robot.advance(step * 20_000_000)
+    assert robot.read(0).position[1] == pytest.approx(0.06, abs=0.003)
+    assert robot.data.joint("robot/jaw").qpos[0] == pytest.approx(0.75, abs=0.04)
+    looks = looks_of(file)
+    assert looks is not None
+    assert looks.positions((0.0, 0.06))["jaw"] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ('gripper = ["jaw"]', "'jaw' of small.urdf turns, and nobody knows how far it opens"),
+        ('gripper = ["jaw"]\njoints.gripper = { opening_m = [0.05, 0.05] }', "opening_m is 0.05 to 0.05"),
+        ("joints.turn = { opening_m = [0.0, 0.05] }", "opening_m is for a gripper of one joint"),
+    ],
+)
+def test_a_gripper_whose_opening_nobody_knows_is_told(tmp_path: Path, table: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        load_limits(written(tmp_path, urdf(LINKS, TURN, TIP, TURNING), table))
 
 
 MJCF = '<mujoco><worldbody><body name="hand"><geom size="0.1"/>{}</body></worldbody></mujoco>'

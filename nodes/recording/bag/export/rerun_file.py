@@ -15,7 +15,7 @@ import rerun as rr
 
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
-from nodes.recording.foxglove_schemas import TRANSFORMS_NAME
+from nodes.recording.foxglove.schemas import SCHEMAS, TRANSFORMS_NAME
 from nodes.recording.images import DEPTH_SCHEMA_NAME, depth_of, pixels
 from nodes.recording.images import SCHEMA_NAME as IMAGE_NAME
 from runtime.bag.record import BagMessage
@@ -88,7 +88,7 @@ def _log(stream: rr.RecordingStream, message: BagMessage, joints: tuple[str, ...
     elif name == "interrupt":
         interrupt = message.message(Interrupt)
         stream.log("interrupts", rr.TextLog(f"{interrupt.depth}: {interrupt.text}", level=rr.TextLogLevel.WARN))
-    else:
+    elif message.schema not in SCHEMAS:  # those are made of what stands here already
         stream.log(name, rr.TextDocument(message.data.decode("utf-8", "replace"), media_type="application/json"))
 
 

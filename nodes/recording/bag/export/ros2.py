@@ -22,7 +22,7 @@ from rosbags.serde import SerdeError
 
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording, envelope_or_none, is_journal
-from nodes.recording.foxglove_schemas import TRANSFORMS_NAME
+from nodes.recording.foxglove.schemas import DESCRIPTION_NAME, SCHEMAS, TRANSFORMS_NAME
 from nodes.recording.images import DEPTH_SCHEMA_NAME, SCHEMA, depth_of, image_document
 from nodes.recording.images import SCHEMA_NAME as IMAGE_NAME
 from nodes.recording.ros2_messages import (
@@ -47,6 +47,7 @@ from runtime.msgs import Image, JointCommand, RobotState, Utterance
 
 BAG_VERSION: Literal[8, 9] = 8  # what Humble reads
 
+LATCHED = ("/tf_static", "/robot_description")
 _LATCHED = Qos(
     QosHistory.KEEP_LAST, 1, QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL,
     QosTime(0, 0), QosTime(0, 0), QosLiveliness.SYSTEM_DEFAULT, QosTime(0, 0), False,
@@ -79,7 +80,7 @@ def export_ros2(
                             topic,
                             value.__msgtype__,
                             typestore=STORE,
-                            offered_qos_profiles=[_LATCHED] if topic == "/tf_static" else (),
+                            offered_qos_profiles=[_LATCHED] if topic in LATCHED else (),
                         )
                     writer.write(connection, message.log_time_ns, STORE.serialize_cdr(value, value.__msgtype__))
                     counts[topic] = counts.get(topic, 0) + 1
@@ -127,6 +128,10 @@ def _to_ros(message: BagMessage, recording: Recording) -> Iterator[tuple[str, An
         yield name, ros.sensor_msgs__msg__Image(head, height, width, "32FC1", 0, width * 4, pixels)
     elif message.schema == TRANSFORMS_NAME:
         yield "/tf", ros.tf2_msgs__msg__TFMessage([transform(one) for one in message.document["transforms"]])
+    elif message.schema == DESCRIPTION_NAME:
+        yield "/robot_description", ros.std_msgs__msg__String(message.document["data"])
+    elif message.schema in SCHEMAS and message.topic != "log":
+        return  # made of what stands here already
     elif message.topic == "robot/state":
         state = message.message(RobotState)
         stamp_ns = state.read_ns + offset_ns

@@ -155,7 +155,7 @@ def test_a_later_part_alone_and_the_parts_joined_tell_the_same_times(
         recorder.flush()
     recorder.on_stop()
     whole = times(tmp_path / "run.mcap", capsys)
-    assert whole[0] == ("said", 1, 0.0)
+    assert whole[0] == ("words", 1, 0.0)
     parts = parts_of(tmp_path / "run.mcap")
     assert [row for part in parts[1:] for row in times(part, capsys)] == whole[10:]
     assert Recording(parts[1]).begin_ns == 10_000_000_000
@@ -195,7 +195,7 @@ def test_what_a_ring_saves_is_told_in_the_time_of_the_run(tmp_path: Path, capsys
         recorder.on_any(said(second))
     recorder.save_ring(SaveRecording(reason="it fell"))
     recorder.on_stop()
-    assert times(tmp_path / "run.mcap", capsys) == [("said", 100 + second, float(second)) for second in range(55, 61)]
+    assert times(tmp_path / "run.mcap", capsys) == [("words", 100 + second, float(second)) for second in range(55, 61)]
     assert BagReader(tmp_path / "run.mcap").metadata["run"]["begin_ns"] == str(155_000_000_000)
 
 

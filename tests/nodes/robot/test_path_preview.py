@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from bridges.web.console.path_preview import path
 from nodes.policy.inverse_kinematics import STRETCH_HAND
+from nodes.robot.path_preview import path
 from nodes.stretch.limits import STOW
 from runtime.msgs import ActionChunk, JointCommand, RobotState
 
@@ -19,7 +19,7 @@ STATE = RobotState(
 
 
 def test_a_command_is_thought_on_along_the_heading() -> None:
-    drawn = path(STATE, JointCommand(position=STOW, base_v_mps=0.2), None, STRETCH_HAND)
+    drawn = path(STATE, JointCommand(position=STOW, base_v_mps=0.2), None, STRETCH_HAND.point)
     assert drawn["of"] == "command"
     assert drawn["base"][-1] == pytest.approx([1.0, 2.3], abs=1e-3)
     assert len(drawn["hand"]) == 13
@@ -33,11 +33,11 @@ def test_a_chunk_is_drawn_to_its_last_step() -> None:
         base_w_radps=np.zeros(steps),
         step_s=0.05,
     )
-    drawn = path(STATE, None, chunk, STRETCH_HAND)
+    drawn = path(STATE, None, chunk, STRETCH_HAND.point)
     assert drawn["of"] == "chunk"
     assert drawn["base"][-1] == pytest.approx([1.0, 2.2], abs=1e-3)
     assert len(drawn["base"]) <= 16
 
 
 def test_without_a_command_nothing_is_foretold() -> None:
-    assert path(STATE, None, None, STRETCH_HAND)["base"] == []
+    assert path(STATE, None, None, STRETCH_HAND.point)["base"] == []

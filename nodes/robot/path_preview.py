@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import cos, sin
 from typing import Any
 
-from nodes.robot.protocol import Hand
-from runtime.msgs import ActionChunk, JointCommand, RobotState
+from nodes.robot.protocol import PointM
+from runtime.msgs import ActionChunk, JointCommand, JointVector, RobotState
+
+Point = Callable[[JointVector], PointM]
+"""Where the hand is for joint positions, base frame."""
 
 AHEAD_S = 1.5
 """How far a single command is thought on."""
@@ -14,16 +18,16 @@ POINTS = 12
 """At most so many per line."""
 
 
-def path(state: RobotState, command: JointCommand | None, chunk: ActionChunk | None, hand: Hand) -> dict[str, Any]:
+def path(state: RobotState, command: JointCommand | None, chunk: ActionChunk | None, point: Point) -> dict[str, Any]:
     """Points of the odometry frame: the base's on the floor, and those of the hand."""
     if chunk is not None and len(chunk.position):
-        return _of_chunk(state, chunk, hand)
+        return _of_chunk(state, chunk, point)
     if command is None:
         return {"of": "", "base": [], "hand": []}
     steps = range(1, POINTS + 1)
     share = AHEAD_S / POINTS
     pose, base = (state.base_x_m, state.base_y_m, state.base_heading_rad), []
-    points = [_in_odometry(pose, hand.point(state.position))]
+    points = [_in_odometry(pose, point(state.position))]
     for step in steps:
         pose = _moved(pose, command.base_v_mps, command.base_w_radps, share)
         base.append(_rounded(pose[:2]))
@@ -31,11 +35,11 @@ def path(state: RobotState, command: JointCommand | None, chunk: ActionChunk | N
         between = tuple(
             here + part * (goal - here) for here, goal in zip(state.position, command.position, strict=True)
         )
-        points.append(_in_odometry(pose, hand.point(between)))
+        points.append(_in_odometry(pose, point(between)))
     return {"of": "command", "base": base, "hand": points}
 
 
-def _of_chunk(state: RobotState, chunk: ActionChunk, hand: Hand) -> dict[str, Any]:
+def _of_chunk(state: RobotState, chunk: ActionChunk, point: Point) -> dict[str, Any]:
     pose = (state.base_x_m, state.base_y_m, state.base_heading_rad)
     every = max(1, len(chunk.position) // POINTS)
     base: list[list[float]] = []
@@ -44,7 +48,7 @@ def _of_chunk(state: RobotState, chunk: ActionChunk, hand: Hand) -> dict[str, An
         pose = _moved(pose, float(chunk.base_v_mps[step]), float(chunk.base_w_radps[step]), chunk.step_s)
         if step % every == 0 or step == len(chunk.position) - 1:
             base.append(_rounded(pose[:2]))
-            points.append(_in_odometry(pose, hand.point(tuple(position.tolist()))))
+            points.append(_in_odometry(pose, point(tuple(position.tolist()))))
     return {"of": "chunk", "base": base, "hand": points}
 
 
