@@ -47,10 +47,18 @@ def _serve(asked: argparse.Namespace) -> int:
     traced: list[Span] = []
     spans = None
     if collector is not None:
-        from bridges.telemetry.otlp import Spans, metrics_request, trace_request
+        from bridges.telemetry.otlp import Spans
 
         spans = Spans(wall_time_ns() - clock.now_ns())
         print(f"to OpenTelemetry: {asked.otlp}", flush=True)
+
+    def send(to: Collector) -> None:
+        from bridges.telemetry.otlp import metrics_request, trace_request
+
+        to.send("/v1/traces", trace_request(run.title, traced))
+        to.send("/v1/metrics", metrics_request(run.title, list(nodes.values()), wall_time_ns(), start_wall_ns))
+        traced.clear()
+
     with Interruption() as interruption:
         try:
             for arrival in hear(run, run.info.topics if collector is not None else health, interruption, asked.for_s):
@@ -62,19 +70,16 @@ def _serve(asked: argparse.Namespace) -> int:
                         traced.append(spans.span_of(arrival.envelope))
                 except CodecError as problem:
                     print(f"! {problem}; left out", file=sys.stderr)
-                if collector is not None and clock.now_ns() - sent_ns >= BATCH_NS:
+                if collector is not None and clock.now_ns() - sent_ns >= BATCH_NS:  # also while nothing comes
                     sent_ns = clock.now_ns()
-                    collector.send("/v1/traces", trace_request(run.title, traced))
-                    collector.send(
-                        "/v1/metrics", metrics_request(run.title, list(nodes.values()), wall_time_ns(), start_wall_ns)
-                    )
-                    traced = []
+                    send(collector)
                     if collector.problem and not told:
                         told = True
                         print(f"! {asked.otlp}: {collector.problem}; what it does not take is dropped", file=sys.stderr)
         finally:
             page.close()
             if collector is not None:
+                send(collector)  # what came since the last batch
                 collector.close()
     return 0
 

@@ -128,6 +128,10 @@ def test_a_running_graph_is_read_by_prometheus_and_sent_to_a_collector(monkeypat
                     return {span.name for batch in batches for scope in batch.scope_spans for span in scope.spans}
 
                 eventually(lambda: "beat" in names(), "spans at the collector")
+                batches = len(collector.metrics)
+                serving.terminate()
+                assert serving.wait(30) == 0
+                assert len(collector.metrics) > batches, "what came since the last batch goes out at the end"
             finally:
                 serving.terminate()
                 serving.communicate()

@@ -63,7 +63,7 @@ def test_a_recording_goes_on_in_another_file_after_so_long(tmp_path: Path) -> No
     assert [len(list(BagReader(part))) for part in parts] == [10, 10, 10, 4]
     whole = read_run(tmp_path / "run.mcap")
     assert whole.is_complete
-    assert [one.envelope.seq for one in whole.said.messages] == list(range(1, 35))
+    assert len(whole.stamps["words"]) == 34
 
 
 def test_where_no_other_file_can_be_opened_the_recording_goes_on_in_one(
@@ -95,7 +95,7 @@ def test_a_recorder_started_again_after_a_split_deletes_nothing(tmp_path: Path) 
     again.on_stop()
     assert recorder.bag is not None
     recorder.bag.abandon()  # it died
-    assert [one.envelope.seq for one in read_run(tmp_path / "run.mcap").said.messages] == [1, 2, 3]
+    assert len(read_run(tmp_path / "run.mcap").stamps["words"]) == 3
 
 
 def test_a_ring_writes_the_last_seconds_when_asked(tmp_path: Path) -> None:

@@ -55,3 +55,34 @@ def test_what_may_follow_is_offered(line: str, wanted: set[str], tmp_path: Path)
 def test_bash_reads_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "bash"]) == 0
     subprocess.run(["bash", "-n"], input=capsys.readouterr().out, text=True, check=True)
+
+
+ZSH = """
+autoload -U compinit is-at-least && compinit -u -D
+eval "$(polyrhythm completion zsh)"
+_describe() { print -l -- ${(P)2} }
+words=(polyrhythm r); BUFFER="polyrhythm r"; CURSOR=12
+$_comps[polyrhythm]
+"""
+FISH = """
+polyrhythm completion fish | source
+complete -C "polyrhythm r"
+"""
+
+
+@pytest.mark.parametrize(("shell", "text"), [(["zsh", "-f"], ZSH), (["fish", "--no-config"], FISH)])
+def test_other_shells_offer_what_bash_offers(shell: list[str], text: str, tmp_path: Path) -> None:
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"there is no {shell[0]}")
+    root = str(Path(__file__).parents[3])
+    command = tmp_path / "polyrhythm"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m runtime "$@"\n')
+    command.chmod(0o755)
+    (tmp_path / "script").write_text(text)
+    found = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
+    path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    told = subprocess.run(
+        [*shell, str(tmp_path / "script")], capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path, **found},
+    )  # fmt: skip
+    assert {"run", "record", "replay", "report"} <= {line.strip().rstrip(":") for line in told.stdout.splitlines()}
