@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.robot.protocol import Ball, BaseLimit, CartesianLimits, RobotLimits
+from nodes.robot.robot_from_launch import outline_of
 from runtime.errors import ParameterError
-from runtime.launch.nodes_table import load_name
 from runtime.msgs import JointCommand, RobotState
 
 LAG_S = 0.1
@@ -94,7 +94,7 @@ class Space:
                 "guard: keep_in and keep_out need the robot's body; its limits have no cartesian=CartesianLimits(...)"
             )
         self._outline: Callable[[tuple[float, ...]], Outline] = (
-            load_name(self.cartesian.outline) if self.cartesian is not None else lambda position: ()
+            outline_of(self.cartesian) if self.cartesian is not None else lambda position: ()
         )
 
     def follow(

@@ -121,8 +121,8 @@ class ScriptedPlanner(SeatNode):
             self._publish()
 
     @on(spoken)
-    def remember(self, utterance: Utterance) -> None:
-        """What was really said, and not only meant to be."""
+    async def remember(self, utterance: Utterance) -> None:
+        """What was really said, and not only meant to be; at once, or a stop meanwhile has it said a second time."""
         if utterance.speaker == self.speaker:
             self.saying = deque((pair for pair in self.saying if pair[0] != utterance.text), maxlen=HISTORY_KEPT)
             self._note(f"{self.speaker}: {utterance.text}")

@@ -1,7 +1,8 @@
 """`ArmMotion`: how an arm that stands still, from a robot file, carries out the phases of skills.
 
-The hand points down, with its fingers open along the x of the room. It goes up and down straight, and sideways at the
-travel height around its own base, a piece of the way at a time, so that all joints arrive together.
+The hand points down, with its fingers open along the x of the room, or turned from that where the arm reaches a place
+only so. It goes up and down straight, and sideways at the travel height around its own base, a piece of the way at a
+time, so that all joints arrive together.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from runtime.msgs import JointVector, RobotState
 
 DOWN = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 """The hand's x, y and z in columns: z down, y, along which the fingers open, along the room's x."""
+YAWS_DEG = (0, 90, 30, -30, 60, -60, 45, -45)
+"""How the hand may be turned about the vertical, in the order in which it is tried: square to a cube first."""
 FINGER_BELOW_M = 0.02
 """How far the ends of the fingers are below the point between them."""
 SLACK_M = 0.02
@@ -52,7 +55,8 @@ class ArmMotion:
         grips = frozenset({"pick", "place", "put_back"}) if body.gripper is not None else frozenset[str]()
         self.skills = grips | {"look", "hold"}
         self._base = np.array(body.robot.table.mount_m)
-        self._reached: tuple[tuple[float, float, float], JointVector] | None = None
+        self._reached: tuple[PointM, np.ndarray] | None = None
+        self._down = DOWN
 
     def aim(
         self, phase: Phase, spot: Spot, progress: SkillProgress, state: RobotState, tallest_m: float
@@ -65,8 +69,11 @@ class ArmMotion:
         travel_m = tallest_m + MARGIN_M + below_hand_m(FINGER_BELOW_M, progress.held)
         # What is let go from above is not gone down to.
         lowest_m = travel_m if "near" in phase.until else spot.grasp_z_m
-        if phase.goes and self._reach((spot.x_m, spot.y_m, lowest_m), state) is None:
-            return f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
+        if phase.goes:
+            turned = self._reach((spot.x_m, spot.y_m, lowest_m), state)
+            if turned is None:
+                return f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
+            self._down = turned
         is_low = float(here.place[2]) < travel_m - SLACK_M
         heights = {
             "keep": float(kept.place[2]),
@@ -83,11 +90,11 @@ class ArmMotion:
         goes = phase.goes and (not is_low or phase.slides)
         if goes or (phase.lift != "keep" and not (is_low and is_half_closed)):  # fingers that touch a thing drag it
             beside = (spot.x_m, spot.y_m) if goes else (float(kept.place[0]), float(kept.place[1]))
-            turn = DOWN if goes or not is_low else kept.rotation
+            turn = self._down if goes or not is_low else kept.rotation
             wanted = Pose(turn, np.array((*beside, heights[phase.lift])))
             posture, *_ = self.body.towards(self._carrot(here, wanted), goal)
             goal = posture
-        at = Pose(DOWN, np.array((spot.x_m, spot.y_m, heights[phase.lift])))
+        at = Pose(self._down, np.array((spot.x_m, spot.y_m, heights[phase.lift])))
         return PhaseAim(goal, 0.0, 0.0, all(self._holds(until, at, here, spot, state) for until in phase.until))
 
     def resting(self, state: RobotState, held: Spot | None) -> JointVector:
@@ -108,14 +115,16 @@ class ArmMotion:
     def ahead(self, state: RobotState) -> Spot:
         return self.gaze(state)
 
-    def _reach(self, place: PointM, state: RobotState) -> JointVector | None:
-        """A posture with the hand there; searched once for each place."""
+    def _reach(self, place: PointM, state: RobotState) -> np.ndarray | None:
+        """How the hand is turned that gets there, or None; searched once for each place."""
         if self._reached is not None and math.dist(self._reached[0], place) < PLACE_M:
             return self._reached[1]
-        found = self.body.reaching(Pose(DOWN, np.array(place)), state.position)
-        if found is not None:
-            self._reached = (place, found)
-        return found
+        for yaw_deg in YAWS_DEG:
+            turned = down_at(math.radians(yaw_deg))
+            if self.body.reaching(Pose(turned, np.array(place)), state.position) is not None:
+                self._reached = (place, turned)
+                return turned
+        return None
 
     def _carrot(self, here: Pose, wanted: Pose) -> Pose:
         """A pose on the way: around the base and up or down, no further than the hand can follow at once."""
@@ -153,7 +162,7 @@ class ArmMotion:
             case "near":
                 return off_m < NEAR_M
             case "wrist":
-                return _angle_between(here.rotation, DOWN) < TURNED_RAD
+                return _angle_between(here.rotation, self._down) < TURNED_RAD
             case "grasp":
                 return state.is_grasping
             case "open":
@@ -162,6 +171,13 @@ class ArmMotion:
                 return float(here.place[2]) > spot.grasp_z_m + LIFTED_OFF_M
             case _:
                 return True
+
+
+def down_at(yaw_rad: float) -> np.ndarray:
+    """`DOWN`, turned about the vertical."""
+    c, s = math.cos(yaw_rad), math.sin(yaw_rad)
+    turned: np.ndarray = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ DOWN
+    return turned
 
 
 def _angle_between(one: np.ndarray, other: np.ndarray) -> float:

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from nodes.plotting.figure import FONTS
 from nodes.report.key_frames import COLUMNS, Kind, Moment, frames, moments
+from nodes.report.room_pictures import room_pictures
 from nodes.report.run import Run
 
 FRAME_PX = (400, 300)
@@ -46,11 +47,13 @@ def draw_contact_sheet(run: Run, path: Path) -> bool:
         return False
     shown = moments(run)
     main = next((topic for topic in MAIN_TOPICS if topic in run.image_topics), run.image_topics[0])
-    pictures = frames(run, main, [moment.ns for moment in shown])
+    wanted = [moment.ns for moment in shown]
+    number, drawn = room_pictures(run, wanted, (2 * FRAME_PX[0], 2 * FRAME_PX[1]))
+    pictures = list(drawn) if number == len(wanted) else frames(run, main, wanted)
     insets: list[NDArray[np.uint8]] | list[None] = [None] * len(shown)
     inset = next((topic for topic in INSET_TOPICS if topic != main and topic in run.image_topics), None)
     if inset is not None:
-        insets = frames(run, inset, [moment.ns for moment in shown])
+        insets = frames(run, inset, wanted)
     _sheet(run, shown, pictures, insets).save(path)
     return True
 
@@ -122,7 +125,7 @@ def _fitted(picture: NDArray[np.uint8], size: tuple[int, int]) -> Image.Image:
     image = Image.fromarray(picture)
     scale = max(size[0] / image.width, size[1] / image.height)
     wanted = (max(size[0], round(image.width * scale)), max(size[1], round(image.height * scale)))
-    image = image.resize(wanted, Image.Resampling.BICUBIC)
+    image = image.resize(wanted, Image.Resampling.LANCZOS)
     left, top = (image.width - size[0]) // 2, (image.height - size[1]) // 2
     return image.crop((left, top, left + size[0], top + size[1]))
 

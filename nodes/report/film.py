@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from math import ceil
 from pathlib import Path
 
@@ -20,15 +15,10 @@ from PIL import Image, ImageDraw
 from nodes.recording.bag.export.video_encoders import encoder
 from nodes.report.contact_sheet import COLOURS, FAINT, INSET_TOPICS, PAPER, cut_to, font
 from nodes.report.key_frames import frames
+from nodes.report.room_pictures import room_pictures
 from nodes.report.run import Run
-from nodes.sim.camera import WorldView
-from nodes.sim.messages import World
-from runtime.bag.file import BagReader
-from runtime.bag.parts import parts_of
 from runtime.clock import to_ns
-from runtime.errors import RecordingError
 
-WORLD = "sim/world"
 SIZE_PX = (960, 720)
 HZ = 12.0
 LONGEST_S = 30.0
@@ -39,8 +29,6 @@ SHOWN_S = 3.0
 """So long a line stays to be read, in the film's time."""
 CLIP_PX, CLIP_EACH, CLIP_QUALITY = (640, 480), 2, 50
 """Size of the animated picture, which of the film's frames it has (every second one), and their quality of 100."""
-AT_ONCE = 24
-"""Frames that a process draws in one go; a frame is 2 MB."""
 
 Progress = Callable[[float], None]
 
@@ -94,72 +82,24 @@ def draw_clip(run: Run, path: Path, progress: Progress = lambda share: None) -> 
 
 def _film(run: Run, each: int = 1) -> tuple[int, Iterator[NDArray[np.uint8]]]:
     """How many frames the film has, or every so many-th of it, and the frames; 0 where no world was recorded."""
-    if WORLD not in run.stamps:
-        return 0, iter(())
     speed = max(1, ceil(run.duration_s / LONGEST_S))
     count = max(1, int(run.duration_s * HZ / speed))
     wanted = [run.begin_ns + to_ns(number * speed / HZ) for number in range(0, count, each)]
-    worlds = _worlds(run, wanted)
-    if worlds and not _room().fits(worlds[0]):
-        return 0, iter(())  # of another robot, or another room, than the one that can be drawn
-    return len(worlds), _captioned(run, wanted, worlds, speed)
+    number, pictures = room_pictures(run, wanted, SIZE_PX)
+    return number, _captioned(run, wanted, pictures, speed)
 
 
-def _captioned(run: Run, wanted: Sequence[int], worlds: Sequence[World], speed: int) -> Iterator[NDArray[np.uint8]]:
+def _captioned(
+    run: Run, wanted: Sequence[int], pictures: Iterator[NDArray[np.uint8]], speed: int
+) -> Iterator[NDArray[np.uint8]]:
     """The room at each of these times, with what was said and done until then."""
     inset = next((topic for topic in INSET_TOPICS if topic in run.image_topics), None)
     insets = frames(run, inset, wanted) if inset is not None else [None] * len(wanted)
     lines = _lines(run)
     starts = [line.ns for line in lines]
-    for picture, ns, small in zip(_pictures(worlds), wanted, insets, strict=False):
+    for picture, ns, small in zip(pictures, wanted, insets, strict=False):
         shown = lines[bisect_right(starts, ns - to_ns(SHOWN_S * speed)) : bisect_right(starts, ns)]
         yield _frame(picture, small, shown[-2:], f"{run.at_s(ns):.1f} s" + (f"  ×{speed}" * (speed > 1)))
-
-
-def _worlds(run: Run, wanted: Sequence[int]) -> list[World]:
-    """The newest world at each of these times; the first one before there was any. A damaged one is passed over."""
-    found: list[World] = []
-    newest: World | None = None
-    waiting = list(reversed(wanted))
-    for part in parts_of(run.path):
-        for record in BagReader(part):
-            if record.topic != WORLD:
-                continue
-            while newest is not None and waiting and record.envelope.published_ns > waiting[-1]:
-                waiting.pop()
-                found.append(newest)
-            if not waiting:
-                return found
-            try:
-                newest = record.message(World)
-            except RecordingError:
-                continue  # the report's own list of damage names the file
-    return found + [newest] * len(waiting) if newest is not None else []
-
-
-def _pictures(worlds: Sequence[World]) -> Iterator[NDArray[np.uint8]]:
-    """The room at each of them, drawn side by side on all cores; one process where no other can be started."""
-    batches = [worlds[start : start + AT_ONCE] for start in range(0, len(worlds), AT_ONCE)]
-    cores = min(len(batches), os.cpu_count() or 1)
-    if cores < 2 or not hasattr(sys.modules["__main__"], "__file__"):  # its children begin with that file
-        for batch in batches:
-            yield from _draw(batch)
-        return
-    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
-        for pictures in pool.map(_draw, batches):
-            yield from pictures
-
-
-def _draw(worlds: Sequence[World]) -> list[NDArray[np.uint8]]:
-    """What the room's camera sees of each of these worlds."""
-    room = _room()
-    return [room.see(world)[0] for world in worlds]
-
-
-@cache
-def _room() -> WorldView:
-    """The view of the room's camera, made once in each process."""
-    return WorldView("room", *SIZE_PX)
 
 
 def _lines(run: Run) -> list[Line]:

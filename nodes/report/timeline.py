@@ -18,6 +18,8 @@ MODES = {"disarmed": "#d7d9de", "armed": "#bccbe3", "moving": "#8fc7a3", "holdin
 SKILLS = {"pick": "#7d9fd1", "place": "#a58fcb", "look": "#c9ccd3", "hold": "#e0c37e"}
 DEPTHS = {"amend": "#c47814", "replan": "#2d5faf", "stop": "#c42626", "resume": "#26824a", "hold": "#8a8a8a"}
 RATES = (("planner", "subtask", "#2d5faf"), ("VLM", "description", "#7a5bb0"), ("policy", "command", "#26824a"))
+MOST_ROWS = 9
+"""In which sentences stand below each other, so that none runs into another."""
 LANES: dict[str, str] = {"planner": "planner", "vlm": "VLM", "policy": "policy"}
 PERSON = "#ffc857"
 CLOSE_UP_S = 6.0
@@ -144,7 +146,7 @@ def _speech_of(track: Track[Utterance], run: Run, length_s: float) -> list[Spoke
         (at_s - width_s, at_s) if is_left else (at_s, at_s + width_s)
         for at_s, width_s, is_left in zip(starts, widths, lefts, strict=True)
     ]
-    return [Spoken(*one) for one in zip(starts, texts, lefts, rows(spans, 5), strict=True)]
+    return [Spoken(*one) for one in zip(starts, texts, lefts, rows(spans, MOST_ROWS), strict=True)]
 
 
 def _speech(axes: Axes, texts: Sequence[Spoken], top_row: float, colour: str) -> None:

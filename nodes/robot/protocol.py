@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,12 +49,12 @@ Ball = tuple[float, float, float, float]
 class CartesianLimits:
     """What holds for the body as a whole, by the balls that cover it.
 
-    `outline` names a pure function of joint positions, as "module:function": always as many balls, in one order. No
-    ball goes faster than `tip_speed_mps` over the ground nor deeper than `floor_m`; with one further than `out_m` from
-    the base's centre no wheel goes faster than `base_speed_out_mps`.
+    `outline` is a pure function of joint positions, or names one as "module:function": always as many balls, in one
+    order. No ball goes faster than `tip_speed_mps` over the ground nor deeper than `floor_m`; with one further than
+    `out_m` from the base's centre no wheel goes faster than `base_speed_out_mps`.
     """
 
-    outline: str
+    outline: str | Callable[[JointVector], tuple[Ball, ...]]
     tip_speed_mps: float
     base_speed_out_mps: float
     out_m: float

@@ -7,13 +7,16 @@ the conformance tests. A node class that relies on it has `ForRobot` as its firs
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from nodes.robot.protocol import BaseLimit, Body, CartesianLimits, JointLimit, RobotLimits
+from nodes.robot.protocol import Ball, BaseLimit, Body, CartesianLimits, JointLimit, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
 from runtime.launch.nodes_table import load_module, load_name
 from runtime.renamed import renamed
+
+if TYPE_CHECKING:
+    from runtime.msgs import JointVector
 
 STRETCH = "stretch_3"
 """What a robot is called where `[run] robot` names none."""
@@ -115,6 +118,14 @@ def load_limits(name: str) -> RobotLimits:
     return found
 
 
+def outline_of(cartesian: CartesianLimits) -> Callable[[JointVector], tuple[Ball, ...]]:
+    """The balls that cover a body, as a function of joint positions. Raises UserError where its name is none."""
+    if callable(cartesian.outline):
+        return cartesian.outline
+    found: Callable[[JointVector], tuple[Ball, ...]] = load_name(cartesian.outline)
+    return found
+
+
 def joint_names(limits: RobotLimits) -> tuple[str, ...]:
     """The names of its joints, in the order of joint vectors."""
     return tuple(joint.name for joint in limits.joints)
@@ -163,7 +174,7 @@ def _cartesian_problem(limits: RobotLimits, body: Any) -> str:
     if not _is_within(body.floor_m, -MOST, MOST):
         return f"cartesian: floor_m is {body.floor_m!r}; expected {-MOST:.0f} to {MOST:.0f} m"
     try:
-        outline = load_name(body.outline)
+        outline = outline_of(body)
         found = [
             outline(tuple(ends)) for ends in zip(*((one.lowest, one.highest) for one in limits.joints), strict=True)
         ]

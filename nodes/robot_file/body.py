@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.robot.protocol import Capsule, PointM
+from nodes.robot.protocol import Ball, Capsule, PointM
 from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
 from nodes.robot_file.table import CameraTable
 from runtime.errors import UserError
@@ -84,6 +84,21 @@ class FileBody:
             if self._model.geom_bodyid[geom] and self._model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE
         ]
 
+        self._balls = self._make_balls()
+
+    def _make_balls(self) -> tuple[NDArray[np.int64], Floats, list[float]]:
+        """Geom, place in its frame (n, 3) and radius of each ball: along the bars of all parts that move."""
+        geoms, places, radii = [], [], []
+        for geom, middle, half, radius in self._parts:
+            if self._model.body_weldid[self._model.geom_bodyid[geom]] == 0:
+                continue  # its pedestal
+            number = max(1, math.ceil(2 * float(np.linalg.norm(half)) / (1.5 * radius)) + 1)
+            for share in np.linspace(-1.0, 1.0, number) if number > 1 else (0.0,):
+                geoms.append(geom)
+                places.append(middle + share * half)
+                radii.append(float(radius))
+        return np.array(geoms, dtype=np.int64), np.array(places).reshape(-1, 3), radii
+
     # --- the promises of a Body
 
     def head_camera(self, state: RobotState) -> tuple[Floats, Floats]:
@@ -111,6 +126,15 @@ class FileBody:
                 end = hand.place + HELD_M * ahead
                 found.append(Capsule(_point(hand.place - 0.05 * ahead), _point(end), HELD_RADIUS_M))
             return tuple(found)
+
+    def outline(self, position: JointVector) -> tuple[Ball, ...]:
+        """The balls that cover what moves of it, odometry frame; see `nodes.robot.protocol.CartesianLimits`."""
+        geoms, places, radii = self._balls
+        with self._lock:
+            self._pose(position)
+            turns = self._data.geom_xmat.reshape(-1, 3, 3)[geoms]
+            centres = (self._data.geom_xpos[geoms] + np.einsum("nij,nj->ni", turns, places)).tolist()
+        return tuple((x, y, z, radius) for (x, y, z), radius in zip(centres, radii, strict=True))
 
     def hand_point(self, state: RobotState) -> PointM:
         return _point(self.hand(state.position).place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,9 +12,11 @@ from pathlib import Path
 import mujoco
 
 from nodes.robot.looks import mesh_path
-from nodes.robot.protocol import JointLimit, RobotLimits
+from nodes.robot.protocol import Ball, CartesianLimits, JointLimit, RobotLimits
 from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, path_of, read_robot
 from runtime.errors import UserError, choices
+from runtime.launch.nodes_table import load_name
+from runtime.msgs import JointVector
 
 DRIVEN = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 GRIPPER = "gripper"
@@ -38,6 +40,22 @@ class Driven:
 
 
 @dataclass(frozen=True, slots=True)
+class Outline:
+    """The balls that cover what moves of the robot of a file, odometry frame."""
+
+    file: str
+
+    def __call__(self, position: JointVector) -> tuple[Ball, ...]:
+        return _outline(self.file)(position)
+
+
+@lru_cache(maxsize=8)
+def _outline(file: str) -> Callable[[JointVector], tuple[Ball, ...]]:
+    found: Callable[[JointVector], tuple[Ball, ...]] = load_name("nodes.robot_file.body:body_of_file")(file).outline
+    return found
+
+
+@dataclass(frozen=True, slots=True)
 class RobotModel:
     """A robot file, read and checked."""
 
@@ -47,8 +65,12 @@ class RobotModel:
 
     @property
     def limits(self) -> RobotLimits:
-        """Of its joints, in the order of the model, the gripper last."""
-        return RobotLimits(joints=tuple(one.limit for one in self.driven))
+        """Of its joints, in the order of the model, the gripper last; of its body where the file has tip_speed_mps."""
+        speed = self.table.tip_speed_mps
+        body = (
+            None if speed is None else CartesianLimits(Outline(str(self.path)), speed, speed, 1.0, self.table.floor_m)
+        )
+        return RobotLimits(joints=tuple(one.limit for one in self.driven), cartesian=body)
 
     @property
     def folded(self) -> tuple[float, ...]:

@@ -56,6 +56,8 @@ class RobotTable(Table, frozen=True):
     gripper: Annotated[tuple[str, ...], Meta(description="a list of joints")] = ()
     mount_m: Vector3 = (0.0, 0.0, 0.0)
     yaw_rad: Number = 0.0
+    tip_speed_mps: Positive | None = None  # of the fastest part of its body: the guard limits the body as a whole
+    floor_m: Number = 0.0  # with that: below this no part goes
     joints: dict[str, JointTable] = field(default_factory=dict)
     cameras: dict[str, CameraTable] = field(default_factory=dict)
 

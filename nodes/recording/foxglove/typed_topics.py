@@ -29,13 +29,12 @@ from nodes.recording.foxglove.schemas import (
 from nodes.robot.looks import BASE, ODOMETRY, Looks, looks_of
 from nodes.robot.path_preview import path
 from nodes.robot.protocol import Ball
-from nodes.robot.robot_from_launch import DEFAULT, load_limits
+from nodes.robot.robot_from_launch import DEFAULT, load_limits, outline_of
 from nodes.robot.urdf import quaternion, turned, urdf_text
 from nodes.sim.messages import BodyPart
 from runtime.bag.journal import Calls
 from runtime.bag.schema import ENVELOPE_KEY, Document, envelope_document
 from runtime.errors import ParameterError, UserError
-from runtime.launch.nodes_table import load_name
 from runtime.message import Stamped
 from runtime.msgs import (
     JOINTS,
@@ -114,7 +113,7 @@ class TypedTopics:
         self.robot, self.joints, self.wall_offset_ns, self.tell = robot, tuple(joints), wall_offset_ns, tell
         self._is_known = False
         self._looks: Looks | None = None
-        self._outline: Callable[[Sequence[float]], Sequence[Ball]] | None = None
+        self._outline: Callable[[tuple[float, ...]], Sequence[Ball]] | None = None
         self._boxes = list(_boxes(parameters))
         self._again: dict[str, int] = {}
         self._sketches = {topic: drawn.Sketch() for topic, schema in TOPICS.items() if schema == SCENE_NAME}
@@ -213,7 +212,8 @@ class TypedTopics:
 
     def _joint_states(self, state: RobotState) -> Document:
         number = len(state.position)
-        names = self.joints if len(self.joints) == number else [f"joint_{place}" for place in range(1, number + 1)]
+        names = self.joints or (JOINTS if number == len(JOINTS) else ())
+        names = names if len(names) == number else tuple(f"joint_{place}" for place in range(1, number + 1))
         rows = zip(names, state.position, state.velocity, state.effort, strict=False)
         return {
             "timestamp": time_document(state.read_ns + self.wall_offset_ns),
@@ -298,7 +298,7 @@ class TypedTopics:
             self._looks = looks_of(self.robot)
             limits = load_limits(self.robot or DEFAULT)
             if limits.cartesian is not None:
-                self._outline = load_name(limits.cartesian.outline)
+                self._outline = outline_of(limits.cartesian)
         except (UserError, ParameterError, ImportError) as problem:
             self.tell(f"the robot's links are not shown: {problem}")
 

@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodes.guard.motion_profile import Motion, Wheels
+from nodes.guard.space import BodyMotion, Space
+from nodes.robot.driver import Driver
 from nodes.robot.looks import looks_of
-from nodes.robot.robot_from_launch import load_body, load_limits
+from nodes.robot.robot_from_launch import load_body, load_limits, outline_of
 from nodes.robot_file.body import FileBody, Pose, body_of_file
 from nodes.robot_file.model import load_robot
 from nodes.sim.file_robot import FileRobot
+from nodes.sim.kinematic import KinematicRobot
 from nodes.sim.rendering.renderer import RayRenderer
-from runtime import UserError
+from runtime import Simulation, UserError
+from runtime.launch.file import load
 from runtime.msgs import JointCommand, JointVector, RobotState
 
 ARM = "nodes.arm:arm.toml"
@@ -238,3 +243,61 @@ def test_names_and_meshes_of_other_peoples_files_are_taken(tmp_path: Path) -> No
     robot.start(0)
     seen = RayRenderer(robot.model, "room", 160, 120).render(robot.data)[1]
     assert (seen > 0).any()
+
+
+def test_the_outline_of_a_robot_from_a_file_covers_its_hand_and_limits_its_speed(tmp_path: Path) -> None:
+    table = 'gripper = ["jaw"]\ntip_speed_mps = 0.3\nfloor_m = 0.05'
+    shape = '<collision><origin xyz="0.15 0 0.2"/><geometry><box size="0.3 0.04 0.04"/></geometry></collision>'
+    file = written(tmp_path, urdf(LINKS.replace(link("upper"), link("upper", shape)), TURN, TIP, JAW), table)
+    limits = load_limits(file)
+    assert limits.cartesian is not None
+    assert (limits.cartesian.tip_speed_mps, limits.cartesian.floor_m) == (0.3, 0.05)
+    balls = outline_of(limits.cartesian)((0.0, 0.0))
+    assert max(x + radius for x, _, _, radius in balls) >= 0.3, "the end of its arm is covered"
+    space = Space(limits)
+    still = BodyMotion(tuple(Motion(0.0, 0.0) for _ in limits.joints), Wheels())
+    asked, state = JointCommand(position=(2.0, 0.0)), state_at((0.0, 0.0))
+    steps = [still]
+    for _ in range(200):
+        steps.append(space.follow(steps[-1], asked, state, 0.0, 0.02)[0])
+    fastest = max(abs(step.joints[0].velocity) for step in steps)
+    assert 0.5 < fastest < 1.2, "rad/s; the joint alone may turn at 1.5, and the arm's end then goes at 0.45 m/s"
+
+
+class Arm(KinematicRobot):
+    """A driver of hardware takes its limits from the same file as the guard."""
+
+    limits = load_limits(ARM)
+    folded = tuple(min(max(0.0, one.lowest), one.highest) for one in limits.joints)
+
+
+def test_a_robot_file_goes_with_a_driver_of_ones_own(tmp_path: Path) -> None:
+    launch = tmp_path / "real.toml"
+    launch.write_text(
+        f'''[run]
+robot = "{ARM}"
+
+[nodes.driver]
+use     = "nodes.robot.driver:Driver"
+process = "robot"
+params  = {{ robot = "tests.nodes.robot_file.test_model:Arm" }}
+
+[nodes.guard]
+use     = "nodes.guard.node:Guard"
+process = "robot"
+params  = {{ arm = "auto", memory = "run" }}
+
+[nodes.reflex]
+use     = "nodes.interrupts.reflex:Reflex"
+process = "robot"
+
+[nodes.policy]
+use = "tests.support.guard.guarded_nodes:StillPolicy"
+'''
+    )
+    graph = load(launch).graph
+    assert graph.problems() == []
+    simulation = Simulation(graph)
+    states = simulation.record(Driver.state)
+    simulation.run(seconds=1.0)
+    assert len(states[-1].position) == len(Arm.limits.joints)
