@@ -145,7 +145,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "bridges/telemetry/prometheus.py": "the page of a command, beside a graph",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
         "nodes/episodes/results/rate.py": "secrets that nobody may guess, of a command",
-        "nodes/report/film.py": "the pictures of a command, drawn on all cores",
+        "nodes/report/room_pictures.py": "the pictures of a command, drawn on all cores",
         "bridges/stretch/link.py": "a secret that nobody may guess; real robots are refused in virtual time",
         "bridges/stretch/onboard/__main__.py": "a process of its own, for a real robot",
         "bridges/web/console/view_command.py": "a command beside a graph; it is no node of one",

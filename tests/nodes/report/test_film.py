@@ -14,10 +14,13 @@ from PIL import Image
 from nodes.recording.recorder import Recorder
 from nodes.report.command import main
 from nodes.report.film import CAPTION_BAR_PX, CLIP_EACH, CLIP_PX, HZ, SIZE_PX, draw_film
+from nodes.report.room_pictures import room_pictures
 from nodes.report.run import read_run
+from nodes.sim.file_robot import scene_of
 from nodes.sim.messages import World
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Utterance
+from runtime.run_facts import RunFacts
 from tests.support.synthetic_run import write_run
 
 START_NS, SECOND_NS = 5_000_000_000, 1_000_000_000
@@ -82,3 +85,18 @@ def test_of_a_run_without_a_simulated_world_there_is_none(tmp_path: Path, capsys
     assert not (tmp_path / "film.mp4").exists()
     assert main([str(recording), "--film", "--out", str(tmp_path / "out")]) == 2
     assert "holds no simulated world" in capsys.readouterr().err
+
+
+def test_a_robot_from_a_file_is_drawn_in_its_room_and_one_that_is_not_here_is_not(tmp_path: Path) -> None:
+    arm = "nodes.arm:arm.toml"
+    model = scene_of(arm, "cubes")
+    data = mujoco.MjData(model)
+    for robot, number in ((arm, 1), ("gone.toml", 0), ("", 0)):
+        recorder = Recorder(path=str(tmp_path / "run.mcap"))
+        recorder.run_info = RunFacts.of({"robot": robot, "parameters": {"driver": {"scene": "cubes"}}})
+        recorder.on_start()
+        world = World(stepped_ns=START_NS, qpos=data.qpos.copy(), mocap_pos=data.mocap_pos.copy())
+        recorder.on_any(Stamped(world, Envelope("sim/world", "driver", 1, START_NS)))
+        recorder.on_stop()
+        count, drawn = room_pictures(read_run(tmp_path / "run.mcap"), [START_NS], (64, 48))
+        assert (count, len([one.shape for one in drawn])) == (number, number)
