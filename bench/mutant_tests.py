@@ -25,9 +25,11 @@ settings.load_profile("mutants")
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests with random examples after those without; those that count calls not at all: changed code makes more."""
-    items[:] = [item for item in items if not ("test_bounds" in item.nodeid and "_cost" in item.name)]
+    count_calls = [item for item in items if "test_bounds" in item.nodeid and "_cost" in item.name]
+    items[:] = [item for item in items if item not in count_calls]
+    config.hook.pytest_deselected(items=count_calls)
     items.sort(key=lambda item: hasattr(getattr(item, "obj", None), "hypothesis") or "TestCase" in str(type(item)))
 
 

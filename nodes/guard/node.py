@@ -62,6 +62,8 @@ TICKS_PER_REPORT = 5
 TICKS_PER_REPETITION = 25
 LONGEST_LIFESPAN_S = 0.5
 MOST_ESTOP_SOURCES = 32
+LONGEST_TEXT = 1000
+"""Characters that are kept of a name, a cause or what was said: they are told ten times a second, and latched."""
 UNKNOWN = "what was latched before is not known"
 
 
@@ -309,6 +311,7 @@ class Guard(ForRobot, Node):
         trigger = self.context.trigger
         if trigger is not None and trigger.envelope.source == self.name:
             return  # this guard's own, carried out when it was raised
+        interrupt = _clipped(interrupt)
         if trigger is not None and (trigger.envelope.source not in self.lifters or trigger.envelope.seat):
             if interrupt.depth == "resume":
                 why = f"resume by {interrupt.by!r} refused: {trigger.envelope.source} does not speak for people"
@@ -337,15 +340,15 @@ class Guard(ForRobot, Node):
     @on(estops)
     def emergency(self, estop: EStop) -> None:
         """A pressed source latches the emergency stop. A released one lifts nothing; it only allows re-arming."""
-        now_ns = self.clock.now_ns()
-        if estop.source in self.heard_ns:
-            self.heard_ns[estop.source] = now_ns
+        now_ns, source = self.clock.now_ns(), estop.source[:LONGEST_TEXT]
+        if source in self.heard_ns:
+            self.heard_ns[source] = now_ns
         if not estop.is_pressed:
-            self.pressed.discard(estop.source)
+            self.pressed.discard(source)
             return
         if len(self.pressed) < MOST_ESTOP_SOURCES:
-            self.pressed.add(estop.source)
-        self._estop(f"{estop.source}: {estop.why or 'pressed'}", now_ns)
+            self.pressed.add(source)
+        self._estop(f"{source}: {estop.why[:LONGEST_TEXT] or 'pressed'}", now_ns)
 
     @on(orders)
     def ordered(self, order: GuardOrder) -> None:
@@ -559,6 +562,12 @@ class Guard(ForRobot, Node):
         if is_due or is_news:
             self.reported = report
             self.guard_state.publish(report)
+
+
+def _clipped(interrupt: Interrupt) -> Interrupt:
+    """With texts of at most `LONGEST_TEXT` characters."""
+    texts = {name: getattr(interrupt, name)[:LONGEST_TEXT] for name in ("id", "text", "by", "takes_back")}
+    return msgspec.structs.replace(interrupt, **texts)  # type: ignore[type-var]  # a Struct
 
 
 def _account(uid: int) -> str:

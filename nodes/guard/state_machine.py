@@ -153,6 +153,7 @@ class GuardMachine:
         self._looked_ns = 0
         self._service_ns = -SERVICE_STARTS_NS
         self._came_back = ""  # a source of commands that counts from the start again
+        self._is_way_blocked = False
         self._last_stop_heard_ns = 0
         self._last_stop = ""  # the id of the last stop; "" for one that nobody can take back
         self._hold = ""  # the id of the soft hold
@@ -191,6 +192,8 @@ class GuardMachine:
                 by, why = "guard", f"the guard stood still for {to_s(slept_ns):.1f} s"
         if not why and self._came_back:
             by, why = "guard", f"{self._came_back} was restarted"
+        if not why and self._is_way_blocked:
+            by, why = "guard", "the way back is not free; the next go on leads ahead"
         was_stopped, state = self.mode in ("stopped", "estopped"), self.monitors.state
         if why and (not was_stopped or by == "runstop"):
             heard_ns = now_ns if state is None or by != "contact" else state.read_ns
@@ -347,7 +350,7 @@ class GuardMachine:
                 return Refusal("not_stopped", "nothing is stopped")
             refusal = self._resume_refusal(interrupt, heard_ns, now_ns)
             if refusal is None and not is_operator:
-                refusal = self._grip_refusal() or self._withdraw_stop(interrupt.by)
+                refusal = self._grip_refusal(now_ns) or self._withdraw_stop(interrupt.by)
             if refusal is not None:
                 self.rejected += 1
                 self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: {refusal.why}"
@@ -357,6 +360,9 @@ class GuardMachine:
             self.stop_cause, self.stopped_by, self.stop_heard_ns = "", "", 0
             self._stoppers = frozenset()
             self._lets_go = False
+            if self._is_way_blocked:
+                self.way_back.forget()
+            self._is_way_blocked = False
             if self.way_back.begin(is_false_alarm=interrupt.takes_back != ""):
                 self._enter("retreat", f"moving back slowly the way it came, resumed by {interrupt.by}")
                 return None
@@ -533,7 +539,7 @@ class GuardMachine:
         slow = replace(self.limits.base, wheel_speed_mps=self.limits.base.wheel_speed_mps * SHARE)
         wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, slow, dt_s)
         if not self._may_go(joints, wheels, dt_s, now_ns):
-            self.way_back.forget()
+            self._is_way_blocked = True  # the next look at the monitors stops it: it went back less than it owes
             self._brake(dt_s, now_ns)
             return
         self.held_ns = 0
@@ -576,7 +582,8 @@ class GuardMachine:
                 self._hold, self._hold_until_ns = "", 0
         elif self.mode in ("moving", "retreating") or now_ns < self._hold_until_ns:
             self._hold = interrupt.id
-            self._hold_until_ns = now_ns + min(max(to_ns(interrupt.hold_s), 0), LONGEST_HOLD_NS)
+            hold_s = interrupt.hold_s if isfinite(interrupt.hold_s) else to_s(LONGEST_HOLD_NS)
+            self._hold_until_ns = now_ns + min(max(to_ns(hold_s), 0), LONGEST_HOLD_NS)
             if self.mode != "retreating":  # a way back waits, and goes on
                 self._enter("hold", f"holding for a moment, not understood: {interrupt.text}")
 
@@ -592,15 +599,17 @@ class GuardMachine:
             self.reason = f"{self.reason}; also stopped by {by}"
         self._stoppers |= {by if len(self._stoppers) < MOST_STOPPERS else CROWD}
 
-    def _grip_refusal(self) -> Refusal | None:
+    def _grip_refusal(self, now_ns: int) -> Refusal | None:
         """Why whoever asked to be let go is still taken to be in the gripper."""
         state = self.monitors.state
-        if not self._lets_go or state is None or not self._joints:
+        places = [place for place, limit in enumerate(self.limits.joints) if limit.name == GRIPPER]
+        if not (self._lets_go and self._joints and places):
             return None
-        for limit, position in zip(self.limits.joints, state.position, strict=True):
-            if limit.name == GRIPPER and limit.highest - position > CLOSED_SHARE * (limit.highest - limit.lowest):
-                return Refusal("caught", "the gripper is not open yet")
-        return None
+        limit = self.limits.joints[places[0]]
+        open_at = limit.highest - CLOSED_SHARE * (limit.highest - limit.lowest)
+        if state is not None and not self.monitors.is_stale(now_ns) and state.position[places[0]] >= open_at:
+            return None
+        return Refusal("caught", "the gripper is not open yet")
 
     def _withdraw_stop(self, by: str) -> Refusal | None:
         """This person's own stop stands no more; why the robot is stopped all the same."""

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.guard.node import Guard
+from nodes.guard.node import LONGEST_TEXT, Guard
 from nodes.guard.retreat import BACK_S, SHARE, Trail
+from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
@@ -236,6 +237,20 @@ def test_a_robot_that_is_not_seen_for_a_moment_waits_on_its_way_back() -> None:
     assert room.seen[-1].base_v_mps < -0.01
 
 
+def test_a_way_back_that_is_not_free_stops_the_robot_and_the_next_go_on_leads_ahead() -> None:
+    room = Room()
+    room.bump()
+    room.robot.touch()
+    stood_m = room.seen[-1].base_x_m
+    behind = (stood_m - 2.0, stood_m - 0.25, -2.0, 2.0, -1.0, 2.0)
+    room.machine.space = Space(room.machine.limits, (), {"wall": behind})
+    assert abs(room.goes_back()) < 0.005
+    assert (room.mode, room.machine.stopped_by) == ("stopped", "guard")
+    assert room.machine.reason == "stopped by guard: the way back is not free; the next go on leads ahead"
+    assert room.goes_back(2.0) < -0.05
+    assert room.mode == "moving"
+
+
 GRIPPER = JOINTS.index("gripper")
 
 
@@ -315,3 +330,31 @@ def test_words_that_nobody_understood_hold_it_on_the_way_back_and_end_nothing() 
     room.sim.run(seconds=1.2)
     assert room.machine.mode == "retreating"
     assert room.seen[-1].base_v_mps < -0.01
+
+
+@pytest.mark.parametrize("hold_s", [float("nan"), float("inf"), -1.0, 1e300])
+def test_a_soft_hold_of_no_sensible_length_is_at_most_as_long_as_any(hold_s: float) -> None:
+    room = Room()
+    room.sim.publish("interrupt", Interrupt(id="h", depth="hold", text="hmpf", by="Ann", hold_s=hold_s))
+    room.sim.run(seconds=1.6)
+    assert room.mode == "moving"
+
+
+def test_names_and_causes_of_a_megabyte_are_neither_told_nor_latched_whole() -> None:
+    room = Room()
+    much = "x" * 1_000_000
+    room.sim.publish("interrupt", Interrupt(id=much, depth="stop", text=much, by=much))
+    room.sim.run(seconds=0.1)
+    told = room.guard[-1]
+    assert (told.mode, room.machine.stoppers) == ("stopped", (much[:LONGEST_TEXT],))
+    assert len(told.reason) + len(told.stop_cause) + len(told.stopped_by) < 5 * LONGEST_TEXT
+    room.sim.publish("estop", EStop(source=much, is_pressed=True, why=much))
+    room.sim.run(seconds=0.1)
+    assert room.guard[-1].estop == f"{much[:LONGEST_TEXT]}: {much[:LONGEST_TEXT]}"
+    room.sim.publish("guard/order", order(TOKEN, "rearm", "Ann", room.sim.clock.now_ns()))
+    room.sim.run(seconds=0.1)
+    assert room.guard[-1].estop, "it is still pressed"
+    room.sim.publish("estop", EStop(source=much, is_pressed=False))
+    room.sim.publish("guard/order", order(TOKEN, "rearm", "Ann", room.sim.clock.now_ns()))
+    room.sim.run(seconds=0.1)
+    assert not room.guard[-1].estop
