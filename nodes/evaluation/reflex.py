@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from nodes.evaluation.figures import SuccessRate, rate_of
-from nodes.evaluation.reflex_cost import UTTERANCES_A_MINUTE, hold_delay_s
+from nodes.evaluation.reflex_cost import STORY, UTTERANCES_A_MINUTE, StoryCost, hold_delay_s, story_costs
 from nodes.interrupts.intent import Meaning, understand
 from nodes.interrupts.stop_classifier import StopClassifier
 from runtime.command_line.arguments import answered
@@ -95,6 +95,7 @@ class ReflexFigures(msgspec.Struct, frozen=True):
     shouts_taken_by_table: int  # the same without a second judge
     lifted_by_mistake: int
     resumes: SuccessRate
+    story: tuple[StoryCost, StoryCost] | None = None  # as it is, and beside a talker; None: not measured
     hold_delay_s: float = 0.0  # by which a robot arrives later for each soft hold; 0: not measured
 
     @property
@@ -106,7 +107,7 @@ class ReflexFigures(msgspec.Struct, frozen=True):
 def main(argv: list[str]) -> int:
     """0; 2 where it was asked wrongly, or the held-out half is another one than was committed."""
     asked = _parser().parse_args(argv)
-    return answered("polyrhythm eval reflex", lambda: _tell(asked.set, as_json=asked.json))
+    return answered("polyrhythm eval reflex", lambda: _tell(asked.set, tells_story=asked.story, as_json=asked.json))
 
 
 def read(name: str) -> list[Line]:
@@ -203,18 +204,21 @@ def _share(claims: Sequence[bool]) -> SuccessRate:
     return rate_of(sum(claims), len(claims))
 
 
-def _tell(name: str, *, as_json: bool) -> int:
+def _tell(name: str, *, tells_story: bool, as_json: bool) -> int:
     classifier = StopClassifier()
     figures = figures_of(name, score(read(name), classifier.certainty, StopClassifier))
     figures = msgspec.structs.replace(figures, hold_delay_s=round(hold_delay_s(), 2))
+    if tells_story:
+        figures = msgspec.structs.replace(figures, story=story_costs())
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(figures), indent=1).decode())
     else:
-        print("\n".join(_lines(figures)))
+        print("\n".join(lines_of(figures)))
     return 0
 
 
-def _lines(figures: ReflexFigures) -> Iterable[str]:
+def lines_of(figures: ReflexFigures) -> Iterable[str]:
+    """The figures for people."""
     yield f"{figures.set}: {figures.lines} lines; shares with their 95 % intervals"
     yield ""
     yield f"{'depth':<14} {'precision':>20} {'recall':>20}"
@@ -244,6 +248,13 @@ def _lines(figures: ReflexFigures) -> Iterable[str]:
             f"beside {UTTERANCES_A_MINUTE} utterances a minute that mean no stop: {holds:.2f} needless holds a minute, "
             f"{figures.hold_delay_s:.2f} s each: what takes a minute takes {holds * figures.hold_delay_s:.1f} s longer"
         )
+    if figures.story is not None:
+        alone, talked = figures.story
+        yield (
+            f"the story of {STORY} in virtual time: done after {alone.lasted_s:.1f} s, {alone.holds_a_minute:.2f} "
+            f"needless holds a minute; beside {UTTERANCES_A_MINUTE} short utterances a minute that nobody understands: "
+            f"after {talked.lasted_s:.1f} s, {talked.holds_a_minute:.2f}"
+        )
 
 
 def _text(share: SuccessRate) -> str:
@@ -259,5 +270,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--set", choices=("tuning", "heldout"), default="tuning",
                         help="log each scoring of heldout in docs/decisions/held-out-sets.md")  # fmt: skip
+    parser.add_argument("--story", action="store_true", help=f"what holds cost in the story of {STORY}, too; minutes")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser

@@ -9,7 +9,7 @@ import pytest
 
 from nodes.evaluation import command, reflex
 from nodes.evaluation.reflex import Line, ReflexFigures, figures_of, read, score
-from nodes.evaluation.reflex_cost import hold_delay_s
+from nodes.evaluation.reflex_cost import StoryCost, hold_delay_s, story_costs
 from nodes.interrupts.stop_classifier import StopClassifier
 
 LINES = [
@@ -82,6 +82,24 @@ def test_a_held_out_half_that_is_another_one_is_refused(
 def test_the_hash_of_the_held_out_half_is_the_one_that_was_committed() -> None:
     page = Path(__file__).parents[3] / "docs" / "decisions" / "held-out-sets.md"
     assert reflex.HELD_OUT_SHA256 in page.read_text(encoding="utf-8")
+
+
+def test_what_holds_cost_in_the_story_is_told_beside_the_recall() -> None:
+    certainty = StopClassifier().certainty
+    figures = figures_of("tuning", score(LINES, certainty, StopClassifier))
+    assert "the story" not in "\n".join(reflex.lines_of(figures))
+    story = (StoryCost(lasted_s=60.0, holds=0), StoryCost(lasted_s=66.0, holds=11))
+    told = "\n".join(reflex.lines_of(msgspec.structs.replace(figures, hold_delay_s=1.2, story=story)))
+    assert "done after 60.0 s, 0.00 needless holds a minute" in told
+    assert "after 66.0 s, 10.00" in told
+
+
+@pytest.mark.long
+def test_the_story_comes_to_its_end_beside_somebody_who_talks_all_the_time() -> None:
+    alone, talked = story_costs()
+    assert alone.holds == 0
+    assert talked.holds > 0
+    assert alone.lasted_s < talked.lasted_s < 2 * alone.lasted_s
 
 
 def test_a_soft_hold_costs_about_its_own_length() -> None:
