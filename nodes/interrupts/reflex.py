@@ -140,8 +140,10 @@ class Reflex(Node):
         if stop and depths in ((), ("resume",)):
             depths = ("resume",)
         if "resume" in depths and not is_person:
-            source = "nobody" if trigger is None else trigger.envelope.source
-            self.log.warning("go on by %r refused: %s does not hear people", speaker, source)
+            self.log.warning(
+                "go on by %r refused: %s does not hear people",
+                speaker, "nobody" if trigger is None else trigger.envelope.source,
+            )  # fmt: skip
             self._say(REFUSALS["not_a_person"])
             return
         is_answer, self.asked_ns = self._is_asked(), 0

@@ -209,3 +209,26 @@ def test_who_asks_to_be_let_go_or_is_caught_is_told_as_a_fact(text: str, is_caug
 @pytest.mark.parametrize("text", ["Please let go of the cup and bring me the bottle", "It is stuck to the table"])
 def test_letting_go_of_a_thing_is_about_nobody(text: str) -> None:
     assert not understand(text).is_caught
+
+
+def test_what_happens_to_others_is_told_and_no_cry() -> None:
+    assert understand("My hand is stuck").wants == "stop"
+    assert understand("Her hand is stuck").wants != "stop"
+
+
+def test_a_stop_at_the_end_of_a_clause_may_have_a_tail() -> None:
+    assert understand("could everybody just stop now").wants == "stop"
+
+
+def test_an_excuse_beside_a_cry_takes_nothing_back() -> None:
+    meaning = understand("Sorry! Ah!")
+    assert (meaning.wants, meaning.takes_back) == ("stop", False)
+
+
+def test_all_of_a_kind_but_one_is_not_everything() -> None:
+    meaning = understand("Put all the cups but not the blue one in the bin")
+    assert (meaning.kind, meaning.is_everything) == ("cup", False)
+
+
+def test_the_robots_name_is_robot_where_nobody_gave_it_one() -> None:
+    assert Reflex().speaker == "robot"
