@@ -74,7 +74,8 @@ class ZenohLink:
             self._session = zenoh.open(config)
         except zenoh.ZError as problem:
             raise UserError(
-                f"nobody speaks Zenoh at {self._at} ({problem}); start zenoh-bridge-ros2dds there, or rmw_zenohd"
+                f"nobody speaks Zenoh at {self._at} ({str(problem).partition(' at /')[0]}); start zenoh-bridge-ros2dds "
+                "there, or rmw_zenohd"
             ) from problem
         if self._domain is not None:
             self._declare_token("NN", "")
