@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "sotopia 0.1.5, in this run"
 TURNS = 20
 CONCURRENT = 1000
-PACKAGE_S = 60.0
+PACKAGE_S = 300.0
 """So long the package may take; without its figures the run goes on."""
 
 

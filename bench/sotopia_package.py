@@ -18,8 +18,8 @@ from typing import Any
 
 os.environ["SOTOPIA_STORAGE_BACKEND"] = "local"
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # its client asks the network for prices otherwise
-ROUNDS, EPISODES = 4, 20
-HTTP_ROUNDS, AT_A_TIME = 3, 10
+ROUNDS, EPISODES = 3, 10
+HTTP_ROUNDS, AT_A_TIME = 2, 10
 ACT = '{"action_type": "speak", "argument": "Shall we say half past three, at the usual place?"}'
 
 
