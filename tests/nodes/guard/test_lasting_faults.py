@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S, Fault
+from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S, CommandedMotion, Conduct, Fault
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
@@ -210,3 +210,11 @@ def test_the_driver_presses_the_runstop_of_a_robot_that_moves_by_itself_and_says
     assert [one.text for one in interrupts] == ["moves beyond what was asked for: base"]
     sim.run(seconds=1.2)
     assert statuses[-1].is_runstopped
+
+
+def test_motion_is_no_fault_where_nothing_was_ever_asked_for() -> None:
+    conduct = Conduct(STRETCH_3, 95.0)
+    for step in range(100):
+        now_ns = 1_000_000_000 + step * 20_000_000
+        pushed = msgspec.structs.replace(standing(now_ns), base_v_mps=0.5)  # type: ignore[type-var]  # a Struct
+        assert "motion" not in conduct.check(pushed, CommandedMotion((), 0.0, 0.0), now_ns)

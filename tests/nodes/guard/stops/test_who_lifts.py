@@ -285,7 +285,8 @@ def test_a_stop_while_the_robot_homes_or_stows_presses_its_own_runstop_within_10
     room.run(0.1)
     assert room.statuses[-1].mode == "runstopped"
     assert room.mode == "stopped"
-    assert room.send("robot/runstop", RobotService(id="1", verb="release", by="anybody")).code == "unsigned"
+    refused = room.send("robot/runstop", RobotService(id="1", verb="release", by="anybody"))
+    assert (refused.code, refused.why) == ("unsigned", "release by 'anybody' is not proven with the run's token")
     assert room.statuses[-1].mode == "runstopped"
     assert room.send("robot/runstop", service(TOKEN, "release", "Ann", room.now_ns)).is_accepted
     assert [status.mode for status in room.statuses][-1] != "runstopped"
