@@ -155,7 +155,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.reply = ""
 
     @classmethod
-    def share(cls) -> None:
+    def preload(cls) -> None:
         import nodes.perception.objects  # noqa: F401  # with OpenCV
 
         understand("stop")
