@@ -28,6 +28,7 @@ long: ## the proofs that take minutes: tests marked `long`, and the guard's rand
 long-itself: $(STAMP)
 	$(BIN)/python -m pytest -m long --durations 0
 	POLYRHYTHM_PORTABLE=1 $(BIN)/python -m pytest tests/runtime/transport tests/runtime/execution
+	POLYRHYTHM_NATIVE=0 $(BIN)/python -m pytest tests/runtime/transport tests/runtime/execution
 	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/nodes/guard/test_invariants.py
 
 bare: ## make demo and make test on a bare Debian 12, built in a folder; root only
@@ -57,8 +58,14 @@ docs: .site/.installed ## the documentation as a site in site/, readable without
 	  echo "no npm here: diagrams and search of the site need a connection when they are read"
 	@touch $@
 
-bench: $(STAMP) ## measure, as ratios against references in the same run
-	$(BIN)/python -m bench
+bench: $(STAMP) $(if $(FULL),.peers/.installed) ## measure, as ratios against references in the same run: 5 minutes; FULL=1: everything, with peers
+	$(BIN)/python -m bench $(if $(FULL),,--quick)
+
+.peers/.installed:
+	@$(PYTHON) -m venv .peers
+	@for peer in numpy pyarrow pyzmq iceoryx2 eclipse-zenoh dora-rs dora-rs-cli lcm aact; do \
+	  .peers/bin/python -m pip install --quiet --disable-pip-version-check $$peer || echo "$$peer is left out"; done
+	@touch $@
 
 interop: ## sotopia, Ray, mock servers, LeRobot, Foxglove, a Stretch's library, in environments of their own (4 GB)
 	.ci/ship interop $(MAKE) --no-print-directory interop-itself
@@ -90,6 +97,7 @@ interop-itself: $(STAMP)
 	  $(BIN)/polyrhythm episodes run --tasks "$(SOTOPIA_DATA)" --out runs/published.sqlite | tail -3; }
 	tests/interop/recordings $(BIN)/python
 	tests/interop/stretch $(BIN)/python
+	tests/interop/aarch64 $(BIN)/python runs/interop/aarch64
 
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on
 	@code=0; for rights in "" --ordinary; do \
@@ -102,7 +110,7 @@ mutants: $(STAMP) ## change the code of guard, driver, reflex and understanding;
 	$(BIN)/python -m bench.certificate
 
 clean: ## remove the environment and what runs left behind
-	rm -rf $(VENV) .interop .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .interop .peers .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(DEMO): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -30,7 +30,10 @@ SUBJECTS = (
     "episodes",
     "stalled",
     "web",
+    "scale",
 )
+QUICK = ("startup", "latency", "throughput", "images", "timers")
+"""What `make bench` measures in about five minutes."""
 BESIDE = {"hosts": "stalled"}
 """Begun meanwhile: a minute in which a process stands still, beside what waits for a link or counts its own CPU."""
 
@@ -40,14 +43,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", epilog="example: python -m bench latency --json")
     parser.add_argument("subjects", nargs="*", choices=[*SUBJECTS, []], default=[], help=", ".join(SUBJECTS))
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and a shorter pause, where there are such")
-    parser.add_argument("--write", action="store_true", help="write docs/performance.md and .png; measures everything")
+    parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK)}, and less of them")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md and .png")
     arguments = parser.parse_args()
     if arguments.write and arguments.subjects:
         parser.error("--write is for the whole table; leave the subjects out")
     machine = report.machine()
     began_s = time.monotonic()
-    asked = [name for name in SUBJECTS if name in (arguments.subjects or SUBJECTS)]
+    asked = [name for name in SUBJECTS if name in (arguments.subjects or (QUICK if arguments.quick else SUBJECTS))]
     results, failed = _measure_all(asked, is_quick=arguments.quick)
     print(f"all took {time.monotonic() - began_s:.0f} s", file=sys.stderr)
     if arguments.json:
@@ -55,7 +58,7 @@ def main() -> int:
     else:
         print(table(results))
     if arguments.write:
-        report.write(results, machine, stages.table())
+        report.write(results, machine, stages.table(), "quick" if arguments.quick else "full")
     missed = [result.name for result in results if not result.is_met]
     if missed:
         print(f"missed: {', '.join(missed)}", file=sys.stderr)

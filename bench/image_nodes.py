@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
-import numpy as np
-
+from bench.image_peers import FRAMES, WARM_UP, frames
 from runtime import Message, Node, Publisher, Subscription, every, on
 from runtime.msgs import Image
 
-WARM_UP = 40  # images, until each slot that is kept for a second has been touched
-FRAMES = 8
 SPARE = 5  # images, of those counted: a few may be lost, and none is waited for
-
-
-def frames(width_px: int, height_px: int) -> list[np.ndarray[Any, np.dtype[np.uint8]]]:
-    """The pictures that are sent in turn: as with a camera, each lies elsewhere and holds other pixels."""
-    chance = np.random.default_rng(0)
-    return [chance.integers(0, 256, (height_px, width_px, 3), np.uint8) for _ in range(FRAMES)]
 
 
 class Taken(Message):

@@ -7,7 +7,6 @@ what they print. Receivers do not read the pixels, ours neither.
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import json
 import mmap
 import subprocess
@@ -20,26 +19,33 @@ from typing import Any
 
 import numpy as np
 
-from bench.image_nodes import FRAMES, frames
-from bench.result import percentile
+from bench.peers_python import peers_python, with_peers
 
 HZ = 30
+FRAMES = 8
 SLOTS = 8
-WARM_UP = 20
+WARM_UP = 40  # images, until each slot that is kept for a second has been touched
 _CONNECT_S = 1.0
 Send = Callable[[np.ndarray[Any, np.dtype[np.uint8]]], None]
 
 
+def frames(width_px: int, height_px: int) -> list[np.ndarray[Any, np.dtype[np.uint8]]]:
+    """The pictures that are sent in turn: as with a camera, each lies elsewhere and holds other pixels."""
+    chance = np.random.default_rng(0)
+    return [chance.integers(0, 256, (height_px, width_px, 3), np.uint8) for _ in range(FRAMES)]
+
+
 def available() -> list[str]:
     """The ways that can be measured here: the reference, and the peers that are installed."""
-    return ["shm", *(way for way in ("iceoryx2",) if importlib.util.find_spec(way) is not None)]
+    return ["shm", *with_peers("iceoryx2", "zenoh")]
 
 
-def run(way: str, width_px: int, height_px: int, receivers: int, count: int) -> dict[str, float]:
-    """One-way p50 and p99 in us over all receivers, and the processor time of all processes in us for each image."""
+def run(way: str, width_px: int, height_px: int, receivers: int, count: int) -> dict[str, Any]:
+    """One-way ages in us over all receivers, and the processor time of all processes in us for each image."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         arguments = [f"{folder}/place", str(width_px), str(height_px), str(count)]
-        command = [sys.executable, "-m", "bench.image_peers", way]
+        python = sys.executable if way == "shm" else peers_python()
+        command = [python, "-m", "bench.image_peers", way]
         sinks = [
             subprocess.Popen([*command, "receive", *arguments], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
             for _ in range(receivers)
@@ -49,10 +55,8 @@ def run(way: str, width_px: int, height_px: int, receivers: int, count: int) -> 
             sink.stdout.readline()  # it listens
         sender = subprocess.run([*command, "send", *arguments], stdout=subprocess.PIPE, check=True)
         told = [json.loads(sender.stdout), *(json.loads(sink.communicate(timeout=60)[0]) for sink in sinks)]
-    ages_us = [age_us for one in told for age_us in one["ages_us"]]
     return {
-        "p50": percentile(ages_us, 50),
-        "p99": percentile(ages_us, 99),
+        "ages_us": [age_us for one in told for age_us in one["ages_us"]],
         "cpu": sum(one["cpu_us"] for one in told),
     }
 
@@ -149,10 +153,54 @@ def _iceoryx2_ages(place: str, size: int, shape: tuple[int, int, int]) -> Iterat
             yield (time.monotonic_ns() - stamp_ns) * 1e-3
 
 
-_SENDERS: dict[str, Callable[[str, int], Send]] = {"shm": _shm_sender, "iceoryx2": _iceoryx2_sender}
+def _zenoh_session(place: str, *, listens: bool) -> Any:
+    import zenoh
+
+    config = zenoh.Config()
+    address = json.dumps([f"unixsock-stream/{place}.zenoh"])
+    for key, value in {
+        "mode": '"peer"',
+        "scouting/multicast/enabled": "false",
+        "listen/endpoints": address if listens else "[]",
+        "connect/endpoints": "[]" if listens else address,
+    }.items():
+        config.insert_json5(key, value)
+    return zenoh.open(config)
+
+
+def _zenoh_sender(place: str, size: int) -> Send:
+    session = _zenoh_session(place, listens=True)
+    publisher = session.declare_publisher("bench/image")
+    time.sleep(2 * _CONNECT_S)  # until the receivers are there
+
+    def send(image: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        assert session
+        publisher.put(time.monotonic_ns().to_bytes(8, "little") + image.tobytes())
+
+    return send
+
+
+def _zenoh_ages(place: str, size: int, shape: tuple[int, int, int]) -> Iterator[float]:
+    while not Path(f"{place}.zenoh").exists():
+        time.sleep(0.01)
+    with _zenoh_session(place, listens=False) as session:
+        subscriber = session.declare_subscriber("bench/image")
+        while True:
+            data = subscriber.recv().payload.to_bytes()
+            image = np.frombuffer(data, np.uint8, size, 8).reshape(shape)
+            assert image.shape == shape
+            yield (time.monotonic_ns() - int.from_bytes(data[:8], "little")) * 1e-3
+
+
+_SENDERS: dict[str, Callable[[str, int], Send]] = {
+    "shm": _shm_sender,
+    "iceoryx2": _iceoryx2_sender,
+    "zenoh": _zenoh_sender,
+}
 _RECEIVERS: dict[str, Callable[[str, int, tuple[int, int, int]], Iterator[float]]] = {
     "shm": _shm_ages,
     "iceoryx2": _iceoryx2_ages,
+    "zenoh": _zenoh_ages,
 }
 
 

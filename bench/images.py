@@ -1,62 +1,78 @@
 """Images from one process to one and to four others, against bare shared memory with a ZeroMQ notification.
 
-Peers that are installed (iceoryx2) are measured beside them, in the same rounds.
+Plain nodes first, as users write them; control loops beside them, and peers that are installed, in the same run.
 """
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 from bench import image_peers
-from bench.measure import run_nodes
-from bench.result import Result, percentile
+from bench.measure import LOOP, ORDINARY, PLAIN, PYTHON, ROUNDS, Ages, Way, run_nodes
+from bench.result import Result
 
 SIZES = {"640x480": (640, 480), "1080p": (1920, 1080)}
 COUNT = 40
+FULL_COUNT = 350  # three rounds of them are enough for a p99
+REFERENCE = "bare shared memory + ZeroMQ notification"
+_P50 = {PLAIN: 1.4, LOOP: 1.3, PYTHON: 1.8}
+_CPU = {PLAIN: 1.5, LOOP: 1.5, PYTHON: 2.3}
 
 
-def ours(width_px: int, height_px: int, receivers: int) -> dict[str, float]:
+def ours(way: Way, width_px: int, height_px: int, receivers: int, count: int) -> dict[str, Any]:
     """The same figures as `image_peers.run` gives."""
     size = {"width_px": width_px, "height_px": height_px}
+    source = {**size, "receivers": receivers, "count": count}
     nodes: dict[str, dict[str, Any]] = {
-        "source": {"use": "bench.image_nodes:ImageSource", "params": {**size, "receivers": receivers, "count": COUNT}}
+        "source": {"use": f"bench.image_nodes:{way.prefix}ImageSource", "params": source}
     }
     for number in range(receivers):
-        nodes[f"sink{number}"] = {"use": "bench.image_nodes:ImageSink", "params": {"count": COUNT}}
-    told = run_nodes(nodes)
-    return {
-        "p50": percentile(told["ages_us"], 50),
-        "p99": percentile(told["ages_us"], 99),
-        "cpu": told["cpu"],
-    }
+        nodes[f"sink{number}"] = {"use": f"bench.image_nodes:{way.prefix}ImageSink", "params": {"count": count}}
+    return run_nodes(nodes, way)
 
 
-def measure(rounds: int = 2, *, is_quick: bool = False) -> list[Result]:
-    """Interleaved rounds; the best of each, which other load on the machine disturbed least."""
+def measure(rounds: int = ROUNDS, *, is_quick: bool = False) -> list[Result]:
+    """In turns, round after round; medians. Quick: fewer sizes, ways and images."""
     results = []
+    count = COUNT if is_quick else FULL_COUNT
     for name, (width_px, height_px) in SIZES.items():
         for receivers in (1, 4):
-            told: dict[str, list[dict[str, float]]] = {}
-            for number in range(1 if is_quick else rounds):
-                for way in image_peers.available() if number == 0 else ("shm",):  # peers are told, no goal needs them
-                    told.setdefault(way, []).append(image_peers.run(way, width_px, height_px, receivers, COUNT))
-                told.setdefault("ours", []).append(ours(width_px, height_px, receivers))
-            best = {
-                way: {figure: min(one[figure] for one in rounds_) for figure in ("p50", "p99", "cpu")}
-                for way, rounds_ in told.items()
-            }
-            goals = (("p50", "one way, p50", 1.3), ("p99", "one way, p99", None), ("cpu", "CPU an image", 1.3))
-            for figure, words, goal in goals:
-                peers = {way: figures[figure] for way, figures in best.items() if way not in ("ours", "shm")}
+            if is_quick and name == "1080p" and receivers == 4:
+                continue
+            ways = (
+                [PLAIN, LOOP] if is_quick and (name, receivers) != ("640x480", 1) else [PLAIN, PYTHON, LOOP, ORDINARY]
+            )
+            others = image_peers.available() if not is_quick or receivers == 1 else ["shm"]
+            all_ways: list[Way | str] = [*ways, *others]
+            ages = {way: Ages() for way in all_ways}
+            cpu: dict[Way | str, list[float]] = {way: [] for way in all_ways}
+            for _ in range(rounds):
+                for way in ages:
+                    told = (
+                        image_peers.run(way, width_px, height_px, receivers, count)
+                        if isinstance(way, str)
+                        else ours(way, width_px, height_px, receivers, count)
+                    )
+                    ages[way].add(told["ages_us"])
+                    cpu[way].append(told["cpu"])
+            peers = [way for way in others if way != "shm"]
+            for way in ways:
+                words = f"{name} to {receivers}, {way.name}"
+                how = f"{image_peers.HZ} Hz, {image_peers.WARM_UP} to warm up, {ages[way].words} of all receivers"
+                told_peers = {peer: ages[peer].p50_us for peer in peers} if way is PLAIN else {}
                 results.append(
                     Result(
-                        f"{name} to {receivers}: {words}",
-                        "us",
-                        best["ours"][figure],
-                        best["shm"][figure],
-                        "bare shared memory + ZeroMQ notification",
-                        goal,
-                        peers=peers,
+                        f"{words}: p50", "us", ages[way].p50_us, ages["shm"].p50_us, REFERENCE, _P50.get(way),
+                        peers=told_peers, how=how,
                     )
+                )  # fmt: skip
+                mine, bare = ages[way].p99_us, ages["shm"].p99_us
+                if mine is not None and bare is not None:
+                    results.append(Result(f"{words}: p99", "us", mine, bare, REFERENCE, None, how=how))
+                told_peers = {peer: statistics.median(cpu[peer]) for peer in peers} if way is PLAIN else {}
+                used, least = statistics.median(cpu[way]), statistics.median(cpu["shm"])
+                results.append(
+                    Result(f"{words}: CPU an image", "us", used, least, REFERENCE, _CPU.get(way), peers=told_peers)
                 )
     return results

@@ -1,6 +1,7 @@
-"""A 4 KB message from node to node, in two processes, against the same bytes over bare pyzmq PUB/SUB.
+"""Small messages from node to node, in two processes, against the same bytes over bare pyzmq PUB/SUB.
 
-Peers that are installed (zenoh, dora, aact) are measured beside them, in the same rounds.
+States go straight, events by ZeroMQ. Plain nodes first, as users write them; control loops beside them, and peers that
+are installed, in the same run.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import time
 from typing import Any
 
 from bench import latency_peers
-from bench.measure import run_nodes
-from bench.result import Result, percentile
+from bench.load_nodes import WARM_UP
+from bench.measure import LOOP, ORDINARY, PLAIN, PYTHON, ROUNDS, Ages, Way, run_nodes
+from bench.result import Result
 
-COUNT, HZ, SIZE = 300, 200, 4096
+COUNT, FULL_COUNT, HZ = 300, 600, 200
+SIZES = {"64 B": 64, "4 KB": 4096}
+REFERENCE = "bare pyzmq PUB/SUB, same bytes"
 
 _SENDER = """
 import struct, sys, time, zmq
@@ -30,8 +34,8 @@ for number in range({count} + 100):
 """
 
 
-def bare_ages_us() -> list[float]:
-    """How old the bytes are when a blocking receive returns them."""
+def bare_ages_us(size_bytes: int, count: int) -> list[float]:
+    """How old the bytes are when a blocking receive returns them, after as many to warm up as ours have."""
     import zmq
 
     with tempfile.TemporaryDirectory() as folder:
@@ -39,34 +43,59 @@ def bare_ages_us() -> list[float]:
         socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
         socket.setsockopt(zmq.SUBSCRIBE, b"")
         socket.connect(address)
-        script = _SENDER.format(size=SIZE, count=COUNT, hz=HZ)
+        script = _SENDER.format(size=size_bytes, count=WARM_UP + count, hz=HZ)
         sender = subprocess.Popen([sys.executable, "-c", script, address])
         ages = []
-        for _ in range(COUNT):
+        for _ in range(WARM_UP + count):
             frame = socket.recv()
             ages.append((time.monotonic_ns() - int.from_bytes(frame[:8], "little")) * 1e-3)
         sender.terminate()
         sender.wait()
         socket.close()
-    return ages
+    return ages[WARM_UP:]
 
 
-def measure(rounds: int = 2) -> list[Result]:
-    """Interleaved rounds; the best of each, which other load on the machine disturbed least."""
-    ours, bare = [], []
-    peers: dict[str, list[float]] = {way: [] for way in latency_peers.available()}
+def _ours(kind: str, way: Way, size_bytes: int, count: int) -> list[float]:
+    prefix = f"{way.prefix}{'State' if kind == 'state' else ''}"
     nodes: dict[str, dict[str, Any]] = {
-        "source": {"use": "bench.load_nodes:Source", "params": {"size_bytes": SIZE}},
-        "sink": {"use": "bench.load_nodes:Sink", "params": {"count": COUNT}},
+        "source": {"use": f"bench.load_nodes:{prefix}Source", "params": {"size_bytes": size_bytes}},
+        "sink": {"use": f"bench.load_nodes:{prefix}Sink", "params": {"count": count}},
     }
-    for _ in range(rounds):
-        bare.append(percentile(bare_ages_us(), 50))
-        ours.append(percentile(run_nodes(nodes)["ages_us"], 50))
-        for way, found in peers.items():
-            if ages := latency_peers.ages_us(way):
-                found.append(percentile(ages, 50))
-    name, best = "4 KB node to node, p50", min(ours)
-    return [
-        Result(name, "us", best, min(bare), "bare pyzmq PUB/SUB, same bytes", 2.0),
-        *(Result(f"{name}, beside {way}", "us", best, min(found), way, 1.0) for way, found in peers.items() if found),
-    ]
+    ages_us: list[float] = run_nodes(nodes, way)["ages_us"]
+    return ages_us
+
+
+def measure(rounds: int = ROUNDS, *, is_quick: bool = False) -> list[Result]:
+    """In turns, round after round; medians. Quick: fewer ways and messages."""
+    results = []
+    count = COUNT if is_quick else FULL_COUNT
+    for name, size_bytes in SIZES.items():
+        ways = [("state", PLAIN), ("event", PLAIN), ("state", LOOP)]
+        if not is_quick:
+            ways += [("state", PYTHON), ("state", ORDINARY), ("event", LOOP), ("event", ORDINARY)]
+        bare = Ages()
+        ours = {way: Ages() for way in ways}
+        peers = {way: Ages() for way in latency_peers.available() if not is_quick or size_bytes == SIZES["4 KB"]}
+        for number in range(rounds):
+            bare.add(bare_ages_us(size_bytes, count))
+            for (kind, way), ages in ours.items():
+                ages.add(_ours(kind, way, size_bytes, count))
+            for peer, ages in peers.items() if number == 0 or not is_quick else ():
+                if found := latency_peers.ages_us(peer, size_bytes):
+                    ages.add(found)
+        told = {peer: ages.p50_us for peer, ages in peers.items() if ages.is_there}
+        for (kind, way), ages in ours.items():
+            words, how = f"{name} {kind}, {way.name}", f"{HZ} Hz, {WARM_UP} to warm up, {ages.words}"
+            goal = 1.15 if (kind, way) == ("state", PLAIN) else None
+            beside = told if way is PLAIN else {}
+            results.append(
+                Result(f"{words}: p50", "us", ages.p50_us, bare.p50_us, REFERENCE, goal, peers=beside, how=how)
+            )
+            if ages.p99_us is not None and bare.p99_us is not None:
+                results.append(Result(f"{words}: p99", "us", ages.p99_us, bare.p99_us, REFERENCE, None, how=how))
+        best = ours["state", PLAIN].p50_us
+        results += [
+            Result(f"{name} state, plain nodes: p50, beside {peer}", "us", best, figure, peer, 1.0)
+            for peer, figure in told.items()
+        ]
+    return results

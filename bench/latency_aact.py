@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import importlib.util
 import json
 import shutil
 import socket
@@ -18,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.ports import free_ports
+from bench.peers_python import free_port, peers_python, with_peers
 
 COUNT, WARM_UP, HZ, SIZE = 300, 50, 200, 4096
 _CHANNEL = "ages"
@@ -28,14 +27,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def is_available() -> bool:
     """Whether the package and a Redis server are here."""
-    return importlib.util.find_spec("aact") is not None and shutil.which("redis-server") is not None
+    return "aact" in with_peers("aact") and shutil.which("redis-server") is not None
 
 
-def ages_us(folder: Path) -> list[float]:
+def ages_us(folder: Path, size_bytes: int = SIZE) -> list[float]:
     """How old each message is when the receiving node's handler has it. Raises OSError, SubprocessError."""
-    port = free_ports(1)
+    port = free_port()
     redis = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-    url, place = f"redis://127.0.0.1:{port}/0", f"{folder}/ages"
+    url, place = f"redis://127.0.0.1:{port}/0", f"{folder}/ages,{size_bytes}"
     with subprocess.Popen(redis, stdout=subprocess.DEVNULL) as server:
         try:
             _wait_for(port)
@@ -49,7 +48,7 @@ def ages_us(folder: Path) -> list[float]:
                     receiver.kill()
         finally:
             server.kill()
-    return list(json.loads(Path(place).read_text()))
+    return list(json.loads(Path(folder, "ages").read_text()))
 
 
 def _wait_for(port: int) -> None:
@@ -65,16 +64,16 @@ def _wait_for(port: int) -> None:
 
 
 def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "bench.latency_aact", *arguments]
+    return [peers_python(), "-m", "bench.latency_aact", *arguments]
 
 
-def _sender(url: str) -> Any:
+def _sender(url: str, size_bytes: int) -> Any:
     aact: Any = importlib.import_module("aact")
     messages: Any = importlib.import_module("aact.messages")
 
     class Sender(aact.Node[messages.Zero, messages.Text]):  # type: ignore[misc]  # known only where aact is installed
         async def event_loop(self) -> None:
-            body = "x" * SIZE
+            body = "x" * size_bytes
             start = time.monotonic()
             for number in range(COUNT + WARM_UP):
                 await asyncio.sleep(max(0.0, start + number / HZ - time.monotonic()))
@@ -116,4 +115,5 @@ async def _run(node: Any) -> None:
 
 if __name__ == "__main__":
     _, verb, url, place = sys.argv
-    asyncio.run(_run(_sender(url) if verb == "send" else _receiver(url, place)))
+    path, _, size = place.partition(",")
+    asyncio.run(_run(_sender(url, int(size)) if verb == "send" else _receiver(url, path)))

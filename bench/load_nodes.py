@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 
-from bench.result import percentile
-from runtime import Message, Node, Publisher, Subscription, every, on
+from bench.image_peers import FRAMES, frames
+from bench.result import lateness_ms, percentile
+from runtime import Message, Node, Publisher, QoS, Subscription, every, on
 from runtime.msgs import Image
 
 WARM_UP = 100  # messages
@@ -203,22 +204,21 @@ class Metronome(Node):
     def __init__(self, seconds: float = 5.0) -> None:
         self.seconds = seconds
         self.period_ns = 50_000_000
-        self.first_ns = 0
-        self.lateness_ms: list[float] = []
+        self.moments_ns: list[int] = []
 
     @every(hz=20)
     def tick(self) -> None:
         now_ns = self.clock.now_ns()
-        self.first_ns = self.first_ns or now_ns
-        self.lateness_ms.append(((now_ns - self.first_ns + self.period_ns // 2) % self.period_ns) * 1e-6 - 25.0)
+        self.moments_ns.append(now_ns)
         self.beat.publish(Parcel(sent_ns=now_ns, body=b""))
-        if (now_ns - self.first_ns) * 1e-9 >= self.seconds:
-            late = [abs(value - min(self.lateness_ms)) for value in self.lateness_ms]
-            expected = int(self.seconds * 20)
+        if (now_ns - self.moments_ns[0]) * 1e-9 >= self.seconds:
+            late_ms = lateness_ms(self.moments_ns, self.period_ns)
+            missed = max(0, int(self.seconds * 20) + 1 - len(late_ms))
             figures = {
-                "p50": percentile(late, 50),
-                "p99": percentile(late, 99),
-                "missed": max(0, expected + 1 - len(late)),
+                "late_ms": late_ms,
+                "p50": percentile(late_ms, 50),
+                "p99": percentile(late_ms, 99),
+                "missed": missed,
             }
             self.finish(ok=True, reason=json.dumps(figures))
 
@@ -252,3 +252,53 @@ class Camera(Node):
     def capture(self) -> None:
         image = Image(camera="head", captured_ns=self.clock.now_ns(), rgb=self.rgb.copy(), depth_m=self.depth.copy())
         self.image.publish(image)
+
+
+class Film(Node):
+    """Sends images as fast as the other side takes them, with a window of so many on their way."""
+
+    image = Publisher(Image, "film")
+    credit = Subscription(Credit, "credit")
+
+    def __init__(self, count: int = 600, window: int = 8) -> None:
+        self.count = count
+        self.window = window
+        self.sent = 0
+
+    def on_start(self) -> None:
+        self.frames = frames(640, 480)
+
+    @on(credit)
+    def send(self, credit: Credit) -> None:
+        end = min(self.count, credit.count + self.window)
+        for number in range(self.sent, end):
+            image = Image(camera="film", captured_ns=self.clock.now_ns(), rgb=self.frames[number % FRAMES])
+            self.image.publish(image)
+        self.sent = max(self.sent, end)
+
+
+class Screen(Node):
+    """Counts images, and gives credit for one more with each."""
+
+    image = Subscription(Image, "film", qos=QoS(depth=8))
+    credit = Publisher(Credit, "credit")
+
+    def __init__(self, count: int = 600) -> None:
+        self.count = count
+        self.taken = 0
+        self.start_ns = 0
+
+    @every(hz=10)
+    def begin(self) -> None:
+        lost = sum(self.image.dropped.values())
+        if not self.start_ns:
+            self.start_ns = self.clock.now_ns()
+            self.credit.publish(Credit(count=0))
+        elif self.taken + lost >= self.count:
+            taken_s = (self.clock.now_ns() - self.start_ns) * 1e-9
+            self.finish(ok=True, reason=json.dumps({"hz": self.count / taken_s, "lost": lost}))
+
+    @on(image)
+    def take(self, image: Image) -> None:
+        self.taken += 1
+        self.credit.publish(Credit(count=self.taken + sum(self.image.dropped.values())))

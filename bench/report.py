@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,17 +24,20 @@ measures again and exits with 1 where a goal is missed; `python -m bench --write
 
 ![How much of what its goal allows each figure needed; one figure to a bar](performance.png)
 
-| what | ours | reference | ratio | goal | reached | against |
-|---|---:|---:|---:|---|---|---|
+| what | ours | reference | ratio | goal | reached | against | how |
+|---|---:|---:|---:|---|---|---|---|
 """
 _FOOT = """
 Control loops run with SCHED_FIFO where the system grants it, the references do not: on a busy machine waiting times
 favour ours, and only processor time and throughput compare fairly.
 
 "Bare" references send the same bytes and do nothing else: no envelope, no types, no queues, no counting. CPU is that of
-all processes that send or receive, per image. Peers are measured where they are installed (`pip install iceoryx2
-eclipse-zenoh dora-rs dora-rs-cli aact` into `.venv`, and for aact a `redis-server`; no test needs them). Images are
-measured by peers in one round, by ours and the reference in two, of which the better counts.
+all processes that send or receive, per image. Figures are medians of rounds in turns. A p99 is told where there are
+1,000 samples. Peers are measured where they are installed: `make bench FULL=1` puts them into `.peers` (aact wants a
+`redis-server` besides).
+
+`make bench FULL=1` measures more sizes, ways and samples, and interrupts, recording, virtual time, hosts, episodes, the
+console and how a run grows with its nodes, topics and receivers as well.
 
 Two goals are of no ratio, the laptop graph in virtual time and the import of the episode path: they follow the
 machine's speed of the hour.
@@ -61,9 +65,16 @@ def machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
+        "commit": _commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "load": round(os.getloadavg()[2], 1),
     }
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, cwd=DOCS, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def _processor() -> str:
@@ -74,11 +85,12 @@ def _processor() -> str:
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
 
 
-def write(results: Sequence[Result], found: dict[str, object], stages: str, folder: Path = DOCS) -> None:
+def write(results: Sequence[Result], found: dict[str, object], stages: str, kind: str, folder: Path = DOCS) -> None:
     """Write the page and its picture; `stages` is a table of where the time goes."""
     words = (
         f"Measured {found['date']} on {found['cores']} cores of {found['processor']}, {found['system']}, "
-        f"CPython {found['python']}; load average before it began {found['load']}."
+        f"CPython {found['python']}, commit {found['commit']};\nload average before it began {found['load']}. "
+        f"This is the {kind} measurement: `{'make bench' if kind == 'quick' else 'make bench FULL=1'}`."
     )
     rows = []
     for result in results:
@@ -86,7 +98,7 @@ def write(results: Sequence[Result], found: dict[str, object], stages: str, fold
         reached = "-" if result.goal is None else "yes" if result.is_met else "**no**"
         rows.append(
             f"| {result.name} [{result.unit}] | {_figure(result.ours)} | {_figure(result.reference)} | "
-            f"{result.ratio:.2f} | {result.goal_text} | {reached} | {result.reference_name}{peers} |"
+            f"{result.ratio:.2f} | {result.goal_text} | {reached} | {result.reference_name}{peers} | {result.how} |"
         )
     page = folder / "performance.md"
     _, marker, by_hand = page.read_text().partition(_BY_HAND)

@@ -20,6 +20,7 @@ class Result:
     allowance: float = 0.0  # added to goal x reference, in the figure's unit
     more_is_better: bool = False
     peers: Mapping[str, float] = field(default_factory=dict)  # the same figure of others, where they are installed
+    how: str = ""  # rate, warm-up and samples
 
     @property
     def ratio(self) -> float:
@@ -63,6 +64,13 @@ class Result:
         return {**asdict(self), "ratio": round(self.ratio, 3), "is_met": self.is_met}
 
 
+def lateness_ms(moments_ns: Sequence[int], period_ns: int) -> list[float]:
+    """How late each tick came, against the schedule that the earliest of them keeps; the same for ours and others."""
+    first_ns, half_ns = moments_ns[0], period_ns // 2
+    phases_ms = [((moment_ns - first_ns + half_ns) % period_ns - half_ns) * 1e-6 for moment_ns in moments_ns]
+    return [phase_ms - min(phases_ms) for phase_ms in phases_ms]
+
+
 def percentile(values: Sequence[float], percent: float) -> float:
     """The value that this share does not exceed."""
     ordered = sorted(values)
@@ -79,5 +87,5 @@ def table(results: Sequence[Result]) -> str:
             f"{name:44} {result.ours:10.3f} {result.reference:10.3f} {result.ratio:7.2f} {result.goal_text:>12}{mark}"
         )
         others = "".join(f"; {peer} {figure:.3f}" for peer, figure in result.peers.items())
-        lines.append(f"    against {result.reference_name}{others}")
+        lines.append(f"    against {result.reference_name}{others}{f'; {result.how}' if result.how else ''}")
     return "\n".join(lines)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from typing import Any
 
-from bench.measure import run_nodes
+from bench.measure import LOOP, ORDINARY, PLAIN, ROUNDS, Way, run_nodes
 from bench.result import Result
 
 COUNT, WINDOW, SIZE = 60_000, 2000, 64
+FRAMES = 600
 
 _SENDER = """
 import sys, zmq
@@ -62,32 +64,47 @@ def bare_hz() -> float:
     return (COUNT - 1) / taken_s
 
 
-def _ours(*, is_at_once: bool) -> dict[str, float]:
+def _ours(way: Way, *, is_at_once: bool) -> dict[str, float]:
     """Messages a second through typed handlers, and how many were lost."""
     size: dict[str, Any] = {"count": COUNT, "window": WINDOW}
     flood = {**size, "size_bytes": SIZE, "is_at_once": is_at_once}
     return run_nodes(
         {
-            "flood": {"use": "bench.load_nodes:Flood", "params": flood},
-            "tally": {"use": "bench.load_nodes:Tally", "params": size},
-        }
+            "flood": {"use": f"bench.load_nodes:{way.prefix}Flood", "params": flood},
+            "tally": {"use": f"bench.load_nodes:{way.prefix}Tally", "params": size},
+        },
+        way,
     )
 
 
-def measure(rounds: int = 3) -> list[Result]:
-    """Interleaved rounds; the best of each."""
-    one_by_one: list[float] = []
-    at_once: list[float] = []
-    bare, lost = [], 0.0
+def measure(rounds: int = ROUNDS, *, is_quick: bool = False) -> list[Result]:
+    """In turns, round after round; medians. Beside other work control loops with SCHED_FIFO have a core, others not."""
+    ways = [(PLAIN, False), (LOOP, False), *([] if is_quick else [(PLAIN, True), (LOOP, True), (ORDINARY, False)])]
+    told: dict[tuple[Way, bool], list[dict[str, float]]] = {way: [] for way in ways}
+    bare = []
     for _ in range(rounds):
         bare.append(bare_hz())
-        for found, figures in ((one_by_one, _ours(is_at_once=False)), (at_once, _ours(is_at_once=True))):
-            found.append(figures["hz"])
-            lost += figures["lost"]
-    reference = "bare pyzmq PUB/SUB, same bytes, same window"
-    name = "64 B through typed handlers"
+        for (way, is_at_once), found in told.items():
+            found.append(_ours(way, is_at_once=is_at_once))
+    reference, how = (
+        "bare pyzmq PUB/SUB, same bytes, same window",
+        f"{COUNT} messages, {WINDOW} on their way, {rounds} x",
+    )
+    results = []
+    for (way, is_at_once), found in told.items():
+        name = f"64 B through typed handlers, {'publish_all' if is_at_once else 'one by one'}, {way.name}"
+        hz, goal = statistics.median(one["hz"] for one in found), None if way is ORDINARY else 1 / 3
+        results.append(Result(name, "1/s", hz, statistics.median(bare), reference, goal, more_is_better=True, how=how))
+        results.append(Result(f"{name}: lost", "messages", max(one["lost"] for one in found), 1, "one message", 0.0))
+    film = run_nodes(
+        {
+            "film": {"use": "bench.load_nodes:Film", "params": {"count": FRAMES}},
+            "screen": {"use": "bench.load_nodes:Screen", "params": {"count": FRAMES}},
+        }
+    )
+    name = f"640x480 at full speed, 8 on their way, {PLAIN.name}"
     return [
-        Result(f"{name}, publish_all", "1/s", max(at_once), max(bare), reference, 1 / 3, more_is_better=True),
-        Result(f"{name}, publish one by one", "1/s", max(one_by_one), max(bare), reference, 1 / 3, more_is_better=True),
-        Result(f"{name}, lost", "messages", lost, 1, "one message", 0.0),
+        *results,
+        Result(name, "1/s", film["hz"], 30.0, "a camera's 30", None, more_is_better=True, how=f"{FRAMES} images, once"),
+        Result(f"{name}: lost", "images", film["lost"], 1, "one image", 0.0),
     ]
