@@ -307,3 +307,64 @@ def test_no_node_asks_for_the_call_that_runs_but_the_replay() -> None:
         if getattr(node, "id", getattr(node, "attr", "")) == "current_call"
     }
     assert users == {"nodes/recording/replay/played.py"}
+
+
+CHANGES = {
+    *("append", "appendleft", "add", "update", "setdefault", "pop", "popitem", "popleft", "clear", "extend"),
+    *("insert", "remove", "discard"),
+}
+
+
+def written_at_run_time(tree: ast.Module) -> set[str]:
+    """The names of a module's own values that its functions change in place, or set anew."""
+    own = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    found: set[str] = set()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        arguments = function.args
+        nodes = list(ast.walk(function))
+        local = {one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+        local |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        for node in nodes:
+            if isinstance(node, ast.Global):
+                found.update(node.names)
+            changed: ast.expr | None = None
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
+                changed = node.func.value
+            elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+                changed = node.value
+            if isinstance(changed, ast.Name) and changed.id in own - local:
+                found.add(changed.id)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("known = {}\ndef add(x):\n    known[x] = 1", {"known"}),
+        ("known: list[int] = []\ndef add(x):\n    known.append(x)", {"known"}),
+        ("known = None\ndef set(x):\n    global known\n    known = x", {"known"}),
+        ("known = {}\ndef add(known):\n    known[1] = 2", set()),
+        ("known = {1: 2}\ndef look(x):\n    return known[x]", set()),
+    ],
+)
+def test_what_a_registry_is(text: str, found: set[str]) -> None:
+    assert written_at_run_time(ast.parse(text)) == found
+
+
+def test_there_is_no_registry_at_module_level() -> None:
+    """What stands in for functions of the standard library asks, thread by thread, which simulation runs there."""
+    found = {
+        (str(file.relative_to(ROOT)), name)
+        for package in ("runtime", "nodes", "bridges", "polyrhythm")
+        for file in (ROOT / package).rglob("*.py")
+        for name in written_at_run_time(parsed(file))
+    }
+    assert found == {("runtime/virtual/sandbox.py", "_active")}
