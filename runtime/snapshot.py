@@ -128,14 +128,38 @@ def _inside(value: Any, kind: Kind) -> tuple[Any, ...]:
     return tuple(_attributes(value).values()) if kind in ("object", "frozen") else ()
 
 
-def _is_data(value: Any) -> bool:
+MOST_KNOWN = 4096
+"""Values of which a node's snapshots remember what they found."""
+
+
+class KnownValues:
+    """What the snapshots of one node have found out, so that the next one need not look again.
+
+    `fixed` can never change, however deep one looks; `shared` holds what is no data. By id, with the value itself: so
+    long as it stands here no other value has that id.
+    """
+
+    def __init__(self) -> None:
+        self.fixed: dict[int, Any] = {}
+        self.shared: dict[int, Any] = {}
+
+    def make_room(self) -> None:
+        """Forget all where it has become much: most values are of one moment."""
+        if len(self.fixed) + len(self.shared) > MOST_KNOWN:
+            self.fixed.clear()
+            self.shared.clear()
+
+
+def _is_data(value: Any, known: KnownValues) -> bool:
     """Whether nothing is in it, however deep, that cannot be copied."""
     seen: set[int] = set()
     waiting = [value]
     while waiting:
         one = waiting.pop()
+        if id(one) in known.fixed:
+            continue
         kind = _kind(one)
-        if kind == "shared":
+        if kind == "shared" or id(one) in known.shared:
             return False
         if kind != "fixed" and id(one) not in seen:
             seen.add(id(one))
@@ -213,10 +237,19 @@ class NodeSnapshot:
 
     What the call sets becomes theirs between two such calls, once it has ended. So what every call sees follows from
     the order of these moments alone, which the journal keeps. `generator` stands in for the node's own random numbers,
-    which the others draw. `names`: the attributes that the call's code names, None for all.
+    which the others draw. `names`: the attributes that the call's code names, None for all. `known`: what the node's
+    earlier snapshots have found out.
     """
 
-    def __init__(self, original: object, generator: random.Random, names: frozenset[str] | None = None) -> None:
+    def __init__(
+        self,
+        original: object,
+        generator: random.Random,
+        names: frozenset[str] | None = None,
+        known: KnownValues | None = None,
+    ) -> None:
+        self._known = known or KnownValues()
+        self._known.make_room()
         self._before = {**vars(original), "_random": generator}
         self.node: Any = object.__new__(type(original))
         self._lent: list[_Lent] = []
@@ -234,27 +267,33 @@ class NodeSnapshot:
 
     def _lend(self, value: Any, *, is_data: bool) -> Any:
         """The copy of a value that can change; a value that cannot, and one that is no data, itself."""
+        known = self._known
+        if id(value) in known.fixed or id(value) in known.shared:
+            return value
         kind = _kind(value)
         if kind in ("fixed", "shared"):
             return value
         if id(value) in self._copies:
             return self._copies[id(value)]
         if kind in ("object", "frozen") and not is_data:
-            if not _is_data(value):
-                return self._keep(value, value)
+            if not _is_data(value, known):
+                known.shared[id(value)] = value
+                return value
             is_data = True
-        if kind == "tuple" and not any(map(_can_hold_change, set(map(type, value)))):
-            return value
         if kind == "tuple":
+            if all(_kind_of_class(cls) == "fixed" for cls in set(map(type, value))):
+                known.fixed[id(value)] = value
+                return value
             items = tuple(self._lend(item, is_data=is_data) for item in value)
             if all(map(operator.is_, items, value)):
-                return value
+                return self._remember(value, value)
             return self._keep(value, items if type(value) is tuple else type(value)(*items), is_fixed=True)
         if kind == "frozen":
             attributes = _attributes(value)
             lent = {name: self._lend(item, is_data=True) for name, item in attributes.items()}
-            is_as_it_was = all(item is attributes[name] for name, item in lent.items())
-            return self._keep(value, value if is_as_it_was else _new(value, lent), is_fixed=True)
+            if all(item is attributes[name] for name, item in lent.items()):
+                return self._remember(value, attributes.values())
+            return self._keep(value, _new(value, lent), is_fixed=True)
         made = _new(value, {}) if kind == "object" else _copied(value)
         self._keep(value, made)
         row = _Lent(self._attribute, kind, value, made, None, None)
@@ -277,9 +316,16 @@ class NodeSnapshot:
                 row.had = content
         return made
 
+    def _remember(self, value: Any, inside: Iterable[Any]) -> Any:
+        """A value that was not copied: whether that holds for ever."""
+        fixed = self._known.fixed
+        if all(id(item) in fixed or _kind(item) == "fixed" for item in inside):
+            fixed[id(value)] = value
+        return value
+
     def _keep(self, value: Any, made: Any, *, is_fixed: bool = False) -> Any:
         self._copies[id(value)] = made
-        if is_fixed and made is not value:
+        if is_fixed:
             self._fixed.append((made, value))
         return made
 
@@ -351,7 +397,7 @@ def _restored(value: Any, originals: dict[int, Any]) -> Any:
         items = tuple(_restored(item, originals) for item in value)
         is_new = not all(map(operator.is_, items, value))
         return (items if type(value) is tuple else type(value)(*items)) if is_new else value
-    if kind in ("object", "frozen") and not _is_data(value):
+    if kind in ("object", "frozen") and not _is_data(value, KnownValues()):
         return value
     for name, item in _attributes(value).items() if kind in ("object", "frozen") else ():
         if (given := _restored(item, originals)) is not item:

@@ -57,6 +57,11 @@ class Plan:
     far_off: NDArray[np.float64]  # (10,): 1 or -1 where it came with a surprise, and to which side
     faded_ns: int | None = None  # since when it fades
 
+    def __post_init__(self) -> None:
+        """Nobody changes a plan, so a worker need not be given a copy of it."""
+        for numbers in (self.rows, self.far_off):
+            numbers.setflags(write=False)
+
     @property
     def end_ns(self) -> int:
         """Its last step is for the time before this."""

@@ -36,7 +36,7 @@ from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Sources, Subscription
 from runtime.serialization.codec import holds_arrays
-from runtime.snapshot import NodeSnapshot, names_used
+from runtime.snapshot import KnownValues, NodeSnapshot, names_used
 
 
 class NodeOutput(Protocol):
@@ -126,6 +126,7 @@ class BoundNode:
         self.has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
         self._worker_random = random.Random(f"{seed}/{name}/worker")
         worker = [handler.name for handler in handlers_of(type(node)) if handler.style == "blocking"]
+        self._known_values = KnownValues()
         self._worker_names = names_used(type(node), worker, Node)
         if type(node).subscribes_all:
             self._subscribe_all(everything or {})
@@ -242,7 +243,7 @@ class BoundNode:
 
     def snapshot(self) -> NodeSnapshot:
         """The node as a worker's call that begins now sees it."""
-        return NodeSnapshot(self.node, self._worker_random, self._worker_names)
+        return NodeSnapshot(self.node, self._worker_random, self._worker_names, self._known_values)
 
     def commit(self, work: Work, call: HandlerContext) -> None:
         """Let the node's other handlers see what a worker's call has set; does nothing after any other call.
