@@ -1,5 +1,8 @@
 """`polyrhythm policy adopt`: a LeRobot folder becomes one ONNX file for `OnnxPolicy`.
 
+Where the folder has no exported model, LeRobot's own Python exports it, in a process of its own (`lerobot_side`), and
+says what it makes of a sample; the file is kept only where it says the same.
+
 LeRobot keeps names and shapes in config.json, and normalisation in the processors beside it (policy_preprocessor.json,
 policy_postprocessor.json, with numbers in safetensors files). All of these become operations around the model, so that
 what comes out takes joints and pixels and gives a chunk. Nothing of the folder is run or unpickled.
@@ -10,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,11 +111,19 @@ class Affine:
 def main(argv: list[str]) -> int:
     """Write the file and say how to run it. Raises UserError where the folder cannot be adopted."""
     arguments = _parser().parse_args(argv)
+    if arguments.verb == "gateway":
+        from nodes.policy.lerobot_process import become_gateway
+
+        become_gateway(arguments.python, arguments.folder, arguments.server, arguments.bind, arguments.device)
     names = OURS | dict(arguments.name)
-    model, notes = adopt(arguments.folder, arguments.model, names)
     out: Path = arguments.out
     if out.exists():
         raise UserError(f"{out} is there already; name another with --out")
+    folder: Path = arguments.folder
+    if arguments.python and not arguments.model and not any(folder.glob("*.onnx")):
+        model, notes = _adopt_from_lerobot(folder, arguments.python, names)
+    else:
+        model, notes = adopt(folder, _model_file(folder, arguments.model), names)
     out.write_bytes(model)
     width_px, height_px = _image_size(model)
     wrong = problems_of(str(out), "", width_px=width_px, height_px=height_px)
@@ -129,8 +141,8 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def adopt(folder: Path, model_name: str, names: Mapping[str, str]) -> tuple[bytes, list[str]]:
-    """The ONNX file's bytes, and what a person should know. Raises UserError."""
+def adopt(folder: Path, exported: Path, names: Mapping[str, str]) -> tuple[bytes, list[str]]:
+    """The ONNX file's bytes, and what a person should know; `exported` is the model as exported. Raises UserError."""
     try:
         import onnx
     except ModuleNotFoundError as problem:
@@ -141,7 +153,7 @@ def adopt(folder: Path, model_name: str, names: Mapping[str, str]) -> tuple[byte
     if before is None or after is None:
         notes.append(f"{folder} has no processors: the model is taken to normalise what it is given by itself")
     try:
-        model = onnx.load(_model_file(folder, model_name))
+        model = onnx.load(exported)
         onnx.checker.check_model(model)
     except Exception as problem:  # the library has no exception class in common
         raise UserError(f"{folder}: its model cannot be read: {str(problem)[:300]}") from problem
@@ -160,6 +172,42 @@ def adopt(folder: Path, model_name: str, names: Mapping[str, str]) -> tuple[byte
         "the joints' order, units and the frames per second are not in the folder: compare them with the dataset"
     )
     return model.SerializeToString(), notes
+
+
+def _adopt_from_lerobot(folder: Path, python: str, names: Mapping[str, str]) -> tuple[bytes, list[str]]:
+    """The same, exported by LeRobot and compared with it. Raises UserError."""
+    from nodes.policy.lerobot_process import as_lerobot_says, exported
+
+    config = _decoded(folder / "config.json", Config)
+    affines = _affines(folder, _processor(folder / "policy_preprocessor.json"), [], inverse=False)
+    sample = {name: _sample(feature, affines.get(name)) for name, feature in config.input_features.items()}
+    for name, values in sample.items():
+        if names.get(name) == "joints" and values.shape == (STATE_WITH_BASE,):
+            values[-3:] = _pose(affines.get(name))
+    with tempfile.TemporaryDirectory(prefix="polyrhythm-adopt-") as place:
+        answer = exported(python, folder, sample, Path(place))
+        model, notes = adopt(folder, Path(place) / "model.onnx", names)
+    given = {names[name]: values[None] for name, values in sample.items() if name in names}
+    if given.get("joints", np.zeros((1, 0))).shape == (1, STATE_WITH_BASE):
+        given["joints"] = given["joints"][:, : len(JOINTS)]
+    notes.append(as_lerobot_says(model, given, answer))
+    return model, notes
+
+
+def _sample(feature: Feature, affine: Affine | None) -> NDArray[np.float32]:
+    """Something that a policy may be given: an image from 0 to 1, or numbers about as large as in training."""
+    random = np.random.default_rng(7)
+    if feature.type == "VISUAL":
+        return random.random(feature.shape, np.float32)
+    values = random.standard_normal(feature.shape).astype(np.float32)
+    return values if affine is None else (0.3 * values - affine.offset) / affine.scale
+
+
+def _pose(affine: Affine | None) -> NDArray[np.float32]:
+    """Of the base, nothing special: what becomes 0."""
+    return (
+        np.zeros(3, np.float32) if affine is None else -affine.offset.reshape(-1)[-3:] / affine.scale.reshape(-1)[-3:]
+    )
 
 
 class _Graph:
@@ -187,9 +235,10 @@ class _Graph:
     ) -> None:
         """Rename and normalise each. Raises UserError."""
         constants = {one.name for one in self.graph.initializer}
+        read = {name for node in self.graph.node for name in node.input}
         plain = {_plain(theirs): theirs for theirs in (*config.input_features, *names)}
         found: list[ValueInfoProto] = []
-        for one in [one for one in self.graph.input if one.name not in constants]:
+        for one in [one for one in self.graph.input if one.name not in constants and one.name in read]:
             theirs = plain.get(_plain(one.name), one.name)
             ours = names.get(theirs)
             if ours is None:
@@ -222,9 +271,7 @@ class _Graph:
 
     def _with_base(self, inner: str, affine: Affine | None) -> str:
         """Joints and a base's pose that is nothing special."""
-        pose = np.zeros(3, np.float32)
-        if affine is not None:
-            pose = -affine.offset.reshape(-1)[-3:] / affine.scale.reshape(-1)[-3:]  # what becomes 0
+        pose = _pose(affine)
         both = f"{inner} with base"
         self.before.append(
             self.helper.make_node("Concat", ["joints", self.constant("pose", pose[None])], [both], axis=1)
@@ -391,7 +438,8 @@ def _model_file(folder: Path, name: str) -> Path:
         return found[0]
     if name or not found:
         what = name or "an exported model (*.onnx)"
-        raise UserError(f"{folder} has no {what}; LeRobot's safetensors are exported with torch.onnx.export first")
+        remedy = "say --python, that of LeRobot's environment, and it exports LeRobot's safetensors"
+        raise UserError(f"{folder} has no {what}; {remedy}")
     raise UserError(f"{folder} has {choices(file.name for file in found)}; say which with --model")
 
 
@@ -408,17 +456,34 @@ def _image_size(model: bytes) -> tuple[int, int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm policy",
-        description="Make one ONNX file for nodes.policy.onnx_policy:OnnxPolicy from a folder that LeRobot trained.",
-        epilog="example: polyrhythm policy adopt outputs/train/act/pretrained_model --out act.onnx --hz 20",
+        description="A policy that LeRobot trained takes the seat: as one ONNX file, or in LeRobot's own server.",
+        epilog="example: polyrhythm policy adopt outputs/train/act/pretrained_model --python ~/lerobot/bin/python "
+        "--out act.onnx --hz 20",
     )
-    parser.add_argument("verb", choices=["adopt"])
-    parser.add_argument("folder", type=Path, help="with config.json, the processors and an exported model")
-    parser.add_argument("--out", type=Path, default=Path("policy.onnx"), help="default: %(default)s")
-    parser.add_argument(
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    adopting = verbs.add_parser(
+        "adopt", help="make one ONNX file for nodes.policy.onnx_policy:OnnxPolicy from a folder that LeRobot trained"
+    )
+    adopting.add_argument("folder", type=Path, help="with config.json, the processors and the model")
+    adopting.add_argument("--out", type=Path, default=Path("policy.onnx"), help="default: %(default)s")
+    adopting.add_argument(
         "--model", default="", metavar="NAME", help="which ONNX file of the folder, where it has several"
     )
-    parser.add_argument("--name", action="append", default=[], type=_name, metavar="THEIRS=OURS", help="of an input")
-    parser.add_argument("--hz", type=_hz, default=20.0, help="frames per second of its training; default: %(default)g")
+    adopting.add_argument(
+        "--python", default="", metavar="PATH", help="of LeRobot's environment: exports the model where it has none yet"
+    )
+    adopting.add_argument("--name", action="append", default=[], type=_name, metavar="THEIRS=OURS", help="of an input")
+    adopting.add_argument(
+        "--hz", type=_hz, default=20.0, help="frames per second of its training; default: %(default)g"
+    )
+    gateway = verbs.add_parser(
+        "gateway", help="LeRobot's asynchronous policy server, on this machine, for nodes.policy.openpi:OpenPiPolicy"
+    )
+    gateway.add_argument("folder", type=Path, help="with config.json, the processors and the model")
+    gateway.add_argument("--python", required=True, metavar="PATH", help="of LeRobot's environment")
+    gateway.add_argument("--server", default="127.0.0.1:8080", metavar="ADDRESS:PORT", help="default: %(default)s")
+    gateway.add_argument("--bind", default="127.0.0.1:8000", metavar="ADDRESS:PORT", help="default: %(default)s")
+    gateway.add_argument("--device", default="cpu", help="of the server; default: %(default)s")
     return parser
 
 

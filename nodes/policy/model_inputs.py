@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nodes.models.onnx_file import Tensor
 from nodes.policy.model_tensors import ABOUT_THE_ACTION, SKILLS
 from nodes.stretch.kinematics import from_odometry
+from runtime.errors import PolyrhythmError
 from runtime.msgs import Action, JointVector, RobotState
 
 Trigger = Literal["image", "wrist", "felt"]
@@ -63,6 +64,7 @@ class Felt(msgspec.Struct, frozen=True):
     previous: tuple[tuple[float, ...], ...] = ()  # commands that are planned for now and later
     seed: int = 0  # of the input "noise"
     frozen: float = 0.0  # how many of these will have been played when the answer comes
+    memory: bytes = b""  # float32: what the model's answer before this one left behind; empty: it begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class PolicyAnswer:
 
     chunk: NDArray[np.float64]
     done: float | None = None
+    memory: bytes = b""  # for `Felt.memory` of the next question
 
 
 class PolicyModel(Protocol):
@@ -142,6 +145,12 @@ def _array(tensor: Tensor, felt: Felt) -> NDArray[Any]:
     if tensor.name == "noise":
         shape = (1, *(size or 1 for size in tensor.shape[1:]))
         return np.random.default_rng(felt.seed).standard_normal(shape).astype(kind)
+    if tensor.name == "memory":
+        shape = (1, *(size or 1 for size in tensor.shape[1:])) if tensor.shape else ()
+        kept = np.frombuffer(felt.memory, np.float32) if felt.memory else np.zeros(math.prod(shape), np.float32)
+        if kept.size != math.prod(shape):
+            raise PolyrhythmError(f"a memory of {kept.size} numbers; the model has {math.prod(shape)}")
+        return kept.reshape(shape).astype(kind)
     value = one_hot(felt.skill) if tensor.name == "skill" else getattr(felt, tensor.name)
     return np.asarray([[value] if tensor.name in ("grasp", "frozen") else value], kind)
 

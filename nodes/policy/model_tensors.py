@@ -1,10 +1,12 @@
 """The tensors that an ONNX policy may have: one table of names, shapes and types, and what of a model is not in it.
 
-A model is given what it names, and nothing else. All inputs but `joints` may be left out; so may the output `done`.
+A model is given what it names, and nothing else. All inputs but `joints` may be left out; so may all outputs but
+`chunk`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from nodes.models.onnx_file import Tensor, declared, read_model_with_data
@@ -48,6 +50,7 @@ def known_inputs(width_px: int, height_px: int) -> dict[str, Tensor]:
         Tensor("skill", "float", (1, len(SKILLS))),
         Tensor("text", "int64", (1, None)),
         Tensor("noise", "float", (), is_of_any_shape=True),
+        Tensor("memory", "float", (), is_of_any_shape=True),
     )
     return {tensor.name: tensor for tensor in found}
 
@@ -55,7 +58,11 @@ def known_inputs(width_px: int, height_px: int) -> dict[str, Tensor]:
 OUTPUTS = {
     "chunk": Tensor("chunk", "float", (1, None, COLUMNS)),
     "done": Tensor("done", "float", (1,)),
+    "next_memory": Tensor("next_memory", "float", (), is_of_any_shape=True),
 }
+
+LARGEST_MEMORY = 1 << 16
+"""Numbers that a recurrent model may keep between two answers."""
 
 
 def problems(inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, width_px: int, height_px: int) -> list[str]:
@@ -66,11 +73,21 @@ def problems(inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, width_px: i
         *_unlike(outputs, OUTPUTS, "output", "chunk"),
     ]
     for tensor in inputs:
-        if not found and tensor.name in ("wrist", "history", "previous", "noise") and None in tensor.shape[1:]:
+        if (
+            not found
+            and tensor.name in ("wrist", "history", "previous", "noise", "memory")
+            and None in tensor.shape[1:]
+        ):
             found.append(f"input {tensor.name!r} is {tensor}; the model must fix its sizes")
         if not found and tensor.name in LONGEST and not 1 <= (tensor.shape[1] or 0) <= LONGEST[tensor.name]:
             what = "postures" if tensor.name == "history" else "steps"
             found.append(f"input {tensor.name!r} is {tensor}; expected 1 to {LONGEST[tensor.name]} {what}")
+    memory = next((tensor for tensor in inputs if tensor.name == "memory"), None)
+    after = next((tensor for tensor in outputs if tensor.name == "next_memory"), None)
+    if not found and (memory is None) != (after is None):
+        found.append("a recurrent model has the input 'memory' and the output 'next_memory'; it has one of them")
+    if not found and memory is not None and not 1 <= math.prod(size or 1 for size in memory.shape) <= LARGEST_MEMORY:
+        found.append(f"input 'memory' is {memory}; expected 1 to {LARGEST_MEMORY} numbers")
     return found
 
 

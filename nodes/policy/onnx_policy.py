@@ -241,6 +241,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.refused = 0
         self.refusal = ""
         self.felt_ns = 0
+        self.remembered: tuple[str, int, bytes] = ("", 0, b"")  # for which action, since which stop, and what
 
     @property
     def is_active(self) -> bool:
@@ -389,11 +390,16 @@ class OnnxPolicy(ForRobot, SeatNode):
                 felt = self._with_previous(felt, since_ns, wants.previous)
             if "noise" in wants.names:
                 felt = msgspec.structs.replace(felt, seed=self.random.getrandbits(63))
+            since = (under_way.action.id if under_way is not None else "", self.fence_ns)
+            if self.remembered[:2] == since:  # what it saw before a stop, or for another action, is forgotten
+                felt = msgspec.structs.replace(felt, memory=self.remembered[2])
             answer = self.session.run({camera: image.rgb for camera, image in seen.items()}, felt)
             if wants.is_relative:
                 start = (*self.playback.anchor(state.position, state.read_ns), 0.0, 0.0)
                 answer = replace(answer, chunk=answer.chunk + start)
-            is_finite = bool(np.isfinite(answer.chunk).all()) and math.isfinite(answer.done or 0.0)
+            numbers = (answer.chunk, answer.done or 0.0, np.frombuffer(answer.memory, np.float32))
+            is_finite = all(bool(np.isfinite(number).all()) for number in numbers)
+            self.remembered = (*since, answer.memory if is_finite else b"")
             why = "" if is_finite else "the model's output is not finite"
         except PolyrhythmError as problem:
             why = str(problem)

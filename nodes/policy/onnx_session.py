@@ -80,8 +80,9 @@ class PolicySession:
             camera: (_pixels(images[camera], size_px) - self._mean) / self._std
             for camera, size_px in self._sizes_px.items()
         }
+        given = feed(self._inputs.values(), seen, felt)
         try:
-            found = self._session.run(self._outputs, feed(self._inputs.values(), seen, felt))
+            found = self._session.run(self._outputs, given)
         except Exception as problem:  # as above
             raise PolyrhythmError(f"{self.name} failed: {str(problem).strip()[:300]}") from problem
         answer = dict(zip(self._outputs, map(np.asarray, found), strict=True))
@@ -91,7 +92,14 @@ class PolicySession:
         done = answer.get("done")
         if done is not None and done.shape != (1,):
             raise PolyrhythmError(f"{self.name} gave a done of shape {done.shape}; expected (1,)")
-        return PolicyAnswer(np.asarray(chunk[0], np.float64), None if done is None else float(done[0]))
+        memory = np.asarray(answer.get("next_memory", ()), np.float32)
+        if "memory" in given and memory.shape != given["memory"].shape:
+            raise PolyrhythmError(
+                f"{self.name} gave a next_memory of shape {memory.shape}; its memory {given['memory'].shape}"
+            )
+        return PolicyAnswer(
+            np.asarray(chunk[0], np.float64), None if done is None else float(done[0]), memory.tobytes()
+        )
 
 
 def _pixels(rgb: NDArray[np.uint8], size_px: tuple[int, int]) -> NDArray[np.float32]:

@@ -92,8 +92,10 @@ class ServerPolicy(OnnxPolicy):
             problems.append(f"server {self.model} is another machine, and anybody on the way could answer: {tunnel}")
         if not self.cameras["image"] and not self.cameras["wrist"]:
             problems.append("image_name and wrist_name are empty; expected a name for at least one image")
-        if not SMALLEST_PX <= self.size_px <= LARGEST_PX:
-            problems.append(f"size_px is {self.size_px}; expected {SMALLEST_PX} to {LARGEST_PX}")
+        if self.size_px and not SMALLEST_PX <= self.size_px <= LARGEST_PX:
+            problems.append(
+                f"size_px is {self.size_px}; expected {SMALLEST_PX} to {LARGEST_PX}, or 0 for images as they are"
+            )
         if not 0.0 < self.within_s <= LONGEST_S:
             problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
         return problems
@@ -150,7 +152,9 @@ def as_answer(server: str, actions: object) -> PolicyAnswer:
 
 
 def padded(rgb: NDArray[np.uint8], size_px: int) -> NDArray[np.uint8]:
-    """(size, size, 3), with black where the image is not square, as openpi's own client resizes."""
+    """(size, size, 3), with black where the image is not square, as openpi's own client resizes; 0: as it is."""
+    if not size_px:
+        return rgb
     import cv2
 
     height, width = rgb.shape[:2]

@@ -62,10 +62,10 @@ class RemoteSession:
         except PolyrhythmError:
             self._wants = None  # another model may be served there by now
             raise
-        if not 1 <= len(answer) <= 2 or not answer[0] or len(answer[0]) % (8 * COLUMNS) or len(answer[-1]) % 8:
+        if len(answer) != 3 or not answer[0] or len(answer[0]) % (8 * COLUMNS) or len(answer[1]) not in (0, 8):
             raise PolyrhythmError(f"{self._client.address} gave no chunk")
-        done = float(np.frombuffer(answer[1], np.float64)[0]) if len(answer) == 2 else None
-        return PolicyAnswer(np.frombuffer(answer[0], np.float64).reshape(-1, COLUMNS), done)
+        done = float(np.frombuffer(answer[1], np.float64)[0]) if answer[1] else None
+        return PolicyAnswer(np.frombuffer(answer[0], np.float64).reshape(-1, COLUMNS), done, answer[2])
 
     def _packed(self, rgb: NDArray[np.uint8]) -> memoryview:
         pixels: Any = np.ascontiguousarray(rgb)
@@ -95,8 +95,8 @@ def answering(session: PolicySession) -> Callable[[Sequence[bytes]], list[bytes]
             for (camera, shape), data in zip(seen.shapes.items(), frames[1:], strict=True)
         }
         found = session.run(images, seen.felt)
-        done = [] if found.done is None else [np.float64(found.done).tobytes()]
-        return [np.ascontiguousarray(found.chunk, np.float64).tobytes(), *done]
+        done = b"" if found.done is None else np.float64(found.done).tobytes()
+        return [np.ascontiguousarray(found.chunk, np.float64).tobytes(), done, found.memory]
 
     return answer
 

@@ -1,9 +1,10 @@
-"""`polyrhythm policy adopt`, with folders made here in LeRobot's published format; LeRobot itself did not run."""
+"""`polyrhythm policy adopt`, with folders made here in LeRobot's published format; `make interop` has LeRobot's own."""
 
 from __future__ import annotations
 
 import json
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def test_it_takes_the_policy_s_seat_without_an_edit(tmp_path: Path) -> None:
     [
         (lambda folder: (folder / "config.json").unlink(), "cannot be read"),
         (lambda folder: (folder / "config.json").write_text("{}"), "missing required field `type`"),
-        (lambda folder: (folder / "model.onnx").unlink(), "exported with torch.onnx.export first"),
+        (lambda folder: (folder / "model.onnx").unlink(), "say --python, that of LeRobot's environment"),
         (lambda folder: (folder / "model.onnx").write_bytes(b"PK"), "its model cannot be read"),
         (lambda folder: (folder / "b.onnx").write_bytes(b""), "say which with --model"),
         (lambda folder: next(folder.glob("*.safetensors")).unlink(), "which are not in the folder"),
@@ -240,6 +241,60 @@ def test_steps_and_shapes_that_are_not_known_are_refused(tmp_path: Path) -> None
     old.opset_import[0].version = 13
     with pytest.raises(UserError, match=r"opset 13|cannot be read"):
         adopted(trained(tmp_path / "old", model=old.SerializeToString()), tmp_path)
+
+
+def lerobot_python(folder: Path, off: float = 0.0) -> Path:
+    """A stand-in for LeRobot's Python: it "exports" these tests' model, and answers the sample by their oracle."""
+    (folder / "export.onnx_").write_bytes(exported())
+    oracle = folder / "oracle.npz"
+    np.savez(oracle, by_state=BY_STATE, by_colour=BY_COLOUR, low=ACTION_MIN, high=ACTION_MAX, mean=IMAGE_MEAN)
+    code = f"""#!{sys.executable}
+import sys
+import numpy as np
+folder, sample, out = sys.argv[3:]
+seen, of = np.load(sample), np.load({str(oracle)!r})
+open(out + "/model.onnx", "wb").write(open({str(folder / "export.onnx_")!r}, "rb").read())
+state = (seen["observation.state"] - {STATE_MEAN.tolist()}) / {STATE_STD.tolist()}
+colour = (seen["observation.images.head"].mean((1, 2)) - of["mean"]) / {IMAGE_STD.tolist()}
+row = (state @ of["by_state"] + colour @ of["by_colour"] + 1) / 2 * (of["high"] - of["low"]) + of["low"]
+np.save(out + "/answer.npy", np.tile(row, ({STEPS}, 1)) + {off})
+"""
+    python = folder / "python"
+    python.write_text(code)
+    python.chmod(0o755)
+    return python
+
+
+def test_lerobot_exports_what_it_saved_and_the_file_is_kept_where_it_says_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = trained(tmp_path / "act")
+    (folder / "model.onnx").unlink()
+    file = adopted(folder, tmp_path, "--python", str(lerobot_python(tmp_path)))
+    assert chunk(file)[0] == pytest.approx(expected(HOME, 1.0), abs=1e-5)
+    assert "compared with LeRobot's own answer to a sample" in capsys.readouterr().out
+    file.unlink()
+    with pytest.raises(UserError, match=r"is 0\.01 off from what LeRobot says to the same sample"):
+        adopted(folder, tmp_path, "--python", str(lerobot_python(tmp_path, off=0.01)))
+    assert not file.exists()
+
+
+def test_a_python_without_lerobot_is_told_what_to_install(tmp_path: Path) -> None:
+    folder = trained(tmp_path / "act")
+    (folder / "model.onnx").unlink()
+    with pytest.raises(UserError, match=r"LeRobot does not export .*No module named .*-m pip install 'lerobot==0.4.4'"):
+        adopted(folder, tmp_path, "--python", sys.executable)
+    with pytest.raises(UserError, match="cannot be started"):
+        adopted(folder, tmp_path, "--python", str(tmp_path / "none"))
+    with pytest.raises(UserError, match=r"has no config\.json"):
+        main(["gateway", str(tmp_path), "--python", sys.executable])
+
+
+def test_an_input_that_the_model_does_not_read_is_no_input(tmp_path: Path) -> None:
+    model = onnx.load_from_string(exported())
+    model.graph.input.append(helper.make_tensor_value_info("observation.skill", TensorProto.FLOAT, [1, 7]))
+    file = adopted(trained(tmp_path / "act", model=model.SerializeToString()), tmp_path)
+    assert [one.name for one in onnx.load(file).graph.input] == ["joints", "image"]
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:

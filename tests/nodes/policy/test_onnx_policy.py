@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nodes.models.onnx_file import Tensor
+from nodes.policy.model_tensors import problems as tensor_problems
 from nodes.policy.onnx_policy import OnnxPolicy
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
@@ -17,7 +19,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import kind_of
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
-from tests.support.models.model_files import write_model
+from tests.support.models.model_files import linear_model, write_model
 from tests.support.models.policy_model import STEPS, policy_model
 from tests.support.standing import HOME, standing
 
@@ -139,6 +141,45 @@ def test_a_stop_flushes_the_chunk_until_a_newer_image(model: str) -> None:
     story.sim.run(seconds=2.0)
     assert before > 0
     assert len(story.commands) == before
+
+
+def recurrent(steps: int = 4) -> bytes:
+    """Each answer's lift is how many answers it remembers."""
+    counts = np.zeros((6, 10), np.float32)
+    counts[0, 0] = 1.0
+    inputs = {"joints": (1, 8), "image": (1, 3, 12, 16), "memory": (1, 2, 3)}
+    return linear_model(inputs, {"memory": counts}, steps=steps)
+
+
+def test_a_recurrent_model_remembers_its_last_answer_until_a_stop_or_another_action(tmp_path: Path) -> None:
+    story = Story(write_model(tmp_path, recurrent()), image_width_px=16, image_height_px=12)
+    chunks = story.sim.record(OnnxPolicy.chunk)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=0.42)
+    first = [chunk.position[0][0] for chunk in chunks]
+    assert first == [float(number) for number in range(len(first))]
+    assert len(first) >= 3
+    story.sim.publish("interrupt", Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
+    story.sim.run(seconds=0.2)
+    assert [chunk.position[0][0] for chunk in chunks[len(first) :]][:2] == [0.0, 1.0]
+    before = len(chunks)
+    story.sim.publish("action", Action(id="a2", skill="nod"))
+    story.sim.run(seconds=0.2)
+    assert [chunk.position[0][0] for chunk in chunks[before:]][:2] == [0.0, 1.0]
+
+
+def test_memory_that_leads_nowhere_is_told_at_check() -> None:
+    inputs = (Tensor("joints", "float", (1, 8)), Tensor("memory", "float", (1, 4)))
+    chunk = Tensor("chunk", "float", (1, 4, 10))
+    (one,) = tensor_problems(inputs, [chunk], width_px=16, height_px=12)
+    assert one.endswith("has the input 'memory' and the output 'next_memory'; it has one of them")
+    wide = (inputs[0], Tensor("memory", "float", (1, 1 << 17)))
+    kept = Tensor("next_memory", "float", (1, 1 << 17))
+    (two,) = tensor_problems(wide, [chunk, kept], width_px=16, height_px=12)
+    assert two.endswith("expected 1 to 65536 numbers")
+    open_ended = (inputs[0], Tensor("memory", "float", (1, None)))
+    (three,) = tensor_problems(open_ended, [chunk, kept], width_px=16, height_px=12)
+    assert three.endswith("the model must fix its sizes")
 
 
 def test_a_replan_waits_for_the_next_action(model: str) -> None:

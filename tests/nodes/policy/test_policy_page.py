@@ -75,3 +75,21 @@ def test_the_training_of_the_page_makes_a_model_that_the_onnx_policy_loads(
     chunk = session.run({"image": np.zeros((120, 160, 3), np.uint8)}, Felt((0.55, *[0.0] * 7))).chunk
     assert chunk.shape == (16, 10)
     assert chunk[0, 0] == pytest.approx(0.65, abs=0.01), "it has not learned to go 10 cm higher than it is"
+
+
+def test_the_recurrent_training_of_the_page_makes_one_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")  # it is no part of `dev`; `make interop` runs it always
+    pytest.importorskip("onnxscript")
+    feels, acts = np.full((60, 11), 0.5, np.float32), np.full((60, 10), 0.5, np.float32)
+    (tmp_path / "data" / "chunk-000").mkdir(parents=True)
+    rows = arrow.table({"observation.state": feels.tolist(), "action": acts.tolist()})
+    parquet.write_table(rows, tmp_path / "data" / "chunk-000" / "file-000.parquet")
+    model = tmp_path / "recurrent.onnx"
+    monkeypatch.setattr("sys.argv", ["train.py", str(tmp_path), str(model)])
+    exec(compile(block(2), str(PAGE), "exec"), {"__name__": "__main__"})
+    session = PolicySession(
+        model.read_bytes(), name="recurrent", width_px=160, height_px=120, providers=("CPUExecutionProvider",)
+    )
+    answer = session.run({}, Felt((0.5,) * 8))
+    assert answer.chunk.shape == (16, 10)
+    assert len(answer.memory) == 4 * 32

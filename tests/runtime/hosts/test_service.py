@@ -238,12 +238,20 @@ def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
 
 
 def test_a_remote_model_is_told_the_action_and_tells_whether_it_is_done() -> None:
-    shapes = {"joints": (1, 8), "wrist": (1, 3, 24, 32), "history": (1, 2, 8), "skill": (1, 7), "text": (1, 16)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "joints": (1, 8),
+        "wrist": (1, 3, 24, 32),
+        "history": (1, 2, 8),
+        "skill": (1, 7),
+        "text": (1, 16),
+    }
+    shapes["memory"] = (1, 3)
     weights = {name: np.ones((np.prod(shape), 10), np.float32) for name, shape in shapes.items()}
     data = linear_model(shapes, weights, done=np.full(8, 0.1, np.float32))
     own = PolicySession(data, name="model", width_px=160, height_px=120, providers=("CPUExecutionProvider",))
     joints = tuple(0.1 * number for number in range(8))
-    felt = Felt(joints, history=((1.0,) * 8, (2.0,) * 8), skill="place", text="to the bin")
+    memory = np.array([1, 2, 3], np.float32)
+    felt = Felt(joints, history=((1.0,) * 8, (2.0,) * 8), skill="place", text="to the bin", memory=memory.tobytes())
     images = {"image": np.zeros((24, 32, 3), np.uint8), "wrist": np.full((24, 32, 3), 90, np.uint8)}
     with server(answering(own)) as serving, client(serving.address) as asking:
         wait_for_connection(asking)
@@ -253,6 +261,7 @@ def test_a_remote_model_is_told_the_action_and_tells_whether_it_is_done() -> Non
         answer, expected = remote.run(images, felt), own.run(images, felt)
         assert np.array_equal(answer.chunk, expected.chunk)
         assert answer.done == expected.done == pytest.approx(0.28)
+        assert answer.memory == expected.memory == (memory + 1).tobytes()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def linear_model(
     """A policy with these inputs, by shape: each row of its chunk is the sum of every input (flat) times its weights.
 
     `weights[name]` is (numbers, 10); an input without is asked for and not used. `done` is (8,): the model's `done` is
-    the sum of the joints times these.
+    the sum of the joints times these. With the input `memory` its output `next_memory` is one more than that.
     """
     import onnx
     from onnx import TensorProto, helper, numpy_helper
@@ -52,6 +52,10 @@ def linear_model(
         constants["by done"] = done
         nodes.append(helper.make_node("MatMul", ["joints", "by done"], ["done"]))
         outputs.append(helper.make_tensor_value_info("done", TensorProto.FLOAT, [1]))
+    if "memory" in inputs:
+        constants["one"] = np.array(1, np.float32)
+        nodes.append(helper.make_node("Add", ["memory", "one"], ["next_memory"]))
+        outputs.append(helper.make_tensor_value_info("next_memory", TensorProto.FLOAT, list(inputs["memory"])))
     kinds = {name: TensorProto.INT64 if name == "text" else TensorProto.FLOAT for name in inputs}
     graph = helper.make_graph(
         nodes,

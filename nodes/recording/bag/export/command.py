@@ -30,6 +30,9 @@ def main(argv: list[str]) -> int:
         "--skip-damaged", action="store_true",
         help="lerobot, ros2, rerun, mp4, wav: leave out and count what cannot be read; default: end there and name it",
     )  # fmt: skip
+    parser.add_argument(
+        "--camera", action="append", default=[], metavar="NAME", help="lerobot: only this one, like head; default: all"
+    )
     parser.add_argument("--images", action="store_true", help="jsonl: with the images' data (base64)")
     asked = parser.parse_args(argv)
     if asked.hz is not None and not 0.01 <= asked.hz <= 1000:
@@ -38,6 +41,8 @@ def main(argv: list[str]) -> int:
         raise UserError(f"--hz {asked.hz:g}: a LeRobot dataset has a whole number of frames a second")
     if len(asked.recordings) > 1 and asked.to != "lerobot":
         raise UserError(f"--to {asked.to}: takes one recording; only a dataset has several episodes")
+    if asked.camera and asked.to != "lerobot":
+        raise UserError(f"--to {asked.to}: takes all cameras; --camera is for a dataset")
     first: Path = asked.recordings[0]
     recordings = [Recording(path) for path in asked.recordings]  # before the name beside it: a folder may have none
     suffix = {
@@ -53,7 +58,14 @@ def main(argv: list[str]) -> int:
     if asked.to == "lerobot":
         from nodes.recording.bag.export.lerobot import export_lerobot
 
-        frames = export_lerobot(recordings, out, fps=round(asked.hz or 20), skip_damaged=asked.skip_damaged, tell=_tell)
+        frames = export_lerobot(
+            recordings,
+            out,
+            fps=round(asked.hz or 20),
+            skip_damaged=asked.skip_damaged,
+            cameras=[f"{name}/image" for name in asked.camera],
+            tell=_tell,
+        )
         print(f"{frames} frames in {len(asked.recordings)} episode(s) in {out}")
     elif asked.to == "ros2":
         for topic, number in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from nodes.recording.images import pixels
 from runtime.bag.record import BagMessage
 from runtime.clock import NS_PER_S, to_ns, to_s
 from runtime.coordination.lease import LEASE_TOPIC, Lease
-from runtime.errors import RecordingError
+from runtime.errors import RecordingError, UserError, choices
 from runtime.message import Envelope
 from runtime.msgs import Action, Feedback, JointCommand, RobotState, Subtask
 
@@ -40,7 +40,10 @@ class Episode:
     """Frames as columns."""
 
     states: list[tuple[float, ...]] = field(default_factory=list)
-    actions: list[tuple[float, ...]] = field(default_factory=list)
+    actions: list[tuple[float, ...]] = field(default_factory=list)  # what the guard sent
+    asked: list[tuple[float, ...]] = field(
+        default_factory=list
+    )  # what the policy's seat wanted; sent where it is silent
     tasks: list[str] = field(default_factory=list)
     interventions: list[bool] = field(default_factory=list)
     targets: list[tuple[float, float, float]] = field(default_factory=list)  # of the action, in the base's frame
@@ -69,6 +72,8 @@ class _Sampler:
         self._vlm = ""  # who holds the seat that asks for actions, where leases say so
         self._sent: tuple[float, ...] | None = None
         self._sent_ns = 0
+        self._asked: tuple[float, ...] | None = None  # in the last frame's period
+        self._holder = ""  # of the policy's seat, where leases say so
         self._state_ns = 0
         self.stale: list[int] = []  # stamps of frames without a state of their time
         self._is_fresh = False  # whether a command was sent in the last frame's period
@@ -93,14 +98,21 @@ class _Sampler:
             if len(self.episode) and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
                 self.episode.actions[-1] = self._sent  # the first one of this frame's period
                 self._is_fresh = True
+                if self._asked is None:
+                    self.episode.asked[-1] = self._sent
         elif message.topic == LEASE_TOPIC:
             lease = message.message(Lease)
             if lease.seat == "policy":
-                self._is_leased, self._is_person = True, lease.kind == "person"
+                self._is_leased, self._is_person, self._holder = True, lease.kind == "person", lease.holder
             elif lease.seat == "vlm":
                 self._vlm = lease.holder
-        elif message.topic == "command" and not self._is_leased:  # with leases it may be a shadow's
-            self._is_person = envelope.provenance.startswith("person")
+        elif message.topic == "command" and envelope.source == (self._holder or envelope.source):  # no shadow's
+            if not self._is_leased:
+                self._is_person = envelope.provenance.startswith("person")
+            if len(self.episode) and self._asked is None:
+                wanted = message.message(JointCommand)
+                self._asked = (*wanted.position, wanted.base_v_mps, wanted.base_w_radps)
+                self.episode.asked[-1] = self._asked
         elif message.topic == "subtask":
             self._task = message.message(Subtask).text or NO_TASK
         elif message.topic == "action" and envelope.source == (self._vlm or envelope.source):
@@ -153,6 +165,8 @@ class _Sampler:
             self.episode.skills.append(self._action.skill if self._action is not None else "")
             self.episode.skills_done.append(self._is_done)
             self.episode.actions.append(self._sent)
+            self.episode.asked.append(self._sent)
+            self._asked = None
             self.episode.tasks.append(self._task)
             self.episode.interventions.append(self._is_person)
             self._is_fresh = self._sent_ns >= frame_ns
@@ -167,10 +181,12 @@ def read_episode(
     fps: int,
     show: Show,
     skip_damaged: bool = False,
+    only: Collection[str] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Episode:
     """Resample a recording. Raises RecordingError where it lacks robot states or commands, or one cannot be read.
 
+    `only`: the topics of the cameras that are wanted; empty: all that there are. Raises UserError for one that is not.
     With `skip_damaged` what cannot be read is left out, as if the camera, say, had not given that image, and told.
     """
     cameras = {
@@ -178,6 +194,11 @@ def read_episode(
         for message in recording
         if message.schema == IMAGE_SCHEMA and not message.topic.endswith("/depth")
     }
+    if absent := set(only) - cameras:
+        names = choices(topic.removesuffix("/image") for topic in cameras)
+        absences = choices(topic.removesuffix("/image") for topic in absent)
+        raise UserError(f"{recording.path}: has no camera {absences}; it has {names}")
+    cameras = set(only) or cameras
     sampler = _Sampler(cameras, fps, show, recording.start_ns)
     damaged = Damaged(recording, is_skipped=skip_damaged, what_then="the one before it stands in its frames")
     for at_ns, message in _by_stamp(recording, sampler, damaged):

@@ -1,8 +1,9 @@
 """Recordings as a LeRobot v3.0 dataset: one episode each, resampled to one rate, never looking ahead.
 
 A frame at time t holds the newest state and images published by t, and the command that the guard sent to the robot in
-the period that begins there (else the last one before). Columns beyond LeRobot's own: `intervention` (a person held
-the policy's seat), `next.done`, `next.success`, and of the action under way what a learned policy is told of it:
+the period that begins there (else the last one before). Columns beyond LeRobot's own: `policy.action` (what the
+policy's seat asked for in that period, before the guard; what was sent where it was silent), `intervention` (a person
+held that seat), `next.done`, `next.success`, and of the action under way what a learned policy is told of it:
 `observation.target`, `observation.skill`, and `skill.done`.
 """
 
@@ -41,9 +42,10 @@ def export_lerobot(
     *,
     fps: int,
     skip_damaged: bool = False,
+    cameras: Collection[str] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Write the dataset; how many frames it has. `tell` hears what is left out.
+    """Write the dataset; how many frames it has. `cameras`: topics; empty: all. `tell` hears what is left out.
 
     Raises RecordingError where a recording lacks state or commands, or holds any, or an image, that cannot be read,
     unless these are to be left out (`skip_damaged`).
@@ -87,7 +89,7 @@ def export_lerobot(
                 samples[key].append(rgb)
 
         try:
-            episode = read_episode(recording, fps=fps, show=show, skip_damaged=skip_damaged, tell=tell)
+            episode = read_episode(recording, fps=fps, show=show, skip_damaged=skip_damaged, only=cameras, tell=tell)
             finish_all(with_videos.values())
         finally:
             for video in with_videos.values():
@@ -138,6 +140,7 @@ def _columns(episode: Episode, number: int, before: int, tasks: dict[str, int], 
         "observation.target": np.asarray(episode.targets, np.float32),
         "observation.skill": np.asarray([one_hot(skill) for skill in episode.skills], np.float32),
         "action": np.asarray(episode.actions, np.float32),
+        "policy.action": np.asarray(episode.asked, np.float32),
         "skill.done": np.asarray(episode.skills_done, bool),
         "intervention": np.asarray(episode.interventions, bool),
         "next.done": done,
@@ -227,7 +230,10 @@ def _info(
             "observation.state": {"dtype": "float32", "shape": [len(state)], "names": state},
             "observation.target": {"dtype": "float32", "shape": [3], "names": ["ahead", "left", "up"]},
             "observation.skill": {"dtype": "float32", "shape": [len(SKILLS)], "names": list(SKILLS)},
-            "action": {"dtype": "float32", "shape": [len(action)], "names": action},
+            **{
+                name: {"dtype": "float32", "shape": [len(action)], "names": action}
+                for name in ("action", "policy.action")
+            },
             **videos,
             **{name: scalar("bool") for name in ("skill.done", "intervention", "next.done", "next.success")},
             "timestamp": scalar("float32"),

@@ -89,6 +89,41 @@ def test_the_intervention_flag_follows_two_hand_overs_frame_by_frame(tmp_path: P
     assert sum(expected) == 12
 
 
+def test_what_the_policy_asked_for_is_a_column_beside_what_the_guard_sent(tmp_path: Path) -> None:
+    """The policy asks for 0.8 until 0.5 s and is silent then; the guard sends half of that; a shadow wants 0.1."""
+    path, out = tmp_path / "run.mcap", tmp_path / "dataset"
+    writer = BagWriter(path, {"clock": "virtual"})
+    writer.write(Stamped(Lease(seat="policy", holder="policy", number=1), Envelope("lease", "guard", 1, 1)))
+    for tick in range(1, 101):
+        stamp_ns = to_ns(tick / 100)
+        state = RobotState(
+            read_ns=stamp_ns, position=ZEROS, velocity=ZEROS, effort=ZEROS, base_x_m=0.0, base_y_m=0.0,
+            base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+        )  # fmt: skip
+        writer.write(Stamped(state, Envelope("robot/state", "driver", tick, stamp_ns)))
+        said = {"shadow": ("command", 0.1), "policy": ("command", 0.8), "guard": ("robot/command", 0.4)}
+        for source, (topic, lift_m) in said.items():
+            if source != "policy" or tick <= 50:
+                command = JointCommand(position=(lift_m, *ZEROS[1:]))
+                writer.write(Stamped(command, Envelope(topic, source, tick, stamp_ns)))
+    writer.close({})
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(out), "--hz", "20"]) == 0
+    table = parquet.read_table(out / "data/chunk-000/file-000.parquet").to_pydict()
+    assert [row[0] for row in table["action"]] == pytest.approx([0.4] * 20)
+    assert [row[0] for row in table["policy.action"]] == pytest.approx([0.8] * 10 + [0.4] * 10)
+    assert json.loads((out / "meta/info.json").read_text())["features"]["policy.action"]["shape"] == [10]
+
+
+def test_a_dataset_has_the_cameras_that_were_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = cameras(tmp_path / "run.mcap", {"head/image": (64, 48), "room/image": (32, 32)}), tmp_path / "dataset"
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(out), "--camera", "head"]) == 0
+    features = json.loads((out / "meta/info.json").read_text())["features"]
+    assert [key for key, feature in features.items() if feature["dtype"] == "video"] == ["observation.images.head"]
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(tmp_path / "x"), "--camera", "wrist"]) == 2
+    assert "has no camera wrist; it has head, room" in capsys.readouterr().err
+    assert main(["export", str(path), "--to", "mp4", "--out", str(tmp_path / "y"), "--camera", "head"]) == 2
+
+
 def test_a_frame_says_which_skill_is_under_way_where_its_target_is_and_whether_it_is_done(tmp_path: Path) -> None:
     """A pick from 0.5 s on, done at 1.0 s, while the base drives at 1 m/s; who watches in shadow wants a look."""
     path, out = tmp_path / "run.mcap", tmp_path / "dataset"
