@@ -48,7 +48,8 @@ class RoundShapes:
         None where the picture shows none of them.
         """
         left, right, top, bottom = self._rectangles(wanted, centre, turn)
-        of_row, row = places(bottom - top), steps(top, bottom - top)
+        height = np.maximum(bottom - top, 0)  # of nothing that is ahead of the eye, less than none
+        of_row, row = places(height), steps(top, height)
         length = (right - left).take(of_row)
         pixel = self._grid.pixels_of(row, left.take(of_row), length)
         if not len(pixel):

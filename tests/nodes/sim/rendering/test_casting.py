@@ -89,6 +89,17 @@ def test_a_thing_alone_is_seen_ahead_and_not_behind(shape: str, ahead_m: float) 
         assert not depth_m.any()
 
 
+def test_a_disc_close_behind_the_eye_is_not_seen() -> None:
+    """The ball around it reaches past the eye, and no part of it does."""
+    xml = """<mujoco><worldbody><camera name="head" xyaxes="0 -1 0 0 0 1"/>
+    <geom type="cylinder" pos="-0.1 0 0" euler="0 90 0" size="0.5 0.02" rgba="1 0 0 1"/></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    _, depth_m = make_renderer(model, "head", 16, 12, "rays").render(data)
+    assert (depth_m == 0.0).all()
+
+
 def test_a_cylinder_around_the_eye_is_seen_from_within() -> None:
     xml = """<mujoco><worldbody><camera name="head" xyaxes="0 -1 0 0 0 1"/>
     <geom type="cylinder" size="2 1" rgba="1 0 0 1"/></worldbody></mujoco>"""
