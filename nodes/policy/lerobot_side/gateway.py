@@ -11,7 +11,6 @@ import argparse
 import ipaddress
 import pickle
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,8 @@ class PolicyServer:
         raw |= dict(zip(self.joints, whole.tolist(), strict=True)) | {"task": str(seen.get("task", ""))}
         with self._lock:
             self._number += 1
-            question = TimedObservation(time.time(), self._number, raw, must_go=True)
+            # Its time is for LeRobot's own statistics; the robot's side knows how old an answer is.
+            question = TimedObservation(0.0, self._number, raw, must_go=True)
             self._stub.SendObservations(send_bytes_in_chunks(pickle.dumps(question), services_pb2.Observation))
             data = self._stub.GetActions(services_pb2.Empty()).data
         if not data:
