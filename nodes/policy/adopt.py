@@ -196,10 +196,10 @@ def _adopt_from_lerobot(folder: Path, python: str, names: Mapping[str, str]) -> 
 
 def _sample(feature: Feature, affine: Affine | None) -> NDArray[np.float32]:
     """Something that a policy may be given: an image from 0 to 1, or numbers about as large as in training."""
-    random = np.random.default_rng(7)
+    generator = np.random.default_rng(7)
     if feature.type == "VISUAL":
-        return random.random(feature.shape, np.float32)
-    values = random.standard_normal(feature.shape).astype(np.float32)
+        return generator.random(feature.shape, np.float32)
+    values = generator.standard_normal(feature.shape).astype(np.float32)
     return values if affine is None else (0.3 * values - affine.offset) / affine.scale
 
 
