@@ -69,7 +69,8 @@ def _report(argv: list[str]) -> int:
     asked = _report_parser().parse_args(argv)
     found = [read_results(folder) for folder in asked.folders]
     newest = {one.trial: one for _, results in found for one in results}
-    results = list(newest.values())
+    seeds = None if asked.seeds is None else seeds_of(asked.seeds)
+    results = [one for trial, one in newest.items() if seeds is None or trial.seed in seeds]
     if not results:
         raise UserError(f"{asked.folders[0]}: holds no run yet")
     out: Path = asked.out or asked.folders[0]
@@ -202,6 +203,7 @@ def _report_parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm eval interruptions report runs/all runs/sweep --sheets",
     )
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="of results, or a file of --raw")
+    parser.add_argument("--seeds", metavar="N", help="only these: those that all arms have run, of a run that goes on")
     parser.add_argument("--sheets", action="store_true", help="run what did harm again, and show what the robot saw")
     parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side for --sheets")
     parser.add_argument("--raw", type=Path, metavar="FILE", help="write all results into one compressed file")

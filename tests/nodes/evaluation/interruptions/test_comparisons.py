@@ -109,3 +109,20 @@ def test_without_latencies_a_and_b_plus_take_the_same_time(tmp_path: Path, capsy
     assert all(one["is_success"] for one in rows)
     took_s = {one["trial"]["variant"]: one["duration_s"] for one in rows}
     assert max(took_s.values()) < 1.05 * min(took_s.values())
+
+
+@pytest.mark.long
+@pytest.mark.processes
+def test_the_subset_for_every_change(tmp_path: Path, capsys: Any) -> None:
+    """72 runs, about four minutes on two cores: A and B+, twelve interruptions, three seeds."""
+    arms = [word for name in ("A", "B+") for word in ("--arm", name)]
+    kinds = [word for name in ("stop", "retraction", "revision", "addition") for word in ("--scenario", name)]
+    assert main([*arms, *kinds, "--seeds", "3", "--json", "--out", str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["results"]) == 72
+    assert [one["trial"] for one in found["results"] if not one["measures"]["is_measured"]] == []
+    told = {(one["variant"], one["primary"]): one for one in found["figures"]}
+    for variant in ("A-cloud", "B+-cloud"):
+        assert told[variant, "rest after stop"]["p90"] < 1.0
+        assert told[variant, "rest after stop"]["without"] == 0
+    assert told["A-cloud", "act after retraction"]["p50"] < told["B+-cloud", "act after retraction"]["p50"]

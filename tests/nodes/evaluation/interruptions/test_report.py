@@ -94,6 +94,8 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
     assert main(["report", str(tmp_path / "one"), str(tmp_path / "two"), "--raw", str(raw)]) == 0
     told = capsys.readouterr().out
     assert "| act after retraction | B+ (cloud) | 8 | -0.900 |" in told
+    assert main(["report", str(raw), "--seeds", "4", "--out", str(tmp_path / "four")]) == 0
+    assert "| act after retraction | B+ (cloud) | 4 |" in capsys.readouterr().out
     page = (tmp_path / "one" / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 5, "reactions and harm of two regimes, and a sweep"
     assert "B+-cloud-burst-seed9: broken: no room" in page
