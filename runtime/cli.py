@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import difflib
 import errno
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points, version
-from pathlib import Path
-
-from runtime.command_line.arguments import answered
-from runtime.errors import UserError, choices
 
 GROUP = "polyrhythm.commands"
+ESTOP = "nodes.guard.command:main"
+"""Named here: to look through the environment for it, as for others, takes longer than the stop itself."""
 
 OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "run": ("runtime.commands.run:main", "run a launch file, or a shipped one by name; real or virtual time"),
@@ -58,14 +52,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _obey(arguments: list[str]) -> int:
+    if arguments[:2] == ["guard", "estop"] and "_ARGCOMPLETE" not in os.environ:
+        from runtime.estop_signal import SIGNAL
+
+        if SIGNAL is not None:  # else it goes by the bus, as other orders do
+            try:
+                return _later(ESTOP)(arguments[1:])
+            except KeyboardInterrupt:
+                return 130
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())  # a user's own nodes, after everything that is installed
+    return _obeyed(arguments)
+
+
+def _obeyed(arguments: list[str]) -> int:
+    """By a table of all commands; what that needs is imported here and below, since a stop does without."""
+    from runtime.command_line.arguments import answered
+    from runtime.errors import choices
+
     commands = {**_own_commands(), **_other_commands()}
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what may stand where its cursor is
         from runtime.commands.completion import answer
 
         answer(commands)
     if arguments[:1] == ["--version"]:
+        from importlib.metadata import version
+
         print(f"polyrhythm {version('polyrhythm')}")
         return 0
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -73,6 +85,8 @@ def _obey(arguments: list[str]) -> int:
         return 0 if arguments else 2
     command, *rest = arguments
     if command not in commands:
+        import difflib
+
         near = difflib.get_close_matches(command, commands, 1)
         meant = f"did you mean {near[0]}? " if near else ""
         print(f"polyrhythm: there is no command {command!r}; {meant}known: {choices(commands)}", file=sys.stderr)
@@ -88,6 +102,7 @@ def _told(command: Command, arguments: list[str]) -> int:
     try:
         return command(arguments)
     except ModuleNotFoundError as problem:
+        from runtime.errors import UserError
         from runtime.launch.nodes_table import hidden
 
         if do := hidden(problem.name or ""):
@@ -97,6 +112,8 @@ def _told(command: Command, arguments: list[str]) -> int:
 
 def _overview() -> str:
     """What `polyrhythm --help` prints: every command and what it does."""
+    from importlib.metadata import entry_points
+
     does = {name: sentence for name, (_, sentence) in OWN.items()}
     does |= {entry.name: _first_sentence(entry.module) for entry in sorted(entry_points(group=GROUP))}
     width = sorted(map(len, does))[-2]  # the longest name stands out a little, and lines stay short
@@ -117,6 +134,10 @@ def _overview() -> str:
 
 def _first_sentence(module: str) -> str:
     """What a command's module says of itself, read without importing it."""
+    import ast
+    import importlib.util
+    from pathlib import Path
+
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         return ""
@@ -124,19 +145,22 @@ def _first_sentence(module: str) -> str:
     return text.partition("\n")[0].partition("`: ")[2].rstrip(".")
 
 
+def _later(place: str) -> Command:
+    def command(argv: list[str]) -> int:
+        module, _, function = place.partition(":")
+        main: Command = getattr(importlib.import_module(module), function)
+        return main(argv)
+
+    return command
+
+
 def _own_commands() -> dict[str, Command]:
-    def later(place: str) -> Command:
-        def command(argv: list[str]) -> int:
-            module, _, function = place.partition(":")
-            main: Command = getattr(importlib.import_module(module), function)
-            return main(argv)
-
-        return command
-
-    return {name: later(place) for name, (place, _) in OWN.items()}
+    return {name: _later(place) for name, (place, _) in OWN.items()}
 
 
 def _other_commands() -> dict[str, Command]:
+    from importlib.metadata import entry_points
+
     def later(entry: object) -> Command:
         def command(argv: list[str]) -> int:
             loaded: Command = entry.load()  # type: ignore[attr-defined]  # an EntryPoint

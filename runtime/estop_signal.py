@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from typing import NamedTuple
 
 from runtime.clock import NS_PER_S, SystemClock, to_ns
 from runtime.machine import can
-from runtime.os_realtime import TRANSPORT_PRIORITY, ask_for_fifo
 
 MARK = "--guard-of="
 """The argument by which ps shows the process of a guard; the name of its run follows."""
@@ -29,7 +26,7 @@ ANSWER_S = 0.3
 """A guard that does not answer within this time is frozen, or gone."""
 SIGNAL = signal.SIGRTMIN + 6 if hasattr(signal, "SIGRTMIN") else None
 _MOST_WAITING = 64
-_PROCESSES = Path("/proc")
+_PROCESSES = "/proc"
 
 
 def block() -> None:
@@ -49,6 +46,8 @@ class EstopSignals:
     """In a guard's process: who has pressed. Answers them, once their stop has taken effect."""
 
     def __init__(self) -> None:
+        import threading  # here and below: the tool at a terminal has no use for it, and loads as little as it can
+
         self._pressed: deque[tuple[int, int]] = deque(maxlen=_MOST_WAITING)  # pid, uid
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._wait, name="estop-signals")
@@ -77,6 +76,8 @@ class EstopSignals:
         self._thread.join()
 
     def _wait(self) -> None:
+        from runtime.os_realtime import TRANSPORT_PRIORITY, ask_for_fifo
+
         assert SIGNAL is not None
         ask_for_fifo(TRANSPORT_PRIORITY)  # where it is not granted, it goes on as an ordinary thread
         while True:
@@ -88,14 +89,13 @@ class EstopSignals:
                 self._pressed.append((found.si_pid, found.si_uid))
 
 
-@dataclass(frozen=True)
-class GuardProcess:
+class GuardProcess(NamedTuple):
     """The process of a guard. It stays this one, whatever becomes of its number."""
 
     pid: int
     supervisor_pid: int
     run: str
-    descriptor: int = field(compare=False, repr=False)
+    descriptor: int  # by which it is held; -1 where the system has none
 
     @property
     def is_run(self) -> bool:
@@ -130,8 +130,8 @@ def guard_processes() -> list[GuardProcess]:
 
 def _known_processes() -> list[GuardProcess]:
     found = []
-    for place in _PROCESSES.iterdir():
-        if place.name.isdigit() and (process := _known_process(int(place.name))) is not None:
+    for name in os.listdir(_PROCESSES):
+        if name.isdigit() and (process := _known_process(int(name))) is not None:
             found.append(process)
     return sorted(found, key=lambda process: process.pid)
 
@@ -153,9 +153,9 @@ def _listed_by_ps() -> list[GuardProcess]:
 
 
 def _known_process(pid: int) -> GuardProcess | None:
-    place = _PROCESSES / str(pid)
+    place = f"{_PROCESSES}/{pid}"
     try:
-        if place.stat().st_uid != os.getuid() or not _held_name(place):
+        if os.stat(place).st_uid != os.getuid() or not _held_name(place):
             return None
         descriptor = os.pidfd_open(pid)
     except OSError:  # it has ended, or is not ours to see
@@ -170,15 +170,16 @@ def _known_process(pid: int) -> GuardProcess | None:
     return None
 
 
-def _held_name(place: Path) -> str:
+def _held_name(place: str) -> str:
     """What `be_known` said of that process; "" where it said nothing. Raises OSError."""
-    mask = next(line for line in (place / "status").read_text().splitlines() if line.startswith("SigBlk:"))
+    with open(f"{place}/status", "rb", 0) as file:
+        mask = file.read().partition(b"SigBlk:")[2].split(maxsplit=1)[0]
     assert SIGNAL is not None
-    if not int(mask.split()[1], 16) >> (SIGNAL - 1) & 1:  # every process of a run blocks it, and hardly any other does
+    if not int(mask, 16) >> (SIGNAL - 1) & 1:  # every process of a run blocks it, and hardly any other does
         return ""
-    for name in os.listdir(place / "fd"):
+    for name in os.listdir(f"{place}/fd"):
         try:
-            target = os.readlink(place / "fd" / name)
+            target = os.readlink(f"{place}/fd/{name}")
         except FileNotFoundError:
             continue
         if target.startswith(f"/memfd:{_HELD}"):

@@ -7,8 +7,6 @@ inherit that.
 from __future__ import annotations
 
 import os
-import socket
-import struct
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -50,12 +48,14 @@ def can(ability: Ability) -> bool:
 
 def has_shared_memory(folder: Path = SHARED_MEMORY) -> bool:
     """Locks of open files, whose layout is that of Linux on 64 bits, and a folder in memory."""
-    is_linux = sys.platform == "linux" and struct.calcsize("P") == 8
+    is_linux = sys.platform == "linux" and sys.maxsize > 1 << 32
     return not is_portable() and is_linux and os.access(folder, os.W_OK | os.X_OK)
 
 
 def _has_packets() -> bool:
     """Unix sockets of packets, and anonymous memory for what is larger than one."""
+    import socket  # not at the top: an emergency stop at a terminal does without, and starts sooner
+
     return sys.platform == "linux" and hasattr(socket, "SOCK_SEQPACKET") and hasattr(os, "memfd_create")
 
 

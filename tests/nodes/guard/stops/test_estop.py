@@ -31,6 +31,13 @@ HEAVY = (
     "runtime.transport.zeromq",
     "nodes.guard.node",
     "runtime.launch",
+    "argparse",
+    "ctypes",
+    "dataclasses",
+    "importlib.metadata",
+    "json",
+    "socket",
+    "threading",
 )
 SENT = """
 import sys
