@@ -128,10 +128,35 @@ def tell_slow(bound: BoundNode, lane: Lane, work: Work, took_ns: int) -> None:
     bound.slow.tell(work.handler, took_ns / NS_PER_S, 1 / hz if hz else 0.0)
 
 
-def _least_depth(lane: Lane) -> int:
-    """How many events fit any of its queues."""
-    events = (port for _, port in lane.listeners if port.message.message_kind == "event")
-    return min((port.qos.depth for port in events), default=_WORKS_PER_TURN)
+class _Overtaking:
+    """Takes in what may be more urgent than what waits in a lane: asked before each piece of work is handed out.
+
+    Events go before the states of a long queue. Of a lane that hears both, their sockets are looked at each time.
+    """
+
+    def __init__(self, lane: Lane, source: MessageSource) -> None:
+        ports = [port for _, port in lane.listeners]
+        self._events = [port for port in ports if port.message.message_kind == "event"]
+        self.most = min((port.qos.depth for port in self._events), default=_WORKS_PER_TURN)
+        """How many events fit any of its queues while all are empty."""
+        self._lane, self._source = lane, source
+        self._is_mixed = 0 < len(self._events) < len(ports)
+        self.looked_ns = 0
+
+    def look(self, now_ns: int) -> None:
+        """Take in events, as many as fit; and newer states, where the last work took its time."""
+        is_stale = now_ns - self.looked_ns > _STALE_NS
+        if is_stale or (self._is_mixed and self._lane.has_messages):
+            room = min((port.qos.depth - port.pending for port in self._events), default=0)
+            if room > 0:
+                self._source.drain_events(room)
+        if is_stale:
+            self._source.drain_states(_WORKS_PER_TURN)
+            self.looked_ns = now_ns
+
+    def serve_or_drain(self, end_ns: int) -> int:
+        """Of an empty lane: handle or take in what comes, until that time at most; return how much there was."""
+        return self._source.serve(end_ns) or self._source.drain(self.most)
 
 
 def _is_overdue(work: Work, now_ns: int) -> bool:
@@ -157,7 +182,7 @@ class LoopRunner:
         """
         self._is_ending = is_ending
         self._source = source
-        self._most = _least_depth(lane) if source is not None else 0
+        self._overtaking = _Overtaking(lane, source) if source is not None else None
         self._fds: list[int] = []  # of these, those that the loop waits on
         self._retry: asyncio.TimerHandle | None = None
         self._bound = bound
@@ -246,15 +271,17 @@ class LoopRunner:
         self._is_woken = False
         now_ns = self._clock.now_ns()
         end_ns = now_ns + _LONGEST_TURN_NS
+        overtaking = self._overtaking
         for _ in range(_WORKS_PER_TURN):
             if not self._is_running or self._lane.is_busy:
                 return
             if now_ns > end_ns:
                 break
+            if overtaking is not None and self._lane.has_messages:
+                overtaking.look(now_ns)
             work = self._lane.take(now_ns)
             if work is None:
-                source = self._source
-                if source is not None and (source.serve(end_ns) or source.drain(self._most)):
+                if overtaking is not None and overtaking.serve_or_drain(end_ns):
                     now_ns = self._clock.now_ns()
                     continue
                 self._sleep()
@@ -390,28 +417,19 @@ class ThreadRunner:
         elif refusal := ask_for_fifo(self._priority):
             self._bound.node.log.debug("%s", refusal)  # the process has said so
         bound, lane, source, now = self._bound, self._lane, self._source, self._clock.now_ns
-        drained_ns = 0
         # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
-        events = [port for _, port in lane.listeners if port.message.message_kind == "event"]
-        most = _least_depth(lane)
+        overtaking = _Overtaking(lane, source)
         while not self._is_stopped:
             now_ns = now()
-            if now_ns - drained_ns > _STALE_NS:  # a handler took its time: what waits may be overtaken by now
-                room = min((port.qos.depth - port.pending for port in events), default=0)
-                if room > 0:  # what waits elsewhere may be more urgent than what waits here
-                    source.drain_events(room)
-                source.drain_states(_WORKS_PER_TURN)
-                drained_ns = now_ns
+            overtaking.look(now_ns)
             work = lane.take(now_ns)
             if work is not None:
                 run_guarded(bound, work)
                 if lane.style == "plain" and (took_ns := now() - now_ns) > SLOW_NS:
                     tell_slow(bound, lane, work, took_ns)
-            elif source.serve(now_ns + _STALE_NS) == 0 and source.drain(most) == 0:
+            elif overtaking.serve_or_drain(now_ns + _STALE_NS) == 0:
                 due_ns = lane.next_due_ns()
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9
                 if (timeout_s is None or timeout_s > 0) and source.wait(timeout_s) and not self._is_stopped:
-                    drained_ns = now()
-                    if source.serve(drained_ns + _STALE_NS) == 0:
-                        source.drain(most)  # the message that ended the wait goes before all else
-                drained_ns = now()
+                    overtaking.serve_or_drain(now() + _STALE_NS)  # the message that ended the wait goes before all else
+                overtaking.looked_ns = now()
