@@ -313,11 +313,11 @@ def _is_known_script(text: str) -> bool:
 
 
 def _colours(clauses: Sequence[Clause]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Colours to leave alone and colours wanted."""
+    """Colours to leave alone and colours wanted; "I like the blue cup" wants nothing."""
     excluding: list[str] = []
     including: list[str] = []
     for clause in clauses:
-        if "colour" in clause.found:
+        if "colour" in clause.found and not clause.opens("liking", "courtesy", "backchannel"):
             first = min((one.start for one in clause.of("negator")), default=len(clause.words))
             for colour in clause.found["colour"]:
                 (excluding if colour.start > first else including).append(colour.name)

@@ -348,7 +348,7 @@ class Parser:
             number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
             return Clause("fragment", nouns=[number]), end
         if n := lexicon.has("bans", words, i):
-            clause = Clause("protect")
+            clause = Clause("protect", word=words[i])
             return clause, self._constituents(clause, words, i + n)
         if (n := lexicon.has("same", words, i)) and words[i] not in ("and", "also", "what", "how"):
             clause = Clause("fragment", is_same=True)

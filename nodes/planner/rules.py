@@ -24,7 +24,7 @@ from nodes.planner.replies import (
     refusal,
     things_words,
 )
-from nodes.planner.understanding import ALL, Conversation, Intent, Order, World, understand_in
+from nodes.planner.understanding import ALL, MOST_ORDERS, Conversation, Intent, Order, World, understand_in
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 
@@ -238,12 +238,14 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
         return replace(plan, is_paused=True), "I wait. Tell me to go on."
     if orders[0].skill == "undo":
         return _undo(plan, around, now_ns)
-    if not plan.asked_ns and (asked := _contradiction(plan, intent, now_ns)):
+    if not plan.asked_ns and not intent.is_addition and (asked := _contradiction(plan, intent, now_ns)):
         talk = replace(plan.talk, question=orders[0], awaits="yes")
         return replace(plan, asked_ns=now_ns, talk=talk), asked
     if asked := _ambiguous(orders, around.scene):
         talk = replace(plan.talk, question=orders[0], awaits="thing")
         return replace(plan, asked_ns=now_ns, talk=talk), asked
+    if intent.is_addition and plan.order is not None and not plan.asked_ns:
+        return _added(plan, orders)
     before = plan.order
     is_amended = (
         before is not None and len(orders) == 1
@@ -264,6 +266,13 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
         left = list_words([_bare(one) for one in orders[0].excluding], "and the")
         return plan, f"All right, I leave the {left}." if left else "All right."
     return plan, f"Sure. {' Then '.join(_promise(order) for order in orders)}"
+
+
+def _added(plan: OrdersUnderWay, orders: Sequence[Order]) -> tuple[OrdersUnderWay, str]:
+    """More to do, after what is being done."""
+    new = [order for order in orders if order not in plan.orders]
+    plan = replace(plan, orders=(*plan.orders, *new)[:MOST_ORDERS])
+    return plan, f"All right. Then {' Then '.join(_promise(order) for order in orders)}"
 
 
 def _promise(order: Order) -> str:

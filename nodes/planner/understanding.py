@@ -68,6 +68,7 @@ class Intent(msgspec.Struct, frozen=True):
     what: str = ""
     awaits: Awaits = ""
     is_correction: bool = False  # of what was said before
+    is_addition: bool = False  # to what was ordered before: "and the ball too"
     asks_about: tuple[Reference, ...] = ()
 
 
@@ -191,7 +192,7 @@ class _Reader:
         self.nots: list[Noun] = []
         self.bans: list[tuple[Clause, int]] = []
         self.loose: list[Clause] = []
-        self.is_correction = self.is_about_current = False
+        self.is_correction = self.is_about_current = self.is_addition = False
         self.asked_about: list[Noun] = []
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
@@ -212,6 +213,7 @@ class _Reader:
     def read(self, text: str) -> Intent:
         clauses = self.parser.clauses(text)
         self.is_polite = "please" in text.lower()
+        self.is_addition = bool(self.before.orders) and adds(text)
         is_repair = False
         for number, clause in enumerate(clauses):
             behind = clauses[number + 1] if number + 1 < len(clauses) else None
@@ -254,6 +256,9 @@ class _Reader:
                 self.quoted = self.quoted or (" ".join(clause.left) if clause.word == "quoted" else "")
                 self.is_offered = self.is_offered or clause.word in ("here", "offered")
                 self._mention(clause)
+            case "protect" if clause.word in ("forget", "never") and self._is_all_ordered(clause.nouns):
+                self.is_cancelled = True  # "Forget the cups", where the cups are what was ordered
+                self._mention(clause)
             case "protect":
                 self.protected += self._resolved(clause.nouns)
                 self._mention(clause)
@@ -294,6 +299,15 @@ class _Reader:
                 if not _same_noun(noun, draft.excepts):
                     return True
         return False
+
+    def _is_all_ordered(self, nouns: Sequence[Noun]) -> bool:
+        """Whether these are all that the last order is about."""
+        things = self.before.orders[-1].things if self.before.orders else ()
+        named = [_reference(noun) for noun in self._resolved(nouns) if noun.kind]
+        return bool(things) and all(
+            any(pattern.label in ("*", one.label) and pattern.colour in ("", one.colour) for pattern in named)
+            for one in things
+        )
 
     def _own(self, clause: Clause) -> None:
         for noun in self._resolved(clause.nouns):
@@ -703,6 +717,10 @@ class _Reader:
             self._again(target_order, [_noun(r) for r in target_order.things])
             self._patch_target(self.drafts[-1], "", nouns[0])
             return
+        if self.is_addition and nouns and not targets and not clause.nots and (nouns[0].kind or nouns[0].unknown):
+            self._again(before.orders[-1], nouns)
+            self._mention(clause)
+            return
         if nouns and before.orders and nouns[0].is_other and not (nouns[0].colour or nouns[0].kind or targets):
             self.is_about_current = True
             return
@@ -728,6 +746,7 @@ class _Reader:
             self._again(last, [_noun(one) for one in last.things])
             self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
             self.protected += barred
+            self.mentioned += [noun for noun in barred if noun.kind]
             return
         is_bid = self.is_polite and len(nouns) == 1 and not targets and not clause.excepts
         if is_bid and nouns[0].kind and not clause.is_repair and not clause.left:  # "An apple, please."
@@ -1131,6 +1150,7 @@ class _Reader:
 
     def _conclude(self, clauses: list[Clause]) -> Intent:
         self._apply_bans()
+        self._take_instead()
         if self.is_stopped:
             return self._intent("do", orders=(Order("stop"),))
         if self.is_unsure and not (self.drafts and all(draft.skill == "wait" for draft in self.drafts)):
@@ -1202,6 +1222,7 @@ class _Reader:
             what=what,
             awaits=awaits,
             is_correction=self.is_correction,
+            is_addition=self.is_addition,
             asks_about=tuple(_asked_reference(noun) for noun in self.asked_about),
         )
 
@@ -1234,6 +1255,17 @@ class _Reader:
             if clause.verb == "pick" and after:
                 continue
             self.protected += nouns
+
+    def _take_instead(self) -> None:
+        """ "Take the ball, not the cups", where the cups are being brought somewhere: the ball goes there."""
+        last = self.before.orders[-1] if self.before.orders else Order("")
+        if len(self.drafts) != 1 or self.drafts[0].skill != "pick" or last.skill != "place":
+            return
+        draft = self.drafts[0]
+        kinds = {one.label for one in last.things}
+        is_contrast = any(noun.kind in kinds or (noun.colour and not noun.kind) for noun in self.nots)
+        if is_contrast and draft.nouns and draft.place is None and not draft.source:
+            draft.skill, draft.relation, draft.place = "place", last.relation, Noun(place=last.place)
 
     def _finished(self) -> tuple[tuple[Order, ...], tuple[str, str, str] | None]:
         """The orders, and the worst that is wrong with them: ("refuse" or "ask", why, what)."""
@@ -1439,6 +1471,19 @@ class _Reader:
             if not any(_fits(one, _reference(n)) for n in self._resolved(self.released) if n.kind)
         ]
         return tuple(dict.fromkeys([*found, *own, *earlier]))
+
+
+_ADDITION = re.compile(
+    r"^(?:(?:oh|well|yes|okay|ok|please|right|ah|no|wait)\W+)*(?:and|also|plus)\b(?! (?:leave|keep|spare))"
+    r"|\b(?:too|as well|in addition|on top of that)\s*(?:please|robot|thanks|thank you|then|now)?\s*(?:[,.;!?]|$)"
+    r"|,\s*(?:please\s*)?\s*(?:too|as well)\b|\balso\b|while you are at it|while you're at it",
+    re.IGNORECASE,
+)
+
+
+def adds(text: str) -> bool:
+    """Whether the words add something to what was said before: "and the ball too"."""
+    return _ADDITION.search(text) is not None
 
 
 def replace_count(reference: Reference) -> Reference:

@@ -20,7 +20,7 @@ from nodes.policy.allowed import PLEASE
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
-from nodes.vlm.next_action import Decision, Outcome, Situation, decide, is_in, name_of
+from nodes.vlm.next_action import Decision, Outcome, Situation, decide, is_in, is_meant_by, name_of
 from nodes.vlm.poses import pose_at
 from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscription, every, on, to_ns, to_s
 from runtime.msgs import (
@@ -53,6 +53,10 @@ YES_WITHIN_S = 20.0
 """For how long a person may think about what the policy asked; then it counts as a failure, and may be asked again."""
 YES_TO_POLICY_S = 0.4
 """After a yes: until the policy, which hears it too, has surely done so."""
+REACTION_S = 1.0
+"""Who objects to "that one" means what the robot did so long before they began to speak."""
+WORDS_PER_S = 2.8
+"""How fast people speak, where nobody heard when they began."""
 
 
 KINDS = ("cup", "bowl", "block", "ball", "bottle")
@@ -132,6 +136,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.done_for = ""  # the subtask that the action under way was chosen for
         self.why = ""  # the last action failed
         self.preferred = ""
+        self.retracted_ns = -1  # when the robot was told to leave what it was doing
         self.holding: SeenObject | None = None
         self.doing: Action | None = None
         self.outcome: Outcome = "running"
@@ -199,16 +204,23 @@ class LocalVLM(ForRobot, SeatNode):
         elif meaning.wants != "nothing":
             self.hear_of_yes("something else is to be done")
         if meaning.wants != "stop" and self.task is not None and self.task.state == "work":
-            self._amend(utterance.text)
+            self._amend(utterance)
 
-    def _amend(self, text: str) -> None:
+    def _amend(self, utterance: Utterance) -> None:
         """What is to be left alone is left at once; the planner hears it too, and remembers it."""
+        text = utterance.text
         assert self.task is not None
         task = self.task
-        world = Surroundings(self._scene()).world
+        catalogue = self.skills.latest()
+        world = Surroundings(self._scene(), catalogue.skills if catalogue is not None else ()).world
         order = Order(task.skill, task.things, task.excluding, task.place, task.relation)
         intent, _ = understand_in(text, world, Conversation(orders=(order,)), parser_of(world))
         vetoed = list(intent.protected)
+        began_ns = utterance.captured_ns
+        if began_ns is None:
+            began_ns = self.clock.now_ns() - to_ns(len(text.split()) / WORDS_PER_S)
+        if intent.why == "current" and began_ns - to_ns(REACTION_S) < self.retracted_ns:
+            return  # they mean what they have just retracted: they had not seen yet that the robot left it
         target = self.doing.target if self.doing is not None and self.doing.skill == "pick" else self.holding
         if intent.why == "current" and target is not None:
             vetoed.append(Reference(id=target.id, label=target.label, colour=target.colour))
@@ -217,8 +229,20 @@ class LocalVLM(ForRobot, SeatNode):
         self.vetoed = tuple(
             one for one in dict.fromkeys((*self.vetoed, *vetoed)) if (one.label, one.colour) not in free
         )
+        is_other = intent.deed == "do" and not intent.is_addition and intent.is_correction
+        if is_other and not any(is_meant_by(one, target) for order in intent.orders for one in order.things if target):
+            self._wait_for_plan()  # "The ball instead": what is under way is no longer wanted
+            return
         if vetoed:
+            if target is not None and any(is_meant_by(one, target) for one in vetoed):
+                self.retracted_ns = self.clock.now_ns()
             self._act()
+
+    def _wait_for_plan(self) -> None:
+        """Hold still with what is held until the planner has made a plan of what was said."""
+        self.waiting_since_ns = self.clock.now_ns()
+        if self.doing is not None and self.outcome == "running" and self.doing.skill != "hold":
+            self._do(Decision("hold", "held", "holding still until there is a plan for the new order"))
 
     @on(interrupt)
     def interrupted(self, interrupt: Interrupt) -> None:
@@ -430,7 +454,9 @@ class LocalVLM(ForRobot, SeatNode):
 
     def _act(self) -> Decision:
         """Decide, and publish what has changed."""
-        decision = self._decide(self._situation())
+        return self._do(self._decide(self._situation()))
+
+    def _do(self, decision: Decision) -> Decision:
         if decision.skill != "keep":
             self.actions += 1
             self.doing = Action(
@@ -454,7 +480,8 @@ class LocalVLM(ForRobot, SeatNode):
             self.stored = tuple(one for one in self.stored if one.id != action.target.id)
         elif action.skill in ("place", "put_back") and self.holding is not None:
             held, place = self.holding, action.target
-            self.failures.pop(name_of(held), None)
+            for tried in (held, *((place,) if place is not None else ())):
+                self.failures.pop(name_of(tried), None)
             self.holding = None
             self.looks = 0
             if place is None or not place.is_place:
@@ -474,12 +501,11 @@ class LocalVLM(ForRobot, SeatNode):
             self.holding = None
         if action.target is None or action.skill not in ("pick", "place"):
             return
-        if action.skill == "place":
-            self.known = without(self.known, action.target)  # the box is not there, or not so: to be seen afresh
-            return
         name = name_of(action.target)
         self.failures[name] = self.failures.get(name, 0) + 1
-        self.known = without(self.known, action.target)  # to be seen afresh before it is tried again
+        self.known = without(self.known, action.target)  # not there, or not so: to be seen afresh before another try
+        if action.skill == "place":
+            return
         if is_grasping and self.holding is None:
             # Either this thing, which did not come up, or one from before a restart: both belong where the task says.
             self.holding = action.target

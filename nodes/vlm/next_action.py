@@ -110,12 +110,14 @@ def is_excluded(now: Situation, thing: SeenObject) -> bool:
 
 
 def _means(references: Iterable[Reference], thing: SeenObject) -> bool:
-    return any(
-        one.id == thing.id
-        if one.id and thing.id
-        else one.label in ("", "*", thing.label) and one.colour in ("", thing.colour)
-        for one in references
-    )
+    return any(is_meant_by(one, thing) for one in references)
+
+
+def is_meant_by(one: Reference, thing: SeenObject) -> bool:
+    """Whether the reference means the thing: by its id, else by what it is and its colour."""
+    if one.id and thing.id:
+        return one.id == thing.id
+    return one.label in ("", "*", thing.label) and one.colour in ("", thing.colour)
 
 
 def destination(now: Situation) -> SeenObject | None:
@@ -252,7 +254,7 @@ def _rest(now: Situation) -> Decision:
 
 def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subtask) -> Decision:
     """Something is in the gripper: into the box with it, or back where it stood when it is not to be touched."""
-    if is_excluded(now, held):
+    if is_excluded(now, held) or not _means(task.things, held):
         others = [thing for thing in wanted(now) if not _is_same(thing, held)]
         under_way = now.doing.target if now.doing is not None and _is_picking(now) else None
         if under_way is not None and any(_is_same(one, under_way) for one in others):
@@ -266,6 +268,9 @@ def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subta
         return Decision("place", "working", f"putting the {name_of(held)} back", held, say)
     if box is None:
         return _search(now, box, task)
+    if now.failures.get(task.place, 0) >= MOST_TRIES:
+        text = f"I cannot reach the {task.place}, and still hold the {name_of(held)}"
+        return Decision("keep", "failed", text, say=f"{text}.")
     text = f"putting the {name_of(held)} {task.relation or 'in'} the {task.place}"
     if now.doing is not None and now.doing.skill == "place" and now.outcome == "running":
         return Decision("keep", "working", text)

@@ -44,6 +44,22 @@ def test_an_order_beyond_the_robot_is_understood_as_an_order_it_cannot_do() -> N
     assert (meaning.wants, meaning.can_do) == ("order", False)
 
 
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("I like the blue cup", "nothing"),
+        ("I really like the red one", "nothing"),
+        ("Ich mag die blaue Tasse", "nothing"),
+        ("She loves the green bowl", "nothing"),
+        ("No, I like the red one", "amend"),
+        ("I like the red one, not the blue one", "amend"),
+        ("I'd like the blue cup", "order"),
+    ],
+)
+def test_a_liking_changes_nothing(text: str, wants: str) -> None:
+    assert understand(text).wants == wants
+
+
 def test_put_it_back_is_a_correction_that_returns_the_thing() -> None:
     meaning = understand("No, put it back!")
     assert (meaning.wants, meaning.puts_back) == ("amend", True)

@@ -156,6 +156,54 @@ def test_several_orders_are_done_one_after_the_other() -> None:
     assert reply == "The red cup is in the bin. I will nod."
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "And put the bottle in the bin", "Also put the bottle in the bin", "Put the bottle in the bin too",
+        "And the bottle too", "The bottle as well, please", "Oh, and also the bottle", "And then the bottle",
+        "While you are at it, the bottle too",
+    ],
+)  # fmt: skip
+def test_an_addition_comes_after_what_is_being_done(text: str) -> None:
+    plan, replies = told(ORDER, text)
+    assert [describe(order) for order in plan.orders] == ["Put every cup in the bin", "Put the bottle in the bin"]
+    assert replies[-1] == "All right. Then I will put the bottle in the bin."
+    assert works_on(plan).id == "task-1.0"
+
+
+def test_an_addition_to_nothing_is_an_order_and_said_twice_it_is_done_once() -> None:
+    plan, _ = told("And put the bottle in the bin too")
+    assert [describe(order) for order in plan.orders] == ["Put the bottle in the bin"]
+    plan, _ = told(ORDER, "And the bottle too", "And the bottle too")
+    assert len(plan.orders) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The bottle instead", "Forget the cups, put the bottle in the bin", "I meant the bottle, not the cups",
+        "Take the bottle, not the cups", "Put the bottle in the bin instead",
+    ],
+)  # fmt: skip
+def test_a_revision_takes_the_place_of_what_is_being_done(text: str) -> None:
+    plan, _ = told(ORDER, text)
+    assert [describe(order) for order in plan.orders] == ["Put the bottle in the bin"]
+
+
+def test_who_forgets_all_that_was_ordered_takes_the_order_back_and_forbids_nothing() -> None:
+    plan, replies = told(ORDER, "Forget the cups", ORDER)
+    assert replies[1] == "All right, I leave it."
+    assert works_on(plan).state == "work"
+    plan, replies = told(ORDER, "Forget the red cup")
+    assert replies[1] == "All right, I leave the red cup."
+    assert describe(plan.orders[0]) == "Put every cup except the red cup in the bin"
+
+
+def test_what_is_left_alone_may_be_called_it() -> None:
+    plan, _ = told(ORDER, "Oh, not the blue one, I still need it")
+    assert describe(plan.orders[0]) == "Put every cup except the blue cup in the bin"
+
+
 def test_stop_and_go_on_change_no_plan() -> None:
     plan, replies = told(ORDER, "Ouch! That's my toe!", "All right, go on")
     assert works_on(plan) == works_on(told(ORDER)[0])

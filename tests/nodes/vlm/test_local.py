@@ -10,12 +10,14 @@ import mujoco
 import numpy as np
 import pytest
 
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch import kinematics as k
 from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
 from nodes.vlm.local import LocalVLM
+from nodes.vlm.next_action import MOST_TRIES
 from nodes.vlm.poses import pose_at
 from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped
@@ -68,6 +70,7 @@ def picture() -> Image:
 
 
 PICTURE = picture()
+CATALOGUE = catalogue_of(SPECS.values())
 
 
 class Bench:
@@ -155,6 +158,63 @@ def test_an_objection_without_a_name_is_about_the_action_under_way() -> None:
     bench.hear("No!")
     assert target(bench) != ("blue", "cup")
     assert bench.lines[-1].startswith("All right, I leave the blue cup. I will pick up the ")
+
+
+def test_words_within_a_second_mean_what_was_just_retracted() -> None:
+    bench = at_work()
+    for text in ("No", "Not that one", "Not the blue one"):
+        bench.hear(text)
+        bench.ns += 400_000_000
+    assert [one.target.colour for one in bench.actions if one.target is not None] == ["blue", "yellow"]
+    assert {one.colour for one in bench.vlm.vetoed} == {"blue"}
+
+
+@pytest.mark.parametrize(
+    ("after_s", "began_before_s", "is_left"), [(1.9, 1.0, False), (2.2, 1.0, True), (3.0, 2.5, False)]
+)
+def test_that_one_is_what_was_under_way_when_the_person_began_to_speak(
+    after_s: float, began_before_s: float, is_left: bool
+) -> None:
+    bench = at_work()
+    bench.hear("Not the blue one")
+    bench.ns += int(after_s * 1e9)
+    bench.vlm.listen(Utterance(speaker="Sam", text="Not that one", captured_ns=bench.ns - int(began_before_s * 1e9)))
+    assert (len(bench.actions) == 3) is is_left
+
+
+@pytest.mark.parametrize("text", ["I like the blue cup", "I really like the blue one", "Nice cups"])
+def test_a_liking_changes_nothing(text: str) -> None:
+    bench = at_work()
+    bench.hear(text)
+    assert len(bench.actions) == 1
+    assert bench.vlm.vetoed == ()
+
+
+def test_what_is_wanted_instead_holds_the_robot_until_there_is_a_plan_and_what_it_holds_goes_back() -> None:
+    bench = at_work()
+    bench.vlm.skills.push(Stamped(CATALOGUE, Envelope("skills", "policy", 1, bench.ns)))
+    bench.end("success")
+    bench.hear("The red cup instead")
+    assert [one.skill for one in bench.actions] == ["pick", "place", "hold"]
+    bench.look(1)
+    assert len(bench.actions) == 3
+    red = msgspec.structs.replace(CUPS, id="task-2.0", things=(Reference(label="cup", colour="red"),))  # type: ignore[type-var]  # a Struct
+    bench.vlm.take_subtask(red)
+    assert (bench.actions[-1].skill, target(bench)) == ("pick", ("red", "cup"))
+    assert bench.lines[-1] == "I put the blue cup back. I will pick up the red cup."
+
+
+def test_a_place_that_cannot_be_reached_is_given_up_and_that_is_said() -> None:
+    bench = at_work()
+    bench.end("success")
+    for _ in range(20):
+        bench.vlm.remember(msgspec.structs.replace(state(bench.ns), is_grasping=True))  # type: ignore[type-var]  # a Struct
+        if bench.progress() == "failed":
+            break
+        bench.end(*(("failure", "the bin is out of reach") if bench.actions[-1].skill == "place" else ("success",)))
+        bench.look()
+    assert [one.skill for one in bench.actions].count("place") == MOST_TRIES
+    assert bench.lines[-1] == "I cannot reach the bin, and still hold the blue cup."
 
 
 def test_a_picked_cup_goes_to_the_bin_and_the_next_one_follows() -> None:
