@@ -11,7 +11,7 @@ import msgspec
 from nodes.episodes.commands.asked import Playing
 from nodes.episodes.dialogue.package_prompts import prompts_in
 from nodes.episodes.results.card import card_of
-from nodes.episodes.results.store import Store
+from nodes.episodes.results.store import KeptPlans, Store
 
 
 def merge(asked: argparse.Namespace) -> int:
@@ -34,7 +34,7 @@ def merge_files(shards: Sequence[Path], out: Path) -> tuple[int, int]:
         except BaseException:
             out.unlink()
             raise
-        plans = [store.plan(row.id) for row in store.episodes()]
+        plans = KeptPlans(store)
         temperature = msgspec.convert(spec.get("playing", {}), Playing).temperature
         store.set_card(card_of(plans, spec["judges"], temperature=temperature, prompts=prompts_in(spec)))
-        return sum(row.state == "done" for row in store.episodes()), len(plans)
+        return len(plans) - store.not_done()[0], len(plans)

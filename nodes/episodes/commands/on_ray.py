@@ -122,9 +122,9 @@ def _played(store: Store, work: ShardWork) -> Iterator[ShardNews]:
 
 def _lacking(store: Store) -> str:
     """Why not all of it is done; "" where it is."""
-    first = next((row.reason or "not played" for row in store.episodes() if row.state != "done"), "")
+    failed, first = store.not_done()
     unjudged, why = failed_evaluations(store, judges_in(store.spec))
-    return first or (f"{unjudged} evaluations are missing: {why}" if unjudged else "")
+    return (first if failed else "") or (f"{unjudged} evaluations are missing: {why}" if unjudged else "")
 
 
 async def _wait(task: asyncio.Task[bool]) -> None:

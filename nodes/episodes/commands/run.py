@@ -7,6 +7,7 @@ import asyncio
 import os
 import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,15 @@ from nodes.episodes.commands.asked import (
 )
 from nodes.episodes.dialogue.package_prompts import PackagePrompts, prompts_in, read_prompts
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.planning import mode_of, order_of, plan_episode, starter_library, tasks_of, win_of
+from nodes.episodes.dialogue.planning import (
+    mode_of,
+    order_of,
+    plan_episode,
+    starter_library,
+    tasks_of,
+    win_of,
+    with_seed,
+)
 from nodes.episodes.dialogue.rules import EpisodeRules, check
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.export_profiles import played_profiles
@@ -188,7 +197,7 @@ def _plans(
         AgentSpec.parse(asked.coach).check_model(servers)
     if asked.attempts < 1:
         raise UserError(f"--attempts is {asked.attempts}; expected at least 1")
-    plans = [
+    first_seeds = [
         plan_episode(
             library,
             task,
@@ -196,7 +205,6 @@ def _plans(
             rules=rules,
             mode=mode,
             name_only=asked.name_only,
-            seed=seed,
             wins=wins,
             coach=asked.coach,
             variant=asked.variant,
@@ -205,8 +213,8 @@ def _plans(
         for mode in modes
         for pairing in pairings
         for task in tasks
-        for seed in range(asked.seeds)
     ]
+    plans = [with_seed(plan, seed) for plan in first_seeds for seed in range(asked.seeds)]
     for plan in plans:
         for seat, text in enumerate(plan.agents):
             if (spec := AgentSpec.parse(text)).kind == "replay":
@@ -256,9 +264,9 @@ def _check_agents(pairings: list[tuple[str, ...]], servers: Servers) -> None:
             read_script(spec.path)
 
 
-def _play(plans: list[EpisodePlan], store: Store, settings: Settings, asked: argparse.Namespace) -> int:
+def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, asked: argparse.Namespace) -> int:
     """Play, judge what is not judged, and say what is missing in the end."""
-    by_hand = any("human" in plan.agents for plan in plans)
+    by_hand = store.has_people()
     if by_hand:
         settings.jobs = 1
     is_terminal = sys.stderr.isatty() and not asked.json and not by_hand
@@ -288,10 +296,9 @@ def _play(plans: list[EpisodePlan], store: Store, settings: Settings, asked: arg
             file=sys.stderr,
         )
     if not all_done:
-        failed = [row for row in store.episodes() if row.state != "done"]
-        why = next((row.reason for row in failed if row.reason), "not played")
+        failed, why = store.not_done()
         print(
-            f"{len(failed)} episodes are not done ({why}); go on with: polyrhythm episodes resume {store.path}",
+            f"{failed} episodes are not done ({why}); go on with: polyrhythm episodes resume {store.path}",
             file=sys.stderr,
         )
     return 0 if all_done and not unjudged else 1

@@ -59,9 +59,8 @@ def plan_episode(
         rules = msgspec.structs.replace(rules, silent="all")
         *own, whole = like.first_texts(cast, [briefing.goal for briefing in briefings], mode, name_only=name_only)
         briefings = tuple(_briefing(cast, seat, mode, name_only, background=text) for seat, text in enumerate(own))
-    told = (*given, *((coach, variant) if coach else ()), *((like.name,) if like else ()))
-    return EpisodePlan(
-        id=episode_id(task.id, told, seed, mode, name_only, rules),
+    plan = EpisodePlan(
+        id="",
         task=task.id,
         scenario=scenario.id,
         context=text_for(scenario.context, EVERYONE),
@@ -76,13 +75,20 @@ def plan_episode(
         mode=mode,
         name_only=name_only,
         deal=scenario.deal,
-        seed=seed,
         robot_seat=scenario.robot_seat,
         coach=coach,
         variant=variant,
         like="" if like is None else like.name,
         whole_background=whole,
     )
+    return with_seed(plan, seed)
+
+
+def with_seed(plan: EpisodePlan, seed: int) -> EpisodePlan:
+    """The same episode with another seed; it shares all texts, so that a hundred thousand plans are small."""
+    told = (*plan.agents, *((plan.coach, plan.variant) if plan.coach else ()), *((plan.like,) if plan.like else ()))
+    name = episode_id(plan.task, told, seed, plan.mode, plan.name_only, plan.rules)
+    return msgspec.structs.replace(plan, id=name, seed=seed)
 
 
 def _win_check(win: Win, names: Sequence[str]) -> WinCheck:

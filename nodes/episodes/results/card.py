@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nodes.episodes.agents.agent_spec import RULES, AgentSpec
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
-from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.plan import EpisodePlan, Mode
 from nodes.episodes.dialogue.prompt import prompt_template
+from nodes.episodes.dialogue.rules import Order
 from runtime import __version__
 from runtime.clock import wall_time_text
 
@@ -31,17 +32,26 @@ _ETHICS = (
 
 
 def card_of(
-    plans: Sequence[EpisodePlan],
+    plans: Iterable[EpisodePlan],
     judges: Sequence[str],
     *,
     temperature: float | None = None,
     prompts: PackagePrompts | None = None,
 ) -> dict[str, Any]:
     """The card as plain data, in a fixed order; `prompts` where they are not ours."""
-    agents = sorted({agent for plan in plans for agent in plan.agents})
-    modes = sorted({plan.mode for plan in plans})
-    kinds = Counter(plan.kind or "other" for plan in plans)
-    humans = any(truth.is_human for plan in plans for truth in plan.truths)
+    kinds: Counter[str] = Counter()
+    everybody: set[str] = set()
+    seen: set[tuple[Mode, Order, str]] = set()
+    seeds: set[int] = set()
+    humans = names_only = False
+    for plan in plans:  # once: those of a run's file are read one by one
+        kinds[plan.kind or "other"] += 1
+        everybody.update(plan.agents)
+        seen.add((plan.mode, plan.rules.order, plan.scenario))
+        seeds.add(plan.seed)
+        humans = humans or any(truth.is_human for truth in plan.truths)
+        names_only = names_only or plan.name_only
+    agents, modes = sorted(everybody), sorted({mode for mode, _, _ in seen})
     caveats = []
     if any(agent in RULES for agent in agents):
         caveats.append("agents called rules or scripted follow templates: they test the machinery, not social skill")
@@ -52,18 +62,18 @@ def card_of(
     return {
         "agents": agents,
         "information": {mode: _ASYMMETRY[mode] for mode in modes},
-        "characters": "names only" if any(plan.name_only for plan in plans) else "full profiles",
+        "characters": "names only" if names_only else "full profiles",
         "modalities": ["text"],
         "humans": "people played seats" if humans else "none",
         "platform": "Polyrhythm episodes, virtual time, turn order "
-        + ", ".join(sorted({p.rules.order for p in plans})),
+        + ", ".join(sorted({order for _, order, _ in seen})),
         "domain": dict(sorted(kinds.items())),
         "asked": _asked(agents, temperature, prompts),
         "versions": {"polyrhythm": __version__, "python": platform.python_version()},
         "date": wall_time_text()[:8],
-        "seeds": sorted({plan.seed for plan in plans}),
-        "scenarios": len({plan.scenario for plan in plans}),
-        "episodes": len(plans),
+        "seeds": sorted(seeds),
+        "scenarios": len({scenario for _, _, scenario in seen}),
+        "episodes": sum(kinds.values()),
         "uses": "comparing agents in the same situations; finding failures worth reading",
         "not_for": "predicting what particular people would do",
         "metrics": {"judges": list(judges), "checks": "leaks, deal and price, what was learned, lengths, repetitions"},

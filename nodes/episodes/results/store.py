@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -86,31 +86,18 @@ class Store(Evaluations):
 
     def add(self, plans: Iterable[EpisodePlan], *, first: int = 0, step: int = 1) -> None:
         """Take in episodes that are to be played, numbered from `first` by `step`; those already there stay."""
-        rows = [
-            (
-                plan.id,
-                first + step * number,
-                plan.task,
-                plan.scenario,
-                plan.seed,
-                plan.mode,
-                plan.transparency,
-                plan.rules.order,
-                to_json(plan.agents),
-                to_json(plan.names),
-                "waiting",
-                plan.codename,
-                _packed_plan(plan),
-            )
-            for number, plan in enumerate(plans)
-        ]
         with self.db:
-            self.db.executemany("INSERT OR IGNORE INTO plans VALUES (?,?)", [(row[0], row[-1]) for row in rows])
-            self.db.executemany(
-                "INSERT OR IGNORE INTO episodes (id, number, task, scenario, seed, mode, transparency, turn_order,"
-                " agents, names, state, codename) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-                [row[:-1] for row in rows],
-            )
+            for number, plan in enumerate(plans):
+                self.db.execute("INSERT OR IGNORE INTO plans VALUES (?,?)", (plan.id, _packed_plan(plan)))
+                self.db.execute(
+                    "INSERT OR IGNORE INTO episodes (id, number, task, scenario, seed, mode, transparency, turn_order,"
+                    " agents, names, state, codename) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+                    (
+                        *(plan.id, first + step * number, plan.task, plan.scenario, plan.seed),
+                        *(plan.mode, plan.transparency, plan.rules.order, to_json(plan.agents), to_json(plan.names)),
+                        *("waiting", plan.codename),
+                    ),
+                )
 
     def plan(self, episode: str) -> EpisodePlan:
         """The plan of an episode. Raises UserError where there is none of that name."""
@@ -127,12 +114,22 @@ class Store(Evaluations):
             self.db.execute("UPDATE episodes SET agents = ? WHERE id = ?", (to_json(plan.agents), plan.id))
             self.db.execute("UPDATE plans SET plan = ? WHERE episode = ?", (_packed_plan(plan), plan.id))
 
-    def unfinished(self) -> list[EpisodePlan]:
+    def unfinished(self) -> KeptPlans:
         """The episodes that are waiting or have failed, in order."""
-        rows = self.db.execute(
-            "SELECT plan FROM plans JOIN episodes ON id = episode WHERE state != 'done' ORDER BY number"
-        )
-        return [_unpacked_plan(row[0]) for row in rows]
+        return KeptPlans(self, "WHERE state != 'done'")
+
+    def not_done(self) -> tuple[int, str]:
+        """How many episodes are waiting or have failed, and why the first one that has failed did."""
+        count, why = self.db.execute(
+            "SELECT count(*), (SELECT reason FROM episodes WHERE state != 'done' AND reason != '' ORDER BY number)"
+            " FROM episodes WHERE state != 'done'"
+        ).fetchone()
+        return count, why or "not played"
+
+    def has_people(self) -> bool:
+        """Whether a person plays in an episode that is not done."""
+        rows = self.db.execute("SELECT DISTINCT agents FROM episodes WHERE state != 'done'")
+        return any("human" in json_list(agents) for (agents,) in rows)
 
     def unjudged(self, judge: str, dimensions: Sequence[str] = ()) -> list[str]:
         """The episodes that are done and have no good evaluation by that judge, or not on all these dimensions."""
@@ -316,18 +313,20 @@ class Store(Evaluations):
                 raise UserError(
                     f"{other}: was run with other settings or judges than {self.path}; merge shards of one run"
                 )
-            names = [row.id for row in shard.episodes()]
-        known = {row[0] for row in self.db.execute("SELECT id FROM episodes")}
-        if both := known & set(names):
-            raise UserError(f"{other}: holds {sorted(both)[0]}, and so does another file; merge each shard once")
         self.db.execute("ATTACH DATABASE ? AS shard", (str(other.resolve()),))
         try:
+            (both,) = self.db.execute(
+                "SELECT min(id) FROM shard.episodes WHERE id IN (SELECT id FROM episodes)"
+            ).fetchone()
+            if both is not None:
+                raise UserError(f"{other}: holds {both}, and so does another file; merge each shard once")
+            (count,) = self.db.execute("SELECT count(*) FROM shard.episodes").fetchone()
             with self.db:
                 for table in TABLES:
                     self.db.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM shard.{table}")
         finally:
             self.db.execute("DETACH DATABASE shard")
-        return len(names)
+        return int(count)
 
     def answers(self, episode: str) -> EpisodeAnswers:
         """The answers that models gave in one episode."""
@@ -344,6 +343,23 @@ class Store(Evaluations):
                 for t in turns
             ],
         )
+
+
+class KeptPlans(Collection[EpisodePlan]):
+    """Plans of a run's file, each read when it is wanted: many of them are larger than memory."""
+
+    def __init__(self, store: Store, where: str = "") -> None:
+        self._store = store
+        self._ids = [row[0] for row in store.db.execute(f"SELECT id FROM episodes {where} ORDER BY number")]
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[EpisodePlan]:
+        return map(self._store.plan, self._ids)
+
+    def __contains__(self, plan: object) -> bool:
+        return isinstance(plan, EpisodePlan) and plan.id in self._ids
 
 
 def _packed_plan(plan: EpisodePlan) -> bytes:

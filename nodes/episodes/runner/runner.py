@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -253,11 +253,12 @@ async def judge_unjudged(store: Store, settings: Settings) -> None:
 
 
 async def play_and_judge(
-    plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
+    plans: Collection[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
 ) -> bool:
     """Play them, play again what a coach found too low, and judge what is not judged; whether all were played."""
     all_done = await play_all(plans, store, settings, progress)
-    while all_done and (more := regenerations(store, store.spec.get("attempts", 1))):
+    attempts = store.spec.get("attempts", 1)
+    while all_done and attempts > 1 and (more := regenerations(store, attempts)):
         all_done = await play_all(more, store, settings, progress)
     if not settings.servers.budget.spent:
         await judge_unjudged(store, settings)
@@ -265,14 +266,16 @@ async def play_and_judge(
 
 
 async def play_all(
-    plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
+    plans: Collection[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
 ) -> bool:
     """Play all of them, `jobs` at a time; whether all are done. When the budget is spent, the rest stays waiting."""
     with few_collections():
         return await _play_all(plans, store, settings, progress)
 
 
-async def _play_all(plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None) -> bool:
+async def _play_all(
+    plans: Collection[EpisodePlan], store: Store, settings: Settings, progress: Progress | None
+) -> bool:
     waiting = iter(plans)
     all_done = True
     is_spent = False
