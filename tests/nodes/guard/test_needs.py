@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 
 from nodes.guard.node import Guard
+from nodes.guard.retreat import SHARE
+from nodes.robot.driver import Driver
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.launch.file import find, load
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import GuardState, Image, JointCommand
+from runtime.msgs import GuardState, Image, Interrupt, JointCommand, RobotState
+from runtime.msgs.signature import Signatures, order
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
 
+SPEED_MPS = 0.1
 BY_PICTURES = ("stretch", "wizard", "study", "webcam")
 
 
@@ -43,7 +47,7 @@ class Looking(Node):
     @every(hz=20)
     def tick(self) -> None:
         self.image.latest()
-        self.command.publish(JointCommand(position=HOME, base_v_mps=0.1))
+        self.command.publish(JointCommand(position=HOME, base_v_mps=SPEED_MPS))
 
 
 @pytest.mark.parametrize("name", BY_PICTURES)
@@ -68,3 +72,36 @@ def test_a_robot_that_drives_by_pictures_holds_without_one_and_when_the_camera_f
     sim.run(seconds=0.5)
     modes.append(states[-1].mode)
     assert modes == ["armed", "moving", "holding", "moving"]
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+def test_a_camera_that_freezes_on_the_way_back_after_pain_leaves_it_slow_and_at_its_end_nothing_drives(
+    repeats: bool,
+) -> None:
+    guard, camera = Guard(arm="auto", memory="run", needs=("image",)), FreezingCamera()
+    driver = NodeSpec("driver", Driver, params={"robot": "nodes.sim.kinematic:KinematicRobot"})
+    sim = Simulation(driver, NodeSpec("guard", Guard, instance=guard), camera, Looking())
+    seen: list[RobotState] = sim.record_topic("robot/state", RobotState)
+
+    def mode() -> str:
+        return guard.machine.mode
+
+    camera.is_on, camera.repeats = True, repeats
+    sim.run(seconds=4.0)
+    assert mode() == "moving"
+    sim.publish("interrupt", Interrupt(id="o", depth="stop", text="Ouch!", by="Ann", is_pain=True))
+    sim.run(seconds=1.5)
+    guard.proofs = Signatures("t")
+    sim.publish("guard/order", order("t", "resume", "Ann", sim.clock.now_ns()))
+    sim.run(seconds=0.5)
+    assert mode() == "retreating"
+    camera.is_frozen, before = True, len(seen)
+    sim.run(seconds=8.0)
+    assert mode() == "holding", "what the policy makes of the last picture is refused"
+    speeds = [state.base_v_mps for state in seen[before:]]
+    assert -SHARE * SPEED_MPS - 0.005 <= min(speeds) < -0.01
+    assert max(speeds) < 0.001
+    assert speeds[-1] == pytest.approx(0.0, abs=0.001)
+    camera.is_frozen = False
+    sim.run(seconds=1.0)
+    assert mode() == "moving"

@@ -14,8 +14,12 @@ import pytest
 from bench.faults.matrix import Skip, mount_small
 from nodes.guard.node import Guard
 from nodes.guard.persistence import Disk, SavedState, StateFile, read
-from runtime.msgs import EStop
+from runtime import Simulation
+from runtime.launch.graph import NodeSpec
+from runtime.msgs import EStop, Interrupt, JointCommand
 from runtime.run_facts import RunFacts
+from tests.support.standing import HOME
+from tests.support.still_robot import StillRobot
 
 PRESSED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="emergency stop", estop="button: pressed")
 RELEASED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="re-armed by Ann")
@@ -148,6 +152,58 @@ def test_an_emergency_stop_on_a_full_disk_outlives_the_guard(full_disk: Path) ->
     assert read(path) == PRESSED
     keeper.note(RELEASED)
     assert read(path) == RELEASED, "a shorter one leaves no end of the longer one"
+
+
+def driven(keeper: StateFile) -> tuple[Simulation, Guard]:
+    """A robot that drives under a guard which keeps what it latches there."""
+    guard = Guard(arm="auto", memory="run")
+    sim = Simulation(StillRobot(), NodeSpec("guard", Guard, instance=guard))
+    sim.run(seconds=0.2)
+    guard.keeper = keeper
+    for _ in range(10):
+        sim.publish("command", JointCommand(position=HOME, base_v_mps=0.2), source="policy")
+        sim.run(seconds=0.05)
+    assert guard.machine.mode == "moving"
+    return sim, guard
+
+
+def test_a_stop_on_a_disk_that_has_filled_up_brakes_at_once_and_outlives_the_guard(full_disk: Path) -> None:
+    keeper = StateFile(full_disk / "guard.json")
+    keeper.reserve()
+    sim, guard = driven(keeper)
+    with (full_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while True:
+            filler.write(bytes(1 << 12))
+    sim.publish("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    asked_ns = sim.clock.now_ns()
+    sim.run(seconds=0.1)
+    assert guard.machine.mode == "stopped"
+    assert 0 <= guard.machine.held_ns - asked_ns < 25_000_000
+    found = read(keeper.path)
+    assert found is not None
+    assert (found.stop, found.stoppers) == ("stopped by Ann: Stop!", ("Ann",))
+
+
+def test_a_disk_that_fails_in_the_middle_of_a_stop_takes_nothing_of_it_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Disk):
+        def write(self, path: Path, data: bytes) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+        def overwrite(self, path: Path, data: bytes) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+    sim, guard = driven(StateFile(tmp_path / "guard.json", disk=Broken()))
+    sim.publish("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    asked_ns = sim.clock.now_ns()
+    sim.run(seconds=2.0)
+    assert guard.machine.mode == "stopped"
+    assert 0 <= guard.machine.held_ns - asked_ns < 25_000_000
+    assert guard.machine.is_at_rest
+    told = [record.message for record in caplog.records if "a restart would not know of this" in record.message]
+    assert told
+    assert len(told) < 5, "at a change, and not at each tick"
 
 
 def test_where_the_file_cannot_be_written_at_all_the_reason_is_the_disks(tmp_path: Path) -> None:

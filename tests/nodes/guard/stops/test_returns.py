@@ -12,6 +12,7 @@ from nodes.guard.persistence import SavedState, read
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
+from runtime.clock import SystemClock
 from runtime.coordination.fence import Fence
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
@@ -112,9 +113,16 @@ def test_a_policy_that_says_go_on_in_the_name_of_a_person_lifts_nothing() -> Non
     assert room.say_go_on().mode == "moving"
 
 
+class StandingClock(SystemClock):
+    """Always the same moment: what the guard sees is not too old however busy the machine is."""
+
+    now_ns = staticmethod(lambda: 1000 * MS)
+
+
 def started(folder: Path, **params: Any) -> Guard:
     """A guard of the run whose folder that is, with a robot that it sees."""
     guard = Guard(**{"arm": "auto", "memory": "run", **params})
+    guard.clock = StandingClock()
     guard.run_info = RunFacts.of({"registry": str(folder), "launch_file": "x/robot.toml"})
     guard.on_start()
     guard.machine.update_state(standing(guard.clock.now_ns(), HOME))

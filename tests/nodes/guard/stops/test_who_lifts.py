@@ -22,6 +22,7 @@ from runtime.msgs import (
     Interrupt,
     JointCommand,
     RobotService,
+    RobotState,
     RobotStatus,
     Utterance,
 )
@@ -110,6 +111,11 @@ class Room:
     @property
     def mode(self) -> str:
         return self.states[-1].mode
+
+    @property
+    def machine_mode(self) -> str:
+        """As the guard itself has it, with the way back apart from other motion."""
+        return self.guard.machine.mode
 
     def send(self, topic: str, message: Any) -> GuardAnswer:
         self.sim.publish(topic, message, source="somebody")
@@ -223,6 +229,28 @@ def test_an_order_to_a_stopped_robot_is_kept_and_asked_back_and_lifts_nothing() 
     assert [(one.speaker, one.text) for one in held] == [("Ana", "Bring me the bottle.")]
     assert room.said[-1].text == 'I heard: "Bring me the bottle." I am stopped. Say "go on" and I will.'
     assert room.hear("Go on").mode == "moving"
+
+
+@pytest.mark.parametrize("first", ["order", "pain"])
+def test_with_an_order_that_is_kept_and_pain_the_first_motion_after_go_on_is_the_slow_way_back(first: str) -> None:
+    room = Room()
+    seen: list[RobotState] = room.sim.record_topic("robot/state", RobotState)
+    room.run(2.0)
+    held: list[HeldOrder] = room.sim.record_topic("order/held", HeldOrder)
+    room.hear("Stop!")
+    words = ["Bring me the bottle.", "Ouch! My foot!"]
+    for text in words if first == "order" else reversed(words):
+        assert room.hear(text).mode == "stopped"
+    assert len(held) == 1
+    room.run(1.0)
+    stood_m, before = seen[-1].base_x_m, len(seen)
+    room.hear("Go on")
+    assert room.machine_mode == "retreating"
+    room.run(1.0)
+    assert seen[-1].base_x_m < stood_m - 0.005
+    assert max(state.base_x_m for state in seen[before:]) <= stood_m + 0.001, "nothing of the order comes before it"
+    room.run(6.0)
+    assert room.machine_mode == "moving"
 
 
 def test_a_person_at_a_console_lifts_a_stop_with_a_signature_and_nobody_without() -> None:
