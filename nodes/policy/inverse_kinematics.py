@@ -10,7 +10,15 @@ import math
 
 import numpy as np
 
-from nodes.policy.stretch_motion import LIFT_SLACK_M, OPEN_M, travel_lift_m
+from nodes.policy.skill_phases import Spot
+from nodes.policy.stretch_motion import (
+    FINGER_BELOW_M,
+    JOINT_TOLERANCE_M,
+    LIFT_SLACK_M,
+    OPEN_M,
+    WRIST_TOLERANCE_RAD,
+    travel_lift_m,
+)
 from nodes.robot.protocol import PointM, Reaching, Twist
 from nodes.stretch.kinematics import (
     ARM,
@@ -22,6 +30,7 @@ from nodes.stretch.kinematics import (
     WRIST_PITCH,
     WRIST_ROLL,
     WRIST_YAW,
+    Reach,
     Vector,
     grasp_point,
     look_at,
@@ -33,6 +42,13 @@ STEP_RAD = 1e-4
 TALLEST_M = 0.68
 """What may stand where the hand passes, as the scripted policy has it."""
 NEAR_M = 0.006
+LOW_NEAR_M = 0.025
+"""A hand that is on its way down stays on it this far off."""
+CARRIED_BELOW_M = 0.10
+"""How far what is carried may hang below the point between the fingertips."""
+CLOSED_M = 0.006
+"""Fingers that are no further apart have nothing between them."""
+OPEN_SLACK_M = 0.02
 FASTEST_MPS, BRAKE_MPS2, GAIN_PER_S = 0.25, 0.20, 1.5
 
 
@@ -57,19 +73,61 @@ class StretchHand:
 
     def above(self, state: RobotState, thing_m: PointM) -> Reaching:
         """Lift first, then everything else at once at the height at which nothing is in the way."""
-        base = (state.base_x_m, state.base_y_m, state.base_heading_rad)
-        pan, tilt = look_at(thing_m, *base)
-        goals = {JOINTS[HEAD_PAN]: pan, JOINTS[HEAD_TILT]: tilt}
-        reach = solve(thing_m, *base)
+        reach = solve(thing_m, *_base(state))
         if reach is None:
-            return Reaching({}, why_not="it is out of the arm's reach: drive until it is on the robot's right")
-        lift_m = travel_lift_m(TALLEST_M, None)
+            return Reaching({}, why_not=TOO_FAR)
+        goals = _looking(state, thing_m)
+        lift_m = travel_lift_m(TALLEST_M, None) + (CARRIED_BELOW_M - FINGER_BELOW_M if state.is_grasping else 0.0)
         goals[JOINTS[LIFT]] = lift_m
         if state.position[LIFT] < lift_m - LIFT_SLACK_M:
             return Reaching(goals)
         goals |= {JOINTS[ARM]: reach.arm_m, JOINTS[WRIST_YAW]: 0.0, JOINTS[WRIST_PITCH]: DOWN_RAD}
-        goals |= {JOINTS[WRIST_ROLL]: 0.0, JOINTS[GRIPPER]: OPEN_M}
+        goals[JOINTS[WRIST_ROLL]] = 0.0
+        if not state.is_grasping:
+            goals[JOINTS[GRIPPER]] = OPEN_M
         return Reaching(goals, _speed(reach.travel_m))
+
+    def grasp(self, state: RobotState, thing_m: PointM, height_m: float) -> Reaching:
+        """What to do next is read off the hand: it remembers nothing, so that it may be let go of at any time."""
+        if state.is_grasping:
+            return Reaching({JOINTS[LIFT]: travel_lift_m(TALLEST_M, None) + CARRIED_BELOW_M - FINGER_BELOW_M})
+        x, y, z = thing_m
+        reach = solve((x, y, Spot("", x, y, z, height_m).grasp_z_m), *_base(state))
+        if reach is None:
+            return Reaching({}, why_not=TOO_FAR)
+        if not _is_over(state, reach):
+            return self.above(state, thing_m)
+        is_low = abs(state.position[LIFT] - reach.lift_m) < JOINT_TOLERANCE_M
+        opening = state.position[GRIPPER]
+        if is_low and opening < CLOSED_M:
+            return Reaching({}, why_not="nothing is between the fingers: open them, and hold it again")
+        if is_low:
+            return Reaching({JOINTS[GRIPPER]: 0.0, JOINTS[LIFT]: reach.lift_m})
+        if opening < OPEN_M - OPEN_SLACK_M:
+            return Reaching({JOINTS[GRIPPER]: OPEN_M})
+        return Reaching(_looking(state, thing_m) | {JOINTS[LIFT]: reach.lift_m, JOINTS[GRIPPER]: OPEN_M})
+
+
+TOO_FAR = "it is out of the arm's reach: drive until it is on the robot's right"
+
+
+def _base(state: RobotState) -> tuple[float, float, float]:
+    return state.base_x_m, state.base_y_m, state.base_heading_rad
+
+
+def _looking(state: RobotState, thing_m: PointM) -> dict[str, float]:
+    """The head turns to where the hand goes."""
+    pan, tilt = look_at(thing_m, *_base(state))
+    return {JOINTS[HEAD_PAN]: pan, JOINTS[HEAD_TILT]: tilt}
+
+
+def _is_over(state: RobotState, reach: Reach) -> bool:
+    """Whether the hand points down right above the place, so that the lift alone leads there."""
+    is_high = state.position[LIFT] > travel_lift_m(TALLEST_M, None) - LIFT_SLACK_M
+    near_m = JOINT_TOLERANCE_M if is_high else LOW_NEAR_M
+    wrist = (state.position[WRIST_YAW], state.position[WRIST_PITCH] - DOWN_RAD, state.position[WRIST_ROLL])
+    is_down = max(abs(angle) for angle in wrist) < WRIST_TOLERANCE_RAD
+    return is_down and max(abs(reach.travel_m), abs(reach.arm_m - state.position[ARM])) < near_m
 
 
 def _slope(position: JointVector, joint: int) -> Vector:

@@ -208,5 +208,15 @@ class Hand(Protocol):
         ...
 
     def above(self, state: RobotState, thing_m: PointM) -> Reaching:
-        """One step on the way to above a thing of the odometry frame, fingers open and pointing down."""
+        """One step on the way to above a thing of the odometry frame, fingers pointing down.
+
+        They open on the way, but not where they hold something.
+        """
+        ...
+
+    def grasp(self, state: RobotState, thing_m: PointM, height_m: float) -> Reaching:
+        """One step on the way to have that thing: above it, down with open fingers, close, and up with it.
+
+        `thing_m` is its middle in the odometry frame, `height_m` how tall it is.
+        """
         ...

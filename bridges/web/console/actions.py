@@ -38,6 +38,8 @@ from nodes.robot.protocol import Hand, RobotLimits
 from runtime.clock import to_ns, to_s
 from runtime.msgs import TERMINAL, Action, EStop, Reference, SeenObject, Subtask, Utterance, aimed_at
 
+TOLD_NS = to_ns(3.0)
+"""So long the reason stands beside the controls why something held moves nothing."""
 NEAR_M = 0.15
 """A click means the thing of that name this near to where the page saw it."""
 OLDEST_SETPOINT_S = 0.25
@@ -164,6 +166,8 @@ class Actions:
         self._keys = HeldKeys()
         self._message_ids = seats.message_ids
         self._gesture: Gesture | None = None
+        self._refusals: dict[str, tuple[str, int]] = {}  # page -> why it does not drive, when
+        self._aimed: dict[str, tuple[SeenObject, int]] = {}  # page -> what it goes to, when last wanted
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
@@ -247,30 +251,38 @@ class Actions:
         else:
             self._ports.order.publish(self._seats.signer.order("resume", session.name, now_ns))
 
+    def driving_refusal(self, session: Session, now_ns: int) -> str:
+        """Why what this page holds moves nothing: stands beside its controls for a moment. "" for no reason."""
+        why, since_ns = self._refusals.get(session.ident, ("", 0))
+        return why if now_ns - since_ns < TOLD_NS else ""
+
     def _drive(self, session: Session, message: Drive) -> None:
         if not self._seats.holds("policy", session):
             session.notice("take the policy's seat first")
             return
         now_ns = self._ports.clock.now_ns()
+        self._refusals = {page: one for page, one in self._refusals.items() if now_ns - one[1] < TOLD_NS}
+        if why_not := self._drive_or_say(session, message, now_ns):
+            self._refusals[session.ident] = why_not, now_ns
+        elif message.is_held:
+            self._refusals.pop(session.ident, None)
+
+    def _drive_or_say(self, session: Session, message: Drive, now_ns: int) -> str:
+        """Do what is held; returns why not, or ""."""
         is_doubtful = self._standstill.distrusts(now_ns)
         if not self._keys.hears(session.ident, now_ns, is_held=message.is_held, is_doubtful=is_doubtful):
-            session.notice("let go and press again: something stood still, and a key that was held counts no more")
-            return
+            return "let go and press again: something stood still, and a key that was held counts no more"
         state = self._ports.robot.stamped()
         if state is None or state.age_s(now_ns) > OLDEST_SETPOINT_S:
-            session.notice("the robot's state is not known: not driving")
-            return
+            return "the robot's state is not known: not driving"
         if unknown := drive.unknown_joints(message, self._limits.joints):
-            session.notice(f"no joints: {', '.join(unknown)}")
-            return
-        thing = self._thing(message.to) if message.to is not None and message.to.label else None
+            return f"no joints: {', '.join(unknown)}"
+        thing = self._aim_at(session, message.to, now_ns) if message.to is not None and message.to.label else None
         if message.to is not None and message.to.label and thing is None:
-            session.notice(f"there is no {message.to.colour} {message.to.label} there any more")
-            return
+            return f"there is no {message.to.colour} {message.to.label} there any more".replace("  ", " ")
         thing_m = (thing.x_m, thing.y_m, thing.z_m) if thing is not None else None
-        aim = drive.aim(message, self._limits, self._hand, state.message, thing_m)
-        if aim.why_not:
-            session.notice(aim.why_not)
+        height_m = thing.height_m if thing is not None else 0.0
+        aim = drive.aim(message, self._limits, self._hand, state.message, thing_m, height_m)
         asked = self._ports.setpoint.stamped()
         is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
         here = asked.message.position if asked is not None and is_known else state.message.position
@@ -279,10 +291,20 @@ class Actions:
         seen = [view.seen_image for view in views if view is not None and view.seen_image is not None]
         newest = sorted(seen, key=lambda image: image.message.captured_ns)[-1:]
         if newest and (old_s := to_s(now_ns - newest[0].message.captured_ns)) > OLDEST_PICTURE_S:
-            session.notice(f"the picture of the {message.camera} camera is {old_s:.0f} s old: not driving by it")
-            return
+            return f"the picture of the {message.camera} camera is {old_s:.0f} s old: not driving by it"
         command = drive.command(message, self._limits, here, state.message.velocity, aim)
         self._ports.command.publish(command, stems_from=(state, *newest))
+        return aim.why_not
+
+    def _aim_at(self, session: Session, to: PointedPlace, now_ns: int) -> SeenObject | None:
+        """The thing that is meant; one that the hand hides, or carries, stays the same as long as the page holds on."""
+        self._aimed = {page: one for page, one in self._aimed.items() if now_ns - one[1] < GAP_NS}
+        before, _ = self._aimed.get(session.ident, (None, 0))
+        is_same = before is not None and (before.label, before.colour) == (to.label, to.colour)
+        thing = self._thing(to) or (before if is_same else None)
+        if thing is not None:
+            self._aimed[session.ident] = thing, now_ns
+        return thing
 
     def _as_planner(self, session: Session, message: Supervise | Decide | PlanRequest, now_ns: int) -> None:
         if not self._seats.holds("planner", session):

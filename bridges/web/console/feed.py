@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Literal
 
 from bridges.web.http.graph_messages import DraftDecision, Mark, SeatWord
+from nodes.robot.protocol import PointM
 from runtime.clock import to_s
 from runtime.message import Message, Stamped
 from runtime.msgs import (
@@ -13,6 +15,7 @@ from runtime.msgs import (
     Feedback,
     GuardState,
     Interrupt,
+    JointVector,
     RecorderState,
     RobotState,
     RobotStatus,
@@ -32,6 +35,7 @@ RECORDER_SILENT_S = 3.0
 RECORDER_MODES = ("stopped", "none", "recording", "waiting")
 
 Kind = Literal["said", "heard", "plan", "action", "feedback", "interrupt", "guard", "mark", "seat", "draft"]
+ORDINARY = {"moving", "holding"}
 DIALOGUE: frozenset[Kind] = frozenset({"said", "heard"})
 
 SEAT_WORDS = {
@@ -101,7 +105,8 @@ class RunFeed:
             case GuardState():
                 now = (message.mode, message.reason)
                 is_other_stop = message.mode == "stopped" and now != self._guard  # an emergency stop, or re-armed
-                if now[0] != self._guard[0] or is_other_stop:
+                is_ordinary = {now[0], self._guard[0]} <= ORDINARY  # to and fro at each key: the header shows it
+                if (now[0] != self._guard[0] and not is_ordinary) or is_other_stop:
                     is_said = message.reason.startswith(message.mode)
                     self.tell("guard", "guard", message.reason if is_said else ": ".join(now), at_ns)
                 self._guard = now
@@ -161,8 +166,10 @@ def age_ms(stamped: Stamped[Any] | None, now_ns: int) -> float | None:
     return None if stamped is None else round((now_ns - stamped.envelope.published_ns) * 1e-6, 1)
 
 
-def robot_document(stamped: Stamped[RobotState] | None, now_ns: int) -> dict[str, Any] | None:
-    """The robot's own state, rounded to what a screen shows."""
+def robot_document(
+    stamped: Stamped[RobotState] | None, now_ns: int, hand_point: Callable[[JointVector], PointM] | None = None
+) -> dict[str, Any] | None:
+    """The robot's own state, rounded to what a screen shows. `hand_point`: where its hand is in the base's frame."""
     if stamped is None:
         return None
     state = stamped.message
@@ -176,6 +183,7 @@ def robot_document(stamped: Stamped[RobotState] | None, now_ns: int) -> dict[str
         "w": round(state.base_w_radps, 3),
         "contact": list(state.contact),
         "grasping": state.is_grasping,
+        "hand": None if hand_point is None else [round(value, 3) for value in hand_point(state.position)],
         "age_ms": age_ms(stamped, now_ns),
     }
 

@@ -104,7 +104,7 @@ class ConsoleHandler:
         document.update(
             self._feed.decisions(),
             link_ms=None if session.round_trip_ms is None else round(session.round_trip_ms, 1),
-            robot=robot_document(self._ports.robot.stamped(), now_ns),
+            robot=robot_document(self._ports.robot.stamped(), now_ns, self._hand.point),
             status=status_document(self._ports.status.latest()),
             path=self._path(now_ns),
             guard=guard_document(self._ports.guard.stamped(), now_ns),
@@ -114,6 +114,7 @@ class ConsoleHandler:
             supervision=self._supervision.document(now_ns) if session.is_operator else None,
             recording=self._recorders.document(now_ns),
             response=self._responses.document(now_ns) if session.is_operator else None,
+            driving=self._actions.driving_refusal(session, now_ns) if session.is_operator else "",
             people=[{"name": one.name, "role": one.role} for one in self._seats.sessions],
         )
         return document

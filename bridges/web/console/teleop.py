@@ -39,8 +39,18 @@ class Aim:
     why_not: str = ""
 
 
-def aim(wanted: Drive, limits: RobotLimits, hand: Hand, state: RobotState, thing_m: PointM | None) -> Aim:
-    """What the held hand arrows, or the held "go there", ask for. `thing_m` is where the thing of `wanted.to` is."""
+def aim(
+    wanted: Drive,
+    limits: RobotLimits,
+    hand: Hand,
+    state: RobotState,
+    thing_m: PointM | None,
+    height_m: float = 0.0,
+) -> Aim:
+    """What the held hand arrows, "go there" or "lower and grasp" ask for.
+
+    `thing_m` is where the thing of `wanted.to` is, `height_m` how tall it is.
+    """
     if wanted.hand:
         speed, turn = HAND_MPS * wanted.scale, HAND_RADPS * wanted.scale
         twist = Twist(
@@ -55,10 +65,12 @@ def aim(wanted: Drive, limits: RobotLimits, hand: Hand, state: RobotState, thing
     if wanted.to is None:
         return Aim()
     fastest = wanted.scale * limits.base.wheel_speed_mps
+    if thing_m is None and wanted.is_grasp:
+        return Aim(why_not="select a thing that the robot sees: a spot of the floor is nothing to take")
     if thing_m is None:
         v_mps, w_radps = towards(wanted.to, state, limits.base, fastest, wanted.scale * TURN_RADPS)
         return Aim(v_mps=v_mps, w_radps=w_radps)
-    reaching = hand.above(state, thing_m)
+    reaching = hand.grasp(state, thing_m, height_m) if wanted.is_grasp else hand.above(state, thing_m)
     v_mps = copysign(min(abs(reaching.base_v_mps), fastest), reaching.base_v_mps)
     return Aim(goals=reaching.goals, v_mps=v_mps, why_not=reaching.why_not)
 

@@ -157,6 +157,7 @@ class Drive(FromBrowser, frozen=True, tag="drive"):
     goals: Annotated[dict[Short, float], msgspec.Meta(max_length=16)] = {}
     hand: Annotated[dict[Turn, Fraction], msgspec.Meta(max_length=5)] = {}
     to: PointedPlace | None = None
+    is_grasp: bool = False  # at `to`, the hand goes down and takes the thing
     camera: Short = "head"  # the one whose picture is large: by it somebody drives
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,3 +57,39 @@ def test_the_way_to_a_thing_goes_up_first_and_then_over_it() -> None:
 def test_what_no_arm_reaches_is_said() -> None:
     for thing in ((0.0, 0.6, 0.6), (0.0, -2.0, 0.6), (0.0, -0.6, 50.0)):
         assert "out of the arm's reach" in STRETCH_HAND.above(state_at(STOW), thing).why_not
+
+
+CUP, TALL_M = (0.0, -0.6, 0.62), 0.1
+
+
+def follow(state: RobotState, goals: dict[str, float], **more: bool) -> RobotState:
+    """The robot once it is where the goals say."""
+    position = tuple(goals.get(name, value) for name, value in zip(JOINTS, state.position, strict=True))
+    return msgspec.structs.replace(state, position=position, **more)  # type: ignore[type-var]  # a Struct, but not to type checkers
+
+
+def test_a_thing_is_taken_from_above_down_closed_and_up_and_nothing_is_remembered() -> None:
+    state, heights_m, openings_m = state_at(STOW), [], []
+    for _ in range(6):
+        step = STRETCH_HAND.grasp(state, CUP, TALL_M)
+        assert (step.why_not, step.base_v_mps) == ("", 0.0)
+        state = follow(state, step.goals)
+        is_closed = step.goals.get("gripper") == 0.0
+        state = follow(state, {"gripper": 0.05} if is_closed else {}, is_grasping=state.is_grasping or is_closed)
+        heights_m.append(round(STRETCH_HAND.point(state.position)[2], 2))
+        openings_m.append(round(state.position[JOINTS.index("gripper")], 2))
+    over_m = heights_m[1]
+    assert over_m > 0.7
+    assert heights_m[2:] == [0.63, 0.63, pytest.approx(over_m, abs=0.12), pytest.approx(over_m, abs=0.12)]
+    assert openings_m[1:] == [0.12, 0.12, 0.05, 0.05, 0.05]  # open above it, open going down, then closed for good
+
+
+def test_fingers_that_closed_on_nothing_say_so_and_those_that_hold_something_are_not_opened() -> None:
+    over = follow(state_at(STOW), {"lift": 1.0})
+    down = follow(over, STRETCH_HAND.above(over, CUP).goals)
+    low = follow(down, STRETCH_HAND.grasp(down, CUP, TALL_M).goals)
+    empty = follow(low, {"gripper": 0.0})
+    assert "nothing is between the fingers" in STRETCH_HAND.grasp(empty, CUP, TALL_M).why_not
+    carrying = follow(over, {"gripper": 0.05}, is_grasping=True)
+    assert "gripper" not in STRETCH_HAND.above(carrying, CUP).goals
+    assert STRETCH_HAND.above(carrying, CUP).goals["lift"] > STRETCH_HAND.above(over, CUP).goals["lift"]

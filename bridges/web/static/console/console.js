@@ -32,7 +32,7 @@ const link = new Link({
 });
 const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () => Number($("input[name=speed]:checked").value),
   () => (selected ? { x_m: selected.x, y_m: selected.y, label: selected.label, colour: selected.colour } : spot ? { x_m: spot.x, y_m: spot.y } : (notice("select a thing, or click the floor"), null)),
-  { stop: (why) => stop(why), refused: () => notDriving(), hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
+  { stop: (why) => stop(why), resume: () => resume(), refused: () => notDriving(), camera: () => large, hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
 const talking = new PushToTalk(link, () => welcome?.role === "operator");
 $("#talk").append(talking.box);
 const drafts = new Drafts(link, () => state?.seats?.planner?.mine === true, { notice: (text) => notice(text) });
@@ -145,6 +145,7 @@ function show(message) {
     if (body !== drawn.body) { drawn.body = body; drawRobot($("#robot"), robot); }      // what stands still is not drawn again
     const floor = JSON.stringify([robot.x, robot.y, robot.heading.toFixed(2), robot.position[1].toFixed(2), message.scene?.objects.map((one) => [one.label, one.x.toFixed(2), one.y.toFixed(2)]), message.action?.target?.x, message.path?.base, spot]);
     if (floor !== drawn.floor) { drawn.floor = floor; drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target, message.path, spot); }
+    limits(robot);
     $("#odometry").textContent = `x ${robot.x.toFixed(2)} m, y ${robot.y.toFixed(2)} m, ${Math.round(robot.heading * 180 / Math.PI)}°; ${robot.v.toFixed(2)} m/s`;
     for (const slider of all("input[data-joint]")) {
       const place = welcome.joints.findIndex((joint) => joint.name === slider.dataset.joint), value = robot.position[place];
@@ -152,10 +153,23 @@ function show(message) {
       slider.parentElement.querySelector(".value").textContent = `${value.toFixed(2)}`;
     }
   }
+  document.body.dataset.drives = String(message.seats.policy.mine);
   things(message.scene?.objects ?? []);
+  words("#why-still", whyStill(message)); words("#height", heightOver(robot));
   const told = (message.scene?.told ?? []).join("; ");
   if ($("#scene").textContent !== told) $("#scene").textContent = told;
 }
+
+// A control is as its joint is: at the end of its range, or touching something.
+function limits(robot) {
+  for (const button of all("#joints [data-hold]")) {
+    const place = welcome.joints.findIndex((joint) => joint.name === button.dataset.hold.slice(1)), joint = welcome.joints[place], value = robot.position[place];
+    const slack = 0.01 * (joint.highest - joint.lowest), isEnd = button.dataset.hold[0] === "+" ? value > joint.highest - slack : value < joint.lowest + slack;
+    button.classList.toggle("limit", isEnd); button.title = isEnd ? "the end of its range" : "";
+    button.parentElement.classList.toggle("touches", robot.contact.includes(joint.name));
+  }
+}
+function words(selector, text) { const box = $(selector); if (box.textContent !== text) box.textContent = text; }
 
 function tell(message) {
   if (message.robot === undefined) { $("#guard-mode").textContent = "connected"; }
@@ -234,9 +248,9 @@ function paint(camera) {
 // A picture that stands still is covered; a slow camera's, once it misses more than two turns.
 function freeze(camera, age_ms) {
   const hz = rates[camera] = Math.max(state?.cameras?.[camera]?.hz ?? 0, 0.98 * (rates[camera] ?? 0));
-  const isOld = age_ms > Math.max(welcome.oldest_picture_ms, camera === "head" ? 0 : 2500 / Math.max(0.2, hz)), box = $(`[data-camera=${camera}] .frozen`);
+  const isOld = age_ms > Math.max(welcome.oldest_picture_ms, camera === large ? 0 : 2500 / Math.max(0.2, hz)), box = $(`[data-camera=${camera}] .frozen`);
   box.hidden = !isOld;
-  const words = isOld ? `This picture is ${Math.round(age_ms / 1000)} s old: it stands still.${camera === "head" ? " Nobody drives by it." : ""}` : "";
+  const words = isOld ? `This picture is ${Math.round(age_ms / 1000)} s old: it stands still.${camera === large ? " Nobody drives by it." : ""}` : "";
   if (box.textContent !== words) box.textContent = words;
 }
 
@@ -247,7 +261,12 @@ setInterval(() => {
   if (state && performance.now() - state.at > 1000) { $("#link").textContent = "silent"; $("#link").classList.add("late"); }
 }, 200);
 
-$("[data-camera=head]").addEventListener("click", (event) => {
+let large = "head";           // the camera by which somebody drives
+function enlarge(camera) { large = camera; for (const figure of all("#views figure")) figure.classList.toggle("large", figure.dataset.camera === camera); }
+for (const figure of all("#views figure")) figure.addEventListener("click", () => { if (large !== figure.dataset.camera) enlarge(figure.dataset.camera); });
+for (const button of all("[data-large]")) button.addEventListener("click", (event) => { event.stopPropagation(); enlarge(button.dataset.large === large ? "head" : button.dataset.large); });
+$("[data-camera=head] canvas").addEventListener("click", (event) => {
+  if (large !== "head") return;
   const frame = frames.head; if (!frame || !state?.scene || !state.robot) return;
   const canvas = $("[data-camera=head] canvas"), box = canvas.getBoundingClientRect(), { width, height } = frame.header;
   const fit = Math.min(box.width / width, box.height / height);
@@ -274,6 +293,22 @@ function speak(sentence) {
   if (sentence.text.includes("{object}") && !selected) { notice("select a thing first: this sentence names it"); return; }
   lately = recent(lately, sentence); deck();
   link.send({ t: "say", voice: sentence.as, text: sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "") });
+}
+// Lifts a stop; what is more than that (re-arming, arming) is only done by the button.
+function resume() { if (state?.guard?.mode === "stopped" && !state.guard.estop) link.send({ t: "resume" }); }
+// Where the fingers are, seen from the selected thing: in figures, since a picture hides it.
+function heightOver(robot) {
+  if (!selected || !robot?.hand || selected.z === undefined) return "";
+  const [ahead, left, up] = robot.hand, cos = Math.cos(robot.heading), sin = Math.sin(robot.heading);
+  const aside = Math.hypot(robot.x + ahead * cos - left * sin - selected.x, robot.y + ahead * sin + left * cos - selected.y);
+  const over = up - selected.z - selected.h / 2;
+  return `Fingers ${Math.abs(over).toFixed(2)} m ${over < 0 ? "below" : "above"} the top of the ${`${selected.colour} ${selected.label}`.trim()}, ${aside.toFixed(2)} m aside`;
+}
+// Why nothing moves stands where the hand is: what the console refuses, or else why the guard has stopped the robot.
+function whyStill(message) {
+  const guard = message.guard, isStopped = ["stopped", "estopped"].includes(guard?.mode);
+  if (holding.isDoubted) return "This page stood still for a moment: let go, and press again.";
+  return message.driving || (message.seats.policy.mine && isStopped ? `${guard.reason}. ${guard.estop ? "Re-arm it first." : "Hold Y: resume."}` : "");
 }
 function notDriving() {
   const now = state?.seats?.policy; if (welcome?.role !== "operator" || !now || now.mine) return;
@@ -358,6 +393,7 @@ addEventListener("keydown", (event) => {
   else if (key === "p") hold(event, () => toggleSeat("policy"), seats?.policy?.mine ? "give driving back" : seats?.policy?.by ? "ask for the seat" : "take over driving");
   else if (GESTURES[key] && seats?.vlm?.mine) act(GESTURES[key]);
   else if (GESTURES[key]) hold(event, () => act(GESTURES[key]), `${GESTURES[key]} in the VLM's place`);
+  else if (key === "y") hold(event, resume, "resume");
   else if (key === "m") { event.preventDefault(); mark(); }
   else if (key === "/") { event.preventDefault(); $("#words").focus(); }
 }, true);

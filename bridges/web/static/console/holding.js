@@ -12,14 +12,15 @@ const HAND_KEYS = {
   w: "hand+ahead", ArrowUp: "hand+ahead", s: "hand-ahead", ArrowDown: "hand-ahead", a: "hand+left", ArrowLeft: "hand+left", d: "hand-left", ArrowRight: "hand-left",
   r: "hand+up", f: "hand-up", e: "hand+pitch", q: "hand-pitch", x: "hand+yaw", z: "hand-yaw",
 };
+const GOALS = { g: "go", ",": "grasp" };     // a comma is on every layout, without Shift
 // Of a slider's keys, in hundredths of its range: by themselves, Firefox's arrows go by whole metres and radians.
 const SLIDER_KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
 const STICK_DEAD = 0.12;
 // The standard gamepad's buttons: nothing moves without the right shoulder button.
-const PAD = { stop: 1, hand: 3, hold: 5, precise: 6, up: 12, down: 13, left: 14, right: 15 };
+const PAD = { stop: 1, hand: 3, hold: 5, precise: 6, resume: 9, up: 12, down: 13, left: 14, right: 15 };
 
 export class Holding {
-  // mine(): whether this page drives; scale(): the speed preset; goal(): where "go there" goes; hooks: stop(), hand(on), and
+  // mine(): whether this page drives; scale(): the speed preset; goal(): where "go there" goes; hooks: stop(), resume(), hand(on), and
   // refused(), where somebody would drive who may not.
   constructor(link, mine, scale, goal, hooks) {
     this.link = link; this.mine = mine; this.scale = scale; this.goal = goal; this.hooks = hooks;
@@ -56,6 +57,8 @@ export class Holding {
 
   isGoal(joint) { return this.man.goals.has(joint); }
 
+  get isDoubted() { return this.man.isDoubted; }
+
   get isHand() { return this.man.isHand; }
 
   key(event) {
@@ -67,7 +70,7 @@ export class Holding {
     const key = letterOf(event);
     if (!isArrow && !hasKeys()) return;
     if (key === "h" && this.mine() && !event.repeat) { this.setHand(!this.isHand); return; }
-    const control = key === "g" ? "go" : (this.isHand && HAND_KEYS[key]) || KEYS[key];
+    const control = GOALS[key] ?? ((this.isHand && HAND_KEYS[key]) || KEYS[key]);
     if (!control) return;
     if (!this.mine()) { if (!event.repeat) this.hooks.refused(); return; }
     event.preventDefault();
@@ -89,8 +92,9 @@ export class Holding {
     const pressed = (name) => Boolean(pad?.buttons[PAD[name]]?.pressed);
     const isNew = (name) => pressed(name) && !this.padBefore[name];
     if (isNew("stop")) this.hooks.stop("gamepad");
+    if (isNew("resume")) this.hooks.resume();
     if (isNew("hand") && this.mine()) this.setHand(!this.isHand);
-    this.padBefore = { stop: pressed("stop"), hand: pressed("hand") };
+    this.padBefore = { stop: pressed("stop"), hand: pressed("hand"), resume: pressed("resume") };
     if (!pressed("hold")) return null;
     const stick = (axis) => (Math.abs(pad.axes[axis]) < STICK_DEAD ? 0 : -pad.axes[axis]);
     const jog = { gripper: pressed("right") - pressed("left") }, isPrecise = pressed("precise");
@@ -99,7 +103,7 @@ export class Holding {
   }
 
   beat() {
-    const drive = this.man.beat(performance.now(), { isMine: this.mine(), isHidden: document.hidden, scale: this.scale(), pad: this.pad(), goal: this.goal });
+    const drive = this.man.beat(performance.now(), { isMine: this.mine(), isHidden: document.hidden, scale: this.scale(), pad: this.pad(), goal: this.goal, camera: this.hooks.camera() });
     if (drive) this.link.send(drive);
   }
 }

@@ -148,4 +148,5 @@ def test_nobody_drives_by_a_picture_that_stands_still_however_new_another_camera
     actions = Actions(ports, nothing, seats, nothing, STRETCH_3, cast(Any, None), "robot", str.istitle)
     actions.handle(driver, Drive(ahead=1.0))
     assert (len(ports.command.messages) == 1) is is_driven
-    assert driver.notices == ([] if is_driven else ["the picture of the head camera is 1 s old: not driving by it"])
+    why_not = "" if is_driven else "the picture of the head camera is 1 s old: not driving by it"
+    assert actions.driving_refusal(driver, ports.clock.now_ns()) == why_not

@@ -27,6 +27,9 @@ test("nothing is held by who does not drive, on a page that is hidden, or after 
   const after = man.beat(FROZEN_MS + 1, driving);
   assert.deepEqual([after.ahead, after.goals], [0, {}]);
   assert.equal(man.beat(FROZEN_MS + 51, driving), null);      // the key is still down: it has to be pressed again
+  assert.equal(man.isDoubted, true);                           // which the page says
+  man.let("KeyW"); man.hold("KeyW", "ahead");
+  assert.deepEqual([man.isDoubted, man.beat(FROZEN_MS + 101, driving).ahead], [false, 1]);
 });
 
 test("keys against each other stand, precise is slow, and a place is gone to while it is held", () => {
@@ -38,4 +41,13 @@ test("keys against each other stand, precise is slow, and a place is gone to whi
   assert.equal("to" in man.beat(100, driving), false);
   man.release();
   assert.deepEqual([man.beat(150, { ...driving, pad: { isPrecise: true, ahead: 0.4, left: 0, jog: { arm: 1, lift: 0 } } })].map((one) => [one.ahead, one.jog, one.scale]), [[0.4, { arm: 1 }, 0.15]]);
+});
+
+test("to take a thing is held like any other control, and says where the thing is", () => {
+  const man = new DeadMan();
+  man.hold("Comma", "grasp");
+  const at = { x_m: 1, y_m: 2, label: "cup" };
+  assert.deepEqual([man.beat(0, { ...driving, goal: () => at })].map((one) => [one.to, one.is_grasp]), [[at, true]]);
+  man.release(); man.hold("KeyG", "go");
+  assert.equal(man.beat(50, { ...driving, goal: () => at }).is_grasp, false);
 });
