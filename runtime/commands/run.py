@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import seconds, unique_path
 from runtime.commands.message_counts import MessageCounts
-from runtime.errors import UserError
+from runtime.errors import UserError, choices
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
@@ -228,6 +228,10 @@ def _recorded(launch: Launch, path: Path) -> Launch:
     table = tables["nodes"].setdefault(own[0] if own else added, table)
     if path.is_dir():
         raise UserError(f"--record {path}: is a folder; expected the name of a file")
+    if launch.host and not own:  # the other ends do not know of this recorder
+        others = choices(name for name in launch.hosts if name != launch.host)
+        told = f"{launch.host} records what its own nodes say and hear; what stays on {others} is recorded there"
+        print(f"--record {path}: {told}, with --record as well", file=sys.stderr)
     table.setdefault("params", {})["path"] = str(path.resolve())
     return resolve(tables, path=launch.path, text=launch.text, host=launch.host)
 

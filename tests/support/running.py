@@ -41,11 +41,12 @@ class Runs:
         patch.setattr(tempfile, "tempdir", None)
         self._supervisors: list[subprocess.Popen[bytes]] = []
 
-    def start(self, launch: Path | str) -> FoundRun:
-        """Start a launch file; return once all of its processes run."""
-        supervisor = subprocess.Popen(
-            [sys.executable, "-m", "runtime", "run", str(launch)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+    def start(self, launch: Path | str, log: Path = Path(os.devnull)) -> FoundRun:
+        """Start a launch file, whose log goes there; return once all of its processes run."""
+        with log.open("wb") as out:
+            supervisor = subprocess.Popen(
+                [sys.executable, "-m", "runtime", "run", str(launch)], stdout=out, stderr=subprocess.STDOUT
+            )
         self._supervisors.append(supervisor)
 
         def found() -> list[FoundRun]:

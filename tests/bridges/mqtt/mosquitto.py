@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -109,6 +110,15 @@ class Mosquitto(Foreigners):
             self._process.kill()
             self._process.wait(60)
             self._process = None
+
+    def freeze(self) -> None:
+        """No thread of it runs until it thaws; what is sent to it meanwhile waits."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def __enter__(self) -> Self:
         self.start()

@@ -249,11 +249,15 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
 
 
 def start(
-    runs: Runs, folder: Path, port: int, commands: tuple[str, ...] = ("say", "stop", "estop", "resume")
+    runs: Runs,
+    folder: Path,
+    port: int,
+    commands: tuple[str, ...] = ("say", "stop", "estop", "resume"),
+    log: Path = Path(os.devnull),
 ) -> FoundRun:
     file = folder / "mqtt.toml"
     file.write_text(GRAPH.format(port=port, commands=list(commands)))
-    return runs.start(file)
+    return runs.start(file, log)
 
 
 def is_online(payload: dict[str, Any]) -> bool:
@@ -334,6 +338,25 @@ def test_a_broker_that_comes_late_and_goes_away_is_found_again(runs: Runs, tmp_p
         broker.start()
         broker.listen().wait_for("/connection", is_online)
         assert run.states()["mqtt"].pid == pid  # the bridge came back, not its process
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_a_frozen_bridge_is_told_in_the_log_and_to_the_broker_and_comes_back(runs: Runs, tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker:
+        listener = broker.listen()
+        log = tmp_path / "log"
+        run = start(runs, tmp_path, broker.port, log=log)
+        listener.wait_for("/connection", is_online)
+        pid = run.states()["mqtt"].pid
+        os.kill(pid, signal.SIGSTOP)
+        told = f"mqtt (pid {pid}) is killed: no thread of it ran for 2 s"
+        eventually(lambda: told in log.read_text(), "the log says so")
+        listener.wait_for("/connection", lambda payload: payload.get("state") == "CONNECTION_BROKEN")
+        eventually(
+            lambda: len([one for one in listener.on("/connection") if is_online(one["payload"])]) == 2, "rebirth"
+        )
+        assert log.read_text().count("no thread of it ran") == 1
 
 
 @needs_mosquitto

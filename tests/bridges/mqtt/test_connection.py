@@ -8,16 +8,19 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridges.mqtt import client
 from bridges.mqtt import connection as mqtt_link
 from bridges.mqtt.client import Broker, Incoming
 from bridges.mqtt.commands import CommandReply
 from bridges.mqtt.connection import Connection, Outbox
 from bridges.mqtt.topics import Topics
 from runtime.clock import SystemClock
+from tests.bridges.mqtt.mosquitto import Mosquitto, needs_mosquitto
 
 PATIENCE_S = 60.0
 
@@ -103,3 +106,39 @@ def test_a_stop_does_not_wait_for_the_answer_to_what_came_before_it(monkeypatch:
 
     asyncio.run(story())
     assert taken == ["say", "say", "estop"]
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_a_frozen_broker_is_told_in_the_log_once_and_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(client, "CONNECT_S", 0.5)
+    caplog.set_level(logging.INFO, "link")
+
+    async def told(words: str, times: int) -> None:
+        while sum(words in record.message for record in caplog.records) < times:
+            await asyncio.sleep(0.02)
+
+    async def story(broker: Mosquitto) -> None:
+        link = Connection(
+            Broker("127.0.0.1", broker.port), Topics("polyrhythm", "arm7"), Outbox(), None, discovery={}, reborn="",
+            clock=SystemClock(), log=logging.getLogger("link"),
+        )  # fmt: skip
+        held = asyncio.create_task(link.hold(random.Random(0)))
+        try:
+            await asyncio.wait_for(told("connected; topics below", 1), PATIENCE_S)
+            broker.freeze()
+            await asyncio.wait_for(told("it is tried again", 1), PATIENCE_S)
+            broker.thaw()
+            await asyncio.wait_for(told("connected; topics below", 2), PATIENCE_S)
+        finally:
+            broker.thaw()
+            held.cancel()
+            await asyncio.wait([held], timeout=PATIENCE_S)
+
+    with Mosquitto(tmp_path) as broker:
+        asyncio.run(story(broker))
+    warned = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert all(sentence.startswith("the MQTT broker") for sentence in warned)
+    assert len(warned) == len(set(warned)), "each sentence once"

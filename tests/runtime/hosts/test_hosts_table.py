@@ -12,6 +12,7 @@ import zmq
 
 from runtime import Node, Publisher, Subscription
 from runtime.cli import main
+from runtime.commands import run
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import DEFAULT_PORT, Host, HostPair, check_pair, pair, parse_hosts
 from runtime.launch.file import Launch, check, load, resolve
@@ -217,3 +218,24 @@ def test_each_host_may_record_for_itself(tmp_path: Path) -> None:
         assert gateway is not None
         graphs.add(gateway.graph)
     assert len(graphs) == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "recorded_at", "warnings"), [("robot", "", 1), ("desktop", "", 1), ("robot", "robot", 0), ("", "", 0)]
+)
+def test_who_records_on_one_host_is_told_once_what_the_recording_lacks(
+    host: str, recorded_at: str, warnings: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def enough(_: Launch) -> None:
+        raise UserError("that is enough")
+
+    path = tmp_path / "two.toml"
+    own = f'\n[nodes.box]\nuse = "nodes.recording.recorder:Recorder"\nhost = "{recorded_at}"\n'
+    path.write_text(LAUNCH + (own if recorded_at else ""))
+    monkeypatch.setattr(run, "check", enough)
+    asked = ["run", str(path), "--record", str(tmp_path / "one.mcap"), *(["--host", host] if host else [])]
+    assert main(asked) == 2
+    other = "desktop" if host == "robot" else "robot"
+    sentence = f"{host} records what its own nodes say and hear; what stays on {other} is recorded there"
+    assert capsys.readouterr().err.count(sentence) == warnings

@@ -8,9 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -248,3 +250,67 @@ def test_a_stop_by_signal_is_latched_and_names_the_account(rig: Rig) -> None:
     assert told == {"run": "faults", "pid": rig.process.pid, "ended": None, "latched": True}
     rig.wait_mode(ESTOPPED, start_ns, "estopped")
     rig.wait("the log names who", lambda: "emergency stop: terminal: pressed by " in "".join(rig.output))
+
+
+TWO = """
+import json, os, shutil, signal, subprocess, sys, tempfile, time
+from pathlib import Path
+from bench.faults.rig import ESTOPPED, ROOT, STOPPED, Rig
+make = tempfile.mkdtemp
+tempfile.mkdtemp = lambda prefix: make(prefix=prefix, dir=sys.argv[1])  # the rigs' own; a run's files are in TMPDIR
+
+def estop():
+    start_ns = time.monotonic_ns()
+    asked = [sys.executable, "-m", "runtime", "guard", "estop", "--json"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, timeout=60.0)
+    return start_ns, {one["pid"]: one for one in json.loads(done.stdout)}
+
+one, other = rigs = Rig(), Rig()
+try:
+    for rig in rigs:
+        rig.wait_moving()
+    start_ns, told = estop()
+    for rig in rigs:
+        rig.wait_mode(ESTOPPED, start_ns, "held")
+        assert told[rig.process.pid]["latched"] and told[rig.process.pid]["ended"] is None, told
+    print("both are held")
+    for rig in rigs:
+        rig.wait_moving()
+    with open(os.environ["TMPDIR"] + "/filler", "wb", buffering=0) as filler:
+        try:
+            while filler.write(bytes(1 << 12)):
+                pass
+        except OSError:
+            pass
+    start_ns = time.monotonic_ns()
+    shutil.rmtree(one.run.folder)
+    one.wait_mode(STOPPED, start_ns, "stopped, as its sockets are gone")
+    frozen = other.pid("robot")
+    os.kill(frozen, signal.SIGSTOP)
+    start_ns, told = estop()
+    one.wait_mode(ESTOPPED, start_ns, "held in ruins")
+    assert told[other.process.pid]["ended"] == frozen, told
+    other.wait("the motors stand", lambda: abs(other.motors.last()[2]) < 1e-9, 5.0)
+    print("both are held in ruins")
+finally:
+    for rig in rigs:
+        rig.close()
+"""
+ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""Processes of their own, so that the stop without a name reaches no robot but those of the test."""
+
+
+@pytest.mark.processes
+def test_without_a_name_two_live_robots_are_stopped_also_with_a_full_tmp_no_sockets_and_a_frozen_guard(
+    tmp_path: Path,
+) -> None:
+    if subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("processes of their own (unshare) need root")
+    script = 'mount -t tmpfs -o size=32m tmpfs "$TMPDIR" && exec "$@"'
+    elsewhere = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
+    with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as small:  # short: sockets have short paths
+        done = subprocess.run(
+            [*ALONE, "sh", "-c", script, "sh", sys.executable, "-c", TWO, str(tmp_path)],
+            cwd=ROOT, env={**elsewhere, "TMPDIR": small}, capture_output=True, text=True, check=False, timeout=300.0,
+        )  # fmt: skip
+    assert done.stdout.splitlines() == ["both are held", "both are held in ruins"], done.stderr[-3000:]
