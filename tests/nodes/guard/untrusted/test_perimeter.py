@@ -5,7 +5,12 @@ Each attack is the raw one: it goes to the sockets themselves, under any name, p
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +21,7 @@ from runtime.command_line.attach import Sender
 from runtime.coordination.fence import Fence
 from runtime.coordination.lease import Lease
 from runtime.errors import UserError
+from runtime.estop_signal import SIGNAL
 from runtime.message import Envelope, Message
 from runtime.msgs import (
     DriverOrder,
@@ -27,6 +33,7 @@ from runtime.msgs import (
     RobotStatus,
     Utterance,
 )
+from runtime.msgs.signature import TOKEN_FILE
 from runtime.transport.taps import Injector
 
 pytestmark = pytest.mark.processes
@@ -126,3 +133,49 @@ def test_tools_are_told_who_alone_publishes_there(rig: Rig, topic: str) -> None:
     owner = "driver" if topic in ("robot/state", "robot/status") else "guard"
     with pytest.raises(UserError, match=f"only {owner} may publish {topic}"):
         Sender(rig.run, topic, provenance="person")
+
+
+ANOTHER_USER = 65534
+
+
+def refused(what: Path, guard_pid: int) -> list[str]:
+    """What of a run this process may not touch."""
+    found = []
+    for name in sorted(os.listdir(what)) if os.access(what, os.R_OK | os.X_OK) else ("view",):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+            try:
+                door.connect(str(what / name))
+            except PermissionError:
+                found.append("sockets")
+            except OSError:
+                pass
+    try:
+        (what / TOKEN_FILE).read_bytes()
+    except PermissionError:
+        found.append("token")
+    for number in (SIGNAL or signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(guard_pid, number)
+        except PermissionError:
+            found.append(signal.Signals(number).name if number == signal.SIGKILL else "e-stop")
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
+def test_another_user_of_this_machine_reads_nothing_stops_nothing_and_signs_nothing(rig: Rig) -> None:
+    rig.wait_moving()
+    folder, guard_pid = rig.run.folder, rig.pid("robot")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgroups([])
+        os.setgid(ANOTHER_USER)
+        os.setuid(ANOTHER_USER)
+        os.write(writing, json.dumps(refused(folder, guard_pid)).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        found = json.loads(told.read())
+    os.waitpid(child, 0)
+    assert found == ["sockets", "token", "e-stop", "SIGKILL"]
+    assert rig.is_moving()

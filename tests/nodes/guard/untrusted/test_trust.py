@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import stat
 from pathlib import Path
@@ -21,7 +22,47 @@ from runtime.msgs import GuardState, JointCommand, RobotState
 from runtime.msgs.signature import TOKEN_FILE, make_token
 from runtime.node import ports_of
 
-PAGE = (Path(__file__).resolve().parents[4] / "docs" / "guard.md").read_text()
+ROOT = Path(__file__).resolve().parents[4]
+PAGE = (ROOT / "docs" / "guard.md").read_text()
+HELD_BY = {
+    "node of the graph, ears": (
+        "nodes/guard/stops/test_who_lifts.py::test_words_of_a_person_whom_ears_have_heard_lift_a_stop",
+        "nodes/guard/untrusted/test_trust.py::test_only_nodes_that_are_declared_as_ears_and_hold_no_seat_have_a_part_in_lifting_a_stop",
+    ),
+    "node of the graph, any other": (
+        "nodes/guard/stops/test_who_lifts.py::test_words_of_any_other_node_stop_and_never_lift_a_stop",
+        "nodes/guard/stops/test_who_lifts.py::test_a_node_that_raises_go_on_by_itself_in_the_name_of_a_person_lifts_nothing",
+        "nodes/guard/untrusted/test_trust.py::test_a_node_of_the_graph_that_publishes_what_is_the_guards_or_the_drivers_is_refused_before_the_start",
+    ),
+    "another process of the same user": (
+        "nodes/guard/untrusted/test_perimeter.py::test_nobody_takes_the_guards_word_from_a_forger_and_a_stop_stays_a_stop",
+        "nodes/guard/untrusted/test_perimeter.py::test_tools_are_told_who_alone_publishes_there",
+        "nodes/guard/stops/test_who_lifts.py::test_a_person_at_a_console_lifts_a_stop_with_a_signature_and_nobody_without",
+    ),
+    "another user of this machine": (
+        "nodes/guard/untrusted/test_perimeter.py::test_another_user_of_this_machine_reads_nothing_stops_nothing_and_signs_nothing",
+        "nodes/guard/untrusted/test_trust.py::test_no_other_user_reads_the_token",
+    ),
+    "another host, without a key of the launch file": (
+        "runtime/hosts/test_gateway.py::test_a_peer_with_another_key_is_refused_and_both_ends_say_so",
+        "runtime/hosts/test_two_hosts.py::test_a_missing_or_a_wrong_key_is_refused_before_anything_starts",
+    ),
+    "another host, with a key": (
+        "runtime/hosts/test_gateway.py::test_what_the_other_host_has_no_right_to_publish_is_refused_and_named",
+        "runtime/hosts/test_reliable_link.py::test_what_lay_on_its_way_for_longer_than_its_lifespan_is_dropped_unless_it_stops_a_robot",
+    ),
+}
+"""Each row of the table "Who is trusted with what", and the tests that hold it."""
+
+
+def test_every_row_of_who_is_trusted_with_what_is_held_by_tests_that_exist() -> None:
+    lines = PAGE.partition("## Who is trusted with what")[2].partition("The line lies")[0].splitlines()
+    rows = [line.split("|")[1].strip() for line in lines if line.startswith("|")][2:]
+    assert rows == list(HELD_BY)
+    for test in (test for tests in HELD_BY.values() for test in tests):
+        path, _, name = test.partition("::")
+        tree = ast.parse((ROOT / "tests" / path).read_text())
+        assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, test
 
 
 class Forger(Node):
