@@ -18,7 +18,7 @@ from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
-from nodes.guard.state_machine import GuardMachine, Refusal
+from nodes.guard.state_machine import CLOSED, GuardMachine, Refusal
 from nodes.robot.robot_from_launch import ForRobot, claim_of
 from runtime import (
     ALONE,
@@ -558,7 +558,8 @@ class Guard(ForRobot, Node):
             self.log.info("%s", report.sentence)
         if is_due and self.machine.refusal != self.logged_refusal:  # they may come at every tick
             self.logged_refusal = self.machine.refusal
-            self.log.warning("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)
+            tell = self.log.info if self.machine.refusal.endswith(CLOSED) else self.log.warning
+            tell("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)
         if is_due or is_news:
             self.reported = report
             self.guard_state.publish(report)

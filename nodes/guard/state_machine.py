@@ -54,6 +54,9 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("estopped", "rearm"): "stopped",  # an authorised person; motion then still waits for somebody to say go on
 }
 
+CLOSED = ("disarmed", "retreating", "stopped", "estopped")
+"""Modes in which no command is taken. That a policy goes on meanwhile is no fault."""
+
 CROWD = "many"
 """Stands for those who stopped the robot beyond the first `MOST_STOPPERS`; only an operator lifts such a stop."""
 MOST_STOPPERS = 16
@@ -450,7 +453,7 @@ class GuardMachine:
             return f"{envelope.source}: position is not {len(self.limits.joints)} finite numbers"
         if not _is_speed(command.base_v_mps) or not _is_speed(command.base_w_radps):
             return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
-        if self.mode in ("disarmed", "retreating", "stopped", "estopped"):
+        if self.mode in CLOSED:
             return f"{envelope.source}: the guard is {self.mode}"
         if envelope.published_ns > now_ns + FUTURE_NS:
             return f"{envelope.source}: stamped in the future"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -22,6 +23,11 @@ WARNING_NS = 10_000_000_000
 
 MODE_STYLES = {"moving": "green", "armed": "cyan", "holding": "yellow", "stopped": "bold white on red"}
 _KEPT_LINES = 200
+
+
+def once(text: str) -> str:
+    """The text without a name that stands twice: "stopped by contact: contact: base"."""
+    return re.sub(r"\b(\w+): \1: ", r"\1: ", text)
 
 
 @dataclass
@@ -115,12 +121,11 @@ class TerminalBoard:
         ill += [
             (name, process.state, "red" if "failed" in process.state else "dim")
             for name, process in self.processes.items()
-            if name not in told_of and process.state != "running"
+            if name not in told_of and process.state not in ("started", "running")
         ]
         well = sum(not self.state_of(node, now_ns)[0] for node in self.health)
-        lines: list[RenderableType] = [
-            Text(f"{well} of {len(self.health)} nodes are well; polyrhythm top shows their rates", style="dim")
-        ]
+        rates = f"{well} of {len(self.health)} nodes are well; polyrhythm top shows their rates"
+        lines: list[RenderableType] = [Text(rates if self.health else "loading", style="dim")]
         if ill:
             parts = [(f"{node}: {state}  ", style) for node, state, style in ill]
             lines.append(Text.assemble(*parts, no_wrap=True, overflow="ellipsis"))
@@ -144,7 +149,7 @@ class TerminalBoard:
         if self.guard is None:
             return self._now("guard", "")
         mode = Text(f" {self.guard.mode} ", style=MODE_STYLES.get(self.guard.mode, ""))
-        line = Text.assemble(("guard   ", "dim"), mode, "  ", plain(self.guard.reason), no_wrap=True)
+        line = Text.assemble(("guard   ", "dim"), mode, "  ", once(plain(self.guard.reason)), no_wrap=True)
         line.overflow = "ellipsis"
         return line
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from nodes.terminal.board import BoardLine, ProcessRow, TerminalBoard
+from nodes.terminal.board import BoardLine, ProcessRow, TerminalBoard, once
 from nodes.terminal.typed_lines import TypedLines
-from runtime.clock import Clock, SystemClock, to_s
+from runtime.clock import Clock, SystemClock, to_ns, to_s
 from runtime.coordination.health import Health
 from runtime.coordination.lease import Lease, SeatHolders
 from runtime.message import Message, Stamped
@@ -21,6 +22,9 @@ from runtime.supervision.view import plain
 
 INTERRUPT_STYLES = {"stop": "bold red", "resume": "green", "amend": "yellow", "replan": "yellow", "hold": "yellow"}
 LOUD = ("warning", "error", "critical", "output")
+
+HELD_NS = to_ns(0.25)
+"""Processes are heard at different speeds: messages wait so long in real time, and are then told in their order."""
 
 SHOWN = {
     f"{kind.__module__}:{kind.__qualname__}": kind
@@ -60,6 +64,8 @@ class TerminalView:
         self.board = TerminalBoard(title)
         self._texts: dict[str, str] = {}
         self._texts_heard: deque[str] = deque(maxlen=4)
+        self._held: list[tuple[int, int, Stamped[Any]]] = []  # a heap: when published, a number, what
+        self._numbered = 0
         self._show: dict[type, Callable[[Stamped[Any]], None]] = {
             Utterance: self._utterance,
             Subtask: self._subtask,
@@ -82,8 +88,7 @@ class TerminalView:
 
     def message(self, stamped: Stamped[Any]) -> None:
         """Take note of a message; most types are not shown."""
-        show = self._show.get(type(stamped.message))
-        if show is None or self._leases.is_shadow(stamped.envelope):
+        if type(stamped.message) not in self._show:
             return
         published_ns = stamped.envelope.published_ns
         if not self._is_virtual and not self._newest_ns and published_ns < self._made_ns:
@@ -91,7 +96,17 @@ class TerminalView:
             self._is_virtual = True
             self._start_ns = 0
         self._newest_ns = max(self._newest_ns, published_ns)
-        show(stamped)
+        self._numbered += 1
+        heapq.heappush(self._held, (published_ns, self._numbered, stamped))
+        if self._is_virtual:
+            self._tell_until(published_ns)
+
+    def _tell_until(self, now_ns: int | None = None) -> None:
+        """Show what was published until then, or all, the oldest first."""
+        while self._held and (now_ns is None or self._held[0][0] <= now_ns):
+            *_, stamped = heapq.heappop(self._held)
+            if not self._leases.is_shadow(stamped.envelope):
+                self._show[type(stamped.message)](stamped)
 
     def process(self, name: str, pid: int, state: str) -> None:
         """A process changed its state."""
@@ -99,9 +114,9 @@ class TerminalView:
         if state == "running" and not self._is_running:
             self._is_running = True
             self._start_ns = self._clock.now_ns()  # the run begins; what came before was loading
-        if state not in ("running", "stopped"):
-            style = "red" if state.startswith("failed") else "yellow" if state == "restarted" else "dim"
-            self._tell(self._now_s(), name, f"{state} [pid {pid}]", style, is_story=state not in ("started",))
+        if state not in ("started", "running", "stopped"):
+            style = "yellow" if state == "restarted" else "red"
+            self._tell(self._now_s(), name, f"{state} [pid {pid}]", style)
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         """A log line; only notices, warnings and worse, and what a process prints are shown, if not all is wanted."""
@@ -119,7 +134,8 @@ class TerminalView:
             self._tell(at_s, source, text, "")
 
     def refresh(self, now_ns: int) -> None:
-        """Draw the board."""
+        """Tell what has waited long enough, and draw the board."""
+        self._tell_until(now_ns - HELD_NS)
         if self._live is None:
             return
         if self._typing is not None:
@@ -132,6 +148,7 @@ class TerminalView:
 
     def close(self) -> None:
         """Give the terminal back, with what was said left on it."""
+        self._tell_until()
         if self._live is None:
             return
         if self._typing is not None:
@@ -179,15 +196,14 @@ class TerminalView:
         message = stamped.message
         style = INTERRUPT_STYLES[message.depth]
         # What was said is on the line above already.
-        text = "" if message.text in self._texts_heard else f": {message.text}".replace(f": {message.by}: ", ": ")
-        self._tell(self._at_s(stamped), "interrupt", f"{message.depth} by {message.by}{text}", style)
+        text = "" if message.text in self._texts_heard else f": {message.text}"
+        self._tell(self._at_s(stamped), "interrupt", once(f"{message.depth} by {message.by}{text}"), style)
 
     def _guard(self, stamped: Stamped[GuardState]) -> None:
         before, self.board.guard = self.board.guard, stamped.message
         if before is None or (before.mode, before.estop) != (stamped.message.mode, stamped.message.estop):
             style = "red" if stamped.message.mode == "stopped" else ""
-            text = stamped.message.sentence
-            self._tell(self._at_s(stamped), "guard", text, style)
+            self._tell(self._at_s(stamped), "guard", once(stamped.message.sentence), style)
 
     def _lease(self, stamped: Stamped[Lease]) -> None:
         self._leases.take(stamped.message)

@@ -207,10 +207,18 @@ def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixtur
         guard.report(is_due=False)
         guard.report(is_due=True)
         guard.report(is_due=True)
-    assert [record.getMessage() for record in caplog.records] == [
-        "disarmed: not armed",
-        "refused: policy: the guard is disarmed (1 so far)",
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "disarmed: not armed"),
+        ("INFO", "refused: policy: the guard is disarmed (1 so far)"),
     ]
+    broken = JointCommand(position=(float("nan"), *HOME[1:]))
+    guard.machine.accept_command(Stamped(broken, Envelope("command", "policy", 2, 0)), 0)
+    with caplog.at_level("INFO"):
+        guard.report(is_due=True)
+    last = caplog.records[-1]
+    assert (last.levelname, last.getMessage()) == (
+        "WARNING", "refused: policy: position is not 8 finite numbers (2 so far)",
+    )  # fmt: skip
 
 
 def test_a_turn_that_is_commanded_comes_out() -> None:

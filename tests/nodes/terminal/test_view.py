@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from nodes.terminal.view import TerminalView
+from nodes.terminal.view import HELD_NS, TerminalView
 from runtime.clock import SystemClock
 from runtime.coordination.health import Health, PortHealth, TimerHealth
 from runtime.coordination.lease import Lease
@@ -53,6 +53,7 @@ def lines(*messages: tuple[float, Message], start_ns: int = START_NS) -> list[st
 
 
 def board(view: TerminalView, out: io.StringIO, now_s: float) -> list[str]:
+    view.refresh(START_NS + round(now_s * 1e9) + HELD_NS)
     console = Console(file=io.StringIO(), width=80, height=24, highlight=False, record=True)
     console.print(view.board.draw(START_NS + round(now_s * 1e9), 80, 24))
     return console.export_text().splitlines()
@@ -74,6 +75,7 @@ def test_what_is_said_in_shadow_is_not_shown_as_the_robots_deeds() -> None:
     said(Lease(seat="policy", holder="policy", number=1), "lease", "guard", seat="")
     said(Action(id="a1", skill="pick", text="pick up the red cup"), "action", "vlm", seat="vlm")
     said(Feedback(action_id="a1", status="success"), "feedback", "candidate")
+    view.refresh(START_NS + 10**9)
     assert "success" not in out.getvalue()
     said(Feedback(action_id="a1", status="failure", why="it slipped"), "feedback", "policy")
     said(Lease(seat="policy", holder="candidate", number=2), "lease", "guard", seat="")
@@ -115,9 +117,9 @@ def test_without_a_terminal_each_event_is_a_line_with_its_run_time() -> None:
         "[  9.0 s] action: failure: pick up the red cup: it slipped",
         "[ 12.2 s] interrupt: stop by contact: base",
         "[ 12.3 s] collaborator: “Ouch!”",
+        "[ 12.3 s] guard: stopped: Ouch!",
         "[ 12.3 s] interrupt: stop by collaborator",
         "[ 12.4 s] interrupt: stop by collaborator: Halt!",
-        "[ 12.3 s] guard: stopped: Ouch!",
         "[ 15.0 s] guard: holding: resumed by Sam",
         "[ 15.1 s] guard: stopped by Sam: Halt!",
     ]
@@ -134,6 +136,22 @@ def test_an_emergency_stop_of_a_robot_that_stands_and_its_end_are_lines() -> Non
         "[  1.0 s] guard: stopped by Sam: Halt!",
         "[  2.0 s] guard: stopped: emergency stop: console: pressed by root",
         "[  3.0 s] guard: stopped: re-armed by root, waiting to be told to go on",
+    ]
+
+
+def test_words_come_before_what_they_cause_whichever_is_heard_first() -> None:
+    out = io.StringIO()
+    view = TerminalView("laptop", live=False, console=Console(file=out, width=80, highlight=False), clock=_Clock())
+    view.message(stamped(GuardState(mode="stopped", reason="stopped by contact: contact: base"), 1.13))
+    view.message(stamped(Interrupt(id="i", depth="stop", text="Stop!", by="Sam"), 1.12))
+    view.refresh(START_NS + round(1.2e9))
+    assert len(out.getvalue().splitlines()) == 1  # nothing yet: what caused it may be under way
+    view.message(stamped(Utterance(speaker="Sam", text="Stop!"), 1.1))
+    view.refresh(START_NS + round(1.5e9))
+    assert out.getvalue().splitlines()[1:] == [
+        "[  1.1 s] Sam: “Stop!”",
+        "[  1.1 s] interrupt: stop by Sam",
+        "[  1.1 s] guard: stopped by contact: base",
     ]
 
 
@@ -160,7 +178,6 @@ def test_processes_and_warnings_are_lines_and_small_talk_is_not() -> None:
     view.process("planner", 4711, "failed: was killed by SIGKILL")
     view.process("planner", 4712, "restarted")
     assert out.getvalue().splitlines()[1:] == [
-        "[loading] planner: started [pid 4711]",
         "[  0.0 s] vlm: warning: slow",
         "[  0.0 s] planner: failed: was killed by SIGKILL [pid 4711]",
         "[  0.0 s] planner: restarted [pid 4712]",
