@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from nodes.terminal.view import HELD_NS, TerminalView
+from nodes.terminal.view import TerminalView
 from runtime.clock import SystemClock
 from runtime.coordination.health import Health, PortHealth, TimerHealth
 from runtime.coordination.lease import Lease
@@ -53,7 +53,7 @@ def lines(*messages: tuple[float, Message], start_ns: int = START_NS) -> list[st
 
 
 def board(view: TerminalView, out: io.StringIO, now_s: float) -> list[str]:
-    view.refresh(START_NS + round(now_s * 1e9) + HELD_NS)
+    view.refresh(START_NS + round(now_s * 1e9))
     console = Console(file=io.StringIO(), width=80, height=24, highlight=False, record=True)
     console.print(view.board.draw(START_NS + round(now_s * 1e9), 80, 24))
     return console.export_text().splitlines()
@@ -245,11 +245,14 @@ def test_the_board_tells_silence_failure_and_restart() -> None:
     view.close()
 
 
-def test_a_process_without_health_is_told_until_it_runs() -> None:
+def test_a_process_that_does_not_start_is_told() -> None:
     view, out = live_view()
     view.process("robot", 77, "started")
-    assert any(line.rstrip() == "robot: started" for line in board(view, out, 0.1))
+    assert any(line.rstrip() == "loading" for line in board(view, out, 0.1))
+    view.process("robot", 77, "failed: exited with code 1")
+    assert any(line.rstrip() == "robot: failed: exited with code 1" for line in board(view, out, 0.1))
     view.process("robot", 77, "running")
+    view.board.lines.clear()
     assert not any("robot" in line for line in board(view, out, 0.1))
     view.close()
 

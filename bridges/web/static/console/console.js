@@ -236,7 +236,7 @@ function poseOf(header) {
 function paint(camera) {
   const frame = frames[camera]; if (!frame) return;
   const canvas = $(`[data-camera=${camera}] canvas`), { header, bitmap } = frame;
-  const scale = Math.max(1, Math.round(960 / header.width) / 2);
+  const scale = Math.max(1, Math.round(960 / header.width));
   if (canvas.width !== header.width * scale) { canvas.width = header.width * scale; canvas.height = header.height * scale; }
   const context = canvas.getContext("2d");
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);

@@ -56,20 +56,26 @@ export function pickAt(u, v, header, robot, objects, camera) {
 }
 
 export function overlay(context, scale, header, robot, objects, target, selected, camera) {
-  context.save(); context.scale(scale, scale); context.font = "600 6px system-ui, sans-serif"; context.textBaseline = "bottom";
+  const canvas = context.canvas, size = Math.min(6, (11 * header.width) / (canvas.clientWidth || canvas.width)), high = size + 2;    // 11 px of the page
+  context.save(); context.scale(scale, scale); context.font = `600 ${size}px system-ui, sans-serif`; context.textBaseline = "bottom";
   const isSame = (one, other) => other && one.label === other.label && one.colour === other.colour && Math.hypot(one.x - other.x, one.y - other.y) < 0.2;
-  const taken = [];     // boxes of labels: one that would cover another goes above it
-  for (const thing of objects) {
-    const place = project(thing, header, robot, camera); if (!place) continue;
-    const isTarget = isSame(thing, target), isSelected = isSame(thing, selected);
+  const shown = objects.map((thing) => ({ thing, place: project(thing, header, robot, camera) })).filter((one) => one.place);
+  const boxes = shown.map(({ place }) => ({ left: place.u - place.w / 2, right: place.u + place.w / 2, top: place.v - place.h / 2, bottom: place.v + place.h / 2 }));
+  const labels = [];     // none covers another, nor a thing where there is room beside it
+  const covers = (one, others) => others.some((other) => one.left < other.right && one.right > other.left && one.top < other.bottom && one.bottom > other.top);
+  for (const [index, { thing, place }] of shown.entries()) {
+    const isTarget = isSame(thing, target), isSelected = isSame(thing, selected), box = boxes[index], others = boxes.filter((_, other) => other !== index);
     context.lineWidth = isTarget || isSelected ? 1.6 : 0.8; context.strokeStyle = isSelected ? "#ffc857" : isTarget ? "#7be495" : paintOf(thing);
-    context.strokeRect(place.u - place.w / 2, place.v - place.h / 2, place.w, place.h);
+    context.strokeRect(box.left, box.top, place.w, place.h);
     const text = `${isTarget ? "▶ " : ""}${thing.colour} ${thing.label}`, width = context.measureText(text).width + 4;
-    const left = Math.max(0, Math.min(header.width - width, place.u - place.w / 2)); let top = place.v - place.h / 2 - 8;
-    for (let turn = 0; turn < 8; turn++) { const other = taken.find((one) => left < one.right && left + width > one.left && top < one.top + 8 && top + 8 > one.top); if (!other) break; top = other.top - 8; }
-    taken.push({ left, right: left + width, top });
-    context.fillStyle = "#000000b0"; context.fillRect(left, top, width, 8);
-    context.fillStyle = context.strokeStyle; context.fillText(text, left + 2, top + 7);
+    const left = Math.max(0, Math.min(header.width - width, box.left)), at = (top) => ({ left, right: left + width, top, bottom: top + high });
+    const places = [0, 1, 2, 3].flatMap((row) => [at(box.top - (row + 1) * high), at(box.bottom + row * high)]).filter((one) => one.top >= 0 && one.bottom <= header.height);
+    const label = places.find((one) => !covers(one, labels) && !covers(one, others)) ?? places.find((one) => !covers(one, labels)) ?? at(box.top - high);
+    labels.push({ ...label, text, paint: context.strokeStyle });
+  }
+  for (const label of labels) {
+    context.fillStyle = "#000000b0"; context.fillRect(label.left, label.top, label.right - label.left, high);
+    context.fillStyle = label.paint; context.fillText(label.text, label.left + 2, label.bottom - 1);
   }
   if (target) { const place = project(target, header, robot, camera); if (place) { context.strokeStyle = "#7be495"; context.lineWidth = 1; context.beginPath(); context.arc(place.u, place.v, 5, 0, 7); context.moveTo(place.u - 8, place.v); context.lineTo(place.u + 8, place.v); context.moveTo(place.u, place.v - 8); context.lineTo(place.u, place.v + 8); context.stroke(); } }
   context.restore();
