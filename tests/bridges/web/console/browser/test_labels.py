@@ -43,4 +43,4 @@ def test_no_label_covers_another_or_another_thing(css_px: int) -> None:
     assert len(labels) == len(boxes) == 5
     assert not [pair for pair in combinations(labels, 2) if overlaps(*pair)]
     assert not [(label, box) for label in labels for box in boxes if overlaps(label, box)]
-    assert all(0 <= x and x + w <= 160 and 0 <= y and y + h <= 120 for x, y, w, h in labels)
+    assert all(x >= 0 and x + w <= 160 and y >= 0 and y + h <= 120 for x, y, w, h in labels)
