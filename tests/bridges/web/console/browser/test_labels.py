@@ -1,4 +1,4 @@
-"""Labels on the head camera's picture can be read, also where things stand close and the page is as small as a phone's."""
+"""Labels on the head camera's picture can be read, on a page as small as a phone's, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tests.support.pages.console_run import ROOT
 
 pytestmark = MARKS
 
-DRAWN = """([source, css, things]) => import("data:text/javascript," + encodeURIComponent(source)).then(({ overlay }) => {
+DRAWN = """async ([source, css, things]) => {
+  const { overlay } = await import("data:text/javascript," + encodeURIComponent(source));
   const labels = [], boxes = [], context = {
     canvas: { clientWidth: css, width: 960 }, font: "",
     save() {}, restore() {}, scale() {}, fillText() {},
@@ -22,7 +23,7 @@ DRAWN = """([source, css, things]) => import("data:text/javascript," + encodeURI
   const camera = { x_m: 0, y_m: 0, z_m: 0, ahead_m: 0 }, robot = { x: 0, y: 0, heading: 0, position: Array(8).fill(0) };
   overlay(context, 6, { width: 160, height: 120, focal: 100 }, robot, things, null, null, camera);
   return [labels, boxes];
-})"""
+}"""
 
 
 def thing(colour: str, y_m: float, z_m: float) -> dict[str, Any]:
