@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import hypot
 from typing import Literal
 
 from bridges.web.console import teleop as drive
 from bridges.web.console.canned_phrases import VOICES
-from bridges.web.console.draft_review import DraftReview
+from bridges.web.console.draft_review import DraftReview, ReviewedSeat
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
@@ -33,6 +33,7 @@ from bridges.web.http.wire import (
     StopPressed,
     Supervise,
     Take,
+    Unsay,
 )
 from nodes.robot.protocol import Hand, RobotLimits
 from runtime.clock import to_ns, to_s
@@ -135,6 +136,15 @@ class Gesture:
     is_sent: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """What the robot is about to say, by whom, and when."""
+
+    by: str
+    text: str
+    due_ns: int
+
+
 class Actions:
     """One method per thing that a person may do (the server's thread)."""
 
@@ -143,21 +153,25 @@ class Actions:
         ports: ConsolePorts,
         feed: RunFeed,
         seats: Seats,
-        supervision: DraftReview,
+        reviews: Mapping[ReviewedSeat, DraftReview],
         limits: RobotLimits,
         hand: Hand,
         speaker: str,
         is_stop: Callable[[str], bool],
         voices: Callable[[], tuple[str, ...]] = lambda: VOICES,
         responses: ResponseTimes | None = None,
+        *,
+        undo_s: float = 0.0,
     ) -> None:
-        """`voices`: those in which operators may speak now."""
+        """`voices`: those in which operators may speak now. `undo_s`: so long the robot's next sentence waits."""
+        self._undo_ns = to_ns(undo_s)
+        self._unsaid: Unsaid | None = None
         self._voices = voices
         self._responses = responses
         self._ports = ports
         self._feed = feed
         self._seats = seats
-        self._supervision = supervision
+        self._reviews = reviews
         self._limits = limits
         self._hand = hand
         self._speaker = speaker
@@ -172,6 +186,8 @@ class Actions:
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
         self._standstill.beat(now_ns)
+        if self._unsaid is not None and now_ns >= self._unsaid.due_ns:
+            self._say_now()
         if self._gesture is not None:
             self._go_on_with(self._gesture, now_ns)
 
@@ -214,8 +230,15 @@ class Actions:
                 self._seats.give(message.seat, session, now_ns)
             case Drive():
                 self._drive(session, message)
-            case Supervise() | Decide() | PlanRequest():
-                self._as_planner(session, message, now_ns)
+            case Unsay():
+                if self._unsaid is not None and self._unsaid.by == session.ident:
+                    self._unsaid = None
+            case Supervise() | Decide():
+                self._review(session, message, now_ns)
+            case PlanRequest() if self._seats.holds("planner", session):
+                self._plan(session, message)
+            case PlanRequest():
+                session.notice("take the planner's seat first")
             case ActRequest():
                 self._act(session, message, now_ns)
             case _:
@@ -235,10 +258,26 @@ class Actions:
         is_stop = voice == "collaborator" and self._is_stop(text)
         if not session.words.allows(self._ports.clock.now_ns()) and not is_stop:
             session.notice("not so fast: that was not said")
+        elif voice == "robot" and self._undo_ns:
+            self._say_now()  # the one before it is meant
+            self._unsaid = Unsaid(session.ident, text, self._ports.clock.now_ns() + self._undo_ns)
         elif voice == "robot":
             self._ports.say_said.publish(Utterance(speaker=self._speaker, text=text))
         else:
             self._ports.say_heard.publish(Utterance(speaker=session.name, text=text))
+
+    def _say_now(self) -> None:
+        """What nobody has taken back is said."""
+        unsaid, self._unsaid = self._unsaid, None
+        if unsaid is not None:
+            self._ports.say_said.publish(Utterance(speaker=self._speaker, text=unsaid.text))
+
+    def unsaid(self, session: Session, now_ns: int) -> dict[str, str | float] | None:
+        """This page's sentence that can still be taken back."""
+        one = self._unsaid
+        if one is None or one.by != session.ident:
+            return None
+        return {"text": one.text, "left_s": round(max(0.0, to_s(one.due_ns - now_ns)), 1)}
 
     def _resume(self, session: Session) -> None:
         guard, now_ns = self._ports.guard.latest(), self._ports.clock.now_ns()
@@ -306,16 +345,14 @@ class Actions:
             self._aimed[session.ident] = thing, now_ns
         return thing
 
-    def _as_planner(self, session: Session, message: Supervise | Decide | PlanRequest, now_ns: int) -> None:
-        if not self._seats.holds("planner", session):
-            session.notice("take the planner's seat first")
+    def _review(self, session: Session, message: Supervise | Decide, now_ns: int) -> None:
+        if not self._seats.holds(message.seat, session):
+            session.notice(f"take {'the VLM' if message.seat == 'vlm' else 'the planner'}'s seat first")
         elif isinstance(message, Supervise):
-            self._supervision.set(message, self._feed.subtask)
-        elif isinstance(message, Decide):
-            if why_not := self._supervision.decide(message, session.name, now_ns):
-                session.notice(why_not)
-        else:
-            self._plan(session, message)
+            now = self._feed.action if message.seat == "vlm" else self._feed.subtask
+            self._reviews[message.seat].set(message, now)
+        elif why_not := self._reviews[message.seat].decide(message, session.name, now_ns):
+            session.notice(why_not)
 
     def _plan(self, session: Session, message: PlanRequest) -> None:
         self._ports.plan.publish(

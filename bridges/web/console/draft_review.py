@@ -1,13 +1,14 @@
-"""`DraftReview`: a person on the planner's seat decides about what the model would say, before it is said.
+"""`DraftReview`: a person on the planner's or the VLM's seat decides about what the model would do, before it is done.
 
-While a person sits there, the model goes on in shadow: nobody acts on what it says. A draft joins a subtask and the
-sentence that came with it. It waits for a yes, but not forever. A newer one replaces it; what was decided once
-does not come again.
+While a person sits there, the model goes on in shadow: nobody acts on what it says. A draft joins a subtask or an
+action and the sentence that came with it. It waits for a yes, but not forever. A newer one replaces it; what was
+decided once does not come again. A stop waits for nobody.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,11 +18,16 @@ from bridges.web.console.ports import ConsolePorts
 from bridges.web.http.graph_messages import DraftDecision
 from bridges.web.http.wire import Decide, Supervise
 from runtime.clock import to_s
-from runtime.msgs import Subtask, Utterance
+from runtime.errors import ParameterError
+from runtime.msgs import Action, Subtask, Utterance
 
 INBOX = 32
 
 AtEnd = Literal["drop", "send"]
+ReviewedSeat = Literal["planner", "vlm"]
+MODES = ("write", "approve", "undo")
+"""How a person begins on a seat: they choose themselves, or say yes to each draft, or have a second to take it back."""
+Plan = Subtask | Action
 DECIDED_KEPT = 200
 
 Content = tuple[object, ...]
@@ -33,13 +39,13 @@ class Draft:
 
     number: int
     since_ns: int
-    subtask: Subtask | None = None
+    plan: Plan | None = None
     sentence: str = ""
 
     @property
     def text(self) -> str:
         """For people."""
-        return self.subtask.text if self.subtask is not None else ""
+        return "" if self.plan is None else self.plan.text or getattr(self.plan, "skill", "")
 
 
 class Drafts:
@@ -53,7 +59,7 @@ class Drafts:
         self._count = 0
         self._decided: deque[Content] = deque(maxlen=DECIDED_KEPT)
 
-    def open(self, wait_s: float, at_end: AtEnd, current: Subtask | None) -> None:
+    def open(self, wait_s: float, at_end: AtEnd, current: Plan | None) -> None:
         """Begin to hold drafts back; what is being done already is no news."""
         self.is_open, self.wait_s, self.at_end = True, wait_s, at_end
         if current is not None:
@@ -63,18 +69,26 @@ class Drafts:
         """Nobody decides any more: the model speaks for itself, or a person writes."""
         self.is_open, self.waiting = False, None
 
-    def plan(self, subtask: Subtask, now_ns: int) -> Draft | None:
-        """The model has a subtask; returns the draft that it replaces, if there is one."""
+    def passes(self, plan: Plan) -> bool:
+        """Whether it goes out at once: a stop is never held back. What else waits is forgotten then."""
+        if not self.is_open or not _is_stop(plan) or _content(plan) in self._decided:
+            return False
+        self._decided.append(_content(plan))
+        self.waiting = None
+        return True
+
+    def plan(self, subtask: Plan, now_ns: int) -> Draft | None:
+        """The model has a subtask or an action; returns the draft that it replaces, if there is one."""
         before = self.waiting
         if not self.is_open or _content(subtask) in self._decided:
             return None
-        if before is not None and before.subtask is not None:
-            if _content(before.subtask) == _content(subtask):
+        if before is not None and before.plan is not None:
+            if _content(before.plan) == _content(subtask):
                 return None
-            self._decided.append(_content(before.subtask))
-            self.waiting = self._new(now_ns, subtask=subtask)
+            self._decided.append(_content(before.plan))
+            self.waiting = self._new(now_ns, plan=subtask)
             return before
-        self.waiting = replace(before, subtask=subtask) if before is not None else self._new(now_ns, subtask=subtask)
+        self.waiting = replace(before, plan=subtask) if before is not None else self._new(now_ns, plan=subtask)
         return None
 
     def say(self, sentence: str, now_ns: int) -> None:
@@ -83,8 +97,8 @@ class Drafts:
         if not self.is_open or (sentence,) in self._decided or (before is not None and before.sentence == sentence):
             return
         if before is None or before.sentence:
-            subtask = before.subtask if before is not None else None
-            self.waiting = self._new(now_ns, subtask=subtask, sentence=sentence)
+            plan = before.plan if before is not None else None
+            self.waiting = self._new(now_ns, plan=plan, sentence=sentence)
         else:
             self.waiting = replace(before, sentence=sentence)
 
@@ -94,8 +108,8 @@ class Drafts:
         if draft is None or draft.number != number:
             return None
         self.waiting = None
-        if draft.subtask is not None:
-            self._decided.append(_content(draft.subtask))
+        if draft.plan is not None:
+            self._decided.append(_content(draft.plan))
         if draft.sentence:
             self._decided.append((draft.sentence,))
         return draft
@@ -113,32 +127,39 @@ class Drafts:
             return None
         return self.decide(draft.number)
 
-    def _new(self, now_ns: int, *, subtask: Subtask | None = None, sentence: str = "") -> Draft:
+    def _new(self, now_ns: int, *, plan: Plan | None = None, sentence: str = "") -> Draft:
         self._count += 1
-        return Draft(self._count, now_ns, subtask, sentence)
+        return Draft(self._count, now_ns, plan, sentence)
 
 
-def _content(subtask: Subtask) -> Content:
+def _is_stop(plan: Plan) -> bool:
+    return plan.skill == "hold" if isinstance(plan, Action) else plan.state == "wait"
+
+
+def _content(subtask: Plan) -> Content:
+    if isinstance(subtask, Action):
+        return subtask.id, subtask.skill, subtask.text
     return (
         subtask.id, subtask.text, subtask.state, subtask.skill, subtask.things, subtask.place, subtask.excluding,
     )  # fmt: skip
 
 
 class DraftReview:
-    """Drafts come in by the node's thread and are decided in the server's."""
+    """Of one seat. Drafts come in by the node's thread and are decided in the server's."""
 
-    def __init__(self, ports: ConsolePorts, speaker: str) -> None:
+    def __init__(self, ports: ConsolePorts, speaker: str, seat: ReviewedSeat) -> None:
         self._ports = ports
         self._speaker = speaker
+        self._seat = seat
         self._drafts = Drafts()
-        self._inbox: deque[Subtask | Utterance] = deque(maxlen=INBOX)
+        self._inbox: deque[Plan | Utterance] = deque(maxlen=INBOX)
         self._edits = 0
 
-    def propose(self, message: Subtask | Utterance) -> None:
-        """The planner in shadow says something (the node's thread)."""
+    def propose(self, message: Plan | Utterance) -> None:
+        """The model in shadow says something (the node's thread)."""
         self._inbox.append(message)
 
-    def set(self, wish: Supervise, current: Subtask | None) -> None:
+    def set(self, wish: Supervise, current: Plan | None) -> None:
         """Begin or end to decide about drafts."""
         self._inbox.clear()
         if wish.on:
@@ -154,8 +175,12 @@ class DraftReview:
             message = self._inbox.popleft()
             if isinstance(message, Utterance):
                 self._drafts.say(message.text, now_ns)
+            elif self._drafts.passes(message):
+                stop = Draft(0, now_ns, message)
+                self._tell("approve", "a stop does not wait", stop, now_ns, sent=stop)
+                self._send(stop)
             elif replaced := self._drafts.plan(message, now_ns):
-                self._tell("replace", "planner", replaced, now_ns)
+                self._tell("replace", self._seat, replaced, now_ns)
         expired = self._drafts.expired(now_ns)
         if expired is not None:
             is_sent = self._drafts.at_end == "send"
@@ -186,7 +211,7 @@ class DraftReview:
             else {
                 "n": draft.number,
                 "text": draft.text,
-                "has_subtask": draft.subtask is not None,
+                "has_plan": draft.plan is not None,
                 "sentence": draft.sentence,
                 "left_s": round(self._drafts.left_s(now_ns), 1),
             },
@@ -194,14 +219,16 @@ class DraftReview:
 
     def _edited(self, draft: Draft, decision: Decide) -> Draft:
         self._edits += 1
-        subtask = draft.subtask
-        if subtask is not None and decision.text and decision.text != subtask.text:
+        subtask = draft.plan
+        if isinstance(subtask, Subtask) and decision.text and decision.text != subtask.text:
             subtask = msgspec.structs.replace(subtask, id=f"{self._ports.name}-edit-{self._edits}", text=decision.text)  # type: ignore[type-var]  # a Struct, but not to type checkers
         return Draft(draft.number, draft.since_ns, subtask, " ".join(decision.sentence.split()))
 
     def _send(self, draft: Draft) -> None:
-        if draft.subtask is not None:
-            self._ports.plan.publish(draft.subtask)
+        if isinstance(draft.plan, Action):
+            self._ports.act.publish(draft.plan)
+        elif draft.plan is not None:
+            self._ports.plan.publish(draft.plan)
         if draft.sentence:
             self._ports.say_said.publish(Utterance(speaker=self._speaker, text=draft.sentence))
 
@@ -225,3 +252,12 @@ class DraftReview:
                 after_s=to_s(now_ns - draft.since_ns),
             )
         )
+
+
+def check_review(review: Mapping[str, str]) -> None:
+    """Raise ParameterError where the launch file says something else than how a person begins on a seat."""
+    for seat, mode in review.items():
+        if seat not in ("planner", "vlm") or mode not in MODES:
+            raise ParameterError(
+                f"console: review has {seat} = {mode!r}; expected planner or vlm, each with one of {', '.join(MODES)}"
+            )

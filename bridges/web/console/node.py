@@ -7,12 +7,13 @@ In virtual time nobody can sit at a page, so there the console does nothing.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
-from bridges.web.console.draft_review import DraftReview
+from bridges.web.console.draft_review import DraftReview, ReviewedSeat, check_review
 from bridges.web.console.feed import Recorders, RunFeed
 from bridges.web.console.page_handler import ConsoleHandler
 from bridges.web.console.ports import ConsolePorts
@@ -42,6 +43,7 @@ from runtime.msgs import (
     Utterance,
 )
 
+MOST_UNDO_S = 5.0
 STATES_KEPT = 100
 """Two seconds of the robot's states: longer than any picture is under way."""
 
@@ -55,6 +57,9 @@ class Console(ConsolePorts):
     says where the head camera is, for what is drawn over its image: ahead, left and up of the crossing
     of its axes, and how far before it.
     `stop_words` tells which sentences mean "stop", as "module:function": those are let through whatever came before.
+    `review` says how a person begins on the planner's or the VLM's seat: "write" (they choose themselves), "approve"
+    (the model's drafts wait for a yes) or "undo" (they go out after a second, if nobody takes them back). `undo_s`: so
+    long a sentence that an operator lets the robot say can be taken back; a stop never waits.
     `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
     """
 
@@ -76,7 +81,13 @@ class Console(ConsolePorts):
         head_camera_m: tuple[float, float, float, float] = (-0.07, 0.13, 1.33, 0.035),
         recordings: str = "",
         stop_words: str = STOP_WORDS,
+        review: Mapping[str, str] | None = None,
+        undo_s: float = 0.0,
     ) -> None:
+        check_review(review or {})
+        if not 0.0 <= undo_s <= MOST_UNDO_S:
+            raise ParameterError(f"console: undo_s is {undo_s:g}; expected 0 to {MOST_UNDO_S:g}")
+        self._undo_s = undo_s
         self.pages = PageHost(address, port, certificate, key, reached_as)
         limits = load_name(robot)
         if not isinstance(limits, RobotLimits):
@@ -92,6 +103,7 @@ class Console(ConsolePorts):
             "joints": [
                 {"name": joint.name, "lowest": joint.lowest, "highest": joint.highest} for joint in limits.joints
             ],
+            "review": dict(review or {}),
             "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True)),
         }
         self._is_stop = load_stop_words(stop_words)
@@ -105,7 +117,10 @@ class Console(ConsolePorts):
         """Open the page and say where it is. Raises UserError where that cannot be."""
         self._feed = RunFeed(self.clock.now_ns())
         self._seats = Seats(self, RequestSigner(self.run_info), MessageIds(self.name, self.clock.now_ns()))
-        self._supervision = DraftReview(self, self._speaker)
+        self._reviews: dict[ReviewedSeat, DraftReview] = {
+            "planner": DraftReview(self, self._speaker, "planner"),
+            "vlm": DraftReview(self, self._speaker, "vlm"),
+        }
         self._shadows = Shadows(self._limits.joints)
         self._recorders = Recorders()
         self._responses = ResponseTimes()
@@ -118,19 +133,20 @@ class Console(ConsolePorts):
             self,
             self._feed,
             self._seats,
-            self._supervision,
+            self._reviews,
             self._limits,
             self._hand,
             self._speaker,
             self._is_stop,
             lambda: self._canned.voices,
             self._responses,
+            undo_s=self._undo_s,
         )
         handler = ConsoleHandler(
             self,
             self._feed,
             self._seats,
-            self._supervision,
+            self._reviews,
             self._shadows,
             actions,
             self._hand,
@@ -210,11 +226,13 @@ class Console(ConsolePorts):
     def see_subtask(self, subtask: Stamped[Subtask]) -> None:
         self._see("planner", subtask)
         if subtask.envelope.source != self._seats.holder("planner"):
-            self._supervision.propose(subtask.message)
+            self._reviews["planner"].propose(subtask.message)
 
     @on(ConsolePorts.candidate_action)
     def see_action(self, action: Stamped[Action]) -> None:
         self._see("vlm", action)
+        if action.envelope.source != self._seats.holder("vlm"):
+            self._reviews["vlm"].propose(action.message)
 
     @on(ConsolePorts.candidate_command)
     def see_command(self, command: Stamped[JointCommand]) -> None:
@@ -222,9 +240,10 @@ class Console(ConsolePorts):
 
     @on(ConsolePorts.candidate_said)
     def see_said(self, said: Stamped[Utterance]) -> None:
-        """A planner in shadow would say something."""
-        if said.envelope.seat == "planner" and said.envelope.source != self._seats.holder("planner"):
-            self._supervision.propose(said.message)
+        """A planner or a VLM in shadow would say something."""
+        for seat, review in self._reviews.items():
+            if said.envelope.seat == seat and said.envelope.source != self._seats.holder(seat):
+                review.propose(said.message)
 
     def _see(self, seat: Seat, stamped: Stamped[Subtask | Action | JointCommand]) -> None:
         self._shadows.note(seat, stamped.envelope.source, stamped.message, stamped.envelope.published_ns)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from bridges.web.console.actions import DEPTH, OLDEST_PICTURE_S, Actions
 from bridges.web.console.canned_phrases import Canned
-from bridges.web.console.draft_review import DraftReview
+from bridges.web.console.draft_review import DraftReview, ReviewedSeat
 from bridges.web.console.feed import (
     Recorders,
     RunFeed,
@@ -48,7 +49,7 @@ class ConsoleHandler:
         ports: ConsolePorts,
         feed: RunFeed,
         seats: Seats,
-        supervision: DraftReview,
+        reviews: Mapping[ReviewedSeat, DraftReview],
         shadows: Shadows,
         actions: Actions,
         hand: Hand,
@@ -63,7 +64,7 @@ class ConsoleHandler:
         self._ports = ports
         self._feed = feed
         self._seats = seats
-        self._supervision = supervision
+        self._reviews = reviews
         self._shadows = shadows
         self._actions = actions
         self._hand = hand
@@ -111,7 +112,10 @@ class ConsoleHandler:
             scene=scene_document(self._ports.scene.stamped(), now_ns, self._ports.believed.latest()),
             cameras={name: self._camera_document(name, port, now_ns) for name, port in self._cameras.items()},
             seats=self._seat_documents(session, now_ns),
-            supervision=self._supervision.document(now_ns) if session.is_operator else None,
+            reviews={seat: one.document(now_ns) for seat, one in self._reviews.items()}
+            if session.is_operator
+            else None,
+            unsaid=self._actions.unsaid(session, now_ns),
             recording=self._recorders.document(now_ns),
             response=self._responses.document(now_ns) if session.is_operator else None,
             driving=self._actions.driving_refusal(session, now_ns) if session.is_operator else "",
@@ -172,7 +176,8 @@ class ConsoleHandler:
         self._actions.beat(now_ns)
         self._talking.beat(now_ns)
         self._seats.beat(now_ns)
-        self._supervision.beat(now_ns, is_seated=self._seats.has_person("planner"))
+        for seat, review in self._reviews.items():
+            review.beat(now_ns, is_seated=self._seats.has_person(seat))
 
     def handle(self, session: Session, message: Incoming) -> None:
         """Do what a person asks for."""

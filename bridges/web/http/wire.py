@@ -73,6 +73,10 @@ class Talked(FromBrowser, frozen=True, tag="talked"):
 Talks = Talk | SoundPiece | Talked
 
 
+class Unsay(FromBrowser, frozen=True, tag="unsay"):
+    """Take back the sentence of the robot that waits its moment (`undo_s` of the console)."""
+
+
 class StopPressed(FromBrowser, frozen=True, tag="stop"):
     """Stop, now."""
 
@@ -116,10 +120,11 @@ class AnswerSeatRequest(FromBrowser, frozen=True, tag="answer"):
 
 
 class Supervise(FromBrowser, frozen=True, tag="supervise"):
-    """As the planner: decide about the model's drafts (`on`), or write oneself. `at_end`: when the time is up."""
+    """On a seat: decide about the model's drafts (`on`), or choose oneself. `at_end`: when the time is up."""
 
     on: bool
-    wait_s: Annotated[float, msgspec.Meta(ge=2.0, le=60.0)] = 8.0
+    seat: Literal["planner", "vlm"] = "planner"
+    wait_s: Annotated[float, msgspec.Meta(ge=1.0, le=60.0)] = 8.0
     at_end: Literal["drop", "send"] = "drop"
 
 
@@ -128,6 +133,7 @@ class Decide(FromBrowser, frozen=True, tag="decide"):
 
     draft: int
     do: Literal["approve", "edit", "reject"]
+    seat: Literal["planner", "vlm"] = "planner"
     text: Text = ""
     sentence: Text = ""
 
@@ -192,6 +198,7 @@ Incoming = (
     | FrameSeen
     | WatchCameras
     | Say
+    | Unsay
     | Talk
     | SoundPiece
     | Talked

@@ -35,7 +35,18 @@ const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () 
   { stop: (why) => stop(why), resume: () => resume(), refused: () => notDriving(), camera: () => large, hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
 const talking = new PushToTalk(link, () => welcome?.role === "operator");
 $("#talk").append(talking.box);
-const drafts = new Drafts(link, () => state?.seats?.planner?.mine === true, { notice: (text) => notice(text) });
+const drafts = {};            // seat -> its model's drafts
+function review(begins) {
+  const mine = (seat) => () => state?.seats?.[seat]?.mine === true;
+  drafts.planner = new Drafts(link, "planner", mine("planner"), begins.planner ?? "write", {
+    writes: (on) => { $("#plan").hidden = !on; },
+    rescue: (text, sentence) => { const plan = $("#plan").elements; plan.text.value = text; plan.sentence.value = sentence; notice("The draft's time is up. What you typed stands under “write”."); },
+  });
+  drafts.vlm = new Drafts(link, "vlm", mine("vlm"), begins.vlm ?? "write", {
+    writes: () => {},
+    rescue: (_, sentence) => { $("#words").value = sentence; notice("The draft's time is up. What you typed stands in the field to say something."); },
+  });
+}
 
 // --- once
 
@@ -54,6 +65,7 @@ function build() {
   }));
   holding.attach(all("[data-hold]"), all("input[data-joint]"));
   $("#story").replaceChildren();
+  review(welcome.review);
 }
 
 let lately = [];              // sentences said last
@@ -133,7 +145,9 @@ function show(message) {
   }
   for (const box of all(".wishes")) wishes(box, message.seats[box.dataset.seat], link);
   for (const line of all(".shadow")) shadows(line, message.seats[line.dataset.seat]);
-  if (message.supervision) drafts.show(message.supervision, message.seats.planner.mine);
+  for (const [seat, one] of Object.entries(message.reviews ?? {})) drafts[seat]?.show(one);
+  $("#unsaid").hidden = !message.unsaid;
+  if (message.unsaid) words("#unsaid span", `In ${message.unsaid.left_s.toFixed(1)} s the robot says: “${message.unsaid.text}”`);
   if (pending && message.seats.vlm.mine) { link.send(pending); pending = null; }
   $("#battery-box").hidden = status?.battery_v == null; $("#battery").textContent = status?.battery_v == null ? "–" : `${status.battery_v} V${status.charging ? " ⚡" : ""}`;
   for (const camera of welcome.cameras) $(`[data-camera=${camera}] .rate`).textContent = `${message.cameras[camera].hz} Hz`;
@@ -340,6 +354,7 @@ function tab(name) {
 $("#stop").addEventListener("pointerdown", () => stop());
 $("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop(); });   // by the keyboard
 $("#estop").addEventListener("click", () => { holding.release(); link.send({ t: "estop" }); });
+$("#unsaid button").addEventListener("click", () => link.send({ t: "unsay" }));
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));
 for (const button of all("button.seat")) button.addEventListener("click", () => toggleSeat(button.dataset.seat));
 for (const one of all("[role=tab]")) {
@@ -385,8 +400,10 @@ addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || welcome?.role !== "operator") return;
   held.forget();
   const key = letterOf(event), seats = state?.seats;
-  if (key === "Enter" && event.target === document.body) drafts.decide("approve");
-  else if (key === "Backspace") drafts.decide("reject");
+  const open = all("[role=tab]").find((one) => one.getAttribute("aria-selected") === "true").id.slice(4);
+  if (key === "Enter" && event.target === document.body) drafts[open]?.decide("approve");
+  else if (key === "Backspace" && state?.unsaid) link.send({ t: "unsay" });
+  else if (key === "Backspace") drafts[open]?.decide("reject");
   if (!hasKeys()) return;
   const sentence = canned.find((one) => one.key && one.key === key);
   if (sentence) speak(sentence);

@@ -25,63 +25,88 @@ export function shadows(line, seat) {
   if (words) line.append(make("span", "would", ` · in shadow, ${words}`));
 }
 
+const WORDS = { planner: { legend: "As the planner I", write: "write", what: "Subtask" }, vlm: { legend: "As the VLM I", write: "choose", what: "Action" } };
+const UNDO_S = 1;
+
+// The drafts of one seat's model, which wait for a yes or may be taken back. `begins`: "write", "approve" or "undo".
 export class Drafts {
-  constructor(link, mine, hooks) {
-    this.link = link; this.mine = mine; this.hooks = hooks; this.next = null; this.shown = 0; this.left = 0; this.wait = 8; this.form = $("#drafts");
-    for (const one of document.querySelectorAll("input[name=planner-mode]")) one.addEventListener("change", () => this.set());
+  constructor(link, seat, mine, begins, hooks) {
+    Object.assign(this, { link, seat, mine, hooks, next: null, shown: 0 });
+    this.box = $(`.review[data-seat=${seat}]`);
+    this.box.replaceChildren($("#review").content.cloneNode(true));
+    this.form = this.$("form");
+    this.$("legend").textContent = WORDS[seat].legend; this.$(".write").textContent = WORDS[seat].write; this.$(".what").textContent = WORDS[seat].what;
+    this.form.elements.text.readOnly = seat === "vlm";          // an action is let through or not; what is said with it may be edited
+    for (const one of this.radios) { one.name = `${seat}-mode`; one.checked = one.value === begins; one.addEventListener("change", () => this.set()); }
     for (const name of ["wait", "end"]) this.form.elements[name].addEventListener("change", () => this.set());
-    $("[data-decide=reject]").addEventListener("click", () => this.decide("reject"));
+    this.$("[data-decide=reject]").addEventListener("click", () => this.decide("reject"));
     this.form.addEventListener("submit", (event) => { event.preventDefault(); if (document.activeElement?.name !== "wait") this.decide("approve"); });
-    $("#draft-next button").addEventListener("click", () => { if (this.next) this.fill(this.next); });
+    this.$(".draft-next button").addEventListener("click", () => { if (this.next) this.fill(this.next); });
+    this.draw();
   }
 
-  get isOn() { return $("input[name=planner-mode]:checked").value === "approve"; }
+  $(selector) { return this.box.querySelector(selector); }
+
+  get radios() { return [...this.box.querySelectorAll("input[type=radio]")]; }
+
+  get mode() { return this.radios.find((one) => one.checked).value; }
+
+  get isOn() { return this.mode !== "write"; }
+
+  draw() {
+    const isUndo = this.mode === "undo";
+    this.form.hidden = !this.isOn; this.hooks.writes(!this.isOn); this.$(".terms").hidden = isUndo;
+    this.$("[data-decide=approve]").firstChild.textContent = isUndo ? "Send now " : "Approve ";
+    this.$("[data-decide=reject]").firstChild.textContent = isUndo ? "Take back " : "Reject ";
+  }
 
   set() {
-    $("#drafts").hidden = !this.isOn; $("#plan").hidden = this.isOn;
-    if (this.mine()) this.link.send({ t: "supervise", on: this.isOn, wait_s: Math.min(60, Math.max(2, Number(this.form.elements.wait.value) || 8)), at_end: this.form.elements.end.value });
+    this.draw();
+    const isUndo = this.mode === "undo", wait_s = Math.min(60, Math.max(2, Number(this.form.elements.wait.value) || 8));
+    if (this.mine()) this.link.send({ t: "supervise", seat: this.seat, on: this.isOn, wait_s: isUndo ? UNDO_S : wait_s, at_end: isUndo ? "send" : this.form.elements.end.value });
   }
 
   // What somebody is typing is theirs: the model's next words stand beside it, and go in only when they are asked for.
   get isTyped() { const { text, sentence } = this.form.elements; return text.value !== text.defaultValue || sentence.value !== sentence.defaultValue; }
 
-  show(supervision, mine) {
-    if (mine && this.isOn !== supervision.on && performance.now() - (this.asked ?? -1e9) > 1000) { this.asked = performance.now(); this.set(); }
-    const draft = mine ? supervision.draft : null, elements = this.form.elements;
+  show(review) {
+    const mine = this.mine();
+    if (mine && this.isOn !== review.on && performance.now() - (this.asked ?? -1e9) > 1000) { this.asked = performance.now(); this.set(); }
+    const draft = mine ? review.draft : null, elements = this.form.elements;
     if (!draft && this.shown && this.isTyped) this.rescue();
-    $("#draft").hidden = !draft; $("#draft-none").hidden = Boolean(draft);
-    if (!draft) { this.shown = 0; this.next = null; $("#draft-next").hidden = true; return; }
+    this.$(".draft").hidden = !draft; this.$(".draft-none").hidden = Boolean(draft);
+    if (!draft) { this.shown = 0; this.next = null; this.$(".draft-next").hidden = true; return; }
     const isNew = this.shown !== draft.n, isOther = elements.text.defaultValue !== draft.text || elements.sentence.defaultValue !== draft.sentence;
     if (this.shown && isOther && this.isTyped) this.offer(draft);
     else if (isNew || isOther) this.fill(draft);
     this.shown = draft.n;
-    $("#draft-left").textContent = `${Math.ceil(draft.left_s)} s, then it ${supervision.at_end === "send" ? "goes out" : "is dropped"}`;
-    $("#draft-bar").style.width = `${100 * draft.left_s / supervision.wait_s}%`;
+    this.$(".draft-left").textContent = `${Math.ceil(draft.left_s)} s, then it ${review.at_end === "send" ? "goes out" : "is dropped"}`;
+    this.$(".draft-bar").style.width = `${100 * draft.left_s / review.wait_s}%`;
   }
 
   fill(draft) {
     for (const name of ["text", "sentence"]) { const one = this.form.elements[name]; one.defaultValue = draft[name]; one.value = draft[name]; }
-    this.form.elements.text.parentElement.hidden = !draft.has_subtask;
-    this.next = null; $("#draft-next").hidden = true;
+    this.form.elements.text.parentElement.hidden = !draft.has_plan;
+    this.next = null; this.$(".draft-next").hidden = true;
   }
 
   offer(draft) {
-    this.next = draft; $("#draft-next").hidden = false;
+    this.next = draft; this.$(".draft-next").hidden = false;
     const words = [draft.text, draft.sentence].filter(Boolean).join(" / "), line = `The model's draft is now: “${words}”. What you typed is kept.`;
-    if ($("#draft-next span").textContent !== line) $("#draft-next span").textContent = line;
+    if (this.$(".draft-next span").textContent !== line) this.$(".draft-next span").textContent = line;
   }
 
   // The time is up while somebody types: their words wait where they write themselves.
   rescue() {
-    const plan = $("#plan").elements;
-    for (const name of ["text", "sentence"]) plan[name].value = this.form.elements[name].value;
-    this.hooks.notice("The draft's time is up. What you typed stands under “write”.");
+    const { text, sentence } = this.form.elements;
+    this.hooks.rescue(text.value, sentence.value);
+    text.value = text.defaultValue; sentence.value = sentence.defaultValue;
   }
 
   decide(word) {
     if (!this.shown || !this.mine()) return;
     const { text, sentence } = this.form.elements;
-    this.link.send({ t: "decide", draft: this.shown, do: word === "approve" && this.isTyped ? "edit" : word, text: text.value, sentence: sentence.value });
+    this.link.send({ t: "decide", seat: this.seat, draft: this.shown, do: word === "approve" && this.isTyped ? "edit" : word, text: text.value, sentence: sentence.value });
     text.defaultValue = text.value; sentence.defaultValue = sentence.value;
     this.shown = 0;
   }

@@ -15,7 +15,7 @@ from bridges.web.console.seat_requests import Seats
 from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import WORDS_BURST, CameraStream, Session
 from bridges.web.http.ids import MessageIds
-from bridges.web.http.wire import ActRequest, Drive, Resume, Say
+from bridges.web.http.wire import ActRequest, Drive, Resume, Say, Unsay
 from bridges.web.speech.push_to_talk import STOP_WORDS, load_stop_words
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
@@ -150,3 +150,28 @@ def test_nobody_drives_by_a_picture_that_stands_still_however_new_another_camera
     assert (len(ports.command.messages) == 1) is is_driven
     why_not = "" if is_driven else "the picture of the head camera is 1 s old: not driving by it"
     assert actions.driving_refusal(driver, ports.clock.now_ns()) == why_not
+
+
+def test_a_sentence_of_the_robot_can_be_taken_back_for_a_second_and_a_stop_does_not_wait() -> None:
+    now_ns = to_ns(10.0)
+    ports = SimpleNamespace(
+        name="console", clock=SimpleNamespace(now_ns=lambda: now_ns), say_heard=Sent(), say_said=Sent()
+    )
+    nothing: Any = SimpleNamespace(message_ids=MessageIds("console", 0))
+    actions = Actions(cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", str.isupper, undo_s=1.0)
+    wizard, other = Session("w", "operator", "Wiz"), Session("o", "operator", "Ada")
+    actions.handle(wizard, Say("robot", "slip"))
+    assert actions.unsaid(wizard, now_ns) == {"text": "slip", "left_s": 1.0}
+    actions.handle(other, Unsay())  # not theirs
+    actions.handle(wizard, Unsay())
+    actions.handle(wizard, Say("robot", "one"))
+    actions.handle(wizard, Say("robot", "two"))  # the one before it is meant
+    assert [one.text for one in ports.say_said.messages] == ["one"]
+    now_ns += to_ns(0.9)
+    actions.beat(now_ns)
+    assert actions.unsaid(wizard, now_ns) is not None
+    now_ns += to_ns(0.1)
+    actions.beat(now_ns)
+    assert [one.text for one in ports.say_said.messages] == ["one", "two"]
+    actions.handle(wizard, Say("collaborator", "STOP"))
+    assert [one.text for one in ports.say_heard.messages] == ["STOP"]

@@ -1,10 +1,19 @@
-"""Drafts of the planner: held back, decided once, and never forgotten or sent by mistake."""
+"""Drafts of the planner and the VLM: held back, decided once, and never forgotten or sent by mistake."""
 
 from __future__ import annotations
 
-from bridges.web.console.draft_review import Drafts
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bridges.web.console.draft_review import DraftReview, Drafts, ReviewedSeat, check_review
+from bridges.web.console.node import Console
+from bridges.web.http.wire import Decide, Supervise
 from runtime.clock import to_ns
-from runtime.msgs import Reference, Subtask
+from runtime.errors import ParameterError
+from runtime.msgs import Action, Reference, Subtask, Utterance
+from tests.bridges.web.console.test_seat_requests import Sent
 
 RED = Subtask(
     id="p-1",
@@ -49,7 +58,7 @@ def test_a_sentence_joins_the_subtask_that_it_came_with_in_either_order() -> Non
             drafts.plan(RED, 0)
             drafts.say("I will.", 1)
         assert drafts.waiting is not None
-        assert (drafts.waiting.subtask, drafts.waiting.sentence, drafts.waiting.number) == (RED, "I will.", 1)
+        assert (drafts.waiting.plan, drafts.waiting.sentence, drafts.waiting.number) == (RED, "I will.", 1)
 
 
 def test_a_repetition_changes_nothing_and_what_was_decided_does_not_come_again() -> None:
@@ -68,7 +77,7 @@ def test_a_newer_draft_replaces_the_one_that_waits_and_has_its_own_time() -> Non
     drafts.plan(RED, 0)
     replaced = drafts.plan(BLUE, to_ns(5))
     assert replaced is not None
-    assert replaced.subtask == RED
+    assert replaced.plan == RED
     assert drafts.left_s(to_ns(6)) == 7.0
     assert drafts.decide(1) is None  # a late yes to the old one sends nothing
     assert drafts.waiting is not None
@@ -80,7 +89,7 @@ def test_the_time_is_up_when_it_is_up() -> None:
     assert drafts.expired(to_ns(7.9)) is None
     expired = drafts.expired(to_ns(8))
     assert expired is not None
-    assert expired.subtask == RED
+    assert expired.plan == RED
     assert drafts.waiting is None
 
 
@@ -89,3 +98,61 @@ def test_what_is_being_done_already_is_no_draft() -> None:
     drafts.open(8.0, "send", RED)
     drafts.plan(RED, 0)
     assert drafts.waiting is None
+
+
+def reviewing(seat: ReviewedSeat) -> tuple[DraftReview, SimpleNamespace]:
+    """Drafts of that seat's model wait for a yes; and what goes out."""
+    ports = SimpleNamespace(name="console", act=Sent(), plan=Sent(), say_said=Sent(), draft_decision=Sent())
+    review = DraftReview(cast(Any, ports), "robot", seat)
+    review.set(Supervise(on=True, seat=seat), None)
+    return review, ports
+
+
+PICK = Action(id="vlm-1", skill="pick", text="pick up the red cup")
+
+
+def test_what_the_vlm_would_do_and_say_waits_for_a_yes_too() -> None:
+    review, ports = reviewing("vlm")
+    review.propose(PICK)
+    review.propose(Utterance(speaker="robot", text="I take the red cup."))
+    review.beat(0, is_seated=True)
+    assert (ports.act.messages, ports.say_said.messages) == ([], [])
+    draft = review.document(0)["draft"]
+    assert (draft["text"], draft["sentence"]) == ("pick up the red cup", "I take the red cup.")
+    decision = Decide(draft=draft["n"], do="edit", seat="vlm", text="ignored", sentence="The red one, then.")
+    assert review.decide(decision, "Wiz", 1) == ""
+    assert ports.act.messages == [PICK]
+    assert [one.text for one in ports.say_said.messages] == ["The red one, then."]
+
+
+def test_a_stop_is_never_held_back_for_a_yes() -> None:
+    for seat, stop in (
+        ("vlm", Action(id="vlm-2", skill="hold")),
+        ("planner", Subtask(id="p-9", text="Wait", state="wait")),
+    ):
+        review, ports = reviewing(cast(ReviewedSeat, seat))
+        review.propose(PICK if seat == "vlm" else RED)
+        review.propose(stop)
+        review.propose(stop)  # it is sent once
+        review.beat(0, is_seated=True)
+        assert [*ports.act.messages, *ports.plan.messages] == [stop]
+        assert review.document(0)["draft"] is None  # what it interrupts is not done after it
+        assert [one.by for one in ports.draft_decision.messages] == ["a stop does not wait"]
+
+
+def test_with_a_second_to_take_it_back_a_draft_goes_out_by_itself() -> None:
+    review, ports = reviewing("planner")
+    review.set(Supervise(on=True, wait_s=1.0, at_end="send"), None)
+    review.propose(RED)
+    review.beat(0, is_seated=True)
+    review.beat(to_ns(0.9), is_seated=True)
+    assert ports.plan.messages == []
+    review.beat(to_ns(1.0), is_seated=True)
+    assert ports.plan.messages == [RED]
+
+
+def test_a_launch_file_says_per_seat_how_a_person_begins() -> None:
+    check_review({"planner": "approve", "vlm": "undo"})
+    for wrong in ({"policy": "approve"}, {"vlm": "maybe"}):
+        with pytest.raises(ParameterError, match="expected planner or vlm, each with one of write, approve, undo"):
+            Console(review=wrong)

@@ -328,19 +328,23 @@ def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRu
         page.click("#tab-planner")
         page.click("button.seat[data-seat=planner]")
         wait(page, lambda: text(page, ".holder[data-seat=planner]") == "you", "the planner's seat is taken")
-        page.dispatch_event("input[value=approve]", "click")
-        page.fill("#drafts [name=wait]", "60")
-        page.press("#drafts [name=wait]", "Tab")
+        page.dispatch_event("[data-seat=planner] input[value=approve]", "click")
+        page.fill("[data-seat=planner] [name=wait]", "60")
+        page.press("[data-seat=planner] [name=wait]", "Tab")
         order(page, "Please clear the table: put the bowls in the bin")
-        wait(page, lambda: page.is_visible("#draft"), "the model's draft waits")
-        wait(page, lambda: "bowl" in page.input_value("#draft [name=text]"), "with its subtask")
+        wait(page, lambda: page.is_visible("[data-seat=planner] .draft"), "the model's draft waits")
+        wait(page, lambda: "bowl" in page.input_value("[data-seat=planner] .draft [name=text]"), "with its subtask")
         assert "bowl" not in text(page, "#subtask")
-        page.fill("#draft [name=text]", "Put every bowl in the bin, gently")
-        page.fill("#draft [name=sentence]", "I will be gentle.")
+        page.fill("[data-seat=planner] .draft [name=text]", "Put every bowl in the bin, gently")
+        page.fill("[data-seat=planner] .draft [name=sentence]", "I will be gentle.")
         order(page, "Please clear the table: put the cups in the bin")
-        wait(page, lambda: page.is_visible("#draft-next"), "the model's next draft stands beside what is typed")
-        assert page.input_value("#draft [name=text]") == "Put every bowl in the bin, gently"
-        page.press("#draft [name=sentence]", "Enter")
+        wait(
+            page,
+            lambda: page.is_visible("[data-seat=planner] .draft-next"),
+            "the model's next draft stands beside what is typed",
+        )
+        assert page.input_value("[data-seat=planner] .draft [name=text]") == "Put every bowl in the bin, gently"
+        page.press("[data-seat=planner] .draft [name=sentence]", "Enter")
         wait(page, lambda: text(page, "#subtask") == "Put every bowl in the bin, gently", "it goes out as edited")
         wait(page, lambda: "I will be gentle." in text(page, "#story"), "and is said")
         page.click("button.seat[data-seat=planner]")
