@@ -12,7 +12,7 @@ from nodes.interrupts.intent import understand
 from nodes.interrupts.phrase_matcher import clipped
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, UserError, choices, on
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, SeenObject, Subtask, Utterance
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, RunningTrial, SeenObject, Subtask, Utterance
 
 ARMS: Mapping[str, tuple[str, ...]] = {
     "A": (),
@@ -225,6 +225,32 @@ class Arm(Node):
     def _let_out(self) -> None:
         while self.queue:
             self._hand_on(self.queue.popleft())
+
+
+class ArmByCondition(Arm):
+    """The same in a study with people: the condition of the trial that runs says how it holds; between trials, nothing.
+
+    `holds_in`: by the id of a condition, one of `HOLDS`. What waited when a trial ends is handed on.
+    """
+
+    running = Subscription(RunningTrial, "study/running", qos=QoS(required=False, late_join=True))
+
+    def __init__(self, holds_in: Mapping[str, str]) -> None:
+        for condition, holds in holds_in.items():
+            if holds not in HOLDS:
+                raise UserError(f"arm: holds_in.{condition} is {holds!r}; known: {choices(HOLDS)}")
+        super().__init__()
+        self.holds_in = dict(holds_in)
+
+    @on(running)
+    def follow_study(self, trial: RunningTrial) -> None:
+        """A trial that begins or ends changes how words are held."""
+        self.holds = self.holds_in.get(trial.condition, "nothing") if trial.number else "nothing"
+        self.is_waiting_for_ends = self.holds in ("blocking", "spotter")
+        if not self.is_waiting_for_ends:
+            self._let_out()
+        while self.holds != "cancel" and self.read:
+            self.to_vlm.publish(self.read.popleft())
 
 
 class AnsweringPlanner(ScriptedPlanner):

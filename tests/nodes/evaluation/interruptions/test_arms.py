@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodes.evaluation.interruptions.arm import ARMS, REGIMES, AnsweringPlanner, Arm, changes_of
+from nodes.evaluation.interruptions.arm import ARMS, REGIMES, AnsweringPlanner, Arm, ArmByCondition, changes_of
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from runtime import Node, Publisher, Simulation, every
@@ -16,7 +16,18 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.launch.seats_table import SeatTable
 from runtime.message import Message
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, SeenObject, Subtask, Utterance, aimed_at
+from runtime.msgs import (
+    Action,
+    Feedback,
+    GuardState,
+    Interrupt,
+    JointCommand,
+    RunningTrial,
+    SeenObject,
+    Subtask,
+    Utterance,
+    aimed_at,
+)
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
 
@@ -86,6 +97,23 @@ def test_an_unknown_arm_or_regime_is_told() -> None:
 def test_in_a_everybody_hears_at_once() -> None:
     notes = alone("nothing", ("action", PICK))
     assert [notes.texts(who) for who in ("reflex", "planner", "vlm")] == [["Not the blue one"]] * 3
+
+
+def test_in_a_study_the_condition_of_the_trial_that_runs_says_how_words_are_held() -> None:
+    node = NodeSpec("arm", ArmByCondition, {"holds_in": {"one": "nothing", "two": "cancel"}})
+    notes = Notes(Simulation(node, seed=1))
+    interrupts = []
+    for trial in (
+        RunningTrial(number=1, condition="two"), RunningTrial(), RunningTrial(number=2, condition="one"),
+    ):  # fmt: skip
+        notes.simulation.publish("study/running", trial)
+        notes.simulation.publish("heard", Utterance(speaker="Sam", text="Not the blue one"))
+        notes.simulation.run(0.01)
+        interrupts.append(len(notes.kept["interrupts"]))
+    assert interrupts == [1, 1, 1]
+    assert notes.texts("vlm") == ["Not the blue one"] * 3  # the first of them when its trial was over
+    with pytest.raises(UserError, match=r"holds_in.two is 'back'; known: blocking"):
+        ArmByCondition({"two": "back"})
 
 
 def test_in_b_words_wait_for_the_end_of_the_action_and_the_vlm_for_a_round_of_the_planner() -> None:
