@@ -45,7 +45,11 @@ class Patience:
 
 
 class Pace:
-    """When the next call may leave: at a given rate, slower after a 429, slowly faster again. Times are the loop's."""
+    """When the next call may leave: at a given rate, slower after a 429, slowly faster again. Times are the loop's.
+
+    It is not slower than half the best rate of answers so far, while a tenth of the calls is answered: 429s
+    that come whatever the rate is do not end in a halt.
+    """
 
     def __init__(self, calls_per_minute: float = 0.0) -> None:
         self._given_gap_s = 60.0 / calls_per_minute if calls_per_minute else 0.0
@@ -53,6 +57,8 @@ class Pace:
         self._next_s = 0.0
         self._slowed_s = -1e9
         self._answered: deque[float] = deque(maxlen=200)
+        self._lately: deque[bool] = deque(maxlen=20)  # was the call answered, and no 429?
+        self._best = 0.0  # answers a second, over ten of them
 
     def next_s(self, now_s: float) -> float:
         """The time at which the call that asks now may leave; it has that place."""
@@ -62,22 +68,29 @@ class Pace:
 
     def slower(self, now_s: float, after_s: float) -> None:
         """The server asks for fewer calls, and for none before `after_s` seconds have passed."""
+        self._lately.append(False)
         if now_s - self._slowed_s > 1.0:  # those that were under way together are told the same thing
+            if 10 * sum(self._lately) < len(self._lately):
+                self._best /= 1.5  # the server can do less than it could
             lately = sum(at_s > now_s - 2.0 for at_s in self._answered) / 2.0
             known_s = 1.25 / lately if lately else 0.1
-            self._gap_s = min(30.0, max(1.5 * self._gap_s, known_s if not self._gap_s else 0.0))
+            slower_s = max(1.5 * self._gap_s, known_s if not self._gap_s else 0.0)
+            self._gap_s = max(self._gap_s, min(slower_s, 2.0 / self._best if self._best else 30.0, 30.0))
             self._slowed_s = now_s
         self._next_s = max(self._next_s, now_s + min(after_s, LONGEST_HOLD_S))
 
     def answered(self, now_s: float) -> None:
         """A call was answered: a little faster, down to the given rate.
 
-        By a fiftieth, or by 0.1 calls/s (at most by 15 %): 429s that come whatever the rate is do not end in a halt.
+        By 15 % up to 0.7 of the best rate so far, and then by a fiftieth, or by 0.1 calls/s (at most by 15 %).
         """
         self._answered.append(now_s)
+        self._lately.append(True)
+        if len(self._answered) >= 10:
+            self._best = max(self._best, 9.0 / max(2.0, now_s - self._answered[-10]))
         if self._gap_s > self._given_gap_s:
             rate = 1.0 / self._gap_s
-            rate += max(0.02 * rate, min(0.1, 0.15 * rate))
+            rate += 0.15 * rate if rate < 0.7 * self._best else max(0.02 * rate, min(0.1, 0.15 * rate))
             self._gap_s = max(self._given_gap_s, 1.0 / rate if rate < 1e4 else 0.0)
 
 

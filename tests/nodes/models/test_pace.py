@@ -40,7 +40,7 @@ def test_a_limit_of_calls_a_second_is_found_and_kept(limit: float, at_least: flo
     assert refused <= refused_at_most
 
 
-@pytest.mark.parametrize(("share", "at_least"), [(0.05, 2.0), (0.2, 0.4)])
+@pytest.mark.parametrize(("share", "at_least"), [(0.05, 3.0), (0.2, 1.2), (0.3, 0.6), (0.5, 0.1)])
 def test_refusals_that_come_whatever_the_rate_is_do_not_end_in_a_halt(share: float, at_least: float) -> None:
     chance = random.Random(1)
     rate, _ = asked(600, lambda now_s: chance.random() < share)
