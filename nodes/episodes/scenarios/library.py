@@ -127,8 +127,8 @@ def make(where: str, raw: object, kind: type[Record]) -> Record:
 
 def raw_records(path: Path, table: str) -> Iterator[tuple[str, object]]:
     """Where each record stands ("file:line" or "file: record 3") and its plain data; raises ProfileError."""
-    text = _read_text(path)
     if path.suffix == ".toml":
+        text = _read_text(path)
         try:
             document = parse_toml(text, path)
         except UserError as error:
@@ -142,15 +142,20 @@ def raw_records(path: Path, table: str) -> Iterator[tuple[str, object]]:
         for number, row in enumerate(rows, start=1):
             yield _where(f"{path}: {table} record {number}", row), row
         return
-    # Not splitlines(): it also splits at separators that JSON allows inside a string.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+    for where, line in json_lines(path):
         try:
             row = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise ProfileError(f"{path}:{number}: not a line of JSON: {error}") from error
-        yield _where(f"{path}:{number}", row), row
+            raise ProfileError(f"{where}: not a line of JSON: {error}") from error
+        yield _where(where, row), row
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """The lines of a .jsonl file that hold anything, each after "file:line"; raises ProfileError."""
+    # Not splitlines(): it also splits at separators that JSON allows inside a string.
+    for number, line in enumerate(_read_text(path).split("\n"), start=1):
+        if line.strip():
+            yield f"{path}:{number}", line
 
 
 def _read_text(path: Path) -> str:

@@ -10,12 +10,13 @@ friends) follows from its `source`.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from nodes.episodes.scenarios.library import Library, make, raw_records, relationship_number
+from nodes.episodes.scenarios.library import Library, json_lines, make, relationship_number
 from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Record, Scenario, Task
 
 AGENTS = "agent_profiles.jsonl"
@@ -101,8 +102,12 @@ def _read(
 ) -> list[tuple[str, Record]]:
     found: list[tuple[str, Record]] = []
     first_seen: dict[str, str] = {}
-    for where, raw in raw_records(path, ""):
+    for where, line in json_lines(path):
         try:
+            try:
+                raw = json.loads(line, parse_constant=lambda _: None)  # NaN, as tables are often saved
+            except (ValueError, RecursionError) as problem:
+                raise ProfileError(f"{where}: not a line of JSON: {problem}") from problem
             if not isinstance(raw, dict):
                 raise ProfileError(f"{where}: expected an object, found {type(raw).__name__}")
             record = make(where, convert(where, raw), kind)
@@ -288,8 +293,9 @@ def _relationship(where: str, row: Row, default: int | None = None) -> object:
         text = value.strip().lower().removeprefix("relationshiptype.")
         # Published code says romantic_relationship and family_member where we say romantic and family.
         text = text.removesuffix("_relationship").removesuffix("_member")
+        text = text.removesuffix(".0")
         return int(text) if text.isdecimal() else relationship_number(text)
-    return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _list(where: str, row: Row, field: str) -> list[object]:

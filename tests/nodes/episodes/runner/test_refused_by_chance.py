@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.commands.asked import Judges
 from nodes.episodes.dialogue.planning import plan_episode, starter_library, tasks_of
 from nodes.episodes.results.store import Store
-from nodes.episodes.runner.runner import Settings, play_and_judge
+from nodes.episodes.runner.runner import Judges, Settings, play_and_judge
 from nodes.models.http_client import HttpAnswer
 from nodes.models.servers import Servers
 

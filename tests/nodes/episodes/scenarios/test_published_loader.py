@@ -215,6 +215,22 @@ def test_bad_rows_are_left_out_with_what_depends_on_them_and_the_rest_is_played(
         assert shown.err.count("left out: ") == 3
 
 
+def test_a_line_that_is_no_json_is_left_out_and_a_nan_is_nothing(tmp_path: Path) -> None:
+    folder = published(
+        tmp_path,
+        agents=[agent(FIRST, "Ann", mbti=float("nan")), agent(SECOND, "Bo")],
+        environments=[environment(occupation_constraint=float("nan"), relationship=3.0)],
+        relationships=[bond(relationship="3.0")],
+    )
+    with (folder / AGENTS).open("a", encoding="utf-8") as file:
+        file.write('\n{"agent_id": "cut o')
+    library = read_published(folder)
+    assert len(library.characters) == 2
+    assert library.character(FIRST.lower()).mbti == ""
+    assert library.scenario(SCENARIO.lower()).relationship is library.bonds[0].relationship is Relationship.FRIEND
+    assert [text.partition(": not a line")[0] for text in library.left_out] == [f"{folder / AGENTS}:3"]
+
+
 def test_a_published_price_and_published_things_are_known_from_their_source(tmp_path: Path) -> None:
     price = environment(
         env_id="01HA",
