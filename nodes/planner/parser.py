@@ -48,6 +48,7 @@ RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
 MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
 STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
 """Verbs whose participle is a wish: "I would like it rinsed"."""
+ARTICLES = frozenset({"the", "a", "an"})
 OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
     "greetings": "social", "thanks": "social", "cancels": "cancel", "interjections": "statement", "unsure": "unsure",
@@ -234,6 +235,7 @@ class Parser:
         is_known = (
             self.lexicon.is_closed(word)
             or self.lexicon.noun_at(words, 0)[0]
+            or self.lexicon.colour(word)
             or self.lexicon.verbs.at(words, 0)[0]
             or any(
                 self.lexicon.has(table, words, 0)
@@ -250,6 +252,9 @@ class Parser:
             if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
                 return [Clause(kind, word=" ".join(words))]
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
+        words, nots = self._uncontrasted(self._uncleft(words))
+        if nots and not words:
+            return [Clause("fragment", nots=nots)]
         i, is_repair = self._openers(words, 0)
         is_hedged = self._is_hedged(words, 0, i)
         while i < len(words) or (is_repair and not found):
@@ -271,7 +276,47 @@ class Parser:
             if i == before and i < len(words) and not clause.left and clause.type == "fragment":
                 clause.left.append(words[i])
                 i += 1
-        return found
+        return [*found, Clause("fragment", nots=nots)] if nots else found
+
+    def _uncleft(self, words: list[str]) -> list[str]:
+        """ "It is the green bowl I want on the shelf" as "I want the green bowl on the shelf"; "use the sponge to wipe"
+        as "wipe".
+        """
+        if words[:2] in (["it", "is"], ["that", "is"]):
+            j = self._noun(words, 2)[1]
+            j += words[j : j + 1] == ["that"]
+            n = self.lexicon.has("wants", words, j)
+            if n and j > 2 and words[j] in ("i", "we"):
+                return [*words[j : j + n], *words[2:j], *words[j + n :]]
+        if words[:1] == ["use"] and "to" in words:
+            at = words.index("to")
+            is_tool = {"sponge", "cloth", "rag", "towel"}.intersection(words[1:at])
+            if is_tool and self.lexicon.verbs.at(words, at + 1)[1] in ("wipe", "clean", "rinse"):
+                return words[at + 1 :]
+        return words
+
+    def _uncontrasted(self, words: list[str]) -> tuple[list[str], list[Noun]]:
+        """Without "instead of the shelf", "rather than the mug" and "not the bottle but", and what these leave out."""
+        if "but" in words[1:-1] and "not" in words[:2]:
+            at = words.index("but")
+            begin = next((k for k in range(1, at) if self._noun(words, k)[1] == at and words[k] != "not"), 0)
+            begin = begin - (words[begin - 1] in ARTICLES) if begin > 1 else begin
+            noun = self._noun(words, begin)[0] if begin else None
+            other = self._noun(words, at + 1)[0]
+            if noun is not None and other is not None and (noun.kind or noun.colour) and (other.kind or other.colour):
+                return [*(words[2:begin] if words[:2] == ["do", "not"] else words[: begin - 1]), *words[at + 1 :]], [
+                    noun
+                ]
+        for k in range(len(words) - 1):
+            n = 2 if words[k : k + 2] in (["instead", "of"], ["rather", "than"]) else 0
+            n = n or (1 if words[k] == "than" and {"rather", "prefer"}.intersection(words[:k]) else 0)
+            if not n:
+                continue
+            begin = k + n + self.lexicon.relations.at(words, k + n)[0]
+            noun, end = self._noun(words, begin)
+            if noun is not None and (end == len(words) or self._is_all_tails(words, end)):
+                return [*words[:k], *words[end:]], [noun]
+        return words, []
 
     def _openers(self, words: list[str], i: int) -> tuple[int, bool]:
         """Past courtesy, fillers and words that announce a correction; whether one was announced."""
@@ -347,6 +392,8 @@ class Parser:
         if rest == 1 and words[i] in lexicon_file().words["numbers"]:  # "No, only one."
             number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
             return Clause("fragment", nouns=[number]), end
+        if rest == 1 and lexicon.colour(words[i]) and not lexicon.noun_at(words, i)[0]:  # "Blue, I mean."
+            return Clause("fragment", nouns=[Noun(colour=lexicon.colour(words[i]), is_definite=True)]), end
         if n := lexicon.has("bans", words, i):
             clause = Clause("protect", word=words[i])
             return clause, self._constituents(clause, words, i + n)
@@ -363,7 +410,7 @@ class Parser:
         if is_question and words[i : i + 3] == ["do", "not", "you"] and not lexicon.has("opinions", words, i):
             return self._asking(words, i), end
         is_negated, j = self._negation(words, i)
-        if lexicon.has("opinions", words, i):
+        if lexicon.has("opinions", words, i) or (words[i] == "do" and lexicon.has("requests", words, i)):
             is_negated, j = False, i
         if n := lexicon.has("forbids", words, i):
             is_negated, j = True, i + n
@@ -376,7 +423,8 @@ class Parser:
             if (n := lexicon.has("sights", words, i)) and lexicon.has("requests", words, i) <= n:
                 return self._desire(words, i + n, word="see")
             if (n := lexicon.has("wants", words, i)) > lexicon.has("requests", words, i) > 0:
-                return self._desire(words, i + n)
+                is_asked = words[i] in ("may", "can", "could", "might") and words[i + 1] == "i"
+                return self._desire(words, i + n, word="have" if is_asked else "want")
             if n := lexicon.has("requests", words, i):
                 j = i + n
                 while m := lexicon.has("courtesy", words, j) or lexicon.has("requests", words, j):
@@ -416,7 +464,10 @@ class Parser:
                 if lexicon.has("uses", words, j) and words[j] == "to":  # "I would like to keep the black one"
                     return self._of_person(words, i)
                 if j < end and words[j] not in ("to", "not", "care"):
-                    return self._desire(words, j)
+                    is_asked = words[i : i + 2] == ["let", "me"] or (
+                        words[i] in ("may", "can", "could", "might") and words[i + 1] == "i"
+                    )
+                    return self._desire(words, j, word="have" if is_asked else "want")
                 return Clause("statement", nouns=self.named_in(words, j)), end
             if (n := lexicon.has("opinions", words, i)) and lexicon.has("requests", words, i) <= n:
                 declared = self._declarative(words, i + n) if i + n < end else None
@@ -439,6 +490,8 @@ class Parser:
         n, verb = lexicon.verbs.at(words, j)
         if n and words[j : j + n] == ["do"] and j + n < end and words[j + n] in ("i", "you", "we", "they"):
             n = 0
+        if n and words[j : j + n] == ["do"] and is_question and self._is_asked_of(words, j + 1):
+            return self._asking(words, i), end
         if n and not self._is_noun_here(words, j, n):
             if verb == "see" or (verb == "say" and not is_negated):
                 clause = Clause("question", word=verb)
@@ -462,6 +515,13 @@ class Parser:
         declared = self._declarative(words, i)
         if declared is not None:
             return declared
+        gerund, verb = lexicon.gerunds.at(words, i)
+        tail = next((k for k in range(i + gerund + 1, end) if words[k] in ("is", "would", "was")), 0) if gerund else 0
+        if tail and words[tail : tail + 2] == ["would", "be"] and lexicon.has("welcome", words, tail + 2):
+            clause, _ = self._order(words[:tail], i, gerund, verb, is_request=True)
+            return clause, end  # "Rinsing the cup would be nice"
+        if tail and words[tail + 1 : tail + 2] in (["not"], ["unnecessary"], ["no"]):
+            return Clause("statement", nouns=self.named_in(words[:tail], i + gerund)), end
         noun, k = self._noun(words, i)
         if (
             noun is not None
@@ -479,6 +539,11 @@ class Parser:
         if lexicon.is_closed(words[i]):
             return Clause("statement"), end
         return self._unknown_order(words, i)
+
+    def _is_asked_of(self, words: list[str], i: int) -> bool:
+        """Whether a thing and what it does follow: "the plates go on the tray"."""
+        noun, j = self._noun(words, i)
+        return noun is not None and bool(noun.kind) and self.lexicon.verbs.at(words, j)[0] > 0
 
     def _asking(self, words: list[str], i: int) -> Clause:
         """A question; what it names may be referred to."""
@@ -542,7 +607,7 @@ class Parser:
             return Clause("statement"), end
         rest = words[i + 1 :]
         if rest and (
-            rest[0] in ("is", "are", "was", "were", "has", "have", "had", "can", "will", "does", "'s")
+            rest[0] in ("is", "are", "was", "were", "has", "have", "had", "can", "will", "does", "'s", "needs", "likes")
             or self.lexicon.has("reports", rest, 0)
         ):
             clause = Clause("statement", word="reported" if self.lexicon.has("reports", rest, 0) else "")
@@ -598,6 +663,10 @@ class Parser:
             nouns, _, _ = self._nouns(words, i + 2)
             if nouns:
                 return Clause("owner", nouns=nouns, word="my" if words[i] == "mine" else "our"), end
+        if words[i] == "mind" and words[i + 1 : i + 2] in (["the"], ["that"], ["my"]):
+            return Clause("statement", nouns=self.named_in(words, i + 1)), end
+        if words[i + 1 : i + 2] == ["with"] and words[i] in ("easy", "careful", "gentle"):
+            return Clause("statement", nouns=self.named_in(words, i + 2)), end
         if words[i] == "wrong" and end - i > 1:  # "Wrong bottle."
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
         if words[i] in lexicon_file().words["subjects"] or words[i] in ("you",) or self._is_person(words, i):
@@ -677,6 +746,10 @@ class Parser:
             clause = Clause("protect", nouns=nouns)
             clause.nouns = nouns
             return clause, end
+        if (n := lexicon.has("needs", words, j)) and (
+            is_negated or (words[j + n : j + n + 1] == ["no"] and lexicon.gerunds.at(words, j + n + 1)[0])
+        ):  # "needs no rinsing"
+            return Clause("statement", nouns=nouns), end
         if (n := lexicon.has("needs", words, j)) and not is_negated:
             k = j + n
             while k < end and words[k] in (
@@ -815,9 +888,12 @@ class Parser:
     def _of_person(self, words: list[str], i: int) -> tuple[Clause, int]:
         """What somebody does or has done: it protects what they use, frees what they are done with."""
         lexicon, end = self.lexicon, len(words)
+        if words[i + 1 : i + 2] == ["wonder"] and words[i + 2 : i + 3] and words[i + 2] in lexicon_file().words["wh"]:
+            return self._asking(words, i + 2), end
         if words[i] == "you":
             is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"])
             is_free = is_free or words[i + 1 : i + 3] in (["have", "already"], ["need", "not"])
+            is_free = is_free or words[i + 1 : i + 2] in (["forgot"], ["have"], ["left"], ["dropped"], ["missed"])
             is_free = is_free or any(word in words for word in ("ago", "already", "yesterday", "earlier", "before"))
             return Clause(
                 "statement" if is_free else "social", word=" ".join(words), nouns=self.named_in(words, i + 1)
@@ -1090,6 +1166,8 @@ class Parser:
         if m := lexicon.has("me", words, j):
             if relation == "from":
                 clause.from_me = True
+            elif relation == "beside":
+                clause.left += words[i : j + m]  # "next to me"
             elif relation != "free":
                 clause.to_me = True
             return j + m
@@ -1305,7 +1383,7 @@ class Parser:
             colour = lexicon.colour(words[i])
             if n and not (colour and self._begins_name(words, i + n, is_det or bool(colours))):
                 has_head_words = True
-                if i + n < end and self._goes_on(words, i + n):
+                if i + n < end and self._goes_on(words, i + n) and not self._is_modal(words, i + n):
                     unknown.append(words[i])
                     i += n
                     continue
@@ -1347,6 +1425,8 @@ class Parser:
             if lexicon.has("adjectives", words, i) and (is_det or i > start or self._begins_head(words, i + 1)):
                 if words[i] == "other":
                     noun = replace(noun, is_other=True)
+                elif words[i] in ("first", "second", "last") and is_det:
+                    noun = replace(noun, is_vague=True)  # in an order that nobody has told
                 i += 1
                 continue
             if lexicon.is_closed(words[i]) or words[i] == "of":
@@ -1448,7 +1528,7 @@ class Parser:
             and bool(behind)
             and (
                 self.lexicon.verbs.at(words, i + 1)[0] > 0
-                or behind[0] in ("be", "not", "all", "both", "i", "you", "we")
+                or behind[0] in ("be", "not", "all", "both", "i", "you", "we", "stay", "remain")
             )
         )
 

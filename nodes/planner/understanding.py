@@ -192,7 +192,7 @@ class _Reader:
         self.nots: list[Noun] = []
         self.bans: list[tuple[Clause, int]] = []
         self.loose: list[Clause] = []
-        self.is_correction = self.is_about_current = self.is_addition = False
+        self.is_correction = self.is_about_current = self.is_addition = self.adds = False
         self.asked_about: list[Noun] = []
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
@@ -206,6 +206,7 @@ class _Reader:
             "place": self._frame_place, "move": self._frame_move, "bring": self._frame_bring, "get": self._frame_get,
             "take": self._frame_take, "give": self._frame_give, "want": self._frame_want, "clean": self._frame_clean,
             "show": self._frame_show, "hold": self._frame_hold, "go": self._frame_go, "stand": self._frame_stand,
+            "point": self._frame_show,
             "throw": self._frame_throw, "tidy": self._frame_tidy, "clear": self._frame_clear, "do": self._frame_do,
             "wait": self._frame_wait, "run": self._frame_run,
         }  # fmt: skip
@@ -213,7 +214,9 @@ class _Reader:
     def read(self, text: str) -> Intent:
         clauses = self.parser.clauses(text)
         self.is_polite = "please" in text.lower()
-        self.is_addition = bool(self.before.orders) and adds(text)
+        self.is_offered = text.lower().lstrip().startswith("here,")
+        self.adds = adds(text)
+        self.is_addition = bool(self.before.orders) and self.adds
         is_repair = False
         for number, clause in enumerate(clauses):
             behind = clauses[number + 1] if number + 1 < len(clauses) else None
@@ -372,6 +375,8 @@ class _Reader:
         return known
 
     def _unknown(self, clause: Clause) -> None:
+        if clause.is_repair and self.drafts:
+            self.unread = self.unread or clause.word  # "Bring me a glass, no ice."
         has_object = bool(clause.nouns or clause.targets or clause.to_me or clause.particles or clause.adverbs)
         self.loose.append(clause)
         if has_object:
@@ -389,6 +394,13 @@ class _Reader:
                 return
         if clause.verb in ("leave", "let") and self._keeps(clause):
             return
+        subject = self.loose[-1] if self.loose and not self.drafts else None
+        if clause.word == "go" and subject is not None and subject.type == "fragment" and subject.nouns[:1]:
+            clause.verb, clause.word, clause.nouns = (
+                "place",
+                "due",
+                subject.nouns,
+            )  # "Both cups, not the plates, go ..."
         if clause.verb not in ("nod", "wait"):  # "nod if you understand", "wait until I am back"
             self.condition = self.condition or clause.condition
         draft = self._framed(clause)
@@ -480,6 +492,9 @@ class _Reader:
                 return  # "do not do anything about the box"
             self.drafts.append(_Draft(clause, skill="wait"))  # "do not do anything yet"
             return
+        if clause.word in ("drop", "break", "spill") and not clause.targets:
+            self._mention(clause)
+            return  # how to do it: nothing is forbidden
         self.bans.append((clause, len(self.drafts)))
         if clause.verb == "leave":
             self.mentioned += clause.nouns
@@ -504,6 +519,8 @@ class _Reader:
         if not nouns and clause.targets:
             nouns = [noun for _, noun in clause.targets if noun is not None and noun.kind]
         source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
+        if not nouns and clause.left:
+            self.unread = self.unread or " ".join(clause.left)  # "Leave mine."
         resolved = self._resolved(nouns)
         self.mentioned += [noun for noun in resolved if noun.kind and noun.kind != "*"]
         self.protected += [replace(noun, source=source) if noun.kind == "*" else noun for noun in resolved]
@@ -540,6 +557,8 @@ class _Reader:
         if draft is None:
             self._elliptical(clause)
             return
+        if draft.place is not None and any(noun.place and noun.place == draft.place.place for noun in clause.nots):
+            draft.why = draft.why or "where"  # "Put it on the table. Not that table."
         if clause.nots and draft.nouns:
             if any(noun.count == "all" for noun in draft.nouns) and not clause.nouns:
                 draft.excepts += clause.nots
@@ -594,7 +613,11 @@ class _Reader:
         ]
         is_open = old is not None and not old.kind and not old.unknown and not old.pronoun
         was_corrected = old is not None and old.is_other and not old.colour and old.count == 1
-        if clause.is_repair or is_open or was_corrected or not draft.nouns:
+        is_sharper = (
+            old is not None and old.kind and not old.colour and not self.adds and len(nouns) == 1
+            and nouns[0].colour and not nouns[0].kind and nouns[0].count == old.count
+        )  # fmt: skip  # "Rinse the cup. The white one."
+        if clause.is_repair or is_open or was_corrected or is_sharper or not draft.nouns:
             if any(noun.pronoun for noun in new):
                 return
             draft.nouns = new
@@ -629,6 +652,8 @@ class _Reader:
         if relation == "" and draft.relation in ("beside",):
             relation = "beside"
         is_bid = draft.skill == "hand_over" and draft.clause.type == "fragment"  # "Black cup, shelf, please."
+        is_brought = draft.skill == "hand_over" and draft.clause.verb in ("bring", "get") and not draft.clause.to_me
+        is_bid = is_bid or (is_brought and relation in ("in", "on", "beside", "to") and draft.clause.word != "bring me")
         if (draft.skill == "pick" or is_bid) and relation in ("in", "on", "beside", "to", ""):
             draft.skill = "place"
         if relation == "other":
@@ -680,6 +705,8 @@ class _Reader:
             draft.source = next(
                 (noun.place for relation, noun in clause.targets if relation == "from" and noun is not None), ""
             )
+            if left := [word for word in clause.left if word not in ("go", "goes")]:
+                draft.why, draft.what = draft.why or "words", " ".join(left)
             self._mention(clause)
             is_told = any(relation in ("in", "on", "to", "beside") for relation, _ in targets)
             if is_told and not clause.is_question and not (clause.left and nouns[0].unknown):
@@ -996,6 +1023,10 @@ class _Reader:
         if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
             if draft.nouns[0].unknown in ("room", "space", "help"):
                 return False
+            if clause.word == "have" and all(r in ("in", "on", "from") for r, _ in targets):
+                draft.skill = "hand_over"  # "May I have the cup on the tray?"
+                draft.source = next((noun.place for _, noun in targets if noun is not None), "")
+                return True
             return self._frame_place(draft, targets)
         if any(noun.unknown and any(word in _NOT_WANTED for word in noun.unknown.split()) for noun in draft.nouns):
             return False
@@ -1036,6 +1067,8 @@ class _Reader:
         )
         if under:
             self._under_water(draft, under[0])
+        elif "still" in clause.adverbs and draft.nouns and draft.nouns[0].kind:
+            draft.skill, draft.why, draft.what = "pick", "words", "still"
         elif "still" in clause.adverbs or not draft.nouns or is_nothing:
             draft.skill, draft.nouns = "wait", []
         else:
@@ -1186,6 +1219,8 @@ class _Reader:
         if self.protected and all(order.skill == "wait" for order in orders):  # "Wait, I am still drinking from it."
             return self._intent("nothing")
         orders = tuple(dict.fromkeys(orders))
+        if twice := _in_two_places(orders):
+            return self._intent("ask", orders=orders, why="contradiction", what=_words_of(twice), awaits="yes")
         if orders:
             return self._intent("do", orders=orders)
         if self.is_cancelled:
@@ -1293,6 +1328,8 @@ class _Reader:
         relation = draft.relation
         if place is not None and place.place and skill == "place" and relation not in ("in", "on", "beside"):
             relation = "in" if place.place in world.inside else "on"
+        if skill == "wipe" and place is not None:
+            nouns = [noun for noun in nouns if noun.kind != "sponge"]  # what it is wiped with
         things = tuple(dict.fromkeys(_reference(n, draft.source) for n in nouns if n.kind))
         excepts = self._exceptions(draft, things)
         order = Order(
@@ -1313,6 +1350,8 @@ class _Reader:
             return order, ("ask", draft.why, draft.what)
         if wrong:
             return order, ("ask", *wrong)
+        if place is not None and place.place and place.is_other:
+            return order, ("ask", "where", "")  # "on the other shelf"
         if word := self._unaccounted(draft, order):
             return order, ("ask", "words", word)
         return order, self._missing(draft, order, place)
@@ -1397,9 +1436,12 @@ class _Reader:
                 else:
                     noun = known
             elif noun.pronoun or (not noun.kind and not noun.unknown and not noun.place):
-                found += self._meant(noun, draft)
-                if not self._meant(noun, draft):
+                meant = self._meant(noun, draft)
+                found += meant
+                if not meant:
                     wrong = wrong or ("which", noun.pronoun)
+                if unknown := next((one.owner for one in meant if one.owner in ("my", "your", "our")), ""):
+                    wrong = wrong or ("owner", unknown)  # "Somebody drank from my cup. Rinse it."
                 continue
             if noun.is_vague:
                 wrong = wrong or ("which", noun.kind)
@@ -1452,7 +1494,12 @@ class _Reader:
 
     def _exceptions(self, draft: _Draft, things: tuple[Reference, ...]) -> tuple[Reference, ...]:
         first = things[0].label if things else ""
-        nouns = [replace(n, kind=first) if not n.kind and not n.unknown and not n.pronoun else n for n in draft.excepts]
+        kinds = tuple(dict.fromkeys(one.label for one in things)) or (first,)
+        nouns = [
+            replace(n, kind=kind) if not n.kind and not n.unknown and not n.pronoun else n
+            for n in draft.excepts
+            for kind in (kinds if not n.kind and not n.unknown and not n.pronoun else kinds[:1])
+        ]
         found = [replace_count(_reference(n)) for n in self._resolved(nouns) if n.kind or n.pronoun]
         own = [replace_count(_reference(n)) for n in self._resolved(self.protected) if n.kind and not (n.is_other)]
         own = [
@@ -1491,6 +1538,17 @@ def replace_count(reference: Reference) -> Reference:
     return Reference(
         label=reference.label, colour=reference.colour, source=reference.source if reference.label == "*" else ""
     )
+
+
+def _in_two_places(orders: Sequence[Order]) -> Reference | None:
+    """All of a kind that is to be in two places: "the clean mugs on the shelf and the dirty ones in the sink"."""
+    for number, order in enumerate(orders):
+        for other in orders[number + 1 :]:
+            if order.skill == other.skill == "place" and order.place != other.place:
+                both = [one for one in order.things if one.count == ALL and one in other.things]
+                if both:
+                    return both[0]
+    return None
 
 
 def _is_barred(thing: Reference, protected: Reference) -> bool:
