@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, overload
+from typing import Any, ClassVar, Literal, Never, Protocol, Self, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
 from runtime.context import HandlerContext, current_call
 from runtime.coordination.health import Spending
-from runtime.errors import UserError
+from runtime.errors import UserError, choices
 from runtime.message import M, Message, Stamped
 from runtime.ports import Port, Publisher, Subscription
 from runtime.run_facts import RunFacts
@@ -95,9 +95,9 @@ class _Mark:
 
 
 def _mark_method(method: Any, mark: _Mark) -> None:
-    if not callable(method) or isinstance(method, type):
+    if not callable(method) or isinstance(method, type | staticmethod | classmethod):
         raise UserError(f"a handler is a method, not {method!r}; put `def` below the mark")
-    if hasattr(method, _MARK):
+    if is_marked(method):
         raise UserError(
             f"{method.__qualname__} (line {method.__code__.co_firstlineno}) has two marks, and the second would take "
             "the place of the first; give each a method of its own that calls this one"
@@ -105,8 +105,18 @@ def _mark_method(method: Any, mark: _Mark) -> None:
     setattr(method, _MARK, mark)
 
 
+def is_marked(method: object) -> bool:
+    """Whether a method is a handler."""
+    return hasattr(method, _MARK)
+
+
 def every(
-    *, hz: float, blocking: bool = False, overrun: Overrun = "skip", phase: float = 0.0
+    *unnamed: Never,
+    hz: float = 0.0,
+    blocking: bool = False,
+    overrun: Overrun = "skip",
+    phase: float = 0.0,
+    **unknown: Never,
 ) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
     """Run the method `hz` times a second, 0.00001 to 10000; the phase is kept.
 
@@ -114,6 +124,9 @@ def every(
     another, at most the last 100 of them. `phase` is the part of a period, from 0 to below 1, by which the first tick
     comes after the start. Keep timers of one process apart that hand something on to each other each time.
     """
+    if unnamed or unknown:
+        said = f"knows no {choices(unknown)}" if unknown else "takes its rate by name"
+        raise UserError(f"@every {said}; write @every(hz=2) for twice a second")
     if problem := rate_problem(hz):
         raise UserError(f"every(hz={hz!r}): {problem}")
     if overrun not in ("skip", "catch-up"):
@@ -364,6 +377,8 @@ def _handlers_of(cls: Any) -> list[Handler]:
     attribute_of = {id(port): name for name, port in ports_of(cls, Subscription).items()}
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
+            if isinstance(value, staticmethod | classmethod) and is_marked(value.__func__):
+                raise UserError(f"{cls.__name__}.{name}: a handler takes self; leave out @{type(value).__name__}")
             mark: _Mark | None = getattr(value, _MARK, None) if callable(value) else None
             if mark is None:
                 found.pop(name, None)

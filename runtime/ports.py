@@ -56,13 +56,22 @@ class Port(Generic[M]):
                 f"{type(self).__name__}({said}, {topic!r}): {said} is no message; declare one: "
                 "`class Beat(Message): count: int`"
             )
+        if qos is not None and not isinstance(qos, QoS):
+            raise UserError(
+                f"{type(self).__name__}({message.__name__}, {topic!r}, qos={qos!r}): write qos=QoS(depth=10)"
+            )
         self.message = message
         self.topic = check_topic(topic)
         self.qos = (qos or QoS()).for_kind(message.message_kind)
         self.attribute = ""
+        self.declared_by = ""  # the class that declares it; "" for a node's own
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self.attribute = attribute
+        self.declared_by = owner.__name__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message.__name__}, {self.topic!r})"
 
     def __get__(self, instance: object | None, owner: type | None = None) -> Self:
         if instance is None:
@@ -106,6 +115,10 @@ class Publisher(Port[M]):
         if sink is not None:
             sink(self, message, stems_from)  # which counts it under the lock that it needs anyhow
             return
+        if self.declared_by:
+            raise UserError(
+                f"{self.declared_by}.{self.attribute} only declares the port; publish by self.{self.attribute}"
+            )
         with self._lock:
             self.sent += 1
 

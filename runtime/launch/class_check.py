@@ -7,30 +7,49 @@ import inspect
 import os
 import re
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
 
+import msgspec
+import numpy as np
+
 from runtime.errors import ParameterError
 from runtime.message import Message, Stamped
-from runtime.node import Handler, Listener, Node, ports_of
-from runtime.ports import Port, Subscription
+from runtime.node import Handler, Listener, Node, is_marked, ports_of
+from runtime.ports import Port, Publisher, Subscription
 
 _RUNTIME = str(Path(__file__).resolve().parents[1]) + os.sep
+_OF_A_RUN = ("clock", "random", "run_info")
 _NO_SETTER = re.compile(r"property '(\w+)' of '\w+' object has no setter")
 
 
 def handler_problems(cls: type[Node], handlers: Iterable[Handler]) -> list[str]:
     """Handlers that cannot be called as the runtime calls them, or expect another message than their port brings."""
-    found = []
+    found = _lost_marks(cls)
+    handlers = list(handlers)
     for handler in handlers:
         method = inspect.getattr_static(cls, handler.name)
         if not inspect.isfunction(method):
             continue
         place = f"{cls.__name__}.{handler.name} ({place_of(method)})"
+        if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+            found.append(f"{place} has a `yield`, so that a call runs none of it; publish each value in its place")
+            continue
         message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, Listener) else None
-        wanted = "self" if message is None else f"self, {handler.port}: {message.__name__}"  # type: ignore[union-attr]
-        calls = "takes no message" if message is None else f"takes the {message.__name__} of port {handler.port!r}"  # type: ignore[union-attr]
+        ports = [other.port for other in handlers if isinstance(other, Listener) and other.name == handler.name]
+        if message is None:
+            wanted, calls = "self", "takes no message"
+        elif len(ports) == 1:
+            wanted, calls = (
+                f"self, {ports[0]}: {message.__name__}",
+                f"takes the {message.__name__} of port {ports[0]!r}",
+            )
+        else:
+            types = dict.fromkeys(ports_of(cls, Subscription)[port].message.__name__ for port in ports)
+            wanted, calls = f"self, message: {' | '.join(types)}", f"takes one message at a time, of {', '.join(ports)}"
         asks = f"a handler of this kind {calls}; write `def {handler.name}({wanted})`"
         parameters = list(inspect.signature(method).parameters.values())
         try:
@@ -45,7 +64,51 @@ def handler_problems(cls: type[Node], handlers: Iterable[Handler]) -> list[str]:
         if expected is not None and not _fits(message, expected):
             said = getattr(expected, "__name__", str(expected))
             found.append(f"{place} annotates {parameters[1].name!r} as {said}, but {asks}")
+    return list(dict.fromkeys(found))
+
+
+def _lost_marks(cls: type[Node]) -> list[str]:
+    """Methods that take the place of a base class's handler and are none themselves."""
+    found = []
+    for name, method in vars(cls).items():
+        marked = [base.__name__ for base in cls.__mro__[1:] if is_marked(vars(base).get(name))]
+        if marked and inspect.isfunction(method) and not is_marked(method):
+            found.append(
+                f"{cls.__name__}.{name} ({place_of(method)}) takes the place of the handler {marked[0]}.{name} and has "
+                f"no mark, so nobody calls it; mark it with @every or @on, too, or write `{name} = None`"
+            )
     return found
+
+
+@cache
+def message_problem(message: type) -> str:
+    """What of a message cannot travel; "" where all of it can."""
+    try:
+        kinds = msgspec.inspect.type_info(message)
+    except (NameError, TypeError) as problem:
+        return f"the fields of {message.__name__} cannot be read: {problem}"
+    strange = next((kind for kind in _custom_types(kinds, set()) if not issubclass(kind, np.ndarray)), None)
+    if strange is None:
+        return ""
+    return (
+        f"a {message.__name__} holds a {strange.__name__}, which cannot travel; give it plain values, messages or "
+        f"numpy arrays, or make it one: `class {strange.__name__}(Message)`"
+    )
+
+
+def _custom_types(kind: object, seen: set[object]) -> Iterator[type]:
+    """The classes inside a type that msgspec has no form for."""
+    if isinstance(kind, msgspec.inspect.CustomType):
+        yield kind.cls
+    elif isinstance(kind, tuple | list):
+        for part in kind:
+            yield from _custom_types(part, seen)
+    elif isinstance(kind, msgspec.inspect.Type | msgspec.inspect.Field):
+        cls = getattr(kind, "cls", None)
+        if cls is None or cls not in seen:
+            seen.add(cls)
+            for name in kind.__struct_fields__:
+                yield from _custom_types(getattr(kind, name), seen)
 
 
 def _annotation(method: types.FunctionType, parameter: str) -> Any:
@@ -70,9 +133,24 @@ def _fits(message: type[Message], expected: Any) -> bool:
 
 
 def instance_problems(node: Node) -> list[str]:
-    """Ports that were made in `__init__`: nobody connects them."""
+    """What `__init__` did that comes to nothing: ports that nobody connects, messages that nobody hears yet."""
     cls = type(node)
     found = []
+    for name, port in {**ports_of(cls, Publisher), **ports_of(cls, Subscription)}.items():
+        own = vars(node).get(name)
+        if own is not None and not isinstance(own, Port):
+            line = _line_that_says(cls.__init__, f"self.{name}")
+            found.append(
+                f"{cls.__name__}.__init__ ({line}) sets self.{name}, which is the port of topic {port.topic!r}; "
+                f"call yours otherwise, such as self.own_{name}"
+            )
+        elif isinstance(own, Publisher) and own.sent:
+            line = _line_that_says(cls.__init__, f"self.{name}")
+            found.append(f"{cls.__name__}.__init__ ({line}) publishes, and nobody is connected yet; do it in on_start")
+    found += [
+        f"{cls.__name__}.__init__ ({place_of(cls.__init__)}) uses self.{name}, which is the run's only from on_start on"
+        for name in _used_too_early(cls.__init__)
+    ]
     for name, value in vars(node).items():
         is_port = isinstance(value, Port)
         if is_port and not value.attribute:
@@ -83,6 +161,18 @@ def instance_problems(node: Node) -> list[str]:
                 f"the class: `{name} = {kind}({value.message.__name__}, {value.topic!r})`"
             )
     return found
+
+
+def _used_too_early(init: Any) -> list[str]:
+    """What `__init__` takes of itself that only a run gives to a node."""
+    init = inspect.unwrap(init)
+    if not inspect.isfunction(init) or not {*_OF_A_RUN} & {*init.__code__.co_names}:
+        return []
+    steps = list(dis.get_instructions(init))
+    names = {
+        after.argval for step, after in pairwise(steps) if step.argval == "self" and after.opname.endswith("_ATTR")
+    }
+    return [name for name in _OF_A_RUN if name in names]
 
 
 def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
@@ -133,7 +223,7 @@ def idle_parameters(cls: type[Node], params: Iterable[str]) -> list[str]:
 
 def init_problem(cls: type[Node], problem: Exception) -> ParameterError:
     """What an exception of `__init__` means."""
-    place = place_of_problem(problem)
+    place = place_of_problem(problem) or place_of(inspect.unwrap(cls.__init__))
     own = _NO_SETTER.match(str(problem)) if isinstance(problem, AttributeError) else None
     if own is not None and own[1] in vars(Node):
         return ParameterError(

@@ -14,7 +14,14 @@ from runtime.context import AgeRules
 from runtime.coordination.fence import FENCE_TOPIC
 from runtime.coordination.health import Health
 from runtime.errors import GraphError, ParameterError, UserError, choices
-from runtime.launch.class_check import handler_problems, idle_parameters, init_problem, instance_problems, parameters_of
+from runtime.launch.class_check import (
+    handler_problems,
+    idle_parameters,
+    init_problem,
+    instance_problems,
+    message_problem,
+    parameters_of,
+)
 from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
@@ -326,6 +333,8 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
     except UserError as problem:
         return [str(problem)]
     problems = _unserved(spec.cls) + handler_problems(spec.cls, handlers) + instance_problems(node)
+    messages = dict.fromkeys(port.message for port in ports_of(spec.cls, Publisher).values())
+    problems += filter(None, [message_problem(message) for message in messages])  # type: ignore[arg-type]  # classes are hashable
     problems += idle_parameters(spec.cls, spec.params)
     problems += [
         f"{spec.cls.__name__}.{old} is now {new}, asked of the built node"

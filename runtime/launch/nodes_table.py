@@ -24,6 +24,7 @@ from runtime.renamed import renamed
 from runtime.toml_errors import Table, convert
 
 _NODE_NAME = "[a-z][a-z0-9_]{0,63}"
+_PORT_CALL = re.compile(r"(Publisher|Subscription)\.__init__\(\)")
 _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -67,7 +68,7 @@ def node_spec(
     try:
         cls = load_name(written.use)
         if not (isinstance(cls, type) and issubclass(cls, Node)):
-            raise UserError(f"{written.use!r} is no Node")
+            raise UserError(f"{written.use!r} is no Node; write `class {written.use.rpartition(':')[2]}(Node):`")
         params = {key: value if is_elsewhere else _from_environment(value) for key, value in written.params.items()}
         cls = cls.with_ports(params)
         cls = _stand_in(cls, written.stand_in) if written.stand_in else cls
@@ -219,6 +220,8 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         raise UserError(f"{name!r}: there is no module {missing!r}{where}; {do}") from problem
     except Exception as problem:  # whatever a module's first lines may raise
         what = str(problem) if isinstance(problem, UserError) else f"{type(problem).__name__}: {problem}"
+        if isinstance(problem, TypeError) and (port := _PORT_CALL.match(str(problem))):
+            what += f"; write {port[1]}(Beat, 'beat', qos=QoS(...)), qos where it is needed"
         place = place_of_problem(problem)
         at = f" at {place}" if place and not isinstance(problem, SyntaxError) else ""
         raise UserError(f"{name!r}: module {module_name!r} cannot be imported{at}: {what}") from problem

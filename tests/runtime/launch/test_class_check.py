@@ -14,7 +14,7 @@ from typing import ParamSpec
 import pytest
 
 from nodes.hello import Beat
-from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, on
+from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, UserError, on
 from runtime.cli import main
 
 HEAD = """
@@ -118,6 +118,100 @@ MISTAKES = {
             pass
     """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:13: @on takes a subscription, not "
     "<function Mine.heard at ",
+    """
+    class Mine(Node):
+        @every
+        def tick(self):
+            pass
+    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: @every takes its rate by name; "
+    "write @every(hz=2) for twice a second",
+    """
+    class Mine(Node):
+        @every(seconds=2)
+        def tick(self):
+            pass
+    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: @every knows no seconds; "
+    "write @every(hz=2) for twice a second",
+    """
+    class Mine(Node):
+        out = Publisher(Beat, "beat", qos=10)
+    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: Publisher(Beat, 'beat', qos=10): "
+    "write qos=QoS(depth=10)",
+    """
+    class Mine(Node):
+        out = Publisher(Beat)
+    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: TypeError: Publisher.__init__() "
+    "missing 1 required positional argument: 'topic'; write Publisher(Beat, 'beat', qos=QoS(...)), qos where it is "
+    "needed",
+    """
+    class Mine:
+        out = Publisher(Beat, "beat")
+    """: "'beginner:Mine' is no Node; write `class Mine(Node):`",
+    """
+    class Mine(Node):
+        @staticmethod
+        @every(hz=5)
+        def tick():
+            pass
+    """: "Mine.tick: a handler takes self; leave out @staticmethod",
+    """
+    class Mine(Node):
+        @every(hz=5)
+        def tick(self):
+            yield 3
+    """: "Mine.tick (beginner.py:11) has a `yield`, so that a call runs none of it; publish each value in its place",
+    """
+    class Base(Node):
+        @every(hz=5)
+        def tick(self):
+            pass
+
+    class Mine(Base):
+        def tick(self):
+            pass
+    """: "Mine.tick (beginner.py:16) takes the place of the handler Base.tick and has no mark, so nobody calls it; "
+    "mark it with @every or @on, too, or write `tick = None`",
+    """
+    class Mine(Node):
+        beat = Subscription(Beat, "beat", qos=QoS(required=False))
+        foo = Subscription(Foo, "foo", qos=QoS(required=False))
+
+        @on(beat, foo)
+        def heard(self, beat, foo):
+            pass
+    """: "Mine.heard (beginner.py:14) takes (self, beat, foo), but a handler of this kind takes one message at a time, "
+    "of beat, foo; write `def heard(self, message: Beat | Foo)`",
+    """
+    class Mine(Node):
+        out = Publisher(Beat, "beat")
+
+        def __init__(self):
+            self.out.publish(Beat(count=1))
+    """: "Mine.__init__ (beginner.py:14) publishes, and nobody is connected yet; do it in on_start",
+    """
+    class Mine(Node):
+        out = Publisher(Beat, "beat")
+
+        def __init__(self):
+            self.out = Beat(count=1)
+    """: "Mine.__init__ (beginner.py:14) sets self.out, which is the port of topic 'beat'; call yours otherwise, "
+    "such as self.own_out",
+    """
+    class Mine(Node):
+        def __init__(self):
+            self.start_s = self.clock.now_s
+    """: "Mine.__init__ (beginner.py:11) uses self.clock, which is the run's only from on_start on",
+    """
+    class Thing:
+        pass
+
+    class Things(Message):
+        all: list[Thing]
+
+    class Mine(Node):
+        out = Publisher(Things, "things")
+    """: "a Things holds a Thing, which cannot travel; give it plain values, messages or numpy arrays, or make it one: "
+    "`class Thing(Message)`",
 }
 
 
@@ -139,6 +233,15 @@ def test_a_beginners_mistake_is_told_with_class_line_and_remedy(
     error = capsys.readouterr().err
     assert error.startswith(f"polyrhythm: {tmp_path / 'run.toml'}: [nodes.mine] {MISTAKES[code]}"), error
     assert "Traceback" not in error
+
+
+def test_who_publishes_by_the_class_is_told_to_publish_by_self() -> None:
+    with pytest.raises(UserError, match=r"^Saying\.beat only declares the port; publish by self\.beat$"):
+        Saying.beat.publish(Beat(count=1))
+
+
+class Saying(Node):
+    beat = Publisher(Beat, "beat")
 
 
 class Right(Node):
