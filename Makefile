@@ -112,15 +112,10 @@ mutants: $(STAMP) ## change the code of guard, driver, reflex and understanding;
 clean: ## remove the environment and what runs left behind
 	rm -rf $(VENV) .interop .peers .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(DEMO): pyproject.toml
+$(DEMO) $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Polyrhythm needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@echo "Setting up $(VENV) (once)"
+	@echo "Setting up $(VENV) (once)$(if $(filter $(STAMP),$@), with what tests and measurements need: about a minute)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv failed; on Debian: apt install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
-	@touch $@
-
-$(STAMP): $(DEMO)
-	@echo "Adding to $(VENV) what tests and measurements need (once; about a minute)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
-	@touch $@
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(if $(filter $(STAMP),$@),dev,demo)]'
+	@touch $(DEMO) $@

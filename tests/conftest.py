@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("processes"):
             item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=RERUN_AFTER_S))
             slow.add(item.path)
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path not in slow, str(item.path)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -94,6 +94,15 @@ class SecondTries:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Reports of all workers come together here; a worker itself counts nothing."""
+    """Reports of all workers come together here; a worker itself counts nothing.
+
+    Each worker begins its collection in another folder: what one has compiled, the others need not.
+    """
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(SecondTries(), "second-tries")
+    elif config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        tests = config.rootpath / "tests"
+        rooms = sorted({tests.joinpath(*file.relative_to(tests).parts[:2]) for file in tests.rglob("test_*.py")})
+        number = int(config.workerinput["workerid"].removeprefix("gw"))
+        first = number * len(rooms) // config.workerinput["workercount"]
+        config.args[:] = map(str, rooms[first:] + rooms[:first])

@@ -132,8 +132,11 @@ def _fits(message: type[Message], expected: Any) -> bool:
     return True  # a type variable, say
 
 
-def instance_problems(node: Node) -> list[str]:
-    """What `__init__` did that comes to nothing: ports that nobody connects, messages that nobody hears yet."""
+def instance_problems(node: Node, *, is_new: bool = True) -> list[str]:
+    """What `__init__` did that comes to nothing: ports that nobody connects, messages that nobody hears yet.
+
+    A node that is not new was made by the caller, who may have called its handlers.
+    """
     cls = type(node)
     found = []
     for name, port in {**ports_of(cls, Publisher), **ports_of(cls, Subscription)}.items():
@@ -144,7 +147,7 @@ def instance_problems(node: Node) -> list[str]:
                 f"{cls.__name__}.__init__ ({line}) sets self.{name}, which is the port of topic {port.topic!r}; "
                 f"call yours otherwise, such as self.own_{name}"
             )
-        elif isinstance(own, Publisher) and own.sent:
+        elif is_new and isinstance(own, Publisher) and own.sent:
             line = _line_that_says(cls.__init__, f"self.{name}")
             found.append(f"{cls.__name__}.__init__ ({line}) publishes, and nobody is connected yet; do it in on_start")
     found += [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from random import Random
 from typing import Any, Protocol
 
 import msgspec
@@ -110,7 +111,7 @@ class Moderator(Node):
         self._guided = asyncio.Event()
         self._newest: dict[int, Guidance] = {}  # in asynchronous talk nobody waits for the coach
         self._ended: Outcome | None = None
-        self.conduct: TurnBasedDialogue = TurnBasedDialogue(plan.id, plan.briefings, plan.rules, self.random)
+        self.conduct: TurnBasedDialogue = TurnBasedDialogue(plan.id, plan.briefings, plan.rules, Random(0))
         self._began_ns = 0
         self._pause_token = 0
         self._voided: asyncio.Event | None = None

@@ -238,7 +238,7 @@ def left_of(out: Path) -> list[str]:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_evaluation_that_is_interrupted_leaves_nobody_behind_and_goes_on(
     how: signal.Signals, tmp_path: Path, launch: Path
 ) -> None:
@@ -264,7 +264,9 @@ def test_an_evaluation_that_is_interrupted_leaves_nobody_behind_and_goes_on(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("how", [[], ["--real-time"]], ids=["virtual", "real-time"])
+@pytest.mark.parametrize(
+    "how", [pytest.param([], marks=pytest.mark.long, id="virtual"), pytest.param(["--real-time"], id="real-time")]
+)
 def test_an_evaluation_that_is_killed_leaves_nobody_behind(how: list[str], tmp_path: Path, launch: Path) -> None:
     out = tmp_path / "out"
     changes = ["--set", "lot.hangs=true"] if not how else ["--set", "lot.lasts_s=1e6"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.scaffold.command import KINDS, TEMPLATES, main
+from nodes.scaffold.command import KINDS, PLAIN, TEMPLATES, main
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -21,7 +21,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in (PLAIN, "robot") else [pytest.mark.long]) for kind in KINDS]
+)
 def test_what_is_made_fits_is_typed_and_passes_its_own_test(
     kind: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def small_graph(folder: str, tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_with_it_the_robot_clears_the_table(folder: str, tmp_path: Path) -> None:
     done = run(
@@ -71,6 +72,7 @@ def test_with_it_the_robot_clears_the_table(folder: str, tmp_path: Path) -> None
     assert re.search(r"vlm +made-by-hand +\d+ +[\d,]+ \+ [\d,]+", told.stdout), told.stdout + told.stderr
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_the_same_seed_is_the_same_run(small_graph: str) -> None:
     done = [run("runtime", "run", small_graph, "--virtual", "--for", "3") for _ in range(2)]

@@ -150,6 +150,7 @@ networks = pytest.mark.skipif(
 
 @networks
 @pytest.mark.alone
+@pytest.mark.long  # a host that leaves is missed in the tests beside it
 def test_the_laptop_graph_in_two_networks_stops_when_the_cable_is_pulled_and_goes_on_later(tmp_path: Path) -> None:
     port = free_ports(2)
     cable = Networks()

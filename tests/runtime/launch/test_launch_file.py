@@ -85,7 +85,9 @@ MISTAKES = {
     "install its package, or start from the folder that holds no_such_package": (
         '[nodes.talker]\nuse = "no_such_package.hello:Talker"'
     ),
-    "graph.toml: [nodes.talker] 'nodes.hello:Beat' is no Node": '[nodes.talker]\nuse = "nodes.hello:Beat"',
+    "graph.toml: [nodes.talker] 'nodes.hello:Beat' is no Node; write `class Beat(Node):`": (
+        '[nodes.talker]\nuse = "nodes.hello:Beat"'
+    ),
     "graph.toml: [nodes.talker] 'broken_nodes:X': module 'broken_nodes' cannot be imported at broken_nodes.py:1: "
     "NameError: name 'missing' is not defined": '[nodes.talker]\nuse = "broken_nodes:X"',
     "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second": TALKER + "hz = 0",

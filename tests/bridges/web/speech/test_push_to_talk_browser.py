@@ -336,6 +336,7 @@ def test_where_no_recogniser_runs_operators_read_how_to_get_one_and_participants
             assert person.sent == []
 
 
+@pytest.mark.long
 def test_a_participant_of_a_study_talks_while_a_trial_runs(
     chromium: Any, server: FakeSpeech, said: bytes, tmp_path: Path
 ) -> None:

@@ -288,7 +288,7 @@ def is_planned(path: Path) -> bool:
 
 @pytest.mark.processes
 def test_a_killed_collection_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
-    kill_collections(tmp_path, 3, 0)
+    kill_collections(tmp_path, 1, 0)
 
 
 @pytest.mark.processes

@@ -21,7 +21,7 @@ from runtime import UserError
 from runtime.msgs.episode import Score, Scores
 from tests.support.episode_cast import plan
 
-KILLS = 50
+KILLS = (5, pytest.param(50, marks=pytest.mark.long))
 
 TABLES = {
     "episodes": "id, state, reason, seconds, failures",
@@ -117,14 +117,15 @@ def play(path: Path, calls: Path, *, kills: int) -> int:
 
 
 @pytest.mark.processes
-def test_a_run_killed_at_fifty_moments_ends_like_an_uninterrupted_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", KILLS)
+def test_a_run_killed_at_many_moments_ends_like_an_uninterrupted_one(tmp_path: Path, number: int) -> None:
     whole, broken = tmp_path / "whole.sqlite", tmp_path / "broken.sqlite"
     new_run(whole)
     new_run(broken)
     play(whole, tmp_path / "whole.calls", kills=0)
-    kills = play(broken, tmp_path / "broken.calls", kills=KILLS)
+    kills = play(broken, tmp_path / "broken.calls", kills=number)
     expected = contents(whole)
-    assert kills == KILLS
+    assert kills == number
     assert contents(broken) == expected
     wanted = len(expected["calls"])
     made = len((tmp_path / "broken.calls").read_text().split())

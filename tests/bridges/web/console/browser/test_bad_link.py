@@ -58,6 +58,7 @@ def shown_ms(page: Any, selector: str) -> float:
     return float(found[1]) if found else 0.0
 
 
+@pytest.mark.long
 def test_driving_over_a_bad_link_gets_there_and_the_page_says_how_bad_it_is(
     run: ConsoleRun, relay: Relay, page: Any, motion: MotionWatch
 ) -> None:
@@ -72,6 +73,7 @@ def test_driving_over_a_bad_link_gets_there_and_the_page_says_how_bad_it_is(
     assert relay.lost > 0
 
 
+@pytest.mark.long
 def test_pictures_go_on_over_a_bad_link_and_their_quality_follows_it(relay: Relay, page: Any) -> None:
     frames: list[bytes] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))

@@ -116,6 +116,7 @@ def test_drive_to_a_mark_give_back_and_stop(run: ConsoleRun, chromium: Any) -> N
         give_back(page)
 
 
+@pytest.mark.long
 def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model drives")
@@ -134,6 +135,7 @@ def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun,
         assert text(page, "#notice") == ""
 
 
+@pytest.mark.long
 def test_who_drives_is_told_why_the_robot_does_not_nod(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         take_driving(page)
@@ -169,6 +171,7 @@ def test_what_is_hostile_in_an_utterance_is_text(run: ConsoleRun, chromium: Any,
         assert page.title() == "Polyrhythm console"
 
 
+@pytest.mark.long
 def test_the_battery_of_a_robot_that_has_one_is_shown(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run, "viewer") as page:
         wait(page, lambda: page.is_visible("#battery"), "there is a battery")
@@ -222,6 +225,7 @@ def in_view(page: Any) -> int:
     return int(page.evaluate(COLOURED, BASE_COLOUR))
 
 
+@pytest.mark.long
 def test_the_path_of_the_current_chunk_is_drawn(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
@@ -267,6 +271,7 @@ def lift_of(page: Any) -> float:
     return float(text(page, ".joint:has([data-joint=lift]) .value"))
 
 
+@pytest.mark.long
 def test_the_hand_goes_up_while_its_arrow_is_pressed_and_the_base_to_a_click_on_the_map(
     run: ConsoleRun, chromium: Any
 ) -> None:
@@ -294,6 +299,7 @@ def test_the_hand_goes_up_while_its_arrow_is_pressed_and_the_base_to_a_click_on_
         give_back(page)
 
 
+@pytest.mark.long
 def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: ConsoleRun, chromium: Any) -> None:
     goals: list[float] = []
     with page_of(chromium, run) as page:
@@ -352,6 +358,7 @@ def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRu
         page.click("#stop")
 
 
+@pytest.mark.long
 def test_a_nod_moves_the_head_gives_the_seat_back_and_the_robot_s_work_goes_on(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         go_on(page)
@@ -416,6 +423,7 @@ def test_after_a_sentence_and_in_a_list_the_space_bar_stops_and_escape_twice_doe
         assert page.input_value("#words") == "half a sent"
 
 
+@pytest.mark.long
 def test_a_wizard_speaks_as_the_robot_unless_they_choose_otherwise(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         page.fill("#words", "I am on my way.")
@@ -424,6 +432,7 @@ def test_a_wizard_speaks_as_the_robot_unless_they_choose_otherwise(run: ConsoleR
         assert "operator: I am on my way." not in text(page, "#story")
 
 
+@pytest.mark.long
 def test_three_letters_and_enter_say_a_sentence_and_the_wizard_is_measured(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page, page_of(chromium, run, "participant") as person:
         person.fill("#words", "What are you doing?")
@@ -439,7 +448,10 @@ def test_three_letters_and_enter_say_a_sentence_and_the_wizard_is_measured(run: 
         assert page.input_value("#words") == "One moment, please."
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768), (390, 844)])
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [pytest.param(1440, 900, marks=pytest.mark.long), pytest.param(1024, 768, marks=pytest.mark.long), (390, 844)],
+)
 def test_the_guard_s_word_is_whole_and_what_is_pressed_is_large_enough(
     run: ConsoleRun, chromium: Any, width: int, height: int
 ) -> None:
@@ -474,6 +486,7 @@ def test_a_picture_that_stands_still_is_covered_and_nobody_drives_by_it_though_t
         give_back(page)
 
 
+@pytest.mark.long
 def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> None:
     seen: list[bytes] = []
     with page_of(chromium, run) as page:
@@ -490,6 +503,7 @@ def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> Non
         )
 
 
+@pytest.mark.long
 def test_by_keyboard_alone_a_person_gets_to_the_seats_and_takes_one(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         seat = page.locator("#tab-policy")
@@ -536,7 +550,9 @@ def test_a_participant_sees_the_dialogue_and_nothing_else(run: ConsoleRun, chrom
         wait(page, lambda: text(page, "#notice") == "The robot is told to stop.", "and is told what their stop does")
 
 
-@pytest.mark.parametrize("role", ["operator", "viewer", "participant"])
+@pytest.mark.parametrize(
+    "role", ["operator", *(pytest.param(role, marks=pytest.mark.long) for role in ("viewer", "participant"))]
+)
 def test_nothing_on_the_page_keeps_people_out(run: ConsoleRun, chromium: Any, role: str) -> None:
     with page_of(chromium, run, role) as page:
         # A dozen lines of the story are like all of them; hundreds take minutes on a busy machine.

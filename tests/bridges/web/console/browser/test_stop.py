@@ -142,6 +142,13 @@ LAPSES: dict[str, tuple[Callable[[Any], None], Act]] = {
     "the browser freezes": (by_key, FREEZE),
     "the tab is killed": (by_key, signalled(signal.SIGKILL)),
 }
+LONG = (
+    "a system key swallows the key-up",
+    "a context menu swallows the key-up",
+    "the pointer leaves what it presses",
+    "the dead-man is let go",
+)
+"""`make long` has them; in `make test` their like stays: a key, a focus, a gamepad that is gone."""
 PAGE_IS_GONE = ("the page is left", "the tab is killed")
 
 
@@ -162,7 +169,9 @@ def drive(page: Any, motion: MotionWatch, begin: Callable[[Any], None]) -> int:
     return since_ns
 
 
-@pytest.mark.parametrize("lapse", LAPSES)
+@pytest.mark.parametrize(
+    "lapse", [pytest.param(lapse, marks=[pytest.mark.long] if lapse in LONG else []) for lapse in LAPSES]
+)
 def test_the_robot_is_held_within_300_ms_when(run: ConsoleRun, motion: MotionWatch, chromium: Any, lapse: str) -> None:
     begin, end = LAPSES[lapse]
     with page_of(chromium, run) as page:
