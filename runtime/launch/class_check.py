@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
 
 import msgspec
-import numpy as np
 
 from runtime.errors import ParameterError
 from runtime.message import Message, Stamped
@@ -87,7 +86,7 @@ def message_problem(message: type) -> str:
         kinds = msgspec.inspect.type_info(message)
     except (NameError, TypeError) as problem:
         return f"the fields of {message.__name__} cannot be read: {problem}"
-    strange = next((kind for kind in _custom_types(kinds, set()) if not issubclass(kind, np.ndarray)), None)
+    strange = next((kind for kind in _custom_types(kinds, set()) if kind.__module__ != "numpy"), None)
     if strange is None:
         return ""
     return (
