@@ -423,6 +423,8 @@ class Parser:
             if (n := lexicon.has("sights", words, i)) and lexicon.has("requests", words, i) <= n:
                 return self._desire(words, i + n, word="see")
             if (n := lexicon.has("wants", words, i)) > lexicon.has("requests", words, i) > 0:
+                if "need" in words[i : i + n] and "later" in words:  # "I will need the bowl later"
+                    return Clause("statement", nouns=self.named_in(words, i + n)), end
                 is_asked = words[i] in ("may", "can", "could", "might") and words[i + 1] == "i"
                 return self._desire(words, i + n, word="have" if is_asked else "want")
             if n := lexicon.has("requests", words, i):
@@ -461,6 +463,8 @@ class Parser:
                     return self._unknown_order(words, j)
             if (n := lexicon.has("wants", words, i)) > lexicon.has("wishes", words, i):
                 j = i + n
+                if "need" in words[i:j] and "later" in words:
+                    return Clause("statement", nouns=self.named_in(words, j)), end
                 if lexicon.has("uses", words, j) and words[j] == "to":  # "I would like to keep the black one"
                     return self._of_person(words, i)
                 if j < end and words[j] not in ("to", "not", "care"):
@@ -803,7 +807,10 @@ class Parser:
             "means",
         ):
             k = j + 1
-            if words[k : k + 1] == ["mine"] or words[k : k + 1] == ["ours"]:
+            is_owned = words[k : k + 1] in (["mine"], ["ours"])
+            if is_owned and any(lexicon.has("stays", words, m) for m in range(k + 1, end)):
+                return Clause("protect", nouns=nouns), end  # "the white one is mine and stays here"
+            if is_owned:
                 return Clause("owner", nouns=nouns, word="my"), end
             clause = Clause(
                 "statement", nouns=list(nouns), word="offered" if "for" in words[k:] and "you" in words[k:] else ""
@@ -934,7 +941,19 @@ class Parser:
         if "you" in words[i:end] and is_offer:
             return Clause("statement", word="offered", nouns=self.named_in(words, i + 1)), end
         is_reported = any(lexicon.has("reports", words, j) for j in range(i + 1, min(end, i + 3)))
-        return Clause("statement", word="reported" if is_reported else "", nouns=self.named_in(words, i + 1)), end
+        nouns = self._told(words, i + 1)
+        return Clause("statement", word="reported" if is_reported else "", nouns=nouns), end
+
+    def _told(self, words: list[str], i: int) -> list[Noun]:
+        """Everything that is named, and last what "it" means next: not where something is."""
+        found: list[tuple[bool, Noun]] = []
+        while i < len(words):
+            noun, j = self._noun(words, i)
+            if noun is not None and not noun.pronoun:
+                before = [k for k in range(max(0, i - 3), i) if self.lexicon.relations.at(words, k)[0] == i - k]
+                found.append((bool(noun.kind) and not before, noun))
+            i = max(j, i + 1)
+        return [noun for _, noun in sorted(found, key=lambda pair: pair[0])]
 
     def _of_nobody(self, words: list[str], i: int) -> tuple[Clause, int]:
         lexicon, end = self.lexicon, len(words)

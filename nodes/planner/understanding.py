@@ -254,6 +254,7 @@ class _Reader:
                 self._fragment(clause)
             case "statement":
                 self.has_statement = True
+                self._sharpen(clause.nouns)
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
                 self.condition = self.condition or clause.condition
                 self.quoted = self.quoted or (" ".join(clause.left) if clause.word == "quoted" else "")
@@ -270,6 +271,7 @@ class _Reader:
                 self.is_offered = True
                 self._mention(clause)
             case "owner":
+                self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
                 self._own(clause)
             case "question" | "social":
                 self.asks, self.topic = True, self.topic or clause.word or clause.type
@@ -312,6 +314,14 @@ class _Reader:
             for one in things
         )
 
+    def _sharpen(self, nouns: Sequence[Noun]) -> None:
+        """ "Bring me the box, it is the red one"."""
+        meant = self.drafts[-1].nouns if self.drafts else []
+        if len(nouns) != 2 or nouns[0].pronoun != "it" or len(meant) != 1 or meant[0].colour or meant[0].count != 1:
+            return
+        if nouns[1].colour and meant[0].kind and nouns[1].kind in ("", meant[0].kind):
+            self.drafts[-1].nouns = [replace(meant[0], colour=nouns[1].colour)]
+
     def _own(self, clause: Clause) -> None:
         for noun in self._resolved(clause.nouns):
             if noun.kind:
@@ -324,6 +334,8 @@ class _Reader:
         named = [*_nouns_of(clause), *excepts]
         if clause.type == "statement":  # "it" is what the sentence is about, before what it is at
             named = [*(noun for _, noun in clause.targets if noun is not None), *clause.nouns, *excepts]
+            if clause.nouns[:1] and clause.nouns[0].kind and any(noun.unknown for noun in clause.nouns[1:]):
+                named.append(clause.nouns[0])  # "This mug has a crack."
         if clause.word == "see":
             source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
             named = [
@@ -519,7 +531,10 @@ class _Reader:
         if not nouns and clause.targets:
             nouns = [noun for _, noun in clause.targets if noun is not None and noun.kind]
         source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
-        if not nouns and clause.left:
+        own = [thing for owner, thing in (*self.before.owners, *self.owners) if owner == "my"]
+        if not nouns and clause.left == ["mine"] and own:
+            nouns = [_noun(own[-1])]
+        elif not nouns and clause.left:
             self.unread = self.unread or " ".join(clause.left)  # "Leave mine."
         resolved = self._resolved(nouns)
         self.mentioned += [noun for noun in resolved if noun.kind and noun.kind != "*"]
@@ -1440,11 +1455,12 @@ class _Reader:
                 found += meant
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
-                if unknown := next((one.owner for one in meant if one.owner in ("my", "your", "our")), ""):
-                    wrong = wrong or ("owner", unknown)  # "Somebody drank from my cup. Rinse it."
                 continue
             if noun.is_vague:
                 wrong = wrong or ("which", noun.kind)
+            if noun.is_other and noun.count == "all" and noun.kind and not noun.colour:
+                told = [one for one in self.mentioned if one.kind == noun.kind and one.colour]
+                draft.excepts += told[-1:]  # "The green glass is mine. Put the other glasses on the tray."
             if noun.kind == "fruit" or noun.kind in self.parser.lexicon.groups:
                 noun = replace(noun, kind="fruit")
             found.append(noun)
