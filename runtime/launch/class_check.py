@@ -7,8 +7,8 @@ import inspect
 import os
 import re
 import types
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
@@ -25,10 +25,13 @@ _OF_A_RUN = ("clock", "random", "run_info")
 _NO_SETTER = re.compile(r"property '(\w+)' of '\w+' object has no setter")
 
 
-def handler_problems(cls: type[Node], handlers: Iterable[Handler]) -> list[str]:
-    """Handlers that cannot be called as the runtime calls them, or expect another message than their port brings."""
+@lru_cache(maxsize=1024)
+def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[str, ...]:
+    """Handlers that cannot be called as the runtime calls them, or expect another message than their port brings.
+
+    A class is looked through once: thousands of episodes have the same few.
+    """
     found = _lost_marks(cls)
-    handlers = list(handlers)
     for handler in handlers:
         method = inspect.getattr_static(cls, handler.name)
         if not inspect.isfunction(method):
@@ -63,7 +66,7 @@ def handler_problems(cls: type[Node], handlers: Iterable[Handler]) -> list[str]:
         if expected is not None and not _fits(message, expected):
             said = getattr(expected, "__name__", str(expected))
             found.append(f"{place} annotates {parameters[1].name!r} as {said}, but {asks}")
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def _lost_marks(cls: type[Node]) -> list[str]:
@@ -205,10 +208,10 @@ def _default_of(name: str, inits: Iterable[Any]) -> Any:
     return next((parameter.default for parameter in taken if parameter is not None), inspect.Parameter.empty)
 
 
-def idle_parameters(cls: type[Node], params: Iterable[str]) -> list[str]:
+def idle_parameters(cls: type[Node], params: Collection[str]) -> list[str]:
     """Parameters that a launch file sets and `__init__` takes, but never reads."""
     init = inspect.unwrap(cls.__init__)  # what a decorator has wrapped reads them
-    if not inspect.isfunction(init):
+    if not params or not inspect.isfunction(init):
         return []
     read = {step.argval for step in dis.get_instructions(init) if step.opname.startswith(("LOAD_FAST", "LOAD_DEREF"))}
     read |= {name for pair in read if isinstance(pair, tuple) for name in pair}  # Python 3.13 loads two at a time

@@ -332,11 +332,9 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
     except UserError as problem:
         return [str(problem)]
-    problems = (
-        _unserved(spec.cls)
-        + handler_problems(spec.cls, handlers)
-        + instance_problems(node, is_new=spec.instance is None)
-    )
+    problems = [*_unserved(spec.cls)]
+    problems += handler_problems(spec.cls, tuple(handlers))  # type: ignore[arg-type]  # a class is hashable
+    problems += instance_problems(node, is_new=spec.instance is None)
     messages = dict.fromkeys(port.message for port in ports_of(spec.cls, Publisher).values())
     problems += filter(None, [message_problem(message) for message in messages])  # type: ignore[arg-type]  # classes are hashable
     problems += idle_parameters(spec.cls, spec.params)

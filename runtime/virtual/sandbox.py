@@ -204,6 +204,8 @@ class _Patches:
         self._functions: list[tuple[Names, Names, Names]] = []  # a namespace, its wrappers, its originals
         self._methods: list[tuple[type, str, Any, bool]] = []  # class, name, wrapper, whether the class has it itself
         self._set: list[tuple[Names, Names, Names]] = []  # the functions that are wrapped while a handler runs
+        self._in_place: list[tuple[Names, str, Any]] = []  # all originals, where `_set` has every one of them
+        self._merged = 0  # how many of `_functions` are in that list
         self._before: list[tuple[type, str, Any, bool]] = []  # the methods that are wrapped now
         self._seen: set[str] = set()
         self._runs = self._handlers = 0
@@ -258,6 +260,8 @@ class _Patches:
                 self._seen.add(library)
                 make(self)
         self._see_new_modules(watch)
+        if self._merged == len(self._functions) > 0 and self._is_in_place():
+            return  # as it was: this is done at each turn of thousands of episodes
         merged: dict[int, tuple[Names, Names, Names]] = {}  # one update per namespace: this is done at each handler
         for names, wrappers, originals in self._functions:
             mine = {name: wrapper for name, wrapper in wrappers.items() if names.get(name) is originals[name]}
@@ -266,6 +270,14 @@ class _Patches:
                 all_wrappers.update(mine)
                 all_originals.update({name: originals[name] for name in mine})
         self._set = list(merged.values())
+        self._in_place = [
+            (names, name, one) for names, _, originals in self._functions for name, one in originals.items()
+        ]
+        self._merged = len(self._functions) if self._is_in_place() else 0
+
+    def _is_in_place(self) -> bool:
+        """Whether nobody has put a stand-in where an original was."""
+        return all(names.get(name) is original for names, name, original in self._in_place)
 
     def function(self, module: types.ModuleType, name: str, wrapper: Any) -> None:
         """Wrap a function of a module; own modules that have imported it by its name see the wrapper, too."""
