@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from nodes.interrupts.reflex import Reflex
 from nodes.recording.bag.command import main as bag_main
 from nodes.recording.replay.command import main
 from nodes.recording.replay.played import Played, played
 from nodes.sim.camera import SimCamera
+from nodes.sim.collaborator import Collaborator
 from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
@@ -124,6 +126,13 @@ def test_a_stand_in_has_the_ports_of_its_original_and_no_others() -> None:
     assert issubclass(stand_in, Played)
     assert played(SimCamera) is stand_in
     assert [port.topic for port in ports_of(stand_in, Publisher).values()] == ["head/image"]
+
+
+def test_who_stands_in_for_people_or_lifts_stops_is_believed_as_the_original_was() -> None:
+    for original in (SimCamera, Collaborator, Reflex):
+        stand_in = played(original)
+        assert (stand_in.is_ears, stand_in.lifts_stops) == (original.is_ears, original.lifts_stops)
+    assert played(Collaborator).is_ears
 
 
 @pytest.mark.parametrize(
