@@ -13,6 +13,7 @@ from nodes.robot.looks import BASE, ODOMETRY, Carriers, Looks, free_of, read_bes
 from nodes.robot.urdf import Floats, Joint, Quaternion, Rgba, Shape, Urdf, Vector3, frame, in_order, parse_urdf, turned
 from nodes.robot_file.body import camera_axes
 from nodes.robot_file.model import RobotModel, load_robot
+from nodes.robot_file.table import model_path
 
 SHOWN_GROUPS = 3
 """Geoms of the groups below this are what a person sees, as in MuJoCo's own viewer."""
@@ -24,7 +25,7 @@ _KINDS = {int(mujoco.mjtJoint.mjJNT_HINGE): "revolute", int(mujoco.mjtJoint.mjJN
 def looks_of_file(name: str) -> Looks:
     """Raises UserError."""
     robot = load_robot(name)
-    file = robot.path.parent / robot.table.model
+    file = model_path(robot.path, robot.table)
     cameras = set(robot.table.cameras)
     half = robot.table.yaw_rad
     mount = frame(robot.table.mount_m, turned((0.0, 0.0, 1.0), half))

@@ -13,7 +13,7 @@ import mujoco
 
 from nodes.robot.looks import mesh_path
 from nodes.robot.protocol import Ball, CartesianLimits, JointLimit, RobotLimits
-from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, path_of, read_robot
+from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, model_path, path_of, read_robot
 from runtime.errors import UserError, choices
 from runtime.launch.nodes_table import load_name
 from runtime.msgs import JointVector
@@ -79,7 +79,7 @@ class RobotModel:
 
     def spec(self) -> mujoco.MjSpec:
         """A fresh copy of the model, to be compiled or to be put into a scene."""
-        return _read_spec(self.path.parent / self.table.model)
+        return _read_spec(model_path(self.path, self.table))
 
 
 def load_robot(name: str) -> RobotModel:
@@ -95,14 +95,14 @@ def limits_of_file(name: str) -> RobotLimits:
 
 def _stamps(path: Path) -> tuple[int, ...]:
     """Changes where the file or its model was written anew."""
-    model = path.parent / read_robot(path).model
+    model = model_path(path, read_robot(path))
     return tuple(one.stat().st_mtime_ns for one in (path, model) if one.is_file())
 
 
 @lru_cache(maxsize=8)
 def _load(path: Path, stamps: tuple[int, ...]) -> RobotModel:
     table = read_robot(path)
-    file = path.parent / table.model
+    file = model_path(path, table)
     if not file.is_file():
         raise UserError(f"{path}: model is {table.model!r}; there is no file {file}; name an MJCF or URDF beside it")
     efforts: dict[str, float] = {}

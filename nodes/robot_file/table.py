@@ -51,7 +51,7 @@ class CameraTable(Table, frozen=True):
 class RobotTable(Table, frozen=True):
     """The whole file."""
 
-    model: Annotated[str, Meta(description="an MJCF or URDF file, beside this one")]
+    model: Annotated[str, Meta(description="an MJCF or URDF file, beside this one or as 'package:file.xml'")]
     hand: Annotated[str, Meta(description="the name of a link or a site")] = "hand"
     gripper: Annotated[tuple[str, ...], Meta(description="a list of joints")] = ()
     mount_m: Vector3 = (0.0, 0.0, 0.0)
@@ -64,19 +64,32 @@ class RobotTable(Table, frozen=True):
 
 def path_of(name: str) -> Path:
     """The robot file of that name: a path, or "package:file.toml". Raises UserError where there is none."""
-    package, colon, file = name.partition(":")
-    path = Path(name)
-    if colon and not path.is_file():
-        try:
-            found = importlib.util.find_spec(package)
-        except (ImportError, ValueError) as problem:
-            raise UserError(f"{name!r}: there is no package {package!r} ({problem})") from problem
-        if found is None or not found.submodule_search_locations:
-            raise UserError(f"{name!r}: there is no package {package!r}; expected 'package:file.toml', or a path")
-        path = Path(next(iter(found.submodule_search_locations))) / file
+    path = _in_package(name) or Path(name)
     if not path.is_file():
         raise UserError(f"{path}: there is no such robot file; expected a TOML file, as docs/new-robot.md shows it")
     return path
+
+
+def model_path(path: Path, table: RobotTable) -> Path:
+    """The model that a robot file names. Raises UserError where it names a package that is not installed."""
+    try:
+        return _in_package(table.model) or path.parent / table.model
+    except UserError as problem:
+        raise UserError(f"{path}: model: {problem}") from problem
+
+
+def _in_package(name: str) -> Path | None:
+    """The file that "package:file" names; None for a path. Nothing is imported. Raises UserError."""
+    package, colon, file = name.partition(":")
+    if not colon or Path(name).is_file():
+        return None
+    try:
+        found = importlib.util.find_spec(package)
+    except (ImportError, ValueError) as problem:
+        raise UserError(f"{name!r}: there is no package {package!r} ({problem})") from problem
+    if found is None or not found.submodule_search_locations:
+        raise UserError(f"{name!r}: there is no package {package!r}; install it, or name a file by its path")
+    return Path(next(iter(found.submodule_search_locations))) / file
 
 
 def read_robot(path: Path) -> RobotTable:

@@ -30,7 +30,7 @@ def run(folder: Path, *arguments: str) -> str:
     path = os.pathsep.join([str(folder.parents[1]), os.environ.get("PYTHONPATH", "")])
     ran = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env={**os.environ, "PYTHONPATH": path},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=180, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout + ran.stderr

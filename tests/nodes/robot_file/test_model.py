@@ -194,6 +194,16 @@ def test_a_robot_file_that_is_not_there_is_told(name: str) -> None:
         load_limits(name)
 
 
+def test_a_model_may_be_a_package_s_and_one_that_is_not_installed_is_told(tmp_path: Path) -> None:
+    own = load_robot(ARM)
+    (tmp_path / "arm.toml").write_text(own.path.read_text().replace('"arm.xml"', '"nodes.arm:arm.xml"'))
+    assert load_robot(str(tmp_path / "arm.toml")).limits.joints == own.limits.joints
+    assert looks_of(str(tmp_path / "arm.toml")) is not None
+    (tmp_path / "none.toml").write_text('model = "no_package_of_this_name:arm.xml"\n')
+    with pytest.raises(UserError, match=r"none\.toml: model: .*no package 'no_package_of_this_name'.*; install it"):
+        load_robot(str(tmp_path / "none.toml"))
+
+
 def test_a_hand_gets_where_it_is_sent() -> None:
     body = body_of_file(ARM)
     down = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
