@@ -76,9 +76,10 @@ class EstopSignals:
         self._thread.join()
 
     def _wait(self) -> None:
-        from runtime.os_realtime import TRANSPORT_PRIORITY, ask_for_fifo
+        from runtime.os_realtime import TRANSPORT_PRIORITY, ask_for_fifo, name_thread
 
         assert SIGNAL is not None
+        name_thread("estop-signals")
         ask_for_fifo(TRANSPORT_PRIORITY)  # where it is not granted, it goes on as an ordinary thread
         while True:
             # Without a time: Python's sigtimedwait makes up a sender where a freeze outlasts that time.

@@ -18,7 +18,7 @@ from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
-from runtime.os_realtime import ask_for_fifo, be_ordinary
+from runtime.os_realtime import ask_for_fifo, be_ordinary, name_thread
 from runtime.transport.channel import Handle
 from runtime.transport.direct import DirectLink, DirectReader
 
@@ -412,6 +412,7 @@ class ThreadRunner:
         return not self._thread.is_alive()
 
     def _drive(self) -> None:
+        name_thread(self._thread.name)
         if not self._priority:
             be_ordinary()
         elif refusal := ask_for_fifo(self._priority):

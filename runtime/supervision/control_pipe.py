@@ -3,8 +3,8 @@
 Down: `{"do": "go"}`, `{"do": "stop"}` and, before that, the outcome as `{"do": "ended", "ok": ..., "reason": ...}`; its
 end means that the supervisor is gone. Up: `ready`, `finish`, `log`, `failed`, and
 `alive` as a heartbeat. `refused` goes both ways: from a process that cannot read some message to the one that sent it.
-`Control` starts two threads: one reads the pipe from the supervisor; one writes to it, so that a supervisor that is
-stopped or slow never makes a handler wait. What it does not take in time is dropped, and how much is said.
+`Control` starts a thread that reads and writes: a supervisor that is stopped or slow makes no handler wait. What it does
+not take in time is dropped, and how much is said.
 Who is started without orders, to do one thing, may still end with its starter: `end_with`.
 """
 
@@ -13,12 +13,15 @@ from __future__ import annotations
 import json
 import logging
 import os
-import queue
+import select
 import signal
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable
 from typing import Any
+
+from runtime.os_realtime import name_thread
 
 _GRACE_S = 1.5  # after the supervisor's death a process has this long to stop by itself
 _LONG_GRACE_S = 15.0  # and one that ends others first, so long
@@ -36,57 +39,81 @@ class Control:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._on_order = on_order
-        self._lines: queue.Queue[bytes | None] = queue.Queue(_QUEUED_LINES)
+        self._lines: deque[bytes] = deque()
         self._dropped = 0
-        # Daemons: they wait for a supervisor that may outlive this process.
-        self._reader = threading.Thread(target=self._read, name="control-in", daemon=True)
-        self._writer = threading.Thread(target=self._write, name="control-out", daemon=True)
+        self._wake_reader, self._wake_writer = os.pipe()
+        for fd in (write_fd, self._wake_reader, self._wake_writer):
+            os.set_blocking(fd, False)
+        self._is_closing = False
+        self._all_told = threading.Event()
+        # A daemon: it waits for a supervisor that may outlive this process.
+        self._thread = threading.Thread(target=self._run, name="control", daemon=True)
 
     def start(self) -> None:
         """Start listening and talking to the supervisor."""
-        self._reader.start()
-        self._writer.start()
+        self._thread.start()
 
     def tell(self, event: str, **fields: Any) -> None:
         """Tell the supervisor something, without waiting for it to listen; nothing happens where it is gone."""
         line = json.dumps({"event": event, **fields}).encode() + b"\n"
-        try:
-            self._lines.put_nowait(line)
-        except queue.Full:
+        if len(self._lines) < _QUEUED_LINES:
+            self._lines.append(line)
+            self._wake()
+        else:
             self._dropped += 1
 
     def close(self) -> None:
         """Wait until all is told, for at most a moment."""
+        self._is_closing = True
+        self._wake()
+        self._all_told.wait(_LAST_WORDS_S)
+
+    def _wake(self) -> None:
         try:
-            self._lines.put_nowait(None)
-        except queue.Full:
-            return
-        self._writer.join(_LAST_WORDS_S)
+            os.write(self._wake_writer, b"w")
+        except BlockingIOError:
+            pass  # it is awake
 
-    def _write(self) -> None:
+    def _run(self) -> None:
+        name_thread("control")
+        line = orders = b""  # what is not written yet, and what is not read to its end
+        is_heard = True
         while True:
-            try:
-                line = self._lines.get(timeout=HEARTBEAT_S)
-            except queue.Empty:
-                line = _HEARTBEAT
-            if line is None:
-                return
-            if self._dropped:
-                text = f"{self._dropped} lines were not told, because the supervisor did not listen"
-                self._dropped = 0
-                line = _log_line("warning", "control", text) + line
-            try:
-                while line:
+            if not line and self._lines:
+                line = self._next_line()
+            if self._is_closing and not line:
+                self._all_told.set()
+            writes = [self._write_fd] if line and is_heard else []
+            reads = (self._read_fd, self._wake_reader)
+            readable, writable, _ = select.select(reads, writes, (), HEARTBEAT_S)
+            if writable:
+                try:
                     line = line[os.write(self._write_fd, line) :]
-            except OSError:
-                self._on_order({"do": "stop"})
-                return
+                except BlockingIOError:
+                    pass  # less room than a line of that length needs
+                except OSError:
+                    is_heard = False
+                    self._all_told.set()
+                    self._on_order({"do": "stop"})
+            elif not readable and not line:
+                line = _HEARTBEAT
+            if self._wake_reader in readable:
+                os.read(self._wake_reader, 4096)
+            if self._read_fd in readable:
+                more = os.read(self._read_fd, 1 << 16)
+                if not more:
+                    _end_orphan(lambda: self._on_order({"do": "stop"}), _GRACE_S)
+                *whole, orders = (orders + more).split(b"\n")
+                for order in whole:
+                    self._on_order(json.loads(order))
 
-    def _read(self) -> None:
-        with os.fdopen(self._read_fd, "rb") as pipe:
-            for line in pipe:
-                self._on_order(json.loads(line))
-        _end_orphan(lambda: self._on_order({"do": "stop"}), _GRACE_S)
+    def _next_line(self) -> bytes:
+        line = self._lines.popleft()
+        if not self._dropped:
+            return line
+        text = f"{self._dropped} lines were not told, because the supervisor did not listen"
+        self._dropped = 0
+        return _log_line("warning", "control", text) + line
 
 
 def end_with(pipe_fd: int) -> None:

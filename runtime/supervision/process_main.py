@@ -31,10 +31,18 @@ from runtime.message import Message
 from runtime.supervision.child_process import STUCK
 from runtime.supervision.control_pipe import Control, ControlLog
 from runtime.transport.direct import DirectReader
-from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread, endpoints, schedule_readers
+from runtime.transport.zeromq import (
+    PublisherSockets,
+    Reader,
+    SubscriberThread,
+    end_threads,
+    endpoints,
+    schedule_threads,
+)
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
 _MOST_REFUSED = 64  # pairs of source and topic
+LAST_SENT_S = 0.6  # for what is queued when a process ends
 WIRING_S = 5.0
 """How long a process waits for its listeners; a longer wait means that one of them is down."""
 
@@ -79,7 +87,7 @@ class Bus(PublisherSockets, Transport):
     def __init__(
         self, folder: Path, name: str, plan: ProcessPlan, priority: int, control: Control, refusals: Refusals
     ) -> None:
-        super().__init__(folder, name, priority, plan.reliable, direct=plan.direct_to)
+        super().__init__(folder, name, priority, plan.reliable, direct=plan.direct_to, has_own_threads=False)
         self.direct = self._direct_from = plan.direct_from
         self._most_hz = plan.most_hz
         self.readers: list[Reader] = []
@@ -179,7 +187,7 @@ class Process:
             await self._run_gateway(plan, plan.gateway, types, names)
             return
         start = RealTimeStart(self._name, specs, plan.realtime, is_claimed=bool(run.get("claims")))
-        schedule_readers(start.transport)
+        schedule_threads(start.transport)
         outlet = Bus(self._folder, self._name, plan, start.transport, self._control, self._refusals)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
         self._run_info["needed_files"] = [
@@ -214,7 +222,7 @@ class Process:
                 reader.connect(self._folder, plan.peers, plan.owners, vouched=plan.vouched)
             inlet.accept(self._folder, self._name, types)
             executor.prepare()
-            inlet.start(start.transport)
+            inlet.start(start.transport, outlet.resender)
             missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop, outlet.connect_direct)
             self._watch(outlet)
             if missing and not self._stop.is_set():
@@ -229,11 +237,13 @@ class Process:
                 await executor.run(self._stop)
         finally:
             self._refusals.tell()
+            outlet.settle()
             inlet.close()
             self._unwatch(outlet)
             outlet.close()
             for reader in outlet.readers if not executor.stuck else ():
                 reader.close()
+            end_threads(LAST_SENT_S)
         if executor.stuck:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
             self._control.close()
@@ -247,7 +257,9 @@ class Process:
         def finish(ok: bool, reason: str) -> None:
             self._control.tell("finish", node=self._name, ok=ok, reason=reason)
 
-        outlet = PublisherSockets(self._folder, self._name, reliable=plan.reliable, direct=plan.direct_to)
+        outlet = PublisherSockets(
+            self._folder, self._name, reliable=plan.reliable, direct=plan.direct_to, has_own_threads=False
+        )
         gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
         inlet = SubscriberThread(
             types,
@@ -260,7 +272,7 @@ class Process:
         try:
             inlet.connect(self._folder, plan.peers, plan.owners, names, plan.vouched)
             inlet.accept(self._folder, self._name, types)
-            inlet.start()
+            inlet.start(resender=outlet.resender)
             await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
             self._watch(outlet)
             self._control.tell("ready")
@@ -271,10 +283,12 @@ class Process:
             gateway.leave((outcome["ok"], outcome["reason"]) if outcome else None)
         finally:
             self._refusals.tell()
+            outlet.settle()
             inlet.close()
             doors.close()
             self._unwatch(outlet)
             outlet.close()
+            end_threads(LAST_SENT_S)
 
     def _watch(self, outlet: PublisherSockets) -> None:
         """Let the loop look who comes to hear states, and who goes."""

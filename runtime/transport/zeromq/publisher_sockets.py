@@ -72,16 +72,23 @@ class PublisherSockets:
         *,
         direct: Mapping[str, Collection[str]] | None = None,
         shared_from_bytes: int = SHARED_FROM_BYTES,
+        has_own_threads: bool = True,
     ) -> None:
         """`priority`: real-time priority of the threads that send; 0 leaves them ordinary.
+
+        `has_own_threads`: else it sends by the threads that also read (`end_threads`), and its `resender` is worked by
+        the one that reads.
 
         `reliable`: the topics whose events are kept until they are acknowledged. `direct`: the states that go straight
         to some processes, and to which. `shared_from_bytes`: smaller arrays travel inside their message.
         """
         self.kept: dict[str, Sequence[Frame]] = {}
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
-        schedule(self._context, priority)
+        self._has_own_threads = has_own_threads
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        if has_own_threads:
+            self._context = zmq.Context()  # `close` waits for what is queued
+            schedule(self._context, priority)
         self.ways: dict[Kind, _Way] = {}
         self._heads: dict[str, bytes] = {}
         self._subscribers: Counter[str] = Counter()  # by topic, over ZeroMQ; known a little late
@@ -98,16 +105,17 @@ class PublisherSockets:
             socket.setsockopt(zmq.LINGER, 500)
             bind_outward(socket, folder, process, kind)
             self.ways[kind] = _Way(socket)
-        self._resender: Retransmitter | None = None
+        self.resender: Retransmitter | None = None
         reliable = {topic: terms for topic, terms in (reliable or {}).items() if terms.receivers}
         if reliable:
             events = self.ways["event"]
-            self._resender = Retransmitter(
+            self.resender = Retransmitter(
                 *(self._context, folder, process, reliable),
                 lock=events.lock,
                 send=lambda frames: send(events.socket, frames),
-                priority=priority,
             )
+            if has_own_threads:
+                self.resender.start(priority)
 
     async def await_subscribers(
         self,
@@ -146,9 +154,9 @@ class PublisherSockets:
         topic = envelope.topic
         document, arrays = encode_parts(envelope, message)
         way = self.ways[message.message_kind]
-        if self._resender is not None and topic in self._resender.topics:
+        if self.resender is not None and topic in self.resender.topics:
             with way.lock:
-                self._resender.publish((topic.encode(), document, *arrays))
+                self.resender.publish((topic.encode(), document, *arrays))
             return
         if arrays:
             self._publish_with(arrays, document, topic, way, message.message_kind, envelope.published_ns)
@@ -245,7 +253,7 @@ class PublisherSockets:
         return write_one
 
     def _event_writer(self, topic: str, message: type[Message]) -> Callable[[Envelope, Message], None]:
-        if self._resender is not None and topic in self._resender.topics:
+        if self.resender is not None and topic in self.resender.topics:
             return self.publish
         general, mark, way, encode = (
             self.publish,
@@ -321,7 +329,7 @@ class PublisherSockets:
     def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
         """Send messages without arrays that were published at once; the envelope is that of the first."""
         topic = envelope.topic
-        if topic in self.kept or (self._resender is not None and topic in self._resender.topics):
+        if topic in self.kept or (self.resender is not None and topic in self.resender.topics):
             for number, message in enumerate(messages):
                 self.publish(envelope.later(number), message)
             return
@@ -390,20 +398,28 @@ class PublisherSockets:
     @property
     def is_acknowledged(self) -> bool:
         """Whether no reliable event waits for an acknowledgement (any thread)."""
-        return self._resender is None or self._resender.is_empty
+        return self.resender is None or self.resender.is_empty
 
     def unacknowledged(self) -> dict[str, dict[str, int]]:
         """By topic and then as "process: reason": the reliable events that were not acknowledged (any thread)."""
-        return self._resender.unacknowledged() if self._resender is not None else {}
+        return self.resender.unacknowledged() if self.resender is not None else {}
+
+    def settle(self) -> None:
+        """Wait a moment for the last receipts; whoever works the `resender` has to go on meanwhile."""
+        if self.resender is not None:
+            self.resender.settle(_LAST_RECEIPTS_S)
 
     def close(self) -> None:
         """Send what is queued, for at most half a second, and close."""
-        if self._resender is not None:
-            self._resender.close(_LAST_RECEIPTS_S)
+        if self._has_own_threads:
+            self.settle()
+        if self.resender is not None:
+            self.resender.close()
         if self.sender is not None:
             self.sender.close()
         for way in self.ways.values():
             with way.lock:
                 way.socket.close()
-        self._context.term()
+        if self._has_own_threads:
+            self._context.term()
         self.pool.close()

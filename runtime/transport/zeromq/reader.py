@@ -17,7 +17,7 @@ from zmq.backend import zmq_poll
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
-from runtime.os_realtime import ask_for_fifo
+from runtime.os_realtime import ask_for_fifo, name_thread
 from runtime.serialization.codec import Frame
 from runtime.transport.channel import Channel, Handle, Refused
 from runtime.transport.direct import DirectReader
@@ -25,6 +25,7 @@ from runtime.transport.reliable.tag import read_tag
 from runtime.transport.shared_memory import SlotAddress, Views
 from runtime.transport.zeromq.acks import Acks
 from runtime.transport.zeromq.frames import BUNDLE, COUNTED, NOBLOCK, PASSING, WHOLE, again, unpack
+from runtime.transport.zeromq.retransmitter import Retransmitter
 from runtime.transport.zeromq.sockets import (
     DEEP_QUEUE_LENGTH,
     KINDS,
@@ -560,10 +561,16 @@ _PER_TURN = 256  # messages, then look whether to stop
 class SubscriberThread(Reader):
     """A reader with a thread of its own."""
 
-    def start(self, priority: int = 0) -> None:
-        """Start reading. `priority`: real-time priority of the thread; 0 leaves it ordinary."""
+    def start(self, priority: int = 0, resender: Retransmitter | None = None) -> None:
+        """Start reading. `priority`: real-time priority of the thread; 0 leaves it ordinary.
+
+        `resender`: that of the publishing side, which the thread works as well.
+        """
         self._is_stopped = False
-        self._thread = threading.Thread(target=self._read, args=(priority,), name="zeromq-inlet")
+        self._resender = resender
+        if resender is not None:
+            self._fds += resender.fds
+        self._thread = threading.Thread(target=self._read, args=(priority,), name="bus")
         self._thread.start()
 
     def finish(self, timeout_s: float) -> bool:
@@ -591,8 +598,12 @@ class SubscriberThread(Reader):
         super().close()
 
     def _read(self, priority: int) -> None:
+        name_thread("bus")
         if priority:
-            ask_for_fifo(priority)
+            ask_for_fifo(priority)  # with the resender it holds a lock that control loops need, too
+        resender, left_s = self._resender, None
         while not self._is_stopped:
-            if not self.drain(_PER_TURN):
-                self.wait(None)
+            if resender is not None:
+                left_s = resender.work(self._ready)
+            if not self.drain(_PER_TURN) and left_s != 0:
+                self.wait(left_s)

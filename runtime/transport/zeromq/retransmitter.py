@@ -1,29 +1,30 @@
-"""`Retransmitter`: the thread of an outlet that takes in acknowledgements and sends again what was not acknowledged."""
+"""`Retransmitter`: takes in acknowledgements and sends again what was not acknowledged.
+
+In a process of a run the thread that reads the bus does this as well (`work`); elsewhere it has a thread of its own.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import select
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from secrets import randbits
-from typing import Any
 
 import zmq
-from zmq.backend import zmq_poll
 
-from runtime.clock import SystemClock
+from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import CodecError, TransportError
-from runtime.os_realtime import ask_for_fifo
+from runtime.os_realtime import ask_for_fifo, name_thread
 from runtime.serialization.codec import Frame
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS, Again, Outbox
 from runtime.transport.reliable.tag import Terms, read_receipt, write_tag
 from runtime.transport.zeromq.frames import NOBLOCK, pack_tagged
 from runtime.transport.zeromq.sockets import receipt_endpoint
 
-_POLLIN = int(zmq.POLLIN)
 _QUEUE_LENGTH = 1024
 _MOST_RECEIPT_BYTES = 1 << 16
 _PER_TURN = 16  # receipts taken in, or messages sent again, before a publisher may have its turn
@@ -42,7 +43,6 @@ class Retransmitter:
         *,
         lock: threading.Lock,
         send: Callable[[Sequence[Frame]], None],
-        priority: int,
     ) -> None:
         self._lock, self._send = lock, send
         self._clock = SystemClock()
@@ -66,10 +66,17 @@ class Retransmitter:
             raise TransportError(f"{address} cannot be bound: {problem}") from problem
         self._wake_reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_writer, False)
+        self.fds = frozenset((int(self._socket.getsockopt(zmq.FD)), self._wake_reader))
+        """What whoever calls `work` waits on."""
         self._sleeps_until_ns: int | None = 0  # None: until something comes
+        self._has_more = False  # where it stopped at _PER_TURN
         self._is_stopped = False
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(priority,), name="zeromq-resender")
+        self._thread: threading.Thread | None = None
+
+    def start(self, priority: int) -> None:
+        """Do the work in a thread of its own. `priority`: its real-time priority; 0 leaves it ordinary."""
+        self._thread = threading.Thread(target=self._run, args=(priority,), name="receipts")
         self._thread.start()
 
     def publish(self, frames: Sequence[Frame]) -> None:
@@ -101,16 +108,20 @@ class Retransmitter:
             found.setdefault(topic, {})[f"{receiver}: {reason}"] = number
         return found
 
-    def close(self, patience_s: float) -> None:
-        """Go on for at most that long, until all is acknowledged; then give up."""
+    def settle(self, patience_s: float) -> None:
+        """Wait until all is acknowledged, for at most that long; the work has to go on meanwhile."""
         with self._lock:
             self._ended.clear()
             is_empty = self._outbox.is_empty
         if not is_empty:
             self._ended.wait(patience_s)
-        self._is_stopped = True
-        self._wake()
-        self._thread.join()
+
+    def close(self) -> None:
+        """Give up what is not acknowledged. Nobody may do the work any more."""
+        if self._thread is not None:
+            self._is_stopped = True
+            self._wake()
+            self._thread.join()
         with self._lock:
             self._outbox.close()
         self._tell()
@@ -125,19 +136,31 @@ class Retransmitter:
             pass  # it is awake
 
     def _run(self, priority: int) -> None:
+        name_thread("receipts")
         if priority:
             ask_for_fifo(priority)  # it holds a lock that control loops need, too
-        polled: list[tuple[Any, int]] = [(self._socket, _POLLIN), (self._wake_reader, _POLLIN)]
+        ready: Collection[int] = ()
         while not self._is_stopped:
-            left_ns = self._turn()
-            if left_ns == 0:
-                continue
-            ready = zmq_poll(polled, -1 if left_ns is None else -(-left_ns // 1_000_000))
-            if any(socket == self._wake_reader for socket, _ in ready):
-                os.read(self._wake_reader, 4096)
+            left_s = self.work(ready)
+            ready = () if left_s == 0 else select.select(self.fds, (), (), left_s)[0]
 
-    def _turn(self) -> int | None:
-        """Do some of what is to be done; nanoseconds until there is more, None where nobody knows."""
+    def work(self, ready: Collection[int]) -> float | None:
+        """Do some of what is to be done, if anything is; seconds until there is more, None where nobody knows.
+
+        `ready`: of `fds`, those that ended the wait before; ZeroMQ tells of each only once.
+        """
+        until_ns = self._sleeps_until_ns
+        if not self._has_more and self.fds.isdisjoint(ready):
+            if until_ns is None:
+                return None
+            left_ns = until_ns - self._clock.now_ns()
+            if left_ns > 0:
+                return left_ns / NS_PER_S
+        if self._wake_reader in ready:
+            os.read(self._wake_reader, 4096)
+        return self._turn()
+
+    def _turn(self) -> float | None:
         receipts: list[bytes] = []
         while len(receipts) < _PER_TURN:
             try:
@@ -163,9 +186,10 @@ class Retransmitter:
                     next_ns = now_ns + FIRST_PERIOD_NS  # whoever publishes next need not wake this thread then
             self._sleeps_until_ns = next_ns
         self._tell()
-        if len(receipts) == _PER_TURN:
-            return 0
-        return None if next_ns is None else max(0, next_ns - now_ns)
+        self._has_more = len(receipts) == _PER_TURN
+        if self._has_more:
+            return 0.0
+        return None if next_ns is None else max(0, next_ns - now_ns) / NS_PER_S
 
     def _tell(self) -> None:
         """Say once for each topic, receiver and reason that something was not acknowledged."""

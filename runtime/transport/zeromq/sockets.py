@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -71,9 +72,16 @@ def schedule(context: zmq.Context[zmq.Socket[bytes]], priority: int) -> None:
         context.set(zmq.THREAD_PRIORITY, priority)
 
 
-def schedule_readers(priority: int) -> None:
-    """Set the priority of the transport's threads that bring messages to this process; before the first reader."""
+def schedule_threads(priority: int) -> None:
+    """Set the priority of the threads that all readers of this process share; before the first of them."""
     schedule(zmq.Context.instance(), priority)
+
+
+def end_threads(patience_s: float) -> None:
+    """End them, once what is queued is sent, or after that time: a socket that somebody still holds keeps them."""
+    ending = threading.Thread(target=zmq.Context.instance().term, name="ending", daemon=True)
+    ending.start()
+    ending.join(patience_s)
 
 
 def subscriber(context: zmq.Context[zmq.Socket[bytes]], queue_length: int) -> zmq.Socket[bytes]:
