@@ -176,10 +176,8 @@ def use_one_thread(*, is_virtual: bool) -> None:
     In virtual time, because sums of many threads differ from run to run. In real time, because many processes share
     the cores, and this one can be forked only while it has one thread.
     """
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"):
         os.environ[name] = "1" if is_virtual else os.environ.get(name, "1")
-    if is_virtual:
-        os.environ["OPENCV_FOR_THREADS_NUM"] = "1"
 
 
 def _parser() -> argparse.ArgumentParser:

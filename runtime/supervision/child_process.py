@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +70,8 @@ class ChildProcess:
             for fd in (orders_read, events_write, output_write):
                 os.close(fd)
         self._tasks = [
-            asyncio.create_task(self._read_events(await _reader(events_read)), name=f"{self.name}-events"),
-            asyncio.create_task(self._read_output(await _reader(output_read)), name=f"{self.name}-output"),
+            asyncio.create_task(self._read_events(await lines_of(events_read)), name=f"{self.name}-events"),
+            asyncio.create_task(self._read_output(await lines_of(output_read)), name=f"{self.name}-output"),
         ]
         self._tasks.append(asyncio.create_task(self._await_exit(self._tasks[:]), name=f"{self.name}-exit"))
 
@@ -155,7 +155,24 @@ class ChildProcess:
         self._on_event(self, {"event": "exited", "code": self._process.returncode})
 
 
-async def _reader(fd: int) -> asyncio.StreamReader:
+async def start_command(
+    arguments: Sequence[str], output: int, server: ForkServer | None
+) -> asyncio.subprocess.Process | ForkedProcess:
+    """Start `polyrhythm` with these arguments and that output: forked, or afresh where there is no server."""
+    if server is not None:
+        try:
+            return await server.fork(arguments, output, program="runtime.cli")
+        except ForkError:
+            pass
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "runtime", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+    )
+
+
+async def lines_of(fd: int) -> asyncio.StreamReader:
     """What comes through that pipe."""
     stream = asyncio.StreamReader(limit=_PIPE_BYTES)
     loop = asyncio.get_running_loop()

@@ -3,8 +3,8 @@
 Down: `{"do": "go"}`, `{"do": "stop"}` and, before that, the outcome as `{"do": "ended", "ok": ..., "reason": ...}`; its
 end means that the supervisor is gone. Up: `ready`, `finish`, `log`, `failed`, and
 `alive` as a heartbeat. `refused` goes both ways: from a process that cannot read some message to the one that sent it.
-`Control` starts a thread that reads and writes: a supervisor that is stopped or slow makes no handler wait. What it does
-not take in time is dropped, and how much is said.
+`Control` starts a thread that reads and writes: a supervisor that is stopped or slow makes no handler wait. What it
+does not take in time is dropped, and how much is said.
 Who is started without orders, to do one thing, may still end with its starter: `end_with`.
 """
 

@@ -30,12 +30,16 @@ from typing import Any, NoReturn
 from runtime import estop_signal
 from runtime.launch.file import Launch
 from runtime.machine import can
-from runtime.node import Node
+from runtime.node import Node, ports_of
+from runtime.ports import Port
+from runtime.serialization.codec import decoder_of, fingerprint
 
-SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
+SINGLE_THREADED = dict.fromkeys(_POOLS, "1")
 """Many processes share the cores, so none needs a thread pool; and numpy's is made at its import."""
 _MODULE = "runtime.supervision.fork_server"
-_NEEDED = ("runtime.supervision.process_main",)
+PROCESS = "runtime.supervision.process_main"
+_NEEDED = (PROCESS,)
 _APART = "--apart="
 _TASKS, _STAT = Path("/proc/self/task"), Path("/proc/self/stat")
 _REQUEST_BYTES, _MOST_FDS = 1 << 16, 16
@@ -122,12 +126,16 @@ class ForkServer:
         ours.setblocking(False)
         return server
 
-    async def fork(self, arguments: Sequence[str], output: int, fds: Sequence[int]) -> ForkedProcess:
-        """Fork a process that runs `process_main` with these arguments; `fds` become the numbers that they end with.
+    async def fork(
+        self, arguments: Sequence[str], output: int, fds: Sequence[int] = (), program: str = PROCESS
+    ) -> ForkedProcess:
+        """Fork a process that calls `main` of that module with these arguments as `sys.argv[1:]`.
 
-        Its output goes to `output`, and it holds the `fds` while it lives. Raises ForkError.
+        Of `process_main` the numbers of its pipes, the first two of `fds`, follow the second argument. Its output goes
+        to `output`, and it holds the `fds` while it lives. Raises ForkError.
         """
-        request, loop = json.dumps({"arguments": list(arguments)}).encode(), asyncio.get_running_loop()
+        request = json.dumps({"arguments": list(arguments), "program": program}).encode()
+        loop = asyncio.get_running_loop()
         async with self._turn:
             _take_in_orphans(1)
             try:
@@ -147,12 +155,12 @@ class ForkServer:
 
     def close(self) -> None:
         """End it."""
-        self._connection.close()
         try:
-            os.kill(self._pid, signal.SIGKILL)
+            os.kill(self._pid, signal.SIGKILL)  # before the connection: what is done at an exit is not for it to do
             os.waitpid(self._pid, 0)
         except (ProcessLookupError, ChildProcessError):
             pass  # it has gone already
+        self._connection.close()
 
 
 def fork_server(launch: Launch) -> ForkServer | None:
@@ -193,6 +201,12 @@ def _share(nodes: Iterable[type[Node]]) -> None:
             node.preload()
         except Exception as problem:  # noqa: BLE001  # its start will say so, where that matters
             print(f"{node.__name__}.preload: {type(problem).__name__}: {problem}", file=sys.stderr)
+        for port in ports_of(node, Port).values():
+            try:
+                decoder_of(port.message)
+                fingerprint(port.message)
+            except Exception:  # noqa: BLE001  # likewise
+                continue
 
 
 def _set_apart() -> None:
@@ -221,7 +235,7 @@ def _serve(connection: socket.socket) -> None:
         if not data:
             return
         try:
-            answer: dict[str, object] = {"pid": _fork_twice(connection, json.loads(data)["arguments"], fds)}
+            answer: dict[str, object] = {"pid": _fork_twice(connection, json.loads(data), fds)}
         except (ForkError, OSError) as problem:
             answer = {"problem": str(problem)}
         for fd in fds:
@@ -229,14 +243,14 @@ def _serve(connection: socket.socket) -> None:
         connection.send(json.dumps(answer).encode())
 
 
-def _fork_twice(connection: socket.socket, arguments: list[str], fds: list[int]) -> int:
+def _fork_twice(connection: socket.socket, request: dict[str, Any], fds: list[int]) -> int:
     number = threads()
     if number != 1:
         raise ForkError(f"the fork server has {number} threads")
     told, tell = os.pipe()
     between = os.fork()
     if between == 0:
-        _exit_with(lambda: _fork_once(connection, arguments, fds, told, tell))
+        _exit_with(lambda: _fork_once(connection, request, fds, told, tell))
     os.close(tell)
     os.waitpid(between, 0)
     with os.fdopen(told, "rb") as pipe:
@@ -246,7 +260,7 @@ def _fork_twice(connection: socket.socket, arguments: list[str], fds: list[int])
     return int(text)
 
 
-def _fork_once(connection: socket.socket, arguments: list[str], fds: list[int], told: int, tell: int) -> int:
+def _fork_once(connection: socket.socket, request: dict[str, Any], fds: list[int], told: int, tell: int) -> int:
     if os.fork() != 0:
         os._exit(0)  # its child is the supervisor's now
     connection.close()
@@ -264,16 +278,17 @@ def _fork_once(connection: socket.socket, arguments: list[str], fds: list[int], 
     )
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _forget_exits()
+    arguments: list[str] = request["arguments"]
     _show(" ".join(arguments))
     os.write(tell, str(os.getpid()).encode())
     os.close(tell)
-    from runtime.supervision import process_main
-
-    folder, name, *marks = arguments
-    sys.argv = [process_main.__file__, folder, name, *(str(fd) for fd in held[:2]), *marks]
+    gc.enable()
+    program = importlib.import_module(request["program"])
+    sys.argv = [str(program.__file__), *arguments[:2], *(str(fd) for fd in held[:2]), *arguments[2:]]
     if generator := sys.modules.get("numpy.random"):
         generator.seed()  # others do so by themselves
-    return process_main.main()
+    code: int = program.main()
+    return code
 
 
 def _forget_exits() -> None:

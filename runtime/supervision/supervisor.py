@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from runtime.launch.file import Launch
 from runtime.launch.process_plan import ProcessPlan, describe, plan
 from runtime.machine import can
 from runtime.message import Stamped, array_fields
-from runtime.supervision.child_process import STUCK, ChildProcess
+from runtime.supervision.child_process import STUCK, ChildProcess, lines_of, start_command
 from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration
 from runtime.supervision.view import View, shown_by
@@ -298,22 +297,24 @@ class Supervisor:
     async def _look_on(self) -> None:
         """A command that looks on and tells people where, like the page of `polyrhythm view`."""
         command, *options = self._beside
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "runtime", command, "--run", str(os.getpid()), *options,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        assert process.stdout is not None
+        output_read, output_write = os.pipe()
         try:
-            async for line in process.stdout:
+            process = await start_command((command, "--run", str(os.getpid()), *options), output_write, self._server)
+        finally:
+            os.close(output_write)
+        try:
+            async for line in await lines_of(output_read):
                 self._view.log("notice", command, line.decode(errors="replace").rstrip())
         finally:
             if process.returncode is None:
-                process.terminate()
                 try:
+                    os.kill(process.pid, signal.SIGTERM)
                     await asyncio.wait_for(process.wait(), PATIENCE_S)
                 except TimeoutError:
-                    process.kill()
+                    os.kill(process.pid, signal.SIGKILL)
                     await process.wait()
+                except ProcessLookupError:
+                    pass  # it has just ended
 
     def _interrupted(self) -> None:
         if self._ending is not None and not self._ending.done():

@@ -55,6 +55,20 @@ def test_a_run_goes_on_when_what_forked_its_processes_is_killed(monkeypatch: pyt
 
 
 @pytest.mark.processes
+def test_a_process_has_five_threads_and_those_of_its_handlers_and_each_has_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Runs(monkeypatch) as runs:
+        run = runs.start("hello")
+        for state in run.states().values():
+            tasks = [Path(f"/proc/{state.pid}/task/{task}/comm") for task in os.listdir(f"/proc/{state.pid}/task")]
+            main, *others = sorted(tasks, key=lambda task: task.parent.name != str(state.pid))
+            assert main.parent.name == str(state.pid)
+            names = sorted(task.read_text().strip() for task in others)
+            assert names == ["ZMQbg/IO/0", "ZMQbg/Reaper", "bus", "control"]
+
+
+@pytest.mark.processes
 def test_who_cannot_be_forked_is_started_afresh_and_the_others_inherit_nothing_that_two_must_not_share(
     tmp_path: Path,
 ) -> None:
