@@ -31,7 +31,7 @@ from runtime import estop_signal
 from runtime.launch.file import Launch
 from runtime.machine import can
 from runtime.node import Node, ports_of
-from runtime.ports import Port
+from runtime.ports import Publisher, Subscription
 from runtime.serialization.codec import decoder_of, fingerprint
 
 _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
@@ -201,10 +201,11 @@ def _share(nodes: Iterable[type[Node]]) -> None:
             node.preload()
         except Exception as problem:  # noqa: BLE001  # its start will say so, where that matters
             print(f"{node.__name__}.preload: {type(problem).__name__}: {problem}", file=sys.stderr)
-        for port in ports_of(node, Port).values():
+        for port in (*ports_of(node, Publisher).values(), *ports_of(node, Subscription).values()):
+            message: Any = port.message
             try:
-                decoder_of(port.message)
-                fingerprint(port.message)
+                decoder_of(message)
+                fingerprint(message)
             except Exception:  # noqa: BLE001  # likewise
                 continue
 
