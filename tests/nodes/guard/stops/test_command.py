@@ -1,70 +1,267 @@
-"""What `polyrhythm guard` says of the guard after an order."""
+"""What `polyrhythm guard` asks of the guard, in whose name: no more than was typed; and what it tells of the answer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from nodes.guard import orders as command
 from runtime.command_line.attach import Arrival
+from runtime.errors import PolyrhythmError
 from runtime.message import Envelope, Message
-from runtime.msgs import GuardState
+from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState
+from runtime.msgs.signature import order, service
 from runtime.serialization.codec import encode
 
 LATCHED = GuardState(mode="stopped", reason="emergency stop: x", estop="x")
 REARMED = GuardState(mode="stopped", reason="re-armed by Ana, waiting to be told to go on", is_armed=True)
 MOVING = GuardState(mode="moving", reason="", is_armed=True)
+HOLDING = GuardState(mode="holding", reason="resumed by Ana, no command yet", is_armed=True)
+DISARMED = GuardState(mode="disarmed", reason="not armed")
 ORDER = "guard/order:pub-1:1"
+STEP_S = 0.25
+"""Between two things that the guard says, or two looks that find nothing."""
+SILENT = "the guard says nothing; polyrhythm nodes tells how it fares"
 
 
-class ASender:
-    def __init__(self, run: object, topic: str, *, provenance: str) -> None:
-        self._envelope = Envelope(topic, "pub-1", 1, 0)
+class Desk:
+    """A run whose guard says what a test puts down, and all that is said to it."""
 
-    def publish(self, message: Message) -> Envelope:
-        return self._envelope
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.says: list[Message | tuple[GuardState, str] | None] = []
+        self.sent: list[tuple[str, Message]] = []
+        self.taken = 0  # of what the guard says
+        self.attached: list[tuple[str | None, str]] = []
+        self.listened: list[tuple[list[str], float]] = []
+        self.open: list[str] = []
+        self.provenances: set[str] = set()
+        self.taken_before: list[int] = []  # for each message that was sent
 
-    def close(self) -> None: ...
+    @property
+    def now_ns(self) -> int:
+        return round(self.now_s * 1e9)
 
+    def clock(self) -> Any:
+        return SimpleNamespace(now_s=lambda: self.now_s, now_ns=lambda: self.now_ns)
 
-def arrivals(*states: tuple[GuardState, str]) -> list[Arrival | None]:
-    return [
-        Arrival("guard/state", encode(Envelope("guard/state", "guard", number, 0, cause=cause), state), 0, 0)
-        for number, (state, cause) in enumerate(states, start=1)
-    ]
+    def attach(self, wanted: str | None, file: str) -> Any:
+        self.attached.append((wanted, file))
+        return SimpleNamespace(folder=Path("run"))
+
+    def sender(self, run: Any, topic: str, *, provenance: str) -> Any:
+        assert run.folder == Path("run")
+        self.open.append(topic)
+        self.provenances.add(provenance)
+        envelope = Envelope(topic, "pub-1", 1, 0)
+
+        def publish(message: Message) -> Envelope:
+            self.sent.append((topic, message))
+            self.taken_before.append(self.taken)
+            return envelope
+
+        return SimpleNamespace(publish=publish, close=lambda: self.open.remove(topic))
+
+    def hear(self, run: Any, topics: Sequence[str], _: object, *, for_s: float) -> Iterator[Arrival | None]:
+        assert run.folder == Path("run")
+        self.listened.append((list(topics), for_s))
+        end_s = self.now_s + for_s
+        self.open.append("hear")
+        try:
+            for number, said in enumerate(self.says, start=1):
+                self.now_s += STEP_S
+                if self.now_s > end_s:
+                    return
+                self.taken += 1
+                message, cause = said if isinstance(said, tuple) else (said, "")
+                topic = "guard/answer" if isinstance(message, GuardAnswer) else "guard/state"
+                yield (
+                    None
+                    if message is None
+                    else Arrival(topic, encode(Envelope(topic, "guard", number, 0, cause=cause), message), 0, 0)
+                )
+        finally:
+            self.open.remove("hear")
+
+    def obey(self, do: Any, *says: Any, wanted: str = "room", by: str = "Ana", as_json: bool = True) -> int:
+        self.says = list(says)
+        code = command.obey(do, wanted, by, as_json=as_json)
+        assert self.open == [], "everything is closed again"
+        assert self.provenances <= {"person"}
+        return code
 
 
 @pytest.fixture
-def said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Any:  # what the command prints, and its exit code, where the guard says that
-    def said_after(*states: tuple[GuardState, str]) -> tuple[str, int]:
-        def hear(*_: object, **__: object) -> Iterator[Arrival | None]:
-            yield from arrivals(*states)
-
-        monkeypatch.setattr(command, "attach", lambda *_: SimpleNamespace(folder=tmp_path))
-        monkeypatch.setattr(command, "token_of", lambda _: "token")
-        monkeypatch.setattr(command, "Sender", ASender)
-        monkeypatch.setattr(command, "hear", hear)
-        code = command.obey("rearm", "room", "Ana", as_json=True)
-        return json.loads(capsys.readouterr().out)["reason"], code
-
-    return said_after
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    desk = Desk()
+    monkeypatch.setattr(command, "attach", desk.attach)
+    monkeypatch.setattr(command, "token_of", lambda folder: f"token of {folder}")
+    monkeypatch.setattr(command, "Sender", desk.sender)
+    monkeypatch.setattr(command, "hear", desk.hear)
+    monkeypatch.setattr(command, "SystemClock", desk.clock)
+    monkeypatch.setattr(command, "user_name", lambda: "the account")
+    return desk
 
 
-def test_a_re_arm_is_told_as_it_took_effect_whatever_is_said_next(said: Any) -> None:
-    after = said((LATCHED, ""), (LATCHED, "estop:console:1"), (REARMED, ORDER), (MOVING, "heard:ann:3"))
-    assert after == (REARMED.reason, 0)
+Told = pytest.CaptureFixture[str]
 
 
-def test_a_refused_re_arm_is_told_as_well(said: Any) -> None:
-    assert said((LATCHED, ""), (LATCHED, ORDER), (REARMED, "guard/order:console:9")) == (LATCHED.reason, 1)
+def reason(told: Told) -> str:
+    return str(json.loads(told.readouterr().out)["reason"])
 
 
-def test_where_the_answer_was_not_heard_the_last_state_is_told(said: Any) -> None:
-    assert said((LATCHED, ""), (LATCHED, ""), (REARMED, "")) == (REARMED.reason, 0)
+def test_a_re_arm_is_told_as_it_took_effect_whatever_is_said_next(desk: Desk, capsys: Told) -> None:
+    says = (LATCHED, ""), (LATCHED, "estop:console:1"), (REARMED, ORDER), (MOVING, "heard:ann:3")
+    assert desk.obey("rearm", *says) == 0
+    assert reason(capsys) == REARMED.reason
+
+
+def test_a_refused_re_arm_is_told_as_well(desk: Desk, capsys: Told) -> None:
+    assert desk.obey("rearm", (LATCHED, ""), (LATCHED, ORDER), (REARMED, "guard/order:console:9")) == 1
+    assert reason(capsys) == LATCHED.reason
+
+
+def test_where_the_answer_was_not_heard_the_last_state_is_told(desk: Desk, capsys: Told) -> None:
+    assert desk.obey("rearm", (LATCHED, ""), (LATCHED, ""), (REARMED, "")) == 0
+    assert reason(capsys) == REARMED.reason
+
+
+def test_a_re_arm_lets_go_of_what_a_terminal_and_a_page_have_pressed_and_asks_for_nothing_else(desk: Desk) -> None:
+    desk.obey("rearm", (LATCHED, ""), (REARMED, ORDER))
+    at_ns = round((100.0 + STEP_S) * 1e9)
+    assert desk.sent == [
+        ("estop", EStop(source=TERMINAL, is_pressed=False)),
+        ("estop", EStop(source="console", is_pressed=False)),
+        ("guard/order", order("token of run", "rearm", "Ana", at_ns)),
+    ]
+    assert desk.taken_before == [0, 0, 1], "the order goes out once the guard is heard, so that its answer is, too"
+    assert desk.listened == [(["guard/state"], 2.0)]
+    assert desk.attached == [("room", "laptop")]
+
+
+@pytest.mark.parametrize("do", ["arm", "resume"])
+def test_another_order_is_that_order_alone(desk: Desk, do: Any) -> None:
+    desk.obey(do, (HOLDING, ""), (HOLDING, ORDER))
+    assert desk.sent == [("guard/order", order("token of run", do, "Ana", round((100.0 + STEP_S) * 1e9)))]
+
+
+def test_who_does_not_say_who_they_are_is_their_account(desk: Desk) -> None:
+    desk.obey("resume", (HOLDING, ""), (HOLDING, ORDER), by="")
+    assert desk.sent[0][1].by == "the account"  # type: ignore[attr-defined]  # an order
+
+
+def test_an_order_goes_out_after_a_second_of_silence_too_and_its_answer_is_waited_for_a_second(desk: Desk) -> None:
+    assert desk.obey("resume", *[None] * 5, (LATCHED, ""), (MOVING, ORDER)) == 0
+    assert desk.taken_before == [4]
+
+
+def test_after_a_second_without_an_answer_what_was_heard_last_is_told(desk: Desk, capsys: Told) -> None:
+    assert desk.obey("resume", (LATCHED, ""), *[None] * 3, (MOVING, ORDER), (REARMED, "")) == 0
+    assert reason(capsys) == MOVING.reason
+    desk.taken = 0
+    assert desk.obey("resume", (LATCHED, ""), *[None] * 4, (MOVING, ORDER)) == 1
+    assert (reason(capsys), desk.taken) == (LATCHED.reason, 5)
+
+
+@pytest.mark.parametrize("do", ["state", "estop", "arm", "rearm", "resume", "home", "stow", "runstop", "release"])
+def test_a_guard_that_says_nothing_is_told(desk: Desk, do: Any) -> None:
+    with pytest.raises(PolyrhythmError) as caught:
+        desk.obey(do, *[None] * 20)
+    assert str(caught.value) == SILENT
+    assert desk.open == []
+
+
+def test_to_ask_for_the_state_says_nothing_to_the_guard(desk: Desk, capsys: Told) -> None:
+    assert desk.obey("state", (LATCHED, ""), (HOLDING, "")) == 0
+    assert reason(capsys) == HOLDING.reason
+    assert (desk.sent, desk.listened) == ([], [(["guard/state"], 1.0)])
+
+
+def test_an_emergency_stop_by_the_bus_is_pressed_by_the_terminal_and_names_who(desk: Desk) -> None:
+    assert desk.obey("estop", (LATCHED, "")) == 0
+    assert desk.sent == [("estop", EStop(source=TERMINAL, is_pressed=True, why="pressed by Ana"))]
+    assert desk.obey("estop", (MOVING, "")) == 1
+
+
+@pytest.mark.parametrize(
+    ("do", "state", "code"),
+    [
+        ("rearm", LATCHED, 1), ("rearm", REARMED, 0),
+        ("arm", DISARMED, 1), ("arm", HOLDING, 0),
+        ("resume", REARMED, 1), ("resume", HOLDING, 0),
+        ("state", DISARMED, 0), ("state", LATCHED, 0),
+    ],
+)  # fmt: skip
+def test_the_exit_code_says_whether_it_is_so_now(desk: Desk, do: Any, state: GuardState, code: int) -> None:
+    assert desk.obey(do, (state, ""), (state, ORDER)) == code
+
+
+@pytest.mark.parametrize(
+    ("do", "state", "out", "err"),
+    [
+        ("rearm", REARMED, f"stopped: {REARMED.reason}\n", f"{command.GO_ON}\n"),
+        ("rearm", LATCHED, "stopped: emergency stop: x\n", ""),
+        ("rearm", HOLDING, f"holding: {HOLDING.reason}\n", ""),
+        ("resume", REARMED, f"stopped: {REARMED.reason}\n", ""),
+        ("state", msgspec.structs.replace(LATCHED, reason="stopped by Ana"),
+         "stopped by Ana, emergency stop latched: x\n", ""),
+        ("state", MOVING, "moving\n", ""),
+    ],
+)  # fmt: skip
+def test_people_are_told_the_mode_the_reason_what_is_latched_and_what_lifts_it(
+    desk: Desk, capsys: Told, do: Any, state: GuardState, out: str, err: str
+) -> None:
+    desk.obey(do, (state, ""), (state, ORDER), as_json=False)
+    assert capsys.readouterr() == (out, err)
+
+
+def answer(do: str, *, by: str = "Ana", is_accepted: bool = True, now_ns: int = round((100.0 + STEP_S) * 1e9)) -> Any:
+    return GuardAnswer(
+        request=f"{by}-{now_ns}",
+        do=do,
+        by=by,
+        is_accepted=is_accepted,
+        code="done" if is_accepted else "moving",
+        why="" if is_accepted else "it moves",
+    )
+
+
+@pytest.mark.parametrize(
+    ("verb", "topic"),
+    [
+        ("home", "robot/service"), ("stow", "robot/service"),
+        ("runstop", "robot/runstop"), ("release", "robot/runstop"),
+    ],
+)  # fmt: skip
+def test_a_service_is_asked_for_once_signed_when_the_guard_is_heard(
+    desk: Desk, capsys: Told, verb: Any, topic: str
+) -> None:
+    says = (HOLDING, ""), None, answer("home", by="Bob", is_accepted=False), (HOLDING, ""), answer(verb)
+    assert desk.obey(verb, *says, as_json=False) == 0
+    assert capsys.readouterr().out == f"{verb}: accepted\n"
+    assert desk.sent == [(topic, service("token of run", verb, "Ana", round((100.0 + STEP_S) * 1e9)))]
+    assert desk.taken_before == [1]
+    assert desk.listened == [(["guard/answer", "guard/state"], 2.0)]
+
+
+def test_a_service_that_is_refused_says_why(desk: Desk, capsys: Told) -> None:
+    refused = answer("stow", is_accepted=False)
+    assert desk.obey("stow", None, (HOLDING, ""), None, answer("stow", now_ns=round((100.0 + 2 * STEP_S) * 1e9),
+                     is_accepted=False), as_json=False) == 1  # fmt: skip
+    assert capsys.readouterr().out == "stow: refused: it moves\n"
+    desk.now_s = 100.0
+    assert desk.obey("stow", (HOLDING, ""), refused) == 1
+    assert json.loads(capsys.readouterr().out) == msgspec.to_builtins(refused)
+
+
+def test_the_runs_that_there_are_end_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "find_runs", list)
+    assert command.running() == "none is running"
+    monkeypatch.setattr(command, "find_runs", lambda: [SimpleNamespace(title="b"), SimpleNamespace(title="a")])
+    assert command.running() == "running: a, b"
