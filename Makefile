@@ -105,7 +105,7 @@ faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what th
 	  test $$code != 130 || exit 130; \
 	done; $(BIN)/python -m bench.certificate && exit $$code
 
-mutants: $(STAMP) ## change the code of guard, driver, reflex and understanding; do tests notice? SAMPLE=300: of each; RESUME=1: go on
+mutants: $(STAMP) ## change the code of guard, orders, driver, reflex and understanding; do tests notice? SAMPLE=300: of each; RESUME=1: go on
 	nice -n 10 $(BIN)/python -m bench.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(RESUME),--resume)
 	$(BIN)/python -m bench.certificate
 

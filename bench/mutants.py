@@ -102,7 +102,11 @@ TARGETS = (
         ),
         but=("command.py", "orders.py", "table.py"),  # what a terminal asks, counted below, and what a page shows
     ),
-    Target("orders", ("nodes/guard/orders.py",), ("tests/nodes/guard/stops/test_command.py",)),
+    Target(
+        "orders",
+        ("nodes/guard/orders.py", "nodes/guard/command.py"),
+        ("tests/nodes/guard/stops/test_command.py", "tests/nodes/guard/stops/test_estop.py"),
+    ),
     Target(
         "driver",
         ("nodes/robot/driver.py", "nodes/robot/rest.py"),
@@ -195,7 +199,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             count = _count(target, asked)
             made.append(count)
             for one in count.survivors:
-                print(f"{one.function}\n  - {one.old}\n  + {one.new}\n  {f'equivalent: {one.why}' if one.why else ''}")
+                why = f"equivalent: {one.why}" if one.why else ""
+                print(f"{one.function}\n  - {one.old}\n  + {one.new}\n  {why}", flush=True)
             print(f"{target.name}: {count.share:.1%}")
             if not asked.only:
                 counts[target.name] = count
@@ -394,7 +399,7 @@ def _copy_tree(folder: Path, target: Target) -> None:
         "use_git_change_detection": False,
         "timeout_multiplier": 15.0,
         "timeout_constant": 3.0,
-        "pytest_add_cli_args": ["-x", *WITHOUT, "-p", "bench.mutant_tests"],
+        "pytest_add_cli_args": ["-x", "-m", "not processes", *WITHOUT, "-p", "bench.mutant_tests"],
         "pytest_add_cli_args_test_selection": list(target.tests),
     }
     lines = (f"{key} = {json.dumps(value)}" for key, value in settings.items())  # such JSON is TOML, too

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.interrupts.intent import understand
+from nodes.interrupts.intent import forget, understand
+from nodes.interrupts.phrase_matcher import load
 from nodes.interrupts.reflex import (
     ANSWER_S,
     HOLD_S,
@@ -210,7 +211,8 @@ def test_utterances_that_were_lost_stop_the_robot_once_each_time() -> None:
     room = Room()
     room.reflex.heard.dropped["queue full"] = 3
     assert room.hear("hello") == ["stop"]
-    assert (room.raised[0].by, room.raised[0].is_sure) == ("reflex", True)
+    stop = room.raised[0]
+    assert (stop.by, stop.is_sure, stop.is_pain, stop.is_caught) == ("reflex", True, False, False)
     assert room.raised[0].text.startswith("3 utterances ")
     assert room.hear("hello") == []
     room.reflex.heard.dropped["queue full"] = 4
@@ -229,6 +231,27 @@ def test_contact_is_told_in_order_and_counts_as_sure() -> None:
     room.sim.run(seconds=0.01)
     [stop] = room.raised
     assert (stop.text, stop.by, stop.is_sure) == ("contact: arm, lift", "contact", True)
+
+
+def test_the_name_of_a_sensor_is_no_cry() -> None:
+    room = Room()
+    zeros = (0.0,) * 8
+    state = RobotState(
+        read_ns=0, position=zeros, velocity=zeros, effort=zeros, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0,
+        base_v_mps=0.0, base_w_radps=0.0, contact=("ouch, my foot",),
+    )  # fmt: skip
+    assert understand("contact: ouch, my foot").is_pain
+    room.sim.publish("robot/state", state)
+    room.sim.run(seconds=0.01)
+    [stop] = room.raised
+    assert (stop.by, stop.is_sure, stop.is_pain, stop.is_caught) == ("contact", True, False, False)
+
+
+def test_what_is_read_before_processes_are_forked_are_the_tables() -> None:
+    forget()
+    load.cache_clear()
+    Reflex.preload()
+    assert load.cache_info().currsize == 1
 
 
 # --- what is taken back

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from nodes.guard import orders as command
-from runtime.command_line.attach import Arrival
+from runtime.command_line.attach import Arrival, Interruption
 from runtime.errors import PolyrhythmError
 from runtime.message import Envelope, Message
 from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState
@@ -68,8 +68,9 @@ class Desk:
 
         return SimpleNamespace(publish=publish, close=lambda: self.open.remove(topic))
 
-    def hear(self, run: Any, topics: Sequence[str], _: object, *, for_s: float) -> Iterator[Arrival | None]:
+    def hear(self, run: Any, topics: Sequence[str], asked: object, *, for_s: float) -> Iterator[Arrival | None]:
         assert run.folder == Path("run")
+        assert isinstance(asked, Interruption), "Ctrl-C ends it"
         self.listened.append((list(topics), for_s))
         end_s = self.now_s + for_s
         self.open.append("hear")
@@ -164,6 +165,8 @@ def test_an_order_goes_out_after_a_second_of_silence_too_and_its_answer_is_waite
 def test_after_a_second_without_an_answer_what_was_heard_last_is_told(desk: Desk, capsys: Told) -> None:
     assert desk.obey("resume", (LATCHED, ""), *[None] * 3, (MOVING, ORDER), (REARMED, "")) == 0
     assert reason(capsys) == MOVING.reason
+    assert desk.obey("resume", (LATCHED, ""), (HOLDING, "heard:ann:3"), *[None] * 4) == 0
+    assert reason(capsys) == HOLDING.reason
     desk.taken = 0
     assert desk.obey("resume", (LATCHED, ""), *[None] * 4, (MOVING, ORDER)) == 1
     assert (reason(capsys), desk.taken) == (LATCHED.reason, 5)
