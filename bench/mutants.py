@@ -105,7 +105,7 @@ TARGETS = (
     Target(
         "orders",
         ("nodes/guard/orders.py", "nodes/guard/command.py"),
-        ("tests/nodes/guard/stops/test_command.py", "tests/nodes/guard/stops/test_estop.py"),
+        ("tests/nodes/guard/stops/test_command.py", "tests/nodes/guard/stops/test_estop_command.py"),
     ),
     Target(
         "driver",
@@ -399,7 +399,7 @@ def _copy_tree(folder: Path, target: Target) -> None:
         "use_git_change_detection": False,
         "timeout_multiplier": 15.0,
         "timeout_constant": 3.0,
-        "pytest_add_cli_args": ["-x", "-m", "not processes", *WITHOUT, "-p", "bench.mutant_tests"],
+        "pytest_add_cli_args": ["-x", *WITHOUT, "-p", "bench.mutant_tests"],
         "pytest_add_cli_args_test_selection": list(target.tests),
     }
     lines = (f"{key} = {json.dumps(value)}" for key, value in settings.items())  # such JSON is TOML, too

@@ -212,7 +212,7 @@ def test_the_exit_code_says_whether_it_is_so_now(desk: Desk, do: Any, state: Gua
         ("rearm", LATCHED, "stopped: emergency stop: x\n", ""),
         ("rearm", HOLDING, f"holding: {HOLDING.reason}\n", ""),
         ("resume", REARMED, f"stopped: {REARMED.reason}\n", ""),
-        ("state", msgspec.structs.replace(LATCHED, reason="stopped by Ana"),
+        ("state", GuardState(mode="stopped", reason="stopped by Ana", estop="x"),
          "stopped by Ana, emergency stop latched: x\n", ""),
         ("state", MOVING, "moving\n", ""),
     ],

@@ -17,10 +17,7 @@ from pathlib import Path
 import pytest
 
 from bench.faults.rig import ESTOPPED, ROOT, STOPPED, Rig
-from nodes.guard import command, orders
 from runtime import estop_signal
-from runtime.errors import UserError
-from runtime.estop_signal import ANSWER_S, GuardProcess
 from tests.support.running import eventually
 
 HEAVY = (
@@ -61,60 +58,6 @@ def test_nothing_heavy_is_loaded_before_the_stop_is_sent() -> None:
     assert [name for name in HEAVY if f"'{name}'" in loaded] == []
 
 
-class Presses:
-    """Guards that all answer, and whom somebody stopped."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *running: GuardProcess) -> None:
-        self.stopped: list[str] = []
-        monkeypatch.setattr(estop_signal, "guard_processes", lambda: list(running))
-        monkeypatch.setattr(estop_signal, "press", self._press)
-
-    def _press(self, processes: list[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
-        self.stopped += [one.run for one in processes]
-        return []
-
-
-@pytest.fixture
-def two(monkeypatch: pytest.MonkeyPatch) -> Presses:
-    return Presses(monkeypatch, GuardProcess(11, 10, "kitchen", -1), GuardProcess(21, 20, "hall", -1))
-
-
-def test_without_a_name_every_robot_of_this_user_is_stopped_and_with_one_that_alone(two: Presses) -> None:
-    assert command.main(["estop"]) == 0
-    assert two.stopped == ["kitchen", "hall"]
-    assert command.main(["estop", "--run", "hall"]) == 0
-    assert command.main(["estop", "--run", "10"]) == 0
-    assert two.stopped[2:] == ["hall", "kitchen"]
-
-
-def test_a_name_that_no_run_has_stops_nobody_and_is_told(two: Presses, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["estop", "--run", "cellar"]) == 1
-    assert capsys.readouterr().err == (
-        "--run cellar: no such run has a guard; running: hall (pid 20), kitchen (pid 10)\n"
-    )
-    assert two.stopped == []
-
-
-def test_a_run_whose_guard_is_being_started_is_stopped_as_soon_as_it_listens(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    starts, listens = GuardProcess(30, 30, "attic", -1), GuardProcess(31, 30, "attic", -1)
-    looks = iter([[starts], [starts], [listens]])
-    pressed: list[GuardProcess] = []
-    monkeypatch.setattr(estop_signal, "guard_processes", lambda: next(looks))
-
-    def press(processes: list[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
-        pressed.extend(processes)
-        return []
-
-    monkeypatch.setattr(estop_signal, "press", press)
-    assert command.main(["estop"]) == 0
-    assert pressed == [listens], "the supervisor is sent no signal"
-    told = capsys.readouterr()
-    assert told.out == "attic (pid 30): its guard is being started, and nothing moves the robot before\n"
-    assert told.err == "attic (pid 30): the guard that was started has latched the emergency stop\n"
-
-
 KNOWN = """
 import os, sys
 from runtime import estop_signal
@@ -140,13 +83,6 @@ def test_a_guard_is_found_by_what_no_cleaner_deletes_and_what_it_forks_is_none()
         assert [(one.pid, one.supervisor_pid, one.run) for one in found] == [(guard.pid, os.getpid(), "a room")]
         guard.communicate()
     assert not any(one.pid == guard.pid for one in estop_signal.guard_processes())
-
-
-@pytest.mark.parametrize("order", ["arm", "rearm"])
-def test_what_lets_a_robot_move_needs_a_name(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orders, "find_runs", list)
-    with pytest.raises(UserError, match=f"^{order} needs --run: the name or pid of the run whose robot is meant"):
-        command.main([order])
 
 
 @pytest.fixture

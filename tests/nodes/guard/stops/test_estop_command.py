@@ -1,0 +1,179 @@
+"""`polyrhythm guard estop` and what else is typed: whom it stops, what it says, that only what was named may move."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nodes.guard import command, orders
+from runtime import estop_signal
+from runtime.errors import UserError
+from runtime.estop_signal import ANSWER_S, GuardProcess
+
+
+class Presses:
+    """Guards that all answer, and whom somebody stopped."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *running: GuardProcess) -> None:
+        self.stopped: list[str] = []
+        monkeypatch.setattr(estop_signal, "guard_processes", lambda: list(running))
+        monkeypatch.setattr(estop_signal, "press", self._press)
+
+    def _press(self, processes: list[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
+        self.stopped += [one.run for one in processes]
+        return []
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> Presses:
+    return Presses(monkeypatch, GuardProcess(11, 10, "kitchen", -1), GuardProcess(21, 20, "hall", -1))
+
+
+def test_without_a_name_every_robot_of_this_user_is_stopped_and_with_one_that_alone(two: Presses) -> None:
+    assert command.main(["estop"]) == 0
+    assert two.stopped == ["kitchen", "hall"]
+    assert command.main(["estop", "--run", "hall"]) == 0
+    assert command.main(["estop", "--run", "10"]) == 0
+    assert two.stopped[2:] == ["hall", "kitchen"]
+
+
+def test_a_name_that_no_run_has_stops_nobody_and_is_told(two: Presses, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["estop", "--run", "cellar"]) == 1
+    assert capsys.readouterr().err == (
+        "--run cellar: no such run has a guard; running: hall (pid 20), kitchen (pid 10)\n"
+    )
+    assert two.stopped == []
+
+
+def test_a_run_whose_guard_is_being_started_is_stopped_as_soon_as_it_listens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    starts, listens = GuardProcess(30, 30, "attic", -1), GuardProcess(31, 30, "attic", -1)
+    looks = iter([[starts], [starts], [listens]])
+    pressed: list[GuardProcess] = []
+    monkeypatch.setattr(estop_signal, "guard_processes", lambda: next(looks))
+
+    def press(processes: list[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
+        pressed.extend(processes)
+        return []
+
+    monkeypatch.setattr(estop_signal, "press", press)
+    assert command.main(["estop"]) == 0
+    assert pressed == [listens], "the supervisor is sent no signal"
+    told = capsys.readouterr()
+    assert told.out == "attic (pid 30): its guard is being started, and nothing moves the robot before\n"
+    assert told.err == "attic (pid 30): the guard that was started has latched the emergency stop\n"
+
+
+@pytest.mark.parametrize("order", ["arm", "rearm"])
+def test_what_lets_a_robot_move_needs_a_name(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orders, "find_runs", list)
+    with pytest.raises(UserError, match=f"^{order} needs --run: the name or pid of the run whose robot is meant"):
+        command.main([order])
+
+
+def test_another_order_goes_to_the_guard_as_it_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def obey(*given: Any, **how: Any) -> int:
+        asked.append((given, how))
+        return 7
+
+    monkeypatch.setattr(orders, "obey", obey)
+    assert command.main(["rearm", "--run", "hall", "--by", "Ana"]) == 7
+    assert command.main(["resume", "--json"]) == 7
+    assert asked == [(("rearm", "hall", "Ana"), {"as_json": False}), (("resume", None, ""), {"as_json": True})]
+
+
+def test_where_nothing_has_a_guard_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Presses(monkeypatch)
+    assert command.main(["estop"]) == 1
+    assert capsys.readouterr() == ("", f"{command.NOBODY}\n")
+
+
+def test_who_is_held_is_told_to_people_and_to_programs(two: Presses, capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["estop"])
+    assert capsys.readouterr().out == (
+        "kitchen (pid 10): held, emergency stop latched\nhall (pid 20): held, emergency stop latched\n"
+    )
+    command.main(["estop", "--json"])
+    assert json.loads(capsys.readouterr().out) == [
+        {"run": "kitchen", "pid": 10, "ended": None, "latched": True},
+        {"run": "hall", "pid": 20, "ended": None, "latched": True},
+    ]
+
+
+class Frozen:
+    """One guard that answers and one that does not, which the supervisor starts again after some looks, or never."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, comes_back_after: int) -> None:
+        self.whole, self.frozen = GuardProcess(11, 10, "kitchen", -1), GuardProcess(21, 20, "hall", -1)
+        self.again = GuardProcess(22, 20, "hall", -1)
+        self.looks_left = comes_back_after
+        self.signals: list[tuple[int, int]] = []
+        self.pressed: list[list[int]] = []
+        self.now_s = 0.0
+        self.answer_s: list[float] = []
+        monkeypatch.setattr(estop_signal, "guard_processes", self.look)
+        monkeypatch.setattr(estop_signal, "press", self.press)
+        monkeypatch.setattr(GuardProcess, "signal", lambda one, number: self.signals.append((one.pid, number)))
+        monkeypatch.setattr(command, "SystemClock", lambda: SimpleNamespace(now_s=lambda: self.now_s))
+        monkeypatch.setattr(threading.Event, "wait", self.wait)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        self.now_s += seconds or 0.0
+        return False
+
+    def look(self) -> list[GuardProcess]:
+        if not self.signals:
+            return [self.whole, self.frozen]
+        self.looks_left -= 1
+        return [self.whole, GuardProcess(20, 20, "hall", -1), *([self.again] if self.looks_left < 0 else [])]
+
+    def press(self, processes: list[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
+        self.pressed.append([one.pid for one in processes])
+        self.answer_s.append(answer_s)
+        return [one for one in processes if one == self.frozen]
+
+
+ENDED = (
+    "hall (pid 20): its guard did not answer within 300 ms, so its process 21 was ended: the robot gets no more "
+    "commands, and its own watchdog stops it"
+)
+
+
+def test_a_guard_that_does_not_answer_is_ended_and_the_one_that_comes_back_is_latched(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    room = Frozen(monkeypatch, comes_back_after=3)
+    assert command.main(["estop"]) == 0
+    assert room.signals == [(21, signal.SIGKILL)], "and no other process"
+    assert room.pressed == [[11, 21], [22]]
+    assert room.answer_s == [ANSWER_S, pytest.approx(15.0 - 3 * 0.05)]
+    told = capsys.readouterr()
+    assert told.out == f"kitchen (pid 10): held, emergency stop latched\n{ENDED}\n"
+    assert told.err == "hall (pid 20): the guard that was started again has latched the emergency stop\n"
+
+
+def test_a_guard_that_never_comes_back_is_told_after_fifteen_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    room = Frozen(monkeypatch, comes_back_after=10_000)
+    assert command.main(["estop", "--json"]) == 1
+    assert room.now_s == pytest.approx(15.0, abs=0.06)
+    told = capsys.readouterr()
+    assert json.loads(told.out) == [
+        {"run": "kitchen", "pid": 10, "ended": None, "latched": True},
+        {"run": "hall", "pid": 20, "ended": 21, "latched": False},
+    ]
+    assert told.err == (
+        "hall (pid 20): no guard was started again within 15 s, so the stop is not latched; nothing moves the robot "
+        "while there is none\n"
+    )
