@@ -11,6 +11,7 @@ EXTRA_OF = {
     "amqtt": "broker",
     "av": "export",
     "cryptography": "console",
+    "segno": "console",
     "cv2": "camera",
     "faster_whisper": "models",
     "foxglove": "foxglove",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import hypot
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from bridges.web.console import teleop as drive
 from bridges.web.console.canned_phrases import VOICES
@@ -16,19 +18,24 @@ from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
 from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import Mark
+from bridges.web.http.listener import PageHost
+from bridges.web.http.qr_code import path_of
 from bridges.web.http.wire import (
     ActRequest,
     AnswerSeatRequest,
     AskForSeat,
+    CallMe,
     Decide,
     Drive,
     Emergency,
     Give,
     Incoming,
+    InvitePerson,
     NoteMark,
     PlanRequest,
     PointedPlace,
     Resume,
+    RevokeInvite,
     Say,
     StopPressed,
     Supervise,
@@ -162,8 +169,10 @@ class Actions:
         responses: ResponseTimes | None = None,
         *,
         undo_s: float = 0.0,
+        invitations: PageHost | None = None,
     ) -> None:
         """`voices`: those in which operators may speak now. `undo_s`: so long the robot's next sentence waits."""
+        self._invitations = invitations
         self._undo_ns = to_ns(undo_s)
         self._unsaid: Unsaid | None = None
         self._voices = voices
@@ -233,6 +242,10 @@ class Actions:
             case Unsay():
                 if self._unsaid is not None and self._unsaid.by == session.ident:
                     self._unsaid = None
+            case InvitePerson() | RevokeInvite() if self._invitations is not None:
+                self._invite(session, message, self._invitations, now_ns)
+            case CallMe():
+                self._call(session, " ".join(message.name.split()))
             case Supervise() | Decide():
                 self._review(session, message, now_ns)
             case PlanRequest() if self._seats.holds("planner", session):
@@ -344,6 +357,38 @@ class Actions:
         if thing is not None:
             self._aimed[session.ident] = thing, now_ns
         return thing
+
+    def _invite(self, session: Session, message: InvitePerson | RevokeInvite, pages: PageHost, now_ns: int) -> None:
+        """Another person's own address goes to who invites them alone; the story tells who was invited, and by whom."""
+        if isinstance(message, RevokeInvite):
+            gone = next((one for one in pages.invites() if one.number == message.number), None)
+            pages.revoke(message.number)
+            if gone is not None:
+                self._feed.tell("seat", session.name, f"takes back the invitation of {gone.name}", now_ns)
+            return
+        name = " ".join(message.name.split())
+        try:
+            url = pages.invite(message.role, name, session.name)
+        except ValueError as problem:
+            session.notice(str(problem))
+            return
+        session.invited = {"name": name, "role": message.role, "url": url, "code": path_of(url)}
+        self._feed.tell("seat", session.name, f"invites {name} as {message.role}", now_ns)
+
+    def invites(self) -> list[dict[str, Any]]:
+        """Who is invited, without their addresses."""
+        pages = self._invitations
+        return [] if pages is None else [msgspec.to_builtins(one) for one in pages.invites()]
+
+    def _call(self, session: Session, name: str) -> None:
+        taken = {one.name for one in self._seats.sessions if one is not session}
+        invited = {one.name for one in self._invitations.invites()} if self._invitations is not None else set()
+        if session.name in invited:
+            session.notice("who was invited keeps the name of the invitation")
+        elif name in taken | invited:
+            session.notice(f"somebody is called {name!r} already")
+        else:
+            session.name = name or session.role
 
     def _review(self, session: Session, message: Supervise | Decide, now_ns: int) -> None:
         if not self._seats.holds(message.seat, session):

@@ -141,6 +141,7 @@ class Console(ConsolePorts):
             lambda: self._canned.voices,
             self._responses,
             undo_s=self._undo_s,
+            invitations=self.pages,
         )
         handler = ConsoleHandler(
             self,

@@ -99,6 +99,8 @@ class ConsoleHandler:
             document["voice"] = self._talking.document(session, is_told_why=session.is_operator)
         if session.role == "participant":
             return document
+        if session.invited is not None:
+            document["invited"], session.invited = session.invited, None
         if session.is_operator and session.told_canned != self._canned.version:
             session.told_canned = self._canned.version
             document |= self._canned.document()
@@ -115,6 +117,7 @@ class ConsoleHandler:
             reviews={seat: one.document(now_ns) for seat, one in self._reviews.items()}
             if session.is_operator
             else None,
+            invites=self._actions.invites() if session.is_operator else [],
             unsaid=self._actions.unsaid(session, now_ns),
             recording=self._recorders.document(now_ns),
             response=self._responses.document(now_ns) if session.is_operator else None,

@@ -6,7 +6,7 @@ import hmac
 import secrets
 import ssl
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from bridges.web.http.lan import LAN, own_names
@@ -19,6 +19,7 @@ ROLES: tuple[Role, ...] = ("operator", "viewer", "participant")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TOKEN_BYTES = 16
 MOST_TAKEN_BACK = 64
+MOST_INVITES = 32
 
 
 def check_bind(host: str, certificate: str, key: str) -> None:
@@ -56,22 +57,61 @@ def check_origins(origins: Iterable[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Invite:
+    """One person's own way in, which somebody else has named."""
+
+    number: int
+    role: Role
+    name: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tokens:
-    """One random token per role, for as long as the process lives or until it is taken back."""
+    """A random token per role and per person invited, for as long as the process lives or until it is taken back."""
 
     by_role: Mapping[Role, str]
     taken_back: tuple[str, ...] = ()  # the last of them, so that who brings one is told
+    invites: Mapping[str, Invite] = field(default_factory=dict)  # by token
+    count: int = 0  # of all invites ever
 
     def with_roles(self, roles: Iterable[Role]) -> Tokens:
         """With a new token for each of these roles that has none."""
         new = {role: secrets.token_hex(TOKEN_BYTES) for role in roles if role not in self.by_role}
-        return Tokens({**self.by_role, **new}, self.taken_back)
+        return replace(self, by_role={**self.by_role, **new})
+
+    def inviting(self, role: Role, name: str, by: str) -> tuple[Tokens, str]:
+        """With one more person's token, and that token. Raises ValueError in words where that cannot be."""
+        if role not in self.by_role:
+            raise ValueError(f"there is no role {role!r} here; known: {', '.join(self.by_role)}")
+        if not name or name in self.by_role or any(one.name == name for one in self.invites.values()):
+            raise ValueError(f"the name {name!r} is taken, or none; give each person a name of their own")
+        if len(self.invites) >= MOST_INVITES:
+            raise ValueError(f"{MOST_INVITES} people are invited already; revoke one of them first")
+        token, number = secrets.token_hex(TOKEN_BYTES), self.count + 1
+        invites = {**self.invites, token: Invite(number, role, name, by)}
+        return replace(self, invites=invites, count=number), token
+
+    def revoking(self, number: int) -> Tokens:
+        """Without that person's token, which opens no page any more."""
+        old = tuple(token for token, one in self.invites.items() if one.number == number)
+        invites = {token: one for token, one in self.invites.items() if one.number != number}
+        return replace(self, invites=invites, taken_back=(*self.taken_back, *old)[-MOST_TAKEN_BACK:])
+
+    def name_for(self, token: str, wanted: str, role: Role) -> str:
+        """What whoever brings this token is called: as they were invited, or as they like where that is nobody else."""
+        if invite := self.invites.get(token):
+            return invite.name
+        is_others = any(one.name == wanted for one in self.invites.values())
+        return role if not wanted or is_others else wanted
 
     def renewed(self, role: Role) -> Tokens:
         """With another token for that role; the one that it had is good for nothing any more."""
         old = (self.by_role[role],) if role in self.by_role else ()
-        return Tokens(
-            {**self.by_role, role: secrets.token_hex(TOKEN_BYTES)}, (*self.taken_back, *old)[-MOST_TAKEN_BACK:]
+        return replace(
+            self,
+            by_role={**self.by_role, role: secrets.token_hex(TOKEN_BYTES)},
+            taken_back=(*self.taken_back, *old)[-MOST_TAKEN_BACK:],
         )
 
     def was_taken_back(self, token: str) -> bool:
@@ -81,7 +121,8 @@ class Tokens:
     def role_of(self, token: str) -> Role | None:
         """The role that the token stands for; looks at every one of them, so that time tells nothing."""
         found: Role | None = None
-        for role, own in self.by_role.items():
+        known = [*self.by_role.items(), *((one.role, own) for own, one in self.invites.items())]
+        for role, own in known:
             if hmac.compare_digest(own.encode(), token.encode(errors="replace")):
                 found = role
         return found

@@ -70,6 +70,7 @@ class Session:
         self.round_trip_ms: float | None = None
         self.told = 0  # the last event that was sent
         self.told_canned = 0  # the version of the sentences that was sent
+        self.invited: dict[str, Any] | None = None  # the address that this page asked for, to be told once
         self.notices: list[str] = []  # answers to this page alone
 
     @property

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bridges.web.http.auth import Role, check_bind, check_certificate, check_origins
+from bridges.web.http.auth import Invite, Role, check_bind, check_certificate, check_origins
 from bridges.web.http.client import Session
 from bridges.web.http.lan import LAN, certificate_for, own_names
 from bridges.web.http.page import Page
+from bridges.web.http.qr_code import for_terminal
 from bridges.web.http.server import WebServer
 from runtime.clock import Clock
 from runtime.errors import ParameterError, UserError
@@ -141,16 +142,37 @@ class PageHost:
             return ""
         return self._url(self._server, self.pages[0], role)
 
+    def invite(self, role: Role, name: str, by: str) -> str:
+        """An address of that person's own. Raises ValueError in words where there cannot be one."""
+        if self._server is None:
+            raise ValueError("there is no page to be invited to")
+        token = self._server.invite(role, name, by)
+        return self._address(self._server, self.pages[0], token)
+
+    def revoke(self, number: int) -> None:
+        """Take an invited person's address back, and close their pages."""
+        if self._server is not None:
+            self._server.revoke(number)
+
+    def invites(self) -> list[Invite]:
+        """Who is invited, the oldest first."""
+        return list(self._server.tokens.invites.values()) if self._server is not None else []
+
     def _tell(self, server: WebServer, page: Page, token_role: Role) -> None:
         url = self._url(server, page, token_role)
         secret = server.tokens.by_role[token_role]
         self._log.info("%s: %s", page.roles[token_role], url, extra={"secret": secret})
+        if self._host == LAN and (picture := for_terminal(url)):
+            self._log.info("the same for a phone's camera:\n%s", picture, extra={"secret": picture})
 
     def _url(self, server: WebServer, page: Page, role: Role) -> str:
+        return self._address(server, page, server.tokens.by_role[role])
+
+    def _address(self, server: WebServer, page: Page, token: str) -> str:
         scheme = "https" if self._certificate else "http"
         host = own_names()[0] if self._host == LAN else f"[{self._host}]" if ":" in self._host else self._host
         path = "" if page.path == "console" else page.path
-        return f"{scheme}://{host}:{server.port}/{path}#{server.tokens.by_role[role]}"
+        return f"{scheme}://{host}:{server.port}/{path}#{token}"
 
     def poke(self) -> None:
         """There is something new to send (any thread)."""

@@ -217,6 +217,16 @@ class WebServer:
         self.tokens = self.tokens.renewed(role)
         return self.tokens.by_role[role]
 
+    def invite(self, role: Role, name: str, by: str) -> str:
+        """A token of that person's own. Raises ValueError in words where there cannot be one."""
+        self.tokens, token = self.tokens.inviting(role, name, by)
+        return token
+
+    def revoke(self, number: int) -> None:
+        """Take that person's token back, and close their pages."""
+        self.tokens = self.tokens.revoking(number)
+        self.send_away()
+
     def send_away(self) -> None:
         """Close the pages whose token was taken back."""
         for page in self.pages:
@@ -389,7 +399,7 @@ class WebServer:
     async def _talk(self, socket: WebSocket, page: Page, message: PageHello, token_role: Role) -> None:
         role = page.roles[token_role]
         ident = message.session or secrets.token_hex(16)
-        session = Session(ident, role, message.name.strip() or role, message.token)
+        session = Session(ident, role, self.tokens.name_for(message.token, message.name.strip(), role), message.token)
         if any(other.ident == session.ident for other in page.sessions):
             session.ident = secrets.token_hex(16)  # a duplicated tab is somebody else
         page.sessions.append(session)

@@ -77,6 +77,25 @@ class Unsay(FromBrowser, frozen=True, tag="unsay"):
     """Take back the sentence of the robot that waits its moment (`undo_s` of the console)."""
 
 
+class InvitePerson(FromBrowser, frozen=True, tag="invite"):
+    """Make an address of somebody's own, who is called so."""
+
+    role: Short
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
+
+
+class RevokeInvite(FromBrowser, frozen=True, tag="revoke"):
+    """Take that address back, and close the pages that it opened."""
+
+    number: int
+
+
+class CallMe(FromBrowser, frozen=True, tag="call me"):
+    """What who sits here is called from now on."""
+
+    name: Annotated[str, msgspec.Meta(max_length=40)]
+
+
 class StopPressed(FromBrowser, frozen=True, tag="stop"):
     """Stop, now."""
 
@@ -199,6 +218,9 @@ Incoming = (
     | WatchCameras
     | Say
     | Unsay
+    | InvitePerson
+    | RevokeInvite
+    | CallMe
     | Talk
     | SoundPiece
     | Talked

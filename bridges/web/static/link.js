@@ -1,10 +1,16 @@
 // The socket: the token goes first, everything that arrives is acknowledged once it is drawn, lost links come back.
+// The token of this tab: it comes in the address, and leaves the address bar once it has opened the page.
+const TOKEN = "token";
+const tokenNow = () => location.hash.slice(1) || (sessionStorage.getItem(TOKEN) ?? "");
+const onPage = (path) => `${path}#${tokenNow()}`;
+function keepToken() { sessionStorage.setItem(TOKEN, tokenNow()); history.replaceState(null, "", location.pathname); }
+
 // The other pages of the same address that this person may enter; each opens beside this one, which may be driving.
 function pages(list) {
   const nav = document.querySelector("#pages"); if (!nav) return;
   nav.hidden = !list.length;
   nav.replaceChildren(...list.map((room) => {
-    const link = document.createElement("a"); link.textContent = room.title; link.href = `${room.path}${location.hash}`;
+    const link = document.createElement("a"); link.textContent = room.title; link.href = onPage(room.path);
     if (room.here) link.setAttribute("aria-current", "page"); else { link.target = "_blank"; link.rel = "noopener"; }
     return link;
   }));
@@ -13,17 +19,21 @@ function pages(list) {
 const ASKS_MS = 5000;
 
 export class Link {
-  constructor(hooks) { this.hooks = hooks; this.pause = 500; this.decoder = new TextDecoder(); this.open(); }
+  constructor(hooks) {
+    this.hooks = hooks; this.pause = 500; this.decoder = new TextDecoder();
+    addEventListener("hashchange", () => location.reload());     // another address of this page was put in
+    this.open();
+  }
 
   open() {
-    const token = location.hash.slice(1);
+    const token = tokenNow();
     if (!token) { this.hooks.cover("This address lacks its token. Take the whole address that the run printed."); return; }
     const socket = this.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${location.pathname.replace(/\/+$/, "")}/socket`);
     socket.binaryType = "arraybuffer";
     socket.onopen = () => socket.send(JSON.stringify({ t: "hello", token, name: sessionStorage.getItem("name") ?? "", session: sessionStorage.getItem("session") ?? "" }));
     socket.onmessage = (event) => (typeof event.data === "string" ? this.text(event.data) : this.binary(event.data));
     socket.onclose = (event) => {
-      if (event.code === 4303) { location.replace(`${event.reason}${location.hash}`); return; }      // the token is for another page here
+      if (event.code === 4303) { location.replace(onPage(event.reason)); return; }      // the token is for another page here
       if (event.code === 4401) { this.hooks.cover(`Not let in: ${event.reason}`, "refused"); return; }
       if (event.code === 4503) this.hooks.cover(`Not let in yet: ${event.reason}.`, "full");
       else this.hooks.cover(`The link is gone${event.reason ? ` (${event.reason})` : ""}. Trying again…`, "gone");
@@ -42,7 +52,7 @@ export class Link {
 
   text(data) {
     const message = JSON.parse(data);
-    if (message.t === "welcome") { this.pause = 500; this.late(); this.hooks.cover(""); pages(message.pages); this.hooks.welcome(message); return; }
+    if (message.t === "welcome") { this.pause = 500; this.late(); this.hooks.cover(""); pages(message.pages); keepToken(); this.hooks.welcome(message); return; }
     this.send({ t: "seen", n: message.n });
     this.hooks.state(message);
   }

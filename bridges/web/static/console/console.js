@@ -3,6 +3,7 @@ import { Link } from "/static/link.js";
 import { Holding } from "/static/console/holding.js";
 import { drawMap, drawRobot, floorAt, overlay, overlayPath, pickAt } from "/static/console/draw.js";
 import { found, grouped, recent } from "/static/console/deck.js";
+import { People } from "/static/console/people.js";
 import { Drafts, shadows, wishes } from "/static/console/seats.js";
 import { hasKeys, isText, keysSwitch, stopKeys } from "/static/keyboard.js";
 import { HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
@@ -35,6 +36,7 @@ const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () 
   { stop: (why) => stop(why), resume: () => resume(), refused: () => notDriving(), camera: () => large, hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
 const talking = new PushToTalk(link, () => welcome?.role === "operator");
 $("#talk").append(talking.box);
+const people = new People(link);
 const drafts = {};            // seat -> its model's drafts
 function review(begins) {
   const mine = (seat) => () => state?.seats?.[seat]?.mine === true;
@@ -119,7 +121,7 @@ function show(message) {
   $("#resume").textContent = guard?.estop ? "Re-arm" : guard?.mode === "disarmed" ? "Arm" : "Resume";
   figure("#link", message.link_ms, 150); figure("#robot-age", message.robot?.age_ms, 250);
   recording(message.recording); answer(message.response);
-  $("#people").textContent = String(message.people.length); $("#people").title = message.people.map((one) => `${one.name} (${one.role})`).join(", ");
+  people.show(message.people, message.invites);
   $("#subtask").textContent = message.subtask?.text ?? "–";
   $("#action").textContent = message.action?.text ?? "–";
   $("#feedback").textContent = message.feedback ? [message.feedback.status, message.feedback.why].filter(Boolean).join(": ") : message.action ? "not answered yet" : "–";
@@ -198,6 +200,7 @@ function tell(message) {
   while (story.children.length > 400) story.firstChild.remove();
   if (atEnd && message.events.length) story.scrollTop = story.scrollHeight;
   if (message.voices) voices(message.voices);
+  if (message.invited) people.invited(message.invited);
   if (message.canned) sentences(message.canned);
   if (message.voice) talking.show(message.voice);
   if (message.notices.length) notice(message.notices.at(-1));

@@ -105,3 +105,17 @@ def test_a_token_that_was_taken_back_is_good_for_nothing_and_known_as_such() -> 
     assert (then.role_of(old), then.role_of(new)) == (None, "participant")
     assert (then.was_taken_back(old), then.was_taken_back(new), then.was_taken_back("")) == (True, False, False)
     assert then.role_of(first.by_role["operator"]) == "operator"
+
+
+def test_each_person_invited_has_a_token_and_a_name_of_their_own_until_it_is_revoked() -> None:
+    tokens, ada = Tokens({}).with_roles(ROLES).inviting("operator", "Ada", "operator")
+    tokens, ben = tokens.inviting("viewer", "Ben", "Ada")
+    assert (tokens.role_of(ada), tokens.role_of(ben)) == ("operator", "viewer")
+    assert tokens.name_for(ada, "Somebody", "operator") == "Ada"
+    assert tokens.name_for(tokens.by_role["operator"], "Ada", "operator") == "operator"  # that is somebody else
+    assert tokens.name_for(tokens.by_role["operator"], "Cleo", "operator") == "Cleo"
+    without = tokens.revoking(1)
+    assert (without.role_of(ada), without.role_of(ben), without.was_taken_back(ada)) == (None, "viewer", True)
+    for role, name in (("operator", "Ben"), ("operator", ""), ("viewer", "operator"), ("boss", "Dora")):
+        with pytest.raises(ValueError, match=r"is taken, or none|there is no role 'boss'"):
+            without.inviting(role, name, "Ada")

@@ -11,13 +11,19 @@ import pytest
 
 LINK = Path(__file__).resolve().parents[4] / "bridges" / "web" / "static" / "link.js"
 STORY = """
+const tokens = [];
 globalThis.WebSocket = class {
   static OPEN = 1;
   constructor() { this.readyState = 0; this.sent = []; WebSocket.last = this; }
-  send(text) { this.sent.push(JSON.parse(text).t); }
+  send(text) { const { t, token } = JSON.parse(text); this.sent.push(t); if (token) tokens.push(token); }
 };
 globalThis.location = { hash: "#token", protocol: "http:", host: "here", pathname: "/" };
-globalThis.sessionStorage = { getItem: () => null };
+const kept = {};
+globalThis.sessionStorage = {
+  getItem: (name) => kept[name] ?? null, setItem: (name, value) => { kept[name] = value; },
+};
+globalThis.history = { replaceState: (_, __, path) => { location.hash = ""; location.path = path; } };
+globalThis.addEventListener = () => {};
 globalThis.document = { querySelector: () => null };
 const again = [];
 globalThis.setTimeout = (act) => again.push(act);
@@ -36,7 +42,7 @@ for (const pressed of [["drive", "resume"], ["stop", "drive", "resume"], ["estop
   await again.pop()();
   told.push(open());
 }
-console.log(JSON.stringify(told));
+console.log(JSON.stringify([told, tokens, location.hash, location.path]));
 """
 
 
@@ -77,7 +83,9 @@ def test_a_stop_pressed_without_a_link_is_sent_when_it_is_back_and_nothing_else_
     done = subprocess.run(
         [javascript(), "story.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
     )
-    assert json.loads(done.stdout) == [["hello"], ["hello"], ["hello", "stop"], ["hello", "estop"], ["hello"]]
+    told, tokens, fragment, path = json.loads(done.stdout)
+    assert told == [["hello"], ["hello"], ["hello", "stop"], ["hello", "estop"], ["hello"]]
+    assert (tokens, fragment, path) == (["token"] * 5, "", "/")  # it left the address bar, and opens the page again
 
 
 BACK = """
@@ -87,6 +95,7 @@ globalThis.location = { hash: "#token", protocol: "http:", host: "here", pathnam
 const again = [];
 globalThis.setTimeout = (act, pause) => again.push([act, pause]);
 globalThis.fetch = async () => { if (!there) throw new TypeError("nobody is there"); };
+globalThis.addEventListener = () => {};
 const { Link } = await import("./link.mjs");
 new Link({ cover() {}, welcome() {}, state() {} });
 WebSocket.last.onclose({ code: 1006, reason: "" });

@@ -203,6 +203,32 @@ def test_a_flood_of_sound_is_cut_off_and_one_utterance_of_it_is_told(run: Consol
         assert code_of(socket) == 4429
 
 
+def test_who_is_invited_comes_in_under_that_name_and_goes_when_it_is_taken_back(run: ConsoleRun) -> None:
+    with open_socket(run) as inviter, open_socket(run) as guest, open_socket(run) as viewer:
+        inviter.send(hello(run))
+        inviter.send(json.dumps({"t": "invite", "role": "viewer", "name": "Zoe"}))
+        while "invited" not in (state := next_of(inviter, "state")):
+            pass
+        invited = state["invited"]
+        assert invited["name"] == "Zoe"
+        assert invited["code"]["width"] > 20
+        token = invited["url"].split("#")[1]
+        guest.send(json.dumps({"t": "hello", "token": token, "name": "operator"}))
+        welcome = next_of(guest, "welcome")
+        assert (welcome["role"], welcome["name"]) == ("viewer", "Zoe")
+        viewer.send(hello(run, "viewer"))
+        shown = next_of(viewer, "state")
+        assert (shown["people"][-2]["name"], shown["invites"]) == ("Zoe", [])  # a viewer is not told who is invited
+        while not (state := next_of(inviter, "state"))["invites"]:
+            pass
+        assert token not in json.dumps(state)  # it was told once
+        inviter.send(json.dumps({"t": "revoke", "number": state["invites"][0]["number"]}))
+        assert code_of(guest) == 4401
+    with open_socket(run) as late:
+        late.send(json.dumps({"t": "hello", "token": token}))
+        assert code_of(late) == 4401
+
+
 def test_a_viewer_may_look_and_stop_and_nothing_else(run: ConsoleRun) -> None:
     with open_socket(run) as socket:
         socket.send(hello(run, "viewer", name="Vi"))

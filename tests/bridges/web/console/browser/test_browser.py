@@ -154,6 +154,26 @@ def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -
         give_back(page)
 
 
+def test_a_person_is_invited_by_name_the_token_leaves_the_address_bar_and_is_taken_back(
+    run: ConsoleRun, chromium: Any
+) -> None:
+    with page_of(chromium, run) as page:
+        assert "#" not in page.url
+        page.click("#people")
+        page.fill("#invite [name=name]", "Zoë 🦊")
+        page.click("#invite button")
+        wait(page, lambda: page.is_visible("#invited svg"), "there is an address, and its QR code")
+        assert findings(page) == []
+        with page_of(chromium, run) as guest:
+            guest.goto("about:blank")
+            guest.goto(page.input_value("#invited input"))
+            wait(guest, lambda: "Zoë 🦊" in text(guest, "#here"), "who was invited is here by that name")
+            guest.press("body", "m")
+            wait(page, lambda: "Zoë 🦊: mark" in text(page, "#story"), "and it stands in what they do")
+            page.click("#invites button")
+            wait(guest, lambda: "Not let in" in text(guest, "#cover-text"), "until it is taken back")
+
+
 HOSTILE = [
     "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>",
     "red\u001b[31m bell\u0007 null\u0000 right\u202eleft",
