@@ -26,6 +26,7 @@ from jsonschema import Draft202012Validator
 from bridges.foxglove.command import main
 from nodes.recording.foxglove.schemas import SCHEMAS
 from nodes.recording.foxglove.typed_topics import TOPICS
+from nodes.terminal.say import main as say
 from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Utterance
@@ -197,6 +198,16 @@ def test_a_viewer_that_never_reads_holds_nobody_up(served: tuple[str, str]) -> N
             return True if isinstance(said, bytes) and json.loads(said[13:])["read_ns"] > first + 10**9 else None
 
         assert viewer.until(is_later), "another one sees the robot for a second more"
+
+
+@pytest.mark.processes
+def test_words_that_somebody_types_are_seen(served: tuple[str, str]) -> None:
+    with Viewer(served[0]) as viewer:
+        words, talk = viewer.subscribe("heard"), viewer.subscribe("log/conversation")
+        viewer.first_of("guard/state")  # from here on it is subscribed
+        assert say(["Good", "morning", "--by", "Ann", "--wait", "0.2"]) == 0
+        assert json.loads(viewer.next_of(words))["text"] == "Good morning"
+        assert "Good morning" in json.loads(viewer.next_of(talk))["message"]
 
 
 @pytest.mark.processes

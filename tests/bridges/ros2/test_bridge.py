@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ pytest.importorskip("rosbags", reason="needs the extra ros2")
 pytest.importorskip("zenoh", reason="needs the extra ros2")
 
 from nodes.recording.ros2_messages import from_cdr, ros, to_cdr
+from nodes.seats.command import main as seat
+from nodes.terminal.say import main as say
 from runtime import Simulation
 from runtime.errors import LaunchFileError, ParameterError
 from runtime.launch.file import load
 from tests.bridges.ros2.ros_side import ZenohSide
+from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs, eventually
 
 STRING, COMPRESSED = "std_msgs/msg/String", "sensor_msgs/msg/CompressedImage"
@@ -61,6 +65,59 @@ def test_a_graph_and_ros_hear_each_other_and_garbage_is_left_out(
 
             eventually(is_echoed, "words from ROS, and back")
             assert {from_cdr(data, STRING).data for data in heard["echo"]} == {"bring me the cup"}
+    finally:
+        del kept
+        side.close()
+
+
+@pytest.mark.processes
+def test_a_twist_drives_once_a_person_hands_over_the_seat_and_typed_words_reach_ros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The launch file of docs/ros2.md."""
+    side = ZenohSide()
+    heard: dict[str, list[Any]] = {"odom": [], "words": []}
+    kept = [
+        side.session.declare_subscriber(key, lambda sample: heard[str(sample.key_expr)].append(sample.payload))
+        for key in heard
+    ]
+    page = (Path(__file__).parents[3] / "docs" / "ros2.md").read_text()
+    (teleop,) = [block for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if "[nodes.ros_teleop]" in block]
+    rows = """
+[nodes.ros]
+use = "bridges.ros2.bridge:Ros2Bridge"
+[nodes.ros.params]
+at = "tcp/robot.local:7447"
+to_ros = [
+  { topic = "robot/state", ros = "/odom", type = "nav_msgs/msg/Odometry" },
+  { topic = "heard", ros = "/words", type = "std_msgs/msg/String" },
+]
+"""
+    graph = GUARDED.partition("[nodes.other]")[0].replace('memory = "run"', 'memory = "run", arm = "auto"')
+    (tmp_path / "drives.toml").write_text((graph + rows + teleop).replace("tcp/robot.local:7447", side.at))
+
+    def x_m() -> float:
+        eventually(lambda: bool(heard["odom"]), "where the base is")
+        return float(from_cdr(heard["odom"][-1].to_bytes(), "nav_msgs/msg/Odometry").pose.pose.position.x)
+
+    def push() -> bool:
+        twist = ros.geometry_msgs__msg__Twist(
+            ros.geometry_msgs__msg__Vector3(0.2, 0.0, 0.0), ros.geometry_msgs__msg__Vector3(0.0, 0.0, 0.0)
+        )
+        side.session.put("teleop/cmd_vel", to_cdr(twist))
+        return True
+
+    try:
+        with Runs(monkeypatch) as runs:
+            run = runs.start(tmp_path / "drives.toml")
+            count = len(heard["odom"])
+            eventually(lambda: push() and len(heard["odom"]) > count + 50, "a second of it")
+            assert x_m() == 0.0, "a shadow moves nothing"
+            assert seat(["take", "policy", "--as", "ros_teleop", "--run", str(run.info.supervisor_pid)]) == 0
+            eventually(lambda: push() and x_m() > 0.1, "it drives")
+            assert say(["Good", "morning", "--wait", "0.2"]) == 0
+            eventually(lambda: bool(heard["words"]), "words at ROS")
+            assert from_cdr(heard["words"][0].to_bytes(), STRING).data == "Good morning"
     finally:
         del kept
         side.close()
