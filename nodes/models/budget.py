@@ -39,8 +39,10 @@ class Prices(msgspec.Struct, frozen=True):
 class Reservation(msgspec.Struct, frozen=True):
     """What a call in flight may cost at most."""
 
-    tokens: int
+    tokens: float
     money: float
+    model: str = ""
+    times: float = 1.0  # what the request itself would come to: calls of this model were so much dearer
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -73,6 +75,7 @@ class Budget:
     elsewhere: float = 0.0  # money for tokens of servers with prices of their own, beyond what the prices above make
     in_flight: list[Reservation] = field(default_factory=list, repr=False)
     _freed: asyncio.Event | None = field(default=None, repr=False)
+    _dearer: dict[str, float] = field(default_factory=dict, repr=False)  # by model: so many times what was set aside
 
     @property
     def tokens(self) -> int:
@@ -84,30 +87,46 @@ class Budget:
         """What the tokens so far cost at the given prices."""
         return self._prices.of(self.prompt_tokens, self.completion_tokens) + self.elsewhere
 
+    def price(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None) -> float:
+        """What so many tokens cost, at these prices where the server has its own."""
+        return (prices or self._prices).of(prompt_tokens, completion_tokens)
+
     @property
     def _prices(self) -> Prices:
         return Prices(self.prompt_price, self.completion_price)
 
-    async def room(self, prompt_tokens: int, longest_answer: int, prices: Prices | None = None) -> None:
-        """Wait while calls in flight might use up what this one needs; so no limit is passed by more than one call."""
-        wanted = self._most(prompt_tokens, longest_answer, prices)
-        while self.in_flight and not self._fits(wanted):
+    async def reserve(
+        self, prompt_tokens: int, longest_answer: int, prices: Prices | None = None, model: str = ""
+    ) -> Reservation:
+        """Set aside what a call costs at most, until it is released: more where calls of the model have cost more.
+
+        Waits while calls in flight might use up what this one needs; so no limit is passed by more than one call.
+        What a model really costs is not known before its first answer (it may think, or count otherwise than we do),
+        so that under a limit its first call is alone.
+        """
+        while self.in_flight and not self._fits(self._most(prompt_tokens, longest_answer, prices, model)):
             self._freed = self._freed or asyncio.Event()
             await self._freed.wait()
+        reservation = self._most(prompt_tokens, longest_answer, prices, model)
+        self.in_flight.append(reservation)
+        return reservation
 
     def _fits(self, wanted: Reservation) -> bool:
+        if (self.max_tokens or self.max_money) and wanted.model not in self._dearer:
+            return all(one.model != wanted.model for one in self.in_flight)
         tokens = self.tokens + wanted.tokens + sum(one.tokens for one in self.in_flight)
         money = self.money + wanted.money + sum(one.money for one in self.in_flight)
         return (not self.max_tokens or tokens <= self.max_tokens) and (not self.max_money or money <= self.max_money)
 
-    def _most(self, prompt_tokens: int, longest_answer: int, prices: Prices | None) -> Reservation:
-        return Reservation(prompt_tokens + longest_answer, (prices or self._prices).of(prompt_tokens, longest_answer))
+    def _most(self, prompt_tokens: int, longest_answer: int, prices: Prices | None, model: str) -> Reservation:
+        times, money = self._dearer.get(model, 1.0), self.price(prompt_tokens, longest_answer, prices)
+        return Reservation(times * (prompt_tokens + longest_answer), times * money, model, times)
 
-    def reserve(self, prompt_tokens: int, longest_answer: int, prices: Prices | None = None) -> Reservation:
-        """Set aside what a call costs at most, until it is released."""
-        reservation = self._most(prompt_tokens, longest_answer, prices)
-        self.in_flight.append(reservation)
-        return reservation
+    def cost(self, reservation: Reservation, tokens: int, money: float) -> None:
+        """What a call did cost: where it is more than was set aside, more is set aside from now on."""
+        more = max(tokens / (reservation.tokens or 1.0), money / reservation.money if reservation.money else 0.0)
+        known = self._dearer.get(reservation.model, 1.0)
+        self._dearer[reservation.model] = max(known, reservation.times * more)
 
     def release(self, reservation: Reservation) -> None:
         """The call is over; what it did cost is counted beside this."""

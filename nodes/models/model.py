@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from nodes.models.answers import ModelError
-from nodes.models.budget import Budget, Prices, estimated_tokens
+from nodes.models.budget import Budget, Prices, Reservation, estimated_tokens
 from nodes.models.chat_format import AnswerReader, ModelAnswer, ModelOptions, Question, body_of
 from nodes.models.dialect import Dialect
 from nodes.models.http_client import HttpAnswer, HttpClient, UnreachableError
@@ -222,6 +222,8 @@ class Model:
         while True:
             server = min(self.servers, key=lambda one: (one.breaker.is_open, one.in_flight))
             dialect = dialects.get(server.base_url) or server.dialects.get(self.name, Dialect())
+            model = f"{self.name} {server.where}"
+            held = await self.budget.reserve(question.prompt_tokens, self.options.max_tokens, server.prices, model)
             server.in_flight += 1
             began_s = loop.time()
             try:
@@ -233,7 +235,7 @@ class Model:
                             raise problem
                     await asyncio.sleep(turn_s - began_s)
                 began_s = loop.time()
-                answer = await self._attempt(server, question, dialect, left_s, problem)
+                answer = await self._attempt(server, question, dialect, held, left_s, problem)
                 return replace(answer, took_s=round(loop.time() - began_s, 3))
             except RefusedError as refusal:
                 if refusal.is_about_images:
@@ -251,6 +253,7 @@ class Model:
                     raise
                 problem = failure
             finally:
+                self.budget.release(held)
                 server.in_flight -= 1
                 left_s -= loop.time() - began_s
             self.retries += 1
@@ -272,7 +275,13 @@ class Model:
         return wait_s
 
     async def _attempt(
-        self, server: Server, question: Question, dialect: Dialect, left_s: float, problem: ModelError | None
+        self,
+        server: Server,
+        question: Question,
+        dialect: Dialect,
+        held: Reservation,
+        left_s: float,
+        problem: ModelError | None,
     ) -> ModelAnswer:
         loop = asyncio.get_running_loop()
         is_probe = False
@@ -281,7 +290,7 @@ class Model:
                 is_probe = await server.breaker.enter()
                 try:
                     async with asyncio.timeout(self.patience.attempt_s):
-                        answer = await self._once(server, question, dialect)
+                        answer = await self._once(server, question, dialect, held)
                 except TimeoutError as slow:
                     text = f"{server.where} did not answer within {self.patience.attempt_s:g} s"
                     raise ModelError(text, may_retry=True) from slow
@@ -310,8 +319,7 @@ class Model:
             if is_probe:
                 server.breaker.left()
 
-    async def _once(self, server: Server, question: Question, dialect: Dialect) -> ModelAnswer:
-        await self.budget.room(question.prompt_tokens, self.options.max_tokens, server.prices)
+    async def _once(self, server: Server, question: Question, dialect: Dialect, held: Reservation) -> ModelAnswer:
         longest = self.budget.take_call(server.where, question.prompt_tokens, longest_answer=self.options.max_tokens)
         body = body_of(self.name, question, replace(self.options, max_tokens=longest), dialect)
         reader = AnswerReader(server.where, stream=self.options.stream)
@@ -320,7 +328,7 @@ class Model:
         if not headers.get("authorization", "").isascii() or "\n" in server.key:
             raise ModelError(f"{server.key_name} holds characters that no key has")
         url = server.base_url.rstrip("/") + "/chat/completions"
-        with self._paid(question, reader, longest, server) as bill:
+        with self._paid(question, reader, held, server) as bill:
             try:
                 got = await self._http.post(url, server.where, headers, msgspec.json.encode(body), reader.take)
             except UnreachableError:
@@ -332,16 +340,15 @@ class Model:
             return reader.answer(got.body, got.headers.get("content-type", ""))
 
     @contextmanager
-    def _paid(self, question: Question, reader: AnswerReader, longest: int, server: Server) -> Iterator[_Bill]:
-        """Reserve what the call may cost, and count what it did cost: what the server tells, or an estimate."""
+    def _paid(self, question: Question, reader: AnswerReader, held: Reservation, server: Server) -> Iterator[_Bill]:
+        """Count what the call did cost: what the server tells, or an estimate."""
         bill = _Bill()
-        reservation = self.budget.reserve(question.prompt_tokens, longest, server.prices)
         try:
             yield bill
         finally:
-            self.budget.release(reservation)
             if not bill.is_free:
                 prompt, completion = reader.usage or (question.prompt_tokens, estimated_tokens(reader.characters))
+                self.budget.cost(held, prompt + completion, self.budget.price(prompt, completion, server.prices))
                 try:
                     self.budget.count_tokens(prompt, completion, is_estimate=reader.usage is None, prices=server.prices)
                 except OSError:

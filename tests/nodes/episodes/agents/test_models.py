@@ -347,3 +347,22 @@ def test_money_is_reserved_before_a_call_is_made() -> None:
         assert budget.money <= 0.05 + 0.0018
         assert budget.calls > 5
         assert budget.in_flight == []
+
+
+@pytest.mark.parametrize("limit", [{"max_tokens": 20_000}, {"max_money": 0.02}])
+def test_a_model_that_costs_more_than_was_asked_for_passes_a_limit_by_one_call_at_most(limit: dict[str, float]) -> None:
+    """It thinks: 4,000 tokens an answer where 1,000 were allowed. 16 at once."""
+    answer = {"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}]}
+    thinking = raw(json.dumps(answer | {"usage": {"prompt_tokens": 100, "completion_tokens": 3900}}).encode())
+
+    async def many(url: str, budget: Budget) -> None:
+        servers = Servers(budget=budget)
+        asking = [caller(servers, url).ask(f"hi {number}", {}, "act") for number in range(16)]
+        await asyncio.gather(*asking, return_exceptions=True)
+        await servers.close()
+
+    with FakeOpenAI(thinking) as server:
+        budget = Budget(prompt_price=1.0, completion_price=1.0, **limit)  # type: ignore[arg-type]  # numbers of both kinds
+        asyncio.run(many(server.url, budget))
+        assert 5 <= len(server.requests) == budget.calls <= 6
+        assert budget.in_flight == []
