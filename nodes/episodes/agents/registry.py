@@ -14,6 +14,7 @@ from nodes.episodes.agents.offline.policy import decide
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from runtime import Clock, UserError
 from runtime.msgs.episode import Act
+from runtime.toml_errors import read_text
 
 
 class RulesBrain:
@@ -45,13 +46,7 @@ EXPECTED = 'expected one a line, as a text in double quotes or as {"kind": ..., 
 def read_script(path: Path) -> list[Act]:
     """The acts of a .jsonl file, one {"kind", "argument", "to"} or one string a line. Raises UserError."""
     acts = []
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(
-            f"{path}: cannot be read: {problem.strerror if isinstance(problem, OSError) else problem}"
-        ) from problem
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         try:

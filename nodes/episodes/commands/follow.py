@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from pathlib import Path
 
 import msgspec
 
@@ -25,12 +24,13 @@ from nodes.episodes.results.store import Store
 from nodes.models.servers import Servers
 from runtime.errors import UserError
 from runtime.msgs.episode import Score, Scores
+from runtime.toml_errors import read_text
 
 
 def follow(asked: argparse.Namespace) -> int:
     """Measure every finished episode and keep it in the run's file; what is there of relevance is not asked again."""
     name, encode = encoder_of(asked.encoder)
-    words = _words(asked.words) if asked.words else ()
+    words = tuple(read_text(asked.words).split()) if asked.words else ()
     if asked.judge:
         AgentSpec.parse(asked.judge).check_model(Servers())
     unreadable = 0
@@ -93,10 +93,3 @@ async def _rate(store: Store, episodes: list[str], judge: str) -> int:
     finally:
         await servers.close()
     return failed
-
-
-def _words(path: Path) -> tuple[str, ...]:
-    try:
-        return tuple(path.read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(f"--words {path}: cannot be read: {problem}") from problem

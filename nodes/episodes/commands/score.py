@@ -25,6 +25,7 @@ from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Settings, judge_unjudged
 from runtime.errors import UserError
 from runtime.msgs.episode import Score
+from runtime.toml_errors import read_text
 
 
 def score(asked: argparse.Namespace) -> int:
@@ -62,13 +63,7 @@ def _take_ratings(path: Path, store: Store, dimensions: Iterable[Dimension]) -> 
     names = {row.id: row.names for row in store.episodes()}
     scales = {dimension.name: dimension for dimension in dimensions}
     count = 0
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(
-            f"{path}: cannot be read: {problem.strerror if isinstance(problem, OSError) else problem}"
-        ) from problem
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         where = f"{path}:{number}"

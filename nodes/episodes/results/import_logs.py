@@ -20,6 +20,7 @@ from nodes.episodes.results.export import ENVIRONMENT
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Briefing, Outcome, Score, Scores, Turn
+from runtime.toml_errors import read_text
 
 
 class LoggedEpisode(msgspec.Struct, frozen=True):
@@ -48,10 +49,7 @@ _GOAL = re.compile(r"goal:?\s*(?P<goal>.+)$", re.I | re.M)
 
 def import_logs(asked: argparse.Namespace) -> int:
     """Make a run of the lines that can be read; the others are named and left out."""
-    try:
-        lines = asked.file.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(f"{asked.file}: cannot be read: {problem}") from problem
+    lines = read_text(asked.file).split("\n")
     found: list[tuple[EpisodePlan, list[Turn], LoggedEpisode]] = []
     left_out = 0
     for number, line in enumerate(lines, start=1):
