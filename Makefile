@@ -22,7 +22,7 @@ test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by
 	$(BIN)/python -m pytest -m "not alone and not long" $(SIDE_BY_SIDE)
 	$(BIN)/python -m pytest -m "alone and not long" $(shell grep -l 'mark\.alone' -r tests --include=test_*.py)
 
-long: ## the proofs that take minutes: tests marked `long`, and the guard's random stories, 200,000 steps of them
+long: ## the longer proofs: tests marked `long`, and the guard's random stories, 200,000 steps of them
 	.ci/ship long $(MAKE) --no-print-directory long-itself
 
 long-itself: $(STAMP)
