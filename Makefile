@@ -16,7 +16,7 @@ help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 demo: $(DEMO) ## a robot clears a table while a person talks to it; leaves a recording, pictures and a film in runs/ (FILM=no: none)
-	@$(BIN)/polyrhythm run laptop $(if $(filter no,$(FILM)),,--film)
+	@$(BIN)/polyrhythm run laptop --set collaborator.script=story $(if $(filter no,$(FILM)),,--film)
 
 test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by side, then those that need quiet
 	$(BIN)/python -m pytest -m "not alone and not long" $(SIDE_BY_SIDE)

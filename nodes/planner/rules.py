@@ -30,6 +30,8 @@ from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObje
 
 ANSWER_WITHIN_S = 30.0
 """How long a question waits for an answer."""
+DOUBTS_WITHIN_S = 10.0
+"""An order for something not seen yet is asked about, if several such things come into sight within this time."""
 CONTRADICTS_WITHIN_S = 6.0
 """Two orders for the same thing within this time are asked about, unless the second corrects the first."""
 ALIASES = {"wait": "hold"}
@@ -97,6 +99,7 @@ class OrdersUnderWay:
     was_there: frozenset[str] = frozenset()  # ids of things that stood so before the order
     ordered_ns: int = 0
     asked_ns: int = 0  # a question waits for an answer since; 0: none does
+    unseen_ns: int = 0  # the order came then, when nothing that it may mean had been seen; 0: something had
 
     @property
     def order(self) -> Order | None:
@@ -133,7 +136,7 @@ def condition_of(order: Order) -> Condition | None:
 
 def describe(order: Order) -> str:
     """The order in words: "Put every cup except the blue cup in the bin"."""
-    verbs = {"place": "put", "put_back": "put back", "hand_over": "hand over"}
+    verbs = {"place": "put", "put_back": "put back", "hand_over": "hand over", "point": "point at", "look": "look at"}
     words = [verbs.get(order.skill, order.skill.replace("_", " "))]
     if order.things:
         words.append(list_words([name_of_reference(thing) for thing in order.things]))
@@ -261,6 +264,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
         was_there=plan.was_there if is_amended else _ids_there(orders[0], around.scene),
         ordered_ns=now_ns,
         asked_ns=0,
+        unseen_ns=0 if is_amended or _is_seen(orders[0], around.scene) else now_ns,
     )
     if is_amended:
         left = list_words([_bare(one) for one in orders[0].excluding], "and the")
@@ -304,6 +308,23 @@ def _ambiguous(orders: Sequence[Order], scene: Scene) -> str:
             if one.count == 1 and len(names) > 1:
                 return f"Which {one.label} do you mean: {list_words([f'the {name}' for name in names], 'or')}?"
     return ""
+
+
+def _is_seen(order: Order, scene: Scene) -> bool:
+    return any(fits(thing, one, scene) for one in order.things for thing in scene.things)
+
+
+def doubt(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
+    """What to ask where "the cup" was ordered before any was seen, and now there are several."""
+    if not plan.unseen_ns or plan.order is None or plan.asked_ns:
+        return plan, ""
+    if to_s(now_ns - plan.unseen_ns) > DOUBTS_WITHIN_S:
+        return replace(plan, unseen_ns=0), ""
+    asked = _ambiguous(plan.orders[:1], around.scene)
+    if not asked:
+        return plan, ""
+    talk = replace(plan.talk, question=plan.order, awaits="thing")
+    return replace(plan, asked_ns=now_ns, unseen_ns=0, talk=talk, is_over=True), asked
 
 
 def fits(thing: SeenObject, reference: Reference, scene: Scene) -> bool:
@@ -393,7 +414,8 @@ def report(
             ordered_ns=now_ns,
         )  # fmt: skip
         return plan, f"{text} {_promise(rest[0])}"
-    return replace(done, is_over=True), f"I am done. {text}" if moved or order.skill != "place" else text
+    is_said = moved or order.skill not in ("place", "point")
+    return replace(done, is_over=True), f"I am done. {text}" if is_said else text
 
 
 def _outcome(order: Order, moved: tuple[Reference, ...]) -> str:
@@ -402,6 +424,8 @@ def _outcome(order: Order, moved: tuple[Reference, ...]) -> str:
         return things_words(moved, order) + (f" I left {left}." if left else "")
     if order.skill == "pick":
         return f"I hold {list_words([name_of_reference(one) for one in order.things])}."
+    if order.skill == "point":
+        return f"That is {list_words([name_of_reference(one) for one in order.things]) or f'the {order.place}'}."
     return ""
 
 

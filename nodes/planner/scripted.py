@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from nodes.interrupts.intent import understand
-from nodes.planner.rules import OrdersUnderWay, Surroundings, given_up, hear, report
+from nodes.planner.rules import OrdersUnderWay, Surroundings, doubt, given_up, hear, report
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 from runtime.msgs import (
@@ -87,6 +87,10 @@ class ScriptedPlanner(SeatNode):
         """What was heard before anything was known is understood now."""
         if self.unheard and self._knows():
             self._catch_up()
+        self.plan, asked = doubt(self.plan, self._around(), self.clock.now_ns())
+        if asked:
+            self._answer(asked)
+            self._publish()
 
     def _catch_up(self) -> None:
         while self.unheard:

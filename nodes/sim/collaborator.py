@@ -16,11 +16,19 @@ from runtime.msgs import GuardState, Utterance
 
 TOUCHES = ("contact", "effort")
 """A stop by what the robot itself met, which a person in the room sees as well as it does."""
-SCRIPTS = ("demo", "spare", "quiet")
+SCRIPTS = ("demo", "spare", "quiet", "story")
 
+PRELUDE = (
+    ("Could you put the cup in the bin, please?", r"\bwhich cup\b", 15.0),
+    ("The red one", r"\bi am done\b", 45.0),
+    ("Which one is the bottle? Point at the bottle, please", r"\bthat is the .*bottle\b", 20.0),
+)
+"""What "story" begins with: what is said, what the robot says then, and how long that is waited for."""
+PRELUDE_ENDS_S = 3.0
 ORDER = "Please clear the table: put the cups in the bin"
 OUCH = "Ouch! That's my toe!"
 GO_ON = "All right, go on"
+THANKS = "Thank you"
 
 REACTION_S = 0.8
 ASK_AGAIN_S = 8.0
@@ -45,7 +53,8 @@ DONE_UNSAID_S = 20.0
 
 
 class Collaborator(Node):
-    """Plays a script: "demo" is the whole story, "spare" the same without a foot in the way, "quiet" only orders.
+    """Plays a script: "demo" orders, objects and gets hurt; "spare" is the same without a foot in the way; "quiet" only
+    orders; "story" is "demo" after an order that leaves something open and a thing to point at.
 
     Gives up `patience_s` after the order. `spares` is the colour that is to be left alone, but in "quiet".
     """
@@ -72,6 +81,8 @@ class Collaborator(Node):
         self.spares = "" if script == "quiet" else spares
         self.speaker = name
         self.planned: list[tuple[int, str]] = []  # due, text
+        self.prelude = list(PRELUDE) if script == "story" else []
+        self.prelude_ns = 0  # when its first line was said
         self.done_ns: dict[str, int] = {}  # what has happened, and when
         self.foot: tuple[float, float] | None = None
         self.foot_side = 1.0
@@ -84,6 +95,10 @@ class Collaborator(Node):
     def listen(self, utterance: Utterance) -> None:
         """What the robot says."""
         text = utterance.text.lower()
+        if self.prelude:
+            if self.prelude_ns and re.search(self.prelude[0][1], text):
+                self._next_of_prelude()
+            return
         self._mark("answered")
         if self.spares and re.search(rf"\b(pick up|try) the {self.spares}\b", text):
             self._object()
@@ -105,7 +120,7 @@ class Collaborator(Node):
             self._mark("motion")
         if self.spares and self._since(now_ns, "motion") > OBJECT_BY_S:
             self._object()
-        if self.script == "demo":
+        if self.script in ("demo", "story"):
             self._put_foot_in_the_way(now_ns, truth, speed)
         self._forgive(now_ns)
         self._speak(now_ns)
@@ -114,14 +129,26 @@ class Collaborator(Node):
     # --- the story
 
     def _order(self, now_ns: int) -> None:
-        if "ordered" not in self.done_ns:
-            if self._since(now_ns, "arrived") > 1.0 and self.guard.latest() is not None:
+        is_ready = self._since(now_ns, "arrived") > 1.0 and self.guard.latest() is not None
+        if self.prelude:
+            if is_ready and not self.prelude_ns:
+                self.prelude_ns = now_ns
+                self._say(self.prelude[0][0])
+            elif self.prelude_ns and to_s(now_ns - self.prelude_ns) > self.prelude[0][2]:
+                self._next_of_prelude()
+        elif "ordered" not in self.done_ns:
+            if is_ready and (not self.prelude_ns or to_s(now_ns - self.prelude_ns) > PRELUDE_ENDS_S):
                 self._mark("ordered")
                 self._say(ORDER)
         elif "answered" not in self.done_ns and self._since(now_ns, "asked") > ASK_AGAIN_S:
             self._say(ORDER)
             self.done_ns["asked"] = now_ns
         self.done_ns.setdefault("asked", self.done_ns.get("ordered", now_ns))
+
+    def _next_of_prelude(self) -> None:
+        """The next line, or the order after the last one."""
+        self.prelude, self.prelude_ns = self.prelude[1:], self.clock.now_ns()
+        self._say_after(REACTION_S, self.prelude[0][0] if self.prelude else THANKS)
 
     def _object(self) -> None:
         if "objected" not in self.done_ns:

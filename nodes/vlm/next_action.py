@@ -215,7 +215,8 @@ def _perform(now: Situation, task: Subtask) -> Decision:
             arguments.append(Argument(name=argument.name, text=task.text))
     target = arguments[0].thing if arguments else None
     what = f" the {name_of(target)}" if target is not None else ""
-    text = f"{name.replace('_', ' ')}{what}"
+    at = " at" if name in ("point", "look") and what else ""
+    text = f"{name.replace('_', ' ')}{at}{what}"
     return Decision(task.skill, "working", text, target, arguments=tuple(arguments))
 
 

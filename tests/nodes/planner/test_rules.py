@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from nodes.planner.rules import ANSWER_WITHIN_S, OrdersUnderWay, Surroundings, describe, given_up, hear, report
+from nodes.planner.rules import ANSWER_WITHIN_S, OrdersUnderWay, Surroundings, describe, doubt, given_up, hear, report
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.clock import to_ns
@@ -129,6 +129,29 @@ def test_a_question_that_nobody_answers_is_given_up_and_that_is_said() -> None:
     plan, reply = given_up(plan, to_ns(2.0 + ANSWER_WITHIN_S))
     assert reply.startswith("Nobody answered for 30 seconds, so I leave it.")
     assert hear(plan, "In the bin.", seen(), to_ns(60.0))[0].subtask is None
+
+
+def test_what_was_ordered_unseen_is_asked_about_when_several_come_into_sight() -> None:
+    nothing = Scene(things=(BIN, TABLE), kinds=("cup", "bottle"), places=("bin", "table"))
+    blind = Surroundings(nothing, tuple(SPECS.values()))
+    plan, replies = told("Put the cup in the bin", around=blind)
+    assert replies == ["Sure. I will put the cup in the bin."]
+    assert doubt(plan, blind, to_ns(2.0)) == (plan, "")
+    asking, asked = doubt(plan, seen(), to_ns(3.0))
+    assert asked == "Which cup do you mean: the blue cup, the red cup or the white cup?"
+    assert works_on(asking).state == "done"
+    answered, _ = hear(asking, "The red one", seen(), to_ns(4.0))
+    assert describe(answered.orders[0]) == "Put the red cup in the bin"
+    assert works_on(answered).state == "work"
+    assert doubt(answered, seen(), to_ns(5.0))[1] == ""
+    assert doubt(plan, seen(), to_ns(30.0))[1] == "", "it is too late to ask"
+    whole, _ = told(ORDER, around=blind)
+    assert doubt(whole, seen(), to_ns(2.0))[1] == ""
+
+
+def test_who_is_shown_something_hears_that_this_is_it() -> None:
+    plan, _ = told("Point at the bottle")
+    assert report(plan, described(plan, "finished"), seen(), to_ns(9.0))[1] == "That is the bottle."
 
 
 def test_an_order_that_contradicts_the_one_of_a_moment_ago_is_asked_about_unless_it_corrects_it() -> None:

@@ -191,8 +191,31 @@ def test_patience_ends() -> None:
     assert stage.ended[0] == (False, "not done after 20 s: blue and red cups on the table")
 
 
+def test_the_story_leaves_something_open_asks_to_be_shown_something_and_then_orders() -> None:
+    stage = Stage(script="story")
+    stage.wait(2.0)
+    assert stage.lines == ["Could you put the cup in the bin, please?"]
+    stage.robot_says("Which cup do you mean: the blue cup or the red cup?")
+    stage.wait(1.0)
+    assert stage.lines[1:] == ["The red one"]
+    stage.robot_says("I am done. The red cup is in the bin.")
+    stage.wait(1.0)
+    assert stage.lines[2:] == ["Which one is the bottle? Point at the bottle, please"]
+    stage.robot_says("That is the bottle.")
+    stage.wait(4.0)
+    assert stage.lines[3:] == ["Thank you", ORDER]
+    assert stage.ended == []
+
+
+def test_a_story_goes_on_where_the_robot_never_answers() -> None:
+    stage = Stage(script="story", patience_s=20.0)
+    stage.wait(150.0)
+    assert ORDER in stage.lines
+    assert stage.ended[0][0] is False
+
+
 def test_an_unknown_script_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UserError, match="script is 'opera'; known: demo, spare, quiet"):
+    with pytest.raises(UserError, match="script is 'opera'; known: demo, spare, quiet, story"):
         Collaborator(script="opera")
 
 
