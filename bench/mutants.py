@@ -129,6 +129,7 @@ TARGETS = (
         (
             "tests/nodes/interrupts/test_intent.py",
             "tests/nodes/interrupts/test_intent_exactness.py",
+            "tests/nodes/interrupts/test_meanings.py",
             "tests/nodes/interrupts/test_bounds.py",
             "tests/nodes/interrupts/test_reflex.py",
         ),

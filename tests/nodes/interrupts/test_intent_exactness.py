@@ -261,3 +261,19 @@ def test_a_stop_inside_an_ordinary_phrase_is_none() -> None:
     assert clause.has("ordinary")
     assert not clause.has("stop")
     assert find(words_of("stop at the bus stop")).has("stop")
+
+
+def test_no_again_and_again_is_a_stop_with_courtesy_in_between_too() -> None:
+    for text in ("No no please no!", "No please no no", "Nein nein bitte nein"):
+        assert understand(text).wants == "stop", text
+
+
+def test_leave_to_go_on_alone_is_a_statement() -> None:
+    for text in ("You may.", "It's fine."):
+        assert (understand(text).wants, understand(text).talk) == ("nothing", "statement"), text
+
+
+def test_a_sound_beside_a_part_of_somebody_elses_body_is_no_cry_of_pain() -> None:
+    assert understand("Ah! My foot!").is_pain
+    meaning = understand("Ah! His foot!")
+    assert (meaning.wants, meaning.is_pain) == ("stop", False)
