@@ -278,7 +278,7 @@ def _places(summary: Summary) -> RenderableType:
     whole = "" if summary.is_complete else ", not closed"
     grid.add_row("recording", f"{escape(summary.recording)} ({summary.size_mb:.1f} MB{whole})")
     for picture in summary.pictures:
-        grid.add_row("picture", escape(picture))
+        grid.add_row("film" if picture.endswith(".mp4") else "picture", escape(picture))
     return grid
 
 
