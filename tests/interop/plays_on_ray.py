@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 TASKS = ["--task", "quiet-hours", "--task", "three-stalls", "--task", "mutual-friend-at-the-wedding"]
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 _EPISODES = "import sys; from nodes.episodes.command import main; sys.exit(main(sys.argv[1:]))"
 
 
