@@ -1,4 +1,4 @@
-"""`polyrhythm study`: read a protocol beforehand, and write its sessions as tables."""
+"""`polyrhythm study`: read a protocol and rehearse it beforehand, and write its sessions as tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bridges.web.study.export import gather, step_words, write
 from bridges.web.study.protocol import Protocol, read_protocol, rows_of
+from bridges.web.study.rehearse import Rehearsal
 from bridges.web.study.steps import steps_of
 from runtime.errors import UserError
 
@@ -17,15 +18,31 @@ def main(argv: list[str]) -> int:
     if asked.do == "check":
         print("\n".join(checked(read_protocol(asked.protocol), asked.participants)))
         return 0
+    if asked.do == "rehearse":
+        return _rehearse(asked)
     given = [read_protocol(path) for path in asked.protocol]
     tables = gather(asked.folder, given)
     out = asked.out or asked.folder / "export"
-    write(tables, out, ((one.sha, one.text) for one in tables.protocols.values()))
+    write(tables, out, parquet=asked.parquet)
     for name, rows in tables.rows.items():
         print(f"{len(rows):6} {name}")
     print(f"in {out}, with codebook.csv and the protocol")
     print(f'pandas: trials = pandas.read_csv("{out}/trials.csv")')
     print(f'R:      trials <- read.csv("{out}/trials.csv")')
+    return 0
+
+
+def _rehearse(asked: argparse.Namespace) -> int:
+    protocol = read_protocol(asked.protocol)
+    out = asked.out or Path("runs") / f"rehearsal-{asked.protocol.stem}"
+    took_s = Rehearsal(protocol, out, asked.seed, asked.withdraw, asked.crash).play(asked.participants)
+    tables = gather(out)
+    for one in tables.rows["sessions"]:
+        own = [trial for trial in tables.rows["trials"] if trial["participant"] == one["participant"]]
+        ways = ", ".join(f"{trial['task']} under {trial['condition']}: {trial['outcome']}" for trial in own)
+        print(f"{one['participant']}: {one['outcome']}; {ways}")
+    print(f"a session takes {took_s / 60:.0f} min in the mean; made-up answers are in {out}")
+    print(f"next: polyrhythm study export {out}")
     return 0
 
 
@@ -84,13 +101,23 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__.split(":", 1)[1].strip(),
         epilog="example: polyrhythm study check my_study.toml",
     )
-    commands = parser.add_subparsers(dest="do", required=True, metavar="check|export")
+    commands = parser.add_subparsers(dest="do", required=True, metavar="check|rehearse|export")
     check = commands.add_parser("check", help="read a protocol: what each participant goes through, what looks odd")
     check.add_argument("protocol", type=Path, metavar="PROTOCOL.toml")
     check.add_argument("--participants", type=_few, default=4, metavar="N", help="orders shown (default: 4)")
+    rehearse = commands.add_parser("rehearse", help="scripted people play the whole protocol, in virtual time")
+    rehearse.add_argument("protocol", type=Path, metavar="PROTOCOL.toml")
+    rehearse.add_argument("--participants", type=_few, default=6, metavar="N", help="sessions played (default: 6)")
+    rehearse.add_argument("--withdraw", type=_few, action="append", default=[], metavar="N", help="stops in a trial")
+    rehearse.add_argument(
+        "--crash", type=_few, action="append", default=[], metavar="N", help="the console dies in theirs"
+    )
+    rehearse.add_argument("--seed", type=int, default=0, help="of what they say and answer (default: 0)")
+    rehearse.add_argument("--out", type=Path, metavar="FOLDER", help="default: runs/rehearsal-PROTOCOL")
     export = commands.add_parser("export", help="sessions, trials, answers, events, utterances as CSV, with codebook")
     export.add_argument("folder", type=Path, metavar="FOLDER", help="where sessions are kept, as runs/study")
     export.add_argument("--out", type=Path, metavar="FOLDER", help="default: FOLDER/export")
+    export.add_argument("--parquet", action="store_true", help="each table as Parquet, too")
     export.add_argument(
         "--protocol", type=Path, action="append", default=[], metavar="FILE", help="of sessions that kept none"
     )
@@ -99,5 +126,5 @@ def _parser() -> argparse.ArgumentParser:
 
 def _few(text: str) -> int:
     if not text.isdigit() or not 0 < int(text) <= 9999:
-        raise UserError(f"--participants {text!r}: expected a number from 1 to 9999")
+        raise UserError(f"{text!r}: expected the number of a participant, or how many, from 1 to 9999")
     return int(text)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridges.web.study.journal import kept_protocol, read_events
-from bridges.web.study.protocol import Protocol, read_kept
+from bridges.web.study.parquet import check_parquet, write_parquet
+from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress
 from bridges.web.study.steps import SessionStep
 from runtime.errors import UserError
@@ -239,9 +240,11 @@ def codebook(tables: Tables) -> list[Row]:
     return rows
 
 
-def write(tables: Tables, out: Path, protocols: Iterable[tuple[str, str]]) -> list[Path]:
-    """Write every table as CSV (UTF-8), the codebook, and the protocols (`sha`, text). Raises UserError."""
+def write(tables: Tables, out: Path, *, parquet: bool = False) -> list[Path]:
+    """Write every table as CSV (UTF-8, `parquet`: so, too), the codebook, and the protocols. Raises UserError."""
     written = []
+    if parquet:
+        check_parquet()
     try:
         out.mkdir(parents=True, exist_ok=True)
         named = {name: [column.name for column in columns] for name, columns in TABLES.items()}
@@ -255,9 +258,12 @@ def write(tables: Tables, out: Path, protocols: Iterable[tuple[str, str]]) -> li
                 table.writeheader()
                 table.writerows(rows)
             written.append(path)
-        for sha, text in protocols:
-            path = out / f"protocol-{sha[:12]}.toml"
-            path.write_text(text, encoding="utf-8")
+            if parquet:
+                write_parquet(rows, columns, path.with_suffix(".parquet"))
+                written.append(path.with_suffix(".parquet"))
+        for one in tables.protocols.values():
+            path = kept_protocol(out, one.sha)
+            keep(one, path)
             written.append(path)
     except OSError as problem:
         raise UserError(f"{out}: the tables cannot be written ({problem.strerror})") from problem

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bridges.web.http.jsonl import LineFile, read_lines
-from bridges.web.study.protocol import Protocol
+from bridges.web.study.protocol import Protocol, keep
 from bridges.web.study.session import Event, SessionProgress, told
 from runtime.errors import UserError
 
@@ -95,7 +95,7 @@ def open_session(
     begin = Event("begin", now_s, by=by, number=number, protocol=protocol.sha)
     kept = kept_protocol(folder.path, protocol.sha)
     if not kept.exists():
-        kept.write_text(protocol.text, encoding="utf-8")
+        keep(protocol, kept)
     journal = SessionFile(path)
     journal.write(begin)
     return SessionProgress.of(protocol, begin), journal

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from bridges.web.questionnaire.questionnaire import Questionnaire, shipped, shipped_names
+from bridges.web.questionnaire.questionnaire import Questionnaire, questionnaire_of, shipped, shipped_names
 from bridges.web.study.condition import Allowed, Condition
 from runtime.errors import UserError
 from runtime.toml_errors import Table, convert, parse_toml, read_text
@@ -40,9 +40,10 @@ class StudyTask(Table, frozen=True):
 
 
 class Design(Table, frozen=True):
-    """`paired`: a trial for each condition, tasks dealt out in turn; `crossed`: each task under each condition."""
+    """`paired`: a trial for each condition, tasks dealt out in turn; `crossed`: each task under each condition;
+    `between`: each participant has one condition, and every task under it."""
 
-    trials: Literal["paired", "crossed"] = "paired"
+    trials: Literal["paired", "crossed", "between"] = "paired"
     conditions: Order = "latin-square"
     tasks: Order = "fixed"
     seed: int = 0
@@ -93,7 +94,8 @@ class Written(Table, frozen=True):
 class Protocol(Written, frozen=True):
     """The whole study, with the questionnaires that it names."""
 
-    sha: str = ""  # of the file's text
+    sha: str = ""  # of the file's text, and of the questionnaires' that it names
+    files: dict[str, str] = msgspec.field(default_factory=dict)  # questionnaires from files: name -> text
     text: str = ""  # of the file: each session keeps it
     path: str = ""  # of the file
 
@@ -118,6 +120,8 @@ class Protocol(Written, frozen=True):
         tasks = order_of(
             len(self.task), 1 + (number - 1) // rows_of(len(self.condition)), design.tasks, design.seed + 1
         )
+        if design.trials == "between":
+            return [(self.task[task], self.condition[conditions[0]]) for task in tasks]
         if design.trials == "crossed":
             return [(self.task[task], self.condition[place]) for place in conditions for task in tasks]
         return [(self.task[tasks[at % len(tasks)]], self.condition[place]) for at, place in enumerate(conditions)]
@@ -145,18 +149,38 @@ def _read(path: Path, *, has_files: bool) -> Protocol:
             raise UserError(f"{path}: [[questionnaire]] {one.id!r} {problem}")
     by_id = {one.id: one for one in own}
     when = found.questionnaires
+    files: dict[str, str] = {}
     for name in (*when.before, *when.after_trial, *when.end):
+        if name.endswith(".toml"):
+            where = path.parent / name if has_files else kept_beside(path, name)
+            files[name] = read_text(where)
+            by_id[name] = questionnaire_of(parse_toml(files[name], where), str(where))
+            continue
         asked = by_id.get(name) or shipped(name)
         if asked is None:
             known = ", ".join(sorted({*by_id, *shipped_names()}))
             raise UserError(f"{path}: [questionnaires] names {name!r}, which there is not; known: {known}")
         by_id[name] = asked
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    whole = {**msgspec.structs.asdict(found), "questionnaire": tuple(by_id.values())}
-    protocol = Protocol(**whole, sha=digest, text=text, path=str(path))
+    digest = hashlib.sha256("".join((text, *(files[name] for name in sorted(files)))).encode()).hexdigest()
+    ids = {name: by_id[name].id for name in by_id}
+    named = When(*(tuple(ids[name] for name in names) for names in (when.before, when.after_trial, when.end)))
+    whole = {**msgspec.structs.asdict(found), "questionnaire": tuple(by_id.values()), "questionnaires": named}
+    protocol = Protocol(**whole, sha=digest, files=files, text=text, path=str(path))
     if problem := _problem(protocol, has_files=has_files):
         raise UserError(f"{path}: {problem}")
     return protocol
+
+
+def keep(protocol: Protocol, kept: Path) -> None:
+    """Write its text to that file, and those of the questionnaires that it names beside it. Raises OSError."""
+    kept.write_text(protocol.text, encoding="utf-8")
+    for name, text in protocol.files.items():
+        kept_beside(kept, name).write_text(text, encoding="utf-8")
+
+
+def kept_beside(kept: Path, name: str) -> Path:
+    """Where the questionnaire of that name stands beside a kept protocol."""
+    return kept.with_name(f"{kept.stem}-{name.replace('/', '-')}")
 
 
 def _problem(protocol: Protocol, *, has_files: bool) -> str:

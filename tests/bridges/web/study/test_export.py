@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,3 +148,78 @@ def test_a_protocol_is_read_before_anybody_takes_part(tmp_path: Path, capsys: py
     odd.write_text("title = ")
     with pytest.raises(UserError, match=r"odd\.toml"):
         main(["check", str(odd)])
+
+
+def test_a_rehearsal_plays_the_whole_protocol_with_a_withdrawal_and_a_crash_and_is_the_same_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for name in ("one", "two"):
+        asked = ["rehearse", str(EXAMPLE), "--withdraw", "3", "--crash", "5", "--out", str(tmp_path / name)]
+        assert main(asked) == 0
+        told.append(capsys.readouterr().out.replace(f"/{name}", ""))
+        assert main(["export", str(tmp_path / name), "--parquet"]) == 0
+        capsys.readouterr()
+    assert told[0] == told[1]
+    found = tables_of(tmp_path / "one" / "export")
+    assert [one["outcome"] for one in found["sessions"]] == ["finished"] * 2 + ["withdrawn"] + ["finished"] * 3
+    crashed = [(one["trial"], one["outcome"]) for one in found["trials"] if one["participant"] == "P05"]
+    assert [trial for trial, _ in crashed] == ["1", "1", "2"]
+    assert crashed[0] == ("1", "interrupted")
+    assert {one["condition"] for one in found["trials"]} == {"autonomous", "wizard"}
+    assert len([one for one in found["answers"] if one["questionnaire"] == "nasa-tlx"]) == 6 * (2 * 5)  # P03: none
+    for one in found["trials"]:
+        assert float(one["duration_s"]) <= 240.0
+    with pytest.raises(UserError, match="has sessions already"):
+        main(["rehearse", str(EXAMPLE), "--out", str(tmp_path / "one")])
+    assert {one["condition"] for one in found["wizard"]} == {"wizard"}
+    script = EXAMPLE.parents[3] / "examples" / "study" / "table.py"
+    done = subprocess.run(
+        [sys.executable, script, tmp_path / "one" / "export"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "6 participants, 5 of them to the end" in done.stdout
+    assert "wizard           nasa-tlx           5" in done.stdout
+    parquet = pytest.importorskip("pyarrow.parquet")
+    trials = parquet.read_table(tmp_path / "one" / "export" / "trials.parquet")
+    assert [str(kind) for kind in trials.schema.types[1:3]] == ["int64", "int64"]
+    assert trials.num_rows == len(found["trials"])
+
+
+OWN = """
+id = "warmth"
+title = "How was the robot?"
+[[item]]
+id = "kind"
+text = "kind"
+low = 1
+high = 5
+"""
+
+
+def test_a_questionnaire_of_one_s_own_file_is_asked_and_kept_with_the_protocol(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "warmth.toml").write_text(OWN)
+    study = tmp_path / "mine.toml"
+    study.write_text(EXAMPLE.read_text().replace('"nasa-tlx"', '"nasa-tlx", "own/warmth.toml"'))
+    first = read_protocol(study)
+    assert first.questionnaires.after_trial == ("nasa-tlx", "warmth")
+    sessions = tmp_path / "sessions"
+    assert main(["rehearse", str(study), "--participants", "1", "--out", str(sessions)]) == 0
+    (tmp_path / "own" / "warmth.toml").write_text(OWN.replace("high = 5", "high = 7"))
+    assert read_protocol(study).sha != first.sha  # edited in mid-study: another protocol
+    assert main(["export", str(sessions)]) == 0  # what was asked stands beside the sessions
+    book = {one["name"]: one["unit"] for one in tables_of(sessions / "export")["codebook"]}
+    assert book["warmth/kind"].startswith("1 () to 5 ()")
+    (tmp_path / "own" / "warmth.toml").unlink()
+    with pytest.raises(UserError, match=r"warmth\.toml"):
+        read_protocol(study)
+
+
+def test_between_participants_each_has_one_condition_and_every_task(tmp_path: Path) -> None:
+    study = tmp_path / "between.toml"
+    study.write_text(EXAMPLE.read_text().replace('trials     = "paired"', 'trials     = "between"'))
+    protocol = read_protocol(study)
+    had = [{condition.id for _, condition in protocol.trials_of(number)} for number in range(1, 9)]
+    assert all(len(one) == 1 for one in had)
+    assert sorted(next(iter(one)) for one in had) == ["autonomous"] * 4 + ["wizard"] * 4
+    assert {task.id for task, _ in protocol.trials_of(1)} == {"cups", "all"}
