@@ -64,6 +64,10 @@ def test_what_was_signed_for_an_earlier_guard_is_not_good_for_its_successor() ->
     assert not Signatures("t", since_ns=NOW_NS + 1).holds(asked, NOW_NS + 1)
 
 
+def test_where_no_guard_was_before_whatever_was_signed_since_the_clock_began_is_good() -> None:
+    assert Signatures("t").holds(order("t", "arm", "Ann", 1), 1)
+
+
 def test_proofs_do_not_fill_the_memory_and_are_forgotten_when_they_are_old() -> None:
     proofs = Signatures("t")
     for number in range(MOST_PROOFS):
