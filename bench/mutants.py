@@ -395,7 +395,7 @@ def _copy_tree(folder: Path, target: Target) -> None:
         "source_paths": ["nodes", "runtime"],
         "only_mutate": list(target.files),
         "do_not_mutate": [f"*/{name}" for name in target.but],
-        "do_not_mutate_patterns": [r"self\.log\."],  # what a log shows
+        "do_not_mutate_patterns": [r"self\.log\.", r"help=", r"metavar="],  # what a log and a help show
         "also_copy": ["bridges", "bench", "launch", "docs", "README.md"],
         "use_git_change_detection": False,
         "timeout_multiplier": 15.0,

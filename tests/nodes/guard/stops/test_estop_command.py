@@ -90,6 +90,19 @@ def test_another_order_goes_to_the_guard_as_it_was_typed(monkeypatch: pytest.Mon
     assert asked == [(("rearm", "hall", "Ana"), {"as_json": False}), (("resume", None, ""), {"as_json": True})]
 
 
+@pytest.mark.parametrize("do", ["state", "arm", "rearm", "resume", "home", "stow", "runstop", "release"])
+def test_each_order_is_known_by_its_name(do: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def obey(do: str, *_: object, **__: object) -> int:
+        asked.append(do)
+        return 0
+
+    monkeypatch.setattr(orders, "obey", obey)
+    assert command.main([do, "--run", "hall"]) == 0
+    assert asked == [do]
+
+
 def test_where_nothing_has_a_guard_it_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
