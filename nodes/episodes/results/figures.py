@@ -114,7 +114,8 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
     named = {name for value in values for name in value.scores}
     dimensions = tuple([n for n in NAMES if n in named] + sorted(named - set(NAMES) - {OVERALL}))
     dimensions += (OVERALL,) if OVERALL in named else ()
-    kinds = {row.id: store.plan(row.id).kind or "other" for row in rows}
+    kinds = {row.task: row.id for row in rows}  # one episode of each task: its plan is like those of the others
+    kinds = {task: store.plan(episode).kind or "other" for task, episode in kinds.items()}
     hard = {model: _hard(values, model) for model in models} if len(models) > 1 else {}  # hard beside others
     is_by_rules = {judge for judge in store.judges() if not judge.startswith(FOLLOWS)} <= {RULES_JUDGE}
     ends: dict[str, int] = {}
@@ -129,7 +130,7 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
         models=models,
         dimensions=dimensions,
         table=_table(values, dimensions, lambda value: value.model, is_by_rules=is_by_rules),
-        by_kind=_table(values, dimensions, lambda value: kinds[value.episode], is_by_rules=is_by_rules),
+        by_kind=_table(values, dimensions, lambda value: kinds[value.task], is_by_rules=is_by_rules),
         pairs=_pairs(values, models),
         pairs_of=pairs_dimension(values),
         comparisons=() if is_by_rules else _comparisons(values, models, dimensions),
@@ -226,6 +227,7 @@ def _hard(values: list[Value], model: str) -> tuple[str, ...]:
 
 def _checks(store: Store, values: list[Value], models: tuple[str, ...]) -> dict[str, dict[str, float | None]]:
     names = {row.id: row.names for row in store.episodes()}
+    has_deal: dict[str, bool] = {}  # by task
     found: dict[str, dict[str, list[float]]] = {model: {} for model in models}
     for value in values:
         checks = store.checks(value.episode)
@@ -237,8 +239,9 @@ def _checks(store: Store, values: list[Value], models: tuple[str, ...]) -> dict[
         into.setdefault("words per turn", []).append(seat["words_per_turn"])
         into.setdefault("repeated turns", []).append(float(seat["repeated_turns"]))
         into.setdefault("unusable turns", []).append(float(seat.get("faults", 0)))
-        plan = store.plan(value.episode)
-        if plan.deal is not None:
+        if value.task not in has_deal:
+            has_deal[value.task] = store.plan(value.episode).deal is not None
+        if has_deal[value.task]:
             into.setdefault("deals", []).append(float(checks["has_deal"]))
         if seat["surplus"] is not None:
             into.setdefault("surplus", []).append(seat["surplus"])
@@ -266,6 +269,8 @@ CLASSES = (3, 4, 5)
 
 def _agreement(store: Store, judge: str) -> tuple[Agreement, ...]:
     ratings = store.ratings()
+    if not ratings:
+        return ()
     known = {dimension.name: dimension for dimension in SEVEN}
     episodes = {row[0] for row in ratings}
     means = {episode: mean_scores(store.scores(episode), judge) for episode in episodes}

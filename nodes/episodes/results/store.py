@@ -11,6 +11,7 @@ import zlib
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -193,9 +194,16 @@ class Store(Evaluations):
     def _rows(self, how: str, values: Sequence[object]) -> list[EpisodeRow]:
         fields = ", ".join(EpisodeRow.__struct_fields__)
         found = []
+        known: dict[Any, Any] = {}  # of a hundred thousand rows most texts are the same
+        lists: dict[str, tuple[str, ...]] = {}
         for row in self.db.execute(f"SELECT {fields} FROM episodes {how}", values):
-            fields_of = dict(zip(EpisodeRow.__struct_fields__, row, strict=True))
-            fields_of["agents"], fields_of["names"] = json_list(fields_of["agents"]), json_list(fields_of["names"])
+            fields_of: dict[str, Any] = {
+                name: known.setdefault(value, value) if name not in ("id", "seconds") else value
+                for name, value in zip(EpisodeRow.__struct_fields__, row, strict=True)
+            }
+            for name in ("agents", "names"):
+                text = fields_of[name]
+                fields_of[name] = lists.get(text) or lists.setdefault(text, json_list(text))
             found.append(EpisodeRow(**fields_of))
         return found
 
