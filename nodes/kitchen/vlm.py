@@ -17,7 +17,7 @@ from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import Decision, Situation, name_of
 from runtime import QoS, Subscription
-from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask
+from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask, Utterance
 
 MOST_TRIES, MOST_DRIVES = 3, 4
 LINE_M, HEADING_RAD, ALONG_M = 0.12, 0.10, 2.2
@@ -76,9 +76,9 @@ class KitchenVLM(LocalVLM):
             one.subject == thing and one.object == place and one.relation in ("in", "on") for one in self.now.relations
         )
 
-    def _amend(self, text: str) -> None:
+    def _amend(self, utterance: Utterance) -> None:
         """Words that may object: hold still at once; the planner says what is meant."""
-        first = text.lower().replace(",", " ").split()[:1]
+        first = utterance.text.lower().replace(",", " ").split()[:1]
         if first and first[0] in BARS and self.doing is not None and self.outcome == "running":
             self.actions += 1
             self.doing = None

@@ -242,7 +242,7 @@ class LocalVLM(ForRobot, SeatNode):
         """Hold still with what is held until the planner has made a plan of what was said."""
         self.waiting_since_ns = self.clock.now_ns()
         if self.doing is not None and self.outcome == "running" and self.doing.skill != "hold":
-            self._do(Decision("hold", "held", "holding still until there is a plan for the new order"))
+            self._carry_out(Decision("hold", "held", "holding still until there is a plan for the new order"))
 
     @on(interrupt)
     def interrupted(self, interrupt: Interrupt) -> None:
@@ -454,9 +454,9 @@ class LocalVLM(ForRobot, SeatNode):
 
     def _act(self) -> Decision:
         """Decide, and publish what has changed."""
-        return self._do(self._decide(self._situation()))
+        return self._carry_out(self._decide(self._situation()))
 
-    def _do(self, decision: Decision) -> Decision:
+    def _carry_out(self, decision: Decision) -> Decision:
         if decision.skill != "keep":
             self.actions += 1
             self.doing = Action(
