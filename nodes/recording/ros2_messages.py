@@ -32,6 +32,8 @@ ros = ros2_humble
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 
 TRIGGER, SET_BOOL = "std_srvs/srv/Trigger", "std_srvs/srv/SetBool"
+PADDING = "structure_needs_at_least_one_member"
+"""Of a message without fields: a byte of its CDR that has no name for anybody who reads it."""
 SEND_GOAL, CANCEL = "control_msgs/action/FollowJointTrajectory_SendGoal", "action_msgs/srv/CancelGoal"
 EVENT_INFO = "service_msgs/msg/ServiceEventInfo"
 SERVICES = (TRIGGER, SET_BOOL)
@@ -53,7 +55,7 @@ _ACTION_TYPES = {
     f"{CANCEL}_Request": "action_msgs/GoalInfo goal_info",
     f"{CANCEL}_Response": "int8 return_code\naction_msgs/GoalInfo[] goals_canceling",
     EVENT_INFO: "uint8 event_type\nbuiltin_interfaces/Time stamp\nuint8[16] client_gid\nint64 sequence_number",
-    f"{TRIGGER}_Request": "uint8 structure_needs_at_least_one_member",
+    f"{TRIGGER}_Request": f"uint8 {PADDING}",
     f"{TRIGGER}_Response": "bool success\nstring message",
     f"{SET_BOOL}_Request": "bool data",
     f"{SET_BOOL}_Response": "bool success\nstring message",
@@ -153,7 +155,9 @@ def to_document(value: Any) -> Any:
     """A message as rosbridge's JSON: bytes as base64, numbers that are not finite as null."""
     if dataclasses.is_dataclass(value):
         names = (field.name for field in dataclasses.fields(value))
-        return {name: to_document(getattr(value, name)) for name in names if not name.startswith("__")}
+        return {
+            name: to_document(getattr(value, name)) for name in names if not name.startswith("__") and name != PADDING
+        }
     if isinstance(value, np.ndarray):
         if value.dtype == np.uint8:
             return base64.b64encode(value.tobytes()).decode()
@@ -169,6 +173,7 @@ def from_document(document: Any, ros_type: str) -> Any:
         names = dict(STORE.fielddefs[ros_type][1])
         if unknown := set(document) - set(names):
             raise CodecError(f"no {ros_type} as Humble has it: it has {', '.join(sorted(map(str, unknown)))}")
+        document = {PADDING: 0, **document} if PADDING in names else document
         return STORE.types[ros_type](**{name: _field(document[name], part) for name, part in names.items()})
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, binascii.Error) as problem:
         raise CodecError(f"no {ros_type} as Humble has it ({type(problem).__name__}: {problem})") from problem

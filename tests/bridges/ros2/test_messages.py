@@ -119,6 +119,13 @@ def test_a_message_comes_back_from_cdr_and_from_json_as_it_was(ros_type: str) ->
     assert to_cdr(from_document(to_document(SENT[ros_type]), ros_type)) == data
 
 
+def test_a_request_without_fields_has_none_in_json() -> None:
+    """rosbridge refuses a field that the type does not have."""
+    assert to_document(SENT[f"{TRIGGER}_Request"]) == {}
+    with pytest.raises(CodecError, match="it has more"):
+        from_document({"more": 1}, f"{TRIGGER}_Request")
+
+
 @pytest.mark.parametrize(
     ("ros_type", "known"),
     [  # as they stand in others' programs that speak to rmw_zenoh
