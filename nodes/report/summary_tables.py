@@ -121,7 +121,7 @@ def _first_rows(summary: Summary, seed: str) -> Table:
     grid.add_row("run time", f"{summary.duration_s:.1f} s ({summary.clock} clock{seed})")
     if summary.trace:
         grid.add_row("trace", summary.trace)
-    if summary.task is not None:
+    if summary.task is not None and (summary.task.in_bin or summary.task.left):
         in_bin, left = summary.task.in_bin, summary.task.left
         rest = f"; left: {', '.join(left)}" if left else ""
         grid.add_row(f"{summary.task.label}s in the bin", f"{len(in_bin)} of {len(in_bin) + len(left)}{rest}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 from io import StringIO
@@ -21,7 +22,7 @@ from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.run import Run, read_run
 from nodes.report.summary import CUT_OFF, Percentiles, TaskSummary, spread, summarise
-from nodes.report.summary_tables import print_summary
+from nodes.report.summary_tables import print_result, print_summary
 from nodes.report.timeline import mode_spans, rows, seated, stops
 from nodes.scaffold.command import main as new
 from runtime.bag.file import BagWriter
@@ -222,6 +223,12 @@ def test_the_tables_fit_into_80_columns(run: Run) -> None:
         "59 of 100",
     ):
         assert words in text
+
+
+def test_a_task_without_things_that_it_counts_has_no_row_of_them(run: Run) -> None:
+    console = Console(file=StringIO(), width=80, record=True)
+    print_result(dataclasses.replace(summarise(run), task=TaskSummary("cup", (), ())), console)
+    assert "cups in the bin" not in console.export_text()
 
 
 def test_a_run_that_has_just_ended_is_told_in_few_lines_with_commands_that_work(
