@@ -28,6 +28,7 @@ from nodes.recording.ros2_messages import (
 )
 from runtime.clock import wall_time_ns
 from tests.support.ports import free_ports
+from tests.support.running import eventually
 
 HERE = Path(__file__).parent
 PERIOD_S = 0.03
@@ -167,6 +168,8 @@ class RosbridgeSide:
         self.listening.start()
         self.ask(topic="/cmd_vel", type="geometry_msgs/Twist")
         self.ask(topic="/action_log", type="std_msgs/String")
+        # A robot waits 5 s for joint states, and on a busy machine a Python takes as long to start.
+        eventually(lambda: ("subscribed", "/action_log") in self.seen, "the foreign client has subscribed")
         self.repeating = Repeating(
             self,
             lambda value: self.ask(topic="/joint_states", type="sensor_msgs/JointState", message=to_document(value)),
