@@ -25,6 +25,7 @@ _SHOW_PSS = "print(next(line.split()[1] for line in open('/proc/self/smaps_rollu
 def _run(*arguments: str, folder: str | None = None) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "runtime", "run", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the reference's libraries have theirs, too
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1
     )
@@ -86,6 +87,7 @@ def _image_ages_ms(file: Path) -> list[float]:
 def measure(rounds: int = ROUNDS, *, is_quick: bool = False) -> list[Result]:
     """In turns; medians. The demo once."""
     ours, bare = [], []
+    _first_beat_s()  # so that bytecode is there, as after any first run
     for _ in range(rounds):
         bare.append(_bare_import_s())
         ours.append(_first_beat_s())

@@ -70,7 +70,9 @@ def _obeyed(arguments: list[str]) -> int:
     from runtime.command_line.arguments import answered
     from runtime.errors import choices
 
-    commands = {**_own_commands(), **_other_commands()}
+    commands = _own_commands()
+    if not arguments or arguments[0] not in commands or "_ARGCOMPLETE" in os.environ:  # looking for others takes time
+        commands |= _other_commands()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what may stand where its cursor is
         from runtime.commands.completion import answer
 

@@ -5,20 +5,29 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
+import sys
 from pathlib import Path
+
+_INSTALLED = ".dist-info"
 
 
 def versions() -> dict[str, str]:
-    """The packages that results depend on, as far as they are installed."""
+    """The packages that results depend on, as far as they are installed.
+
+    By the names of their folders: importlib.metadata alone takes a tenth of the start of a small graph.
+    """
     names = ("polyrhythm", "pyzmq", "msgspec", "numpy", "mujoco", "opencv-python-headless", "onnxruntime")
-    found = {"python": platform.python_version()}
-    for name in names:
+    there: dict[str, str] = {}
+    for folder in sys.path:
         try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+            entries = os.listdir(folder or ".")
+        except OSError:
+            continue  # a zip file, or nothing
+        for entry in entries:
+            if entry.endswith(_INSTALLED):
+                name, _, number = entry.removesuffix(_INSTALLED).partition("-")
+                there.setdefault(name.lower().replace("_", "-"), number)
+    return {"python": platform.python_version(), **{name: there[name] for name in names if name in there}}
 
 
 def machine() -> str:
