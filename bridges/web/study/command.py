@@ -1,4 +1,4 @@
-"""`polyrhythm study`: read a protocol and rehearse it beforehand, and write its sessions as tables."""
+"""`polyrhythm study`: read and rehearse a protocol, and write its sessions as tables."""
 
 from __future__ import annotations
 
