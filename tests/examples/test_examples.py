@@ -16,12 +16,7 @@ import pytest
 pytestmark = pytest.mark.processes
 
 FOLDER = Path(__file__).parents[2] / "examples"
-LONG = ("study", "episode")
-"""What tutorials end with, which `make long` types; a test holds them equal."""
-EXAMPLES = [
-    pytest.param(folder, id=folder.name, marks=[pytest.mark.long] if folder.name in LONG else [])
-    for folder in sorted({file.parent for file in FOLDER.glob("*/test_*.py")})
-]
+EXAMPLES = sorted({file.parent for file in FOLDER.glob("*/test_*.py")})
 """Those with a launch file and tests; what shows a command, or a training, has tests beside that command's."""
 
 
@@ -36,13 +31,13 @@ def run(folder: Path, *arguments: str) -> str:
     return ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize("folder", EXAMPLES)
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
 def test_the_tests_of_an_example_pass(folder: Path) -> None:
     rootless = ("-p", "no:cacheprovider", "--rootdir", ".", "-c", os.devnull)
     assert "passed" in run(folder, "-m", "pytest", "-q", *rootless)
 
 
-@pytest.mark.parametrize("folder", EXAMPLES)
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
 def test_the_launch_file_of_an_example_fits_and_runs(folder: Path) -> None:
     (file,) = folder.glob("*.toml")
     assert "all of it fits" in run(folder, "-m", "runtime", "check", file.name)
