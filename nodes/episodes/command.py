@@ -154,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     embody.add_argument("recording", type=Path, nargs="?", help="a .mcap file of polyrhythm run; default: play it now")
     embody.add_argument("--task", required=True, metavar="NAME", help="the embodied scenario")
+    embody.add_argument("--tasks", default="starter", metavar="FOLDER", help="with your own; default: the starter set")
     embody.add_argument("--beside-text", action="store_true", help="play it as text too, and compare the two")
     embody.add_argument("--seed", type=int, default=0, help="of the robot's run" + DEFAULT)
     embody.add_argument(

@@ -2,6 +2,7 @@
 
 - the world: `world`, `scenario`, `household` (what belongs where), `mjcf`, `messages`; who lives in it: `person`
 - what is seen: `eyes` (of the simulator), `seen` (questions to a scene)
-- the planner: `planner` (the node), `mind` (what it decides), `phrases` (what people say), `tasks` (what it keeps)
+- the planner: `planner` (the node), `mind` (what it decides), `phrases` (what people say), `tasks` (what it keeps),
+  `memory` (what outlives the run)
 - the VLM and the policy: `vlm`, `policy`, `route`; the body: `robot`, `driver`
 """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from nodes.kitchen.memory import keep, remembered
 from nodes.kitchen.mind import Mind
 from nodes.planner.rules import Surroundings
 from nodes.planner.scripted import ScriptedPlanner
-from runtime import UserError, every, on
+from runtime import every, on
 from runtime.msgs import Scene, SceneDescription, Utterance
 
 
@@ -20,7 +20,7 @@ class KitchenPlanner(ScriptedPlanner):
     def __init__(self, speaker: str = "robot", memory: str = "") -> None:
         super().__init__(speaker)
         self.memory = Path(memory) if memory else None
-        self.mind = Mind(habits=_remembered(self.memory), speaker=speaker)
+        self.mind = Mind(habits=remembered(self.memory) if self.memory is not None else {}, speaker=speaker)
         self.who = ""
         self.kept = dict(self.mind.habits)
 
@@ -69,23 +69,9 @@ class KitchenPlanner(ScriptedPlanner):
         self._answer(" ".join(text for text in texts if text))
         if self.memory is not None and self.mind.habits != self.kept:
             self.kept = dict(self.mind.habits)
-            self.memory.parent.mkdir(parents=True, exist_ok=True)
-            self.memory.write_text(json.dumps(self.kept, indent=1, sort_keys=True) + "\n", "utf-8")
+            keep(self.memory, self.kept)
 
     def _publish(self) -> None:
         subtask = self.mind.subtask
         if subtask is not None:
             self.subtask.publish(subtask)
-
-
-def _remembered(path: Path | None) -> dict[str, str]:
-    """What a memory file holds. Raises UserError where it is none."""
-    if path is None or not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as problem:
-        raise UserError(f"memory {path}: {problem}") from problem
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
-        raise UserError(f"memory {path}: expected a JSON object with a place for each kind")
-    return {str(kind): str(place) for kind, place in found.items()}

@@ -19,6 +19,7 @@ from nodes.episodes.commands.asked import (
     settings_of,
     summary_of,
 )
+from nodes.episodes.commands.run import library_of
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.evaluation.dimensions import mean_scores
 from nodes.episodes.results.card import card_of
@@ -35,7 +36,8 @@ from runtime.msgs.episode import Outcome
 
 def embody(asked: argparse.Namespace) -> int:
     """Write the run's file for one embodied episode, recorded or played now, and judge it; beside it one as text."""
-    plan = embodied_plan(asked.task)
+    library = library_of(asked.tasks)
+    plan = embodied_plan(asked.task, library)
     playing = playing_of(asked)
     servers = servers_of(playing)
     judges = judges_of(asked, servers)
@@ -44,7 +46,9 @@ def embody(asked: argparse.Namespace) -> int:
     if path is None:
         path = unique_path(Path("runs") / f"embodied-{wall_time_text()}.sqlite")
     check_is_new(path)  # before the body plays: that takes a while
-    recording = asked.recording or play_body(plan, path.with_suffix(".mcap"), seed=asked.seed, overrides=asked.set)
+    recording = asked.recording or play_body(
+        plan, path.with_suffix(".mcap"), seed=asked.seed, overrides=asked.set, library=library
+    )
     turns, seconds = turns_of(recording, plan)
     if not turns:
         raise UserError(f"{recording}: nobody says or does anything in it")
@@ -53,7 +57,7 @@ def embody(asked: argparse.Namespace) -> int:
     )
     plans = [plan]
     if asked.beside_text:
-        plans.append(plan_of_task(asked.task, order="asynchronous", mode="AGENTS", max_turns=20))
+        plans.append(plan_of_task(asked.task, order="asynchronous", mode="AGENTS", max_turns=20, library=library))
     spec = {
         "judges": list(judges.specs),
         "dimensions": to_builtins(judges.dimensions),

@@ -18,6 +18,7 @@ import msgspec
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.dialogue.prompt import background_text
+from nodes.episodes.scenarios.library import Library
 from nodes.sim.actor import EARLIER
 from runtime.bag.file import BagReader
 from runtime.bag.parts import zero_ns_of
@@ -29,12 +30,14 @@ from runtime.msgs.episode import ActKind, Turn
 _TOPICS = ("heard", "said", "action", "feedback", "interrupt")
 
 
-def play_body(plan: EpisodePlan, recording: Path, *, seed: int, overrides: Sequence[str]) -> Path:
+def play_body(
+    plan: EpisodePlan, recording: Path, *, seed: int, overrides: Sequence[str], library: Library | None = None
+) -> Path:
     """Let the robot graph play the scenario in virtual time with the simulated robot and people; the recording.
 
     Raises UserError where the scenario has no lines for people, PolyrhythmError where the robot's run cannot start.
     """
-    values = changes_for(plan, overrides)
+    values = changes_for(plan, overrides, library)
     recording.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "runtime", "run", "laptop", "--virtual", "--json", "--seed", str(seed)]
     command += ["--record", str(recording), "--out", str(recording.with_suffix(""))]
@@ -46,9 +49,9 @@ def play_body(plan: EpisodePlan, recording: Path, *, seed: int, overrides: Seque
     return recording
 
 
-def changes_for(plan: EpisodePlan, overrides: Sequence[str] = ()) -> list[str]:
+def changes_for(plan: EpisodePlan, overrides: Sequence[str] = (), library: Library | None = None) -> list[str]:
     """What `--set` makes of launch/laptop.toml: the scenario's people, lines, goals and things. Raises UserError."""
-    scenario = starter_library().scenarios[plan.scenario]
+    scenario = (library or starter_library()).scenarios[plan.scenario]
     if not scenario.cues:
         raise UserError(
             f"task {plan.task}: its scenario has no cues, so no simulated person can play it; record a run with "
@@ -89,9 +92,9 @@ def _things(wanted: Iterable[str]) -> list[str]:
     return list(dict.fromkeys("_".join(what.split()[:2]) for what in wanted))
 
 
-def embodied_plan(task: str) -> EpisodePlan:
-    """The plan of a scenario with a robot in it. Raises UserError for one without."""
-    library = starter_library()
+def embodied_plan(task: str, library: Library | None = None) -> EpisodePlan:
+    """The plan of a scenario with a robot in it; `library`: the starter set. Raises UserError for one without."""
+    library = library or starter_library()
     with_robot = [name for name, scenario in library.scenarios.items() if scenario.is_embodied]
     try:
         plan = plan_of_task(task, order="asynchronous", mode="AGENTS", max_turns=1000, library=library)

@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from nodes.episodes.command import main
+from nodes.episodes.commands import embody as embody_command
+from nodes.episodes.commands.run import library_of
 from nodes.episodes.dialogue.planning import starter_library
 from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
@@ -53,7 +55,7 @@ def test_a_scenario_without_a_robot_is_refused(tmp_path: Path, capsys: pytest.Ca
 def test_a_run_that_exists_is_refused_before_the_body_plays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embodied, "play_body", lambda *_, **__: pytest.fail("it played"))
+    monkeypatch.setattr(embody_command, "play_body", lambda *_, **__: pytest.fail("it played"))
     run = tmp_path / "run.sqlite"
     run.write_text("mine")
     assert main(["embody", "--task", "clear-table-by-four", "--out", str(run)]) == 2
@@ -65,7 +67,7 @@ def test_text_and_body_stand_side_by_side_under_the_same_judges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = write_run(tmp_path)
-    monkeypatch.setattr(embodied, "play_body", lambda plan, path, *, seed, overrides: recording)
+    monkeypatch.setattr(embody_command, "play_body", lambda plan, path, *, seed, overrides, library: recording)
     run = tmp_path / "both.sqlite"
     assert main(["embody", "--task", "clear-table-by-four", "--beside-text", "--out", str(run)]) == 0
     with Store.read(run) as store:
@@ -133,3 +135,17 @@ def test_the_robots_goal_is_judged_by_what_was_done_and_left() -> None:
     assert "2 of the 5 things wanted were done" in scores[plan.names[0]].reasoning
     assert scores[plan.names[0]].score == 4
     assert scores[plan.names[1]].score == 8  # two of four in the bin, and the blue one left
+
+
+def test_a_folder_of_ones_own_has_embodied_scenarios_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = dict(starter_library().scenarios)["the-brown-bottle"]
+    data = Path(embodied.__file__).parents[1] / "scenarios" / "data"
+    for name in ("characters.jsonl", "relationships.jsonl"):
+        (tmp_path / name).write_bytes((data / name).read_bytes())
+    rows = [row for row in (data / "scenarios.jsonl").read_text("utf-8").splitlines() if f'"{mine.id}"' in row]
+    (tmp_path / "scenarios.jsonl").write_text(rows[0].replace(mine.id, "my-bottle") + "\n", "utf-8")
+    library = library_of(str(tmp_path))
+    changes = embodied.changes_for(embodied.embodied_plan("my-bottle", library), library=library)
+    assert "collaborator.use=nodes.sim.actor:Actor" in changes
+    assert main(["embody", "--tasks", str(tmp_path), "--task", mine.id]) == 2
+    assert "with a robot; known: my-bottle" in capsys.readouterr().err
