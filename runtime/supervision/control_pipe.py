@@ -82,6 +82,7 @@ class Control:
             if not line and self._lines:
                 line = self._next_line()
             if self._is_closing and not line:
+                is_heard = False  # the pipe may be closed now
                 self._all_told.set()
             writes = [self._write_fd] if line and is_heard else []
             reads = (self._read_fd, self._wake_reader)
@@ -95,7 +96,7 @@ class Control:
                     is_heard = False
                     self._all_told.set()
                     self._on_order({"do": "stop"})
-            elif not readable and not line:
+            elif is_heard and not readable and not line:
                 line = _HEARTBEAT
             if self._wake_reader in readable:
                 os.read(self._wake_reader, 4096)
