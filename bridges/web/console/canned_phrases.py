@@ -42,6 +42,7 @@ class _Phrase(Table, frozen=True, rename={"voice": "as"}):
         Annotated[str, Meta(pattern=r"^[0-9]?\Z")] | Annotated[int, Meta(ge=0, le=9)], Meta(description="a digit")
     ] = ""
     group: Annotated[str, Meta(max_length=40)] = ""
+    gesture: Literal["", "nod", "shake", "look", "point"] = ""  # what the robot does while it says so
 
 
 class _File(Table, frozen=True):
@@ -58,5 +59,12 @@ def read_canned(path: Path) -> list[dict[str, str]]:
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ParameterError(f"console: utterances {path}: two have the key {twice[0]!r}; expected a digit of its own")
     return [
-        {"text": phrase.text, "as": phrase.voice, "key": str(phrase.key), "group": phrase.group} for phrase in phrases
+        {
+            "text": phrase.text,
+            "as": phrase.voice,
+            "key": str(phrase.key),
+            "group": phrase.group,
+            "gesture": phrase.gesture,
+        }
+        for phrase in phrases
     ]

@@ -252,10 +252,11 @@ class Console(ConsolePorts):
     @on(ConsolePorts.settings)
     def note_setting(self, message: StudySetting) -> None:
         """A trial begins or ends whose condition may bring sentences of its own."""
-        groups = message.groups or ("",) * len(message.utterances)
+        none = ("",) * len(message.utterances)
+        each = zip(message.utterances, message.groups or none, message.gestures or none, strict=True)
         own = [
-            {"text": text, "as": voice, "key": key, "group": group}
-            for (text, voice, key), group in zip(message.utterances, groups, strict=True)
+            {"text": text, "as": voice, "key": key, "group": group, "gesture": gesture}
+            for (text, voice, key), group, gesture in each
         ]
         self._canned.set(own, message.voices)
         self._poke()

@@ -36,6 +36,7 @@ class StudySetting(Message):
     seats: dict[str, str]  # seat -> who is to hold it
     utterances: tuple[tuple[str, str, str], ...] = ()  # text, voice and key of the console's sentences; none: its own
     groups: tuple[str, ...] = ()  # of each of these sentences
+    gestures: tuple[str, ...] = ()  # with each of these sentences
     voices: tuple[str, ...] = ()  # the only ones in which operators of the console speak; none: both
 
 

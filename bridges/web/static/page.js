@@ -4,20 +4,50 @@ export { isText };
 
 export const $ = (selector) => document.querySelector(selector);
 export const all = (selector) => [...document.querySelectorAll(selector)];
-export const make = (tag, className, ...inside) => { const one = document.createElement(tag); if (className) one.className = className; one.append(...inside.filter((part) => part !== null && part !== undefined)); return one; };
-export const button = (text, act, className = "") => { const one = make("button", className, text); one.type = "button"; one.addEventListener("click", act); return one; };
+export const make = (tag, className, ...inside) => {
+  const one = document.createElement(tag);
+  if (className) one.className = className;
+  one.append(...inside.filter((part) => part !== null && part !== undefined));
+  return one;
+};
+export const button = (text, act, className = "") => {
+  const one = make("button", className, text);
+  one.type = "button";
+  one.addEventListener("click", act);
+  return one;
+};
 
 let timer = 0;
-export function notice(text) { $("#notice").textContent = text; clearTimeout(timer); timer = setTimeout(() => { $("#notice").textContent = ""; }, 6000); }
-export function cover(text) { $("#cover-text").textContent = text; $("#cover").dataset.off = text ? "false" : "true"; }
-export function cameIn(message) { document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); }
+export function notice(text) {
+  $("#notice").textContent = text;
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    $("#notice").textContent = "";
+  }, 6000);
+}
+export function cover(text) {
+  $("#cover-text").textContent = text;
+  $("#cover").dataset.off = text ? "false" : "true";
+}
+export function cameIn(message) {
+  document.body.dataset.role = message.role;
+  sessionStorage.setItem("session", message.session);
+}
 
 // Calls `draw` only where the value differs from last time: what a person is typing into stays as it is.
 const drawn = new Map();
-export function whenNew(key, value, draw) { const text = JSON.stringify(value); if (drawn.get(key) === text) return; drawn.set(key, text); draw(value); }
+export function whenNew(key, value, draw) {
+  const text = JSON.stringify(value);
+  if (drawn.get(key) === text) return;
+  drawn.set(key, text);
+  draw(value);
+}
 
 export const forget = (key) => drawn.delete(key);
 
 // With these two Firefox opens its quick find, which then has the keys: the space bar would stop nothing.
-addEventListener("keydown", (event) => { if (["'", "/"].includes(event.key) && !isText(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey) event.preventDefault(); });
+addEventListener("keydown", (event) => {
+  if (["'", "/"].includes(event.key) && !isText(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey)
+    event.preventDefault();
+});
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

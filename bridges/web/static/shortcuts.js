@@ -1,5 +1,6 @@
 // Keys as state machines: no page, no clock of its own, so that they are tested without a browser.
-export const ESCAPES_MS = 700, HOLD_MS = 500;
+export const ESCAPES_MS = 700,
+  HOLD_MS = 500;
 
 // What a key writes: by the layout, or by its place where the layout writes no Latin letter or digit there.
 export function letterOf({ key, code, shiftKey = false }) {
@@ -16,7 +17,9 @@ export const spaceStops = ({ kind, value }) => kind !== "text" || value === "";
 
 // Escape twice in a short time.
 export class EscapeTwice {
-  constructor() { this.at = -Infinity; }
+  constructor() {
+    this.at = -Infinity;
+  }
 
   press(now) {
     const isSecond = now - this.at <= ESCAPES_MS;
@@ -27,11 +30,21 @@ export class EscapeTwice {
 
 // A key that does something only once it has been held: what is typed by accident never is.
 export class HeldKey {
-  constructor() { this.forget(); }
+  constructor() {
+    this.forget();
+  }
 
-  forget() { this.act = null; this.code = ""; this.at = 0; }
+  forget() {
+    this.act = null;
+    this.code = "";
+    this.at = 0;
+  }
 
-  down(code, act, now) { this.code = code; this.act = act; this.at = now; }
+  down(code, act, now) {
+    this.code = code;
+    this.act = act;
+    this.at = now;
+  }
 
   // Let go: true where it was too short.
   up(code) {

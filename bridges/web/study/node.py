@@ -282,6 +282,7 @@ class Study(VoicePorts, TalkPorts):
                     is_on=True,
                     seats=seats,
                     utterances=canned,
+                    gestures=tuple(one.get("gesture", "") for one in self._canned.get(condition.id, ())),
                     groups=tuple(one.get("group", "") for one in self._canned.get(condition.id, ())),
                     voices=self._protocol.wizard.voices,
                 )

@@ -11,42 +11,102 @@ import { PushToTalk } from "/static/speech/push_to_talk.js";
 
 const $ = (selector) => document.querySelector(selector);
 const all = (selector) => [...document.querySelectorAll(selector)];
-const make = (tag, className, text) => { const one = document.createElement(tag); if (className) one.className = className; if (text !== undefined) one.textContent = text; return one; };
+const make = (tag, className, text) => {
+  const one = document.createElement(tag);
+  if (className) one.className = className;
+  if (text !== undefined) one.textContent = text;
+  return one;
+};
 
 let welcome = null;
 let state = null;
-let canned = [];              // sentences that are said with one key
-let selected = null;          // a thing seen
-let spot = null;              // a place on the floor, to go to
-let pending = null;           // an action that waits for the VLM's seat
-const depths = new Set();     // cameras whose depth is shown
-const frames = {};            // camera -> {header, bitmap, at}
-const rates = {};             // camera -> Hz when it was quickest of late
-const trail = [];             // of the base
-const drawn = {};             // what the drawings show
+let canned = []; // sentences that are said with one key
+let selected = null; // a thing seen
+let spot = null; // a place on the floor, to go to
+let pending = null; // an action that waits for the VLM's seat
+const depths = new Set(); // cameras whose depth is shown
+const frames = {}; // camera -> {header, bitmap, at}
+const rates = {}; // camera -> Hz when it was quickest of late
+const trail = []; // of the base
+const drawn = {}; // what the drawings show
 
+/** @type {Link<import("/static/wire").FromConsole>} */
 const link = new Link({
-  welcome: (message) => { welcome = message; document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); if (message.role === "participant") voices(["collaborator"]); build(); watch(); talking.met(); },
-  state: (message) => { state = { ...state, ...message, at: performance.now() }; if (message.robot === undefined) tell(message); else show(message); },
-  frame: (header, bitmap) => { header.camera = header.camera.replace(" depth", ""); frames[header.camera]?.bitmap.close(); frames[header.camera] = { header, bitmap, at: performance.now() }; paint(header.camera); },
-  cover: (text) => { $("#cover-text").textContent = text; $("#cover").dataset.off = text ? "false" : "true"; if (text) { holding.release(); talking.lost(); } },
+  welcome: (message) => {
+    welcome = message;
+    document.body.dataset.role = message.role;
+    sessionStorage.setItem("session", message.session);
+    if (message.role === "participant") voices(["collaborator"]);
+    build();
+    watch();
+    talking.met();
+  },
+  state: (message) => {
+    state = { ...state, ...message, at: performance.now() };
+    if (message.robot === undefined) tell(message);
+    else show(message);
+  },
+  frame: (header, bitmap) => {
+    header.camera = header.camera.replace(" depth", "");
+    frames[header.camera]?.bitmap.close();
+    frames[header.camera] = { header, bitmap, at: performance.now() };
+    paint(header.camera);
+  },
+  cover: (text) => {
+    $("#cover-text").textContent = text;
+    $("#cover").dataset.off = text ? "false" : "true";
+    if (text) {
+      holding.release();
+      talking.lost();
+    }
+  },
 });
-const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () => Number($("input[name=speed]:checked").value),
-  () => (selected ? { x_m: selected.x, y_m: selected.y, label: selected.label, colour: selected.colour } : spot ? { x_m: spot.x, y_m: spot.y } : (notice("select a thing, or click the floor"), null)),
-  { stop: (why) => stop(why), resume: () => resume(), refused: () => notDriving(), camera: () => large, hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
+function goalNow() {
+  if (selected) return { x_m: selected.x, y_m: selected.y, label: selected.label, colour: selected.colour };
+  if (spot) return { x_m: spot.x, y_m: spot.y };
+  notice("select a thing, or click the floor");
+  return null;
+}
+const holding = new Holding(
+  link,
+  () => state?.seats?.policy?.mine === true,
+  () => Number($("input[name=speed]:checked").value),
+  goalNow,
+  {
+    stop: (why) => stop(why),
+    resume: () => resume(),
+    refused: () => notDriving(),
+    camera: () => large,
+    hand: (on) => {
+      $("#keys-move").setAttribute("aria-pressed", String(on));
+      $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `;
+      document.body.dataset.keys = on ? "hand" : "base";
+    },
+  },
+);
 const talking = new PushToTalk(link, () => welcome?.role === "operator");
 $("#talk").append(talking.box);
 const people = new People(link);
-const drafts = {};            // seat -> its model's drafts
+const drafts = {}; // seat -> its model's drafts
 function review(begins) {
   const mine = (seat) => () => state?.seats?.[seat]?.mine === true;
   drafts.planner = new Drafts(link, "planner", mine("planner"), begins.planner ?? "write", {
-    writes: (on) => { $("#plan").hidden = !on; },
-    rescue: (text, sentence) => { const plan = $("#plan").elements; plan.text.value = text; plan.sentence.value = sentence; notice("The draft's time is up. What you typed stands under “write”."); },
+    writes: (on) => {
+      $("#plan").hidden = !on;
+    },
+    rescue: (text, sentence) => {
+      const plan = $("#plan").elements;
+      plan.text.value = text;
+      plan.sentence.value = sentence;
+      notice("The draft's time is up. What you typed stands under “write”.");
+    },
   });
   drafts.vlm = new Drafts(link, "vlm", mine("vlm"), begins.vlm ?? "write", {
     writes: () => {},
-    rescue: (_, sentence) => { $("#words").value = sentence; notice("The draft's time is up. What you typed stands in the field to say something."); },
+    rescue: (_, sentence) => {
+      $("#words").value = sentence;
+      notice("The draft's time is up. What you typed stands in the field to say something.");
+    },
   });
 }
 
@@ -54,46 +114,78 @@ function review(begins) {
 
 function build() {
   const keys = { lift: "F R", arm: "Q E", wrist_yaw: "Z X", gripper: "C O", head_pan: "L J", head_tilt: "K I" };
-  $("#joints").replaceChildren(...welcome.joints.map((joint) => {
-    const row = make("div", "joint"), name = make("span", "name"), label = joint.name.replace("_", " "), [down, up] = (keys[joint.name] ?? " ").split(" ");
-    const value = make("output", "value", "–");
-    name.append(make("span", "", keys[joint.name] ? `${label} (${down}/${up})` : label), value);
-    const less = make("button", "", "−"), more = make("button", "", "+"), slider = make("input");
-    for (const [button, sign, word] of [[less, "-", "less"], [more, "+", "more"]]) { button.type = "button"; button.dataset.hold = `${sign}${joint.name}`; button.setAttribute("aria-label", `${label} ${word}`); }
-    Object.assign(slider, { type: "range", min: joint.lowest, max: joint.highest, step: "any" });
-    slider.setAttribute("aria-label", label); slider.dataset.joint = joint.name;
-    row.append(name, less, slider, more);
-    return row;
-  }));
+  $("#joints").replaceChildren(
+    ...welcome.joints.map((joint) => {
+      const row = make("div", "joint"),
+        name = make("span", "name"),
+        label = joint.name.replace("_", " "),
+        [down, up] = (keys[joint.name] ?? " ").split(" ");
+      const value = make("output", "value", "–");
+      name.append(make("span", "", keys[joint.name] ? `${label} (${down}/${up})` : label), value);
+      const less = make("button", "", "−"),
+        more = make("button", "", "+"),
+        slider = make("input");
+      for (const [button, sign, word] of [
+        [less, "-", "less"],
+        [more, "+", "more"],
+      ]) {
+        button.type = "button";
+        button.dataset.hold = `${sign}${joint.name}`;
+        button.setAttribute("aria-label", `${label} ${word}`);
+      }
+      Object.assign(slider, { type: "range", min: joint.lowest, max: joint.highest, step: "any" });
+      slider.setAttribute("aria-label", label);
+      slider.dataset.joint = joint.name;
+      row.append(name, less, slider, more);
+      return row;
+    }),
+  );
   holding.attach(all("[data-hold]"), all("input[data-joint]"));
   $("#story").replaceChildren();
   review(welcome.review);
 }
 
-let lately = [];              // sentences said last
-function sentences(list) { canned = list; deck(); }
+let lately = []; // sentences said last
+function sentences(list) {
+  canned = list;
+  deck();
+}
 
 function deck() {
-  const typed = $("#find").value, hits = found(canned, typed);
+  const typed = $("#find").value,
+    hits = found(canned, typed);
   const box = (sentence) => {
-    const button = make("button", sentence.as); button.type = "button";
+    const button = make("button", sentence.as);
+    button.type = "button";
     if (sentence.key) button.append(make("kbd", "", sentence.key));
-    button.append(sentence.text); button.title = `${sentence.as}: ${sentence.text}`;
+    button.append(sentence.text);
+    button.title = `${sentence.as}: ${sentence.text}`;
     button.addEventListener("click", () => speak(sentence));
     return button;
   };
-  $("#canned").replaceChildren(...grouped(hits, typed ? [] : lately).flatMap(([name, list]) => [...(name ? [make("p", "group", name)] : []), ...list.map(box)]));
+  $("#canned").replaceChildren(
+    ...grouped(hits, typed ? [] : lately).flatMap(([name, list]) => [
+      ...(name ? [make("p", "group", name)] : []),
+      ...list.map(box),
+    ]),
+  );
 }
 
 // A study may lock voices: what cannot be chosen is not there.
 function voices(list) {
-  for (const one of all("input[name=voice]")) { one.disabled = !list.includes(one.value); one.parentElement.hidden = one.disabled; }
+  for (const one of all("input[name=voice]")) {
+    one.disabled = !list.includes(one.value);
+    one.parentElement.hidden = one.disabled;
+  }
   if (!list.includes($("input[name=voice]:checked").value)) $(`input[name=voice][value=${list[0]}]`).checked = true;
   $("#say").dataset.voice = $("input[name=voice]:checked").value;
 }
 
 function watch() {
-  const shown = document.hidden || welcome?.role === "participant" ? [] : (welcome?.cameras ?? []).map((camera) => (depths.has(camera) ? `${camera} depth` : camera));
+  const shown =
+    document.hidden || welcome?.role === "participant"
+      ? []
+      : (welcome?.cameras ?? []).map((camera) => (depths.has(camera) ? `${camera} depth` : camera));
   link.send({ t: "watch", cameras: shown });
 }
 
@@ -101,14 +193,33 @@ function watch() {
 
 function answer(now) {
   if (!now) return;
-  $("#answer").textContent = now.waiting_s !== null ? `waits ${now.waiting_s.toFixed(0)} s` : now.count ? `${now.last_s} s, ~${now.median_s}` : "–";
+  $("#answer").textContent =
+    now.waiting_s !== null
+      ? `waits ${now.waiting_s.toFixed(0)} s`
+      : now.count
+        ? `${now.last_s} s, ~${now.median_s}`
+        : "–";
 }
 
 function recording(now) {
-  const box = $("#recording"), isLost = now.mode === "stopped" || (now.mode === "none" && Boolean(now.file));
-  box.dataset.on = String(now.mode === "recording"); box.classList.toggle("late", isLost);
-  box.textContent = now.mode === "recording" ? now.file : now.mode === "stopped" ? `stopped: ${now.why}` : isLost ? "recorder gone" : now.mode === "waiting" ? "ready" : "off";
-  box.title = now.mode === "recording" ? ["recording to " + now.file, now.why].filter(Boolean).join("; ") : ["not recording", now.why, now.file && `the last file is ${now.file}`].filter(Boolean).join("; ");
+  const box = $("#recording"),
+    isLost = now.mode === "stopped" || (now.mode === "none" && Boolean(now.file));
+  box.dataset.on = String(now.mode === "recording");
+  box.classList.toggle("late", isLost);
+  box.textContent =
+    now.mode === "recording"
+      ? now.file
+      : now.mode === "stopped"
+        ? `stopped: ${now.why}`
+        : isLost
+          ? "recorder gone"
+          : now.mode === "waiting"
+            ? "ready"
+            : "off";
+  box.title =
+    now.mode === "recording"
+      ? [`recording to ${now.file}`, now.why].filter(Boolean).join("; ")
+      : ["not recording", now.why, now.file && `the last file is ${now.file}`].filter(Boolean).join("; ");
 }
 
 function show(message) {
@@ -119,28 +230,59 @@ function show(message) {
   $("#guard-reason").textContent = guard ? guard.reason : "nothing is known of the robot";
   $("#guard").title = guard ? `${guard.mode}: ${guard.reason}; ${guard.rejected} commands refused` : "";
   $("#resume").textContent = guard?.estop ? "Re-arm" : guard?.mode === "disarmed" ? "Arm" : "Resume";
-  figure("#link", message.link_ms, 150); figure("#robot-age", message.robot?.age_ms, 250);
-  recording(message.recording); answer(message.response);
+  figure("#link", message.link_ms, 150);
+  figure("#robot-age", message.robot?.age_ms, 250);
+  recording(message.recording);
+  answer(message.response);
   people.show(message.people, message.invites);
   $("#subtask").textContent = message.subtask?.text ?? "–";
   $("#action").textContent = message.action?.text ?? "–";
-  $("#feedback").textContent = message.feedback ? [message.feedback.status, message.feedback.why].filter(Boolean).join(": ") : message.action ? "not answered yet" : "–";
-  const robot = message.robot, status = message.status;
-  $("#contact").textContent = robot ? [robot.contact.length ? `touches: ${robot.contact.join(", ")}` : "nothing touched", robot.grasping ? "holds something" : ""].filter(Boolean).join("; ") : "–";
+  $("#feedback").textContent = message.feedback
+    ? [message.feedback.status, message.feedback.why].filter(Boolean).join(": ")
+    : message.action
+      ? "not answered yet"
+      : "–";
+  const robot = message.robot,
+    status = message.status;
+  $("#contact").textContent = robot
+    ? [
+        robot.contact.length ? `touches: ${robot.contact.join(", ")}` : "nothing touched",
+        robot.grasping ? "holds something" : "",
+      ]
+        .filter(Boolean)
+        .join("; ")
+    : "–";
   $("#contact").classList.toggle("late", Boolean(robot?.contact.length));
-  const strained = robot ? welcome.joints.map((joint, place) => [Math.abs(robot.effort[place]), joint.name.replace("_", " ")]).sort((one, other) => other[0] - one[0]).slice(0, 2) : [];
-  $("#effort").textContent = [...strained.map(([percent, name]) => `${name} ${percent} %`), ...(status?.alerts ?? [])].join(", ") || "–"; $("#effort").classList.toggle("late", strained.some(([percent, name]) => percent > 70 && name !== "gripper"));
+  const strained = robot
+    ? welcome.joints
+        .map((joint, place) => [Math.abs(robot.effort[place]), joint.name.replace("_", " ")])
+        .sort((one, other) => other[0] - one[0])
+        .slice(0, 2)
+    : [];
+  $("#effort").textContent =
+    [...strained.map(([percent, name]) => `${name} ${percent} %`), ...(status?.alerts ?? [])].join(", ") || "–";
+  $("#effort").classList.toggle(
+    "late",
+    strained.some(([percent, name]) => percent > 70 && name !== "gripper"),
+  );
   for (const holder of all(".holder")) {
     const seat = message.seats[holder.dataset.seat];
-    holder.textContent = seat.by ? (seat.mine ? "you" : seat.by) + (seat.lost ? " (gone)" : "") : seat.holder || "nobody";
-    holder.classList.toggle("person", seat.kind === "person"); holder.dataset.holder = seat.holder;
+    holder.textContent = seat.by
+      ? (seat.mine ? "you" : seat.by) + (seat.lost ? " (gone)" : "")
+      : seat.holder || "nobody";
+    holder.classList.toggle("person", seat.kind === "person");
+    holder.dataset.holder = seat.holder;
   }
   for (const button of all("button.seat")) {
-    const seat = message.seats[button.dataset.seat], mine = String(seat.mine);
+    const seat = message.seats[button.dataset.seat],
+      mine = String(seat.mine);
     if (button.getAttribute("aria-pressed") === mine && button.dataset.by === seat.by) continue;
-    button.setAttribute("aria-pressed", mine); button.dataset.by = seat.by;
+    button.setAttribute("aria-pressed", mine);
+    button.dataset.by = seat.by;
     const name = { policy: "driving", vlm: "the VLM's seat", planner: "the planner's seat" }[button.dataset.seat];
-    const sit = { policy: "Take over driving", vlm: "Sit in for the VLM", planner: "Sit in for the planner" }[button.dataset.seat];
+    const sit = { policy: "Take over driving", vlm: "Sit in for the VLM", planner: "Sit in for the planner" }[
+      button.dataset.seat
+    ];
     button.replaceChildren(seat.mine ? `Give back ${name}` : seat.by ? `Ask ${seat.by}` : sit);
     if (button.dataset.seat === "policy") button.append(make("kbd", "", "P"));
     $(`[data-force=${button.dataset.seat}]`).hidden = seat.mine || !seat.by;
@@ -149,29 +291,58 @@ function show(message) {
   for (const line of all(".shadow")) shadows(line, message.seats[line.dataset.seat]);
   for (const [seat, one] of Object.entries(message.reviews ?? {})) drafts[seat]?.show(one);
   $("#unsaid").hidden = !message.unsaid;
-  if (message.unsaid) words("#unsaid span", `In ${message.unsaid.left_s.toFixed(1)} s the robot says: “${message.unsaid.text}”`);
-  if (pending && message.seats.vlm.mine) { link.send(pending); pending = null; }
-  $("#battery-box").hidden = status?.battery_v == null; $("#battery").textContent = status?.battery_v == null ? "–" : `${status.battery_v} V${status.charging ? " ⚡" : ""}`;
-  for (const camera of welcome.cameras) $(`[data-camera=${camera}] .rate`).textContent = `${message.cameras[camera].hz} Hz`;
+  if (message.unsaid)
+    words("#unsaid span", `In ${message.unsaid.left_s.toFixed(1)} s the robot says: “${message.unsaid.text}”`);
+  if (pending && message.seats.vlm.mine) {
+    link.send(pending);
+    pending = null;
+  }
+  $("#battery-box").hidden = status?.battery_v == null;
+  $("#battery").textContent = status?.battery_v == null ? "–" : `${status.battery_v} V${status.charging ? " ⚡" : ""}`;
+  for (const camera of welcome.cameras)
+    $(`[data-camera=${camera}] .rate`).textContent = `${message.cameras[camera].hz} Hz`;
   if (robot) {
     const last = trail.at(-1);
     if (!last || Math.hypot(robot.x - last[0], robot.y - last[1]) > 0.01) trail.push([robot.x, robot.y]);
     if (trail.length > 600) trail.shift();
-    const body = JSON.stringify([robot.position.map((value) => value.toFixed(3)), robot.contact, robot.grasping, robot.effort.map((value) => Math.round(value / 10))]);
-    if (body !== drawn.body) { drawn.body = body; drawRobot($("#robot"), robot); }      // what stands still is not drawn again
-    const floor = JSON.stringify([robot.x, robot.y, robot.heading.toFixed(2), robot.position[1].toFixed(2), message.scene?.objects.map((one) => [one.label, one.x.toFixed(2), one.y.toFixed(2)]), message.action?.target?.x, message.path?.base, spot]);
-    if (floor !== drawn.floor) { drawn.floor = floor; drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target, message.path, spot); }
+    const body = JSON.stringify([
+      robot.position.map((value) => value.toFixed(3)),
+      robot.contact,
+      robot.grasping,
+      robot.effort.map((value) => Math.round(value / 10)),
+    ]);
+    if (body !== drawn.body) {
+      drawn.body = body;
+      drawRobot($("#robot"), robot);
+    } // what stands still is not drawn again
+    const floor = JSON.stringify([
+      robot.x,
+      robot.y,
+      robot.heading.toFixed(2),
+      robot.position[1].toFixed(2),
+      message.scene?.objects.map((one) => [one.label, one.x.toFixed(2), one.y.toFixed(2)]),
+      message.action?.target?.x,
+      message.path?.base,
+      spot,
+    ]);
+    if (floor !== drawn.floor) {
+      drawn.floor = floor;
+      drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target, message.path, spot);
+    }
     limits(robot);
-    $("#odometry").textContent = `x ${robot.x.toFixed(2)} m, y ${robot.y.toFixed(2)} m, ${Math.round(robot.heading * 180 / Math.PI)}°; ${robot.v.toFixed(2)} m/s`;
+    $("#odometry").textContent =
+      `x ${robot.x.toFixed(2)} m, y ${robot.y.toFixed(2)} m, ${Math.round((robot.heading * 180) / Math.PI)}°; ${robot.v.toFixed(2)} m/s`;
     for (const slider of all("input[data-joint]")) {
-      const place = welcome.joints.findIndex((joint) => joint.name === slider.dataset.joint), value = robot.position[place];
+      const place = welcome.joints.findIndex((joint) => joint.name === slider.dataset.joint),
+        value = robot.position[place];
       if (!holding.isGoal(slider.dataset.joint)) slider.value = value;
       slider.parentElement.querySelector(".value").textContent = `${value.toFixed(2)}`;
     }
   }
   document.body.dataset.drives = String(message.seats.policy.mine);
   things(message.scene?.objects ?? []);
-  words("#why-still", whyStill(message)); words("#height", heightOver(robot));
+  words("#why-still", whyStill(message));
+  words("#height", heightOver(robot));
   const told = (message.scene?.told ?? []).join("; ");
   if ($("#scene").textContent !== told) $("#scene").textContent = told;
 }
@@ -179,21 +350,42 @@ function show(message) {
 // A control is as its joint is: at the end of its range, or touching something.
 function limits(robot) {
   for (const button of all("#joints [data-hold]")) {
-    const place = welcome.joints.findIndex((joint) => joint.name === button.dataset.hold.slice(1)), joint = welcome.joints[place], value = robot.position[place];
-    const slack = 0.01 * (joint.highest - joint.lowest), isEnd = button.dataset.hold[0] === "+" ? value > joint.highest - slack : value < joint.lowest + slack;
-    button.classList.toggle("limit", isEnd); button.title = isEnd ? "the end of its range" : "";
+    const place = welcome.joints.findIndex((joint) => joint.name === button.dataset.hold.slice(1)),
+      joint = welcome.joints[place],
+      value = robot.position[place];
+    const slack = 0.01 * (joint.highest - joint.lowest),
+      isEnd = button.dataset.hold[0] === "+" ? value > joint.highest - slack : value < joint.lowest + slack;
+    button.classList.toggle("limit", isEnd);
+    button.title = isEnd ? "the end of its range" : "";
     button.parentElement.classList.toggle("touches", robot.contact.includes(joint.name));
   }
 }
-function words(selector, text) { const box = $(selector); if (box.textContent !== text) box.textContent = text; }
+function words(selector, text) {
+  const box = $(selector);
+  if (box.textContent !== text) box.textContent = text;
+}
 
 function tell(message) {
-  if (message.robot === undefined) { $("#guard-mode").textContent = "connected"; }
-  const story = $("#story"), atEnd = story.scrollHeight - story.scrollTop - story.clientHeight < 40;
+  if (message.robot === undefined) {
+    $("#guard-mode").textContent = "connected";
+  }
+  const story = $("#story"),
+    atEnd = story.scrollHeight - story.scrollTop - story.clientHeight < 40;
   for (const event of message.events) {
     const line = make("p", event.kind);
-    if (event.kind === "guard" || event.kind === "interrupt") line.dataset.bad = String(/^(e?stopped|stop)\b/.test(event.text));
-    line.append(make("time", "", `${event.at_s.toFixed(1)} s`), make("span", "who", event.kind === "heard" || event.kind === "said" ? event.who : `${event.kind === event.who ? event.who : `${event.kind} · ${event.who}`}`), `: ${event.text}`);
+    if (event.kind === "guard" || event.kind === "interrupt")
+      line.dataset.bad = String(/^(e?stopped|stop)\b/.test(event.text));
+    line.append(
+      make("time", "", `${event.at_s.toFixed(1)} s`),
+      make(
+        "span",
+        "who",
+        event.kind === "heard" || event.kind === "said"
+          ? event.who
+          : `${event.kind === event.who ? event.who : `${event.kind} · ${event.who}`}`,
+      ),
+      `: ${event.text}`,
+    );
     if (event.person && event.kind === "said") line.append(make("kbd", "", "by a person"));
     story.append(line);
   }
@@ -207,11 +399,18 @@ function tell(message) {
 }
 
 let noticeTimer = 0;
-function notice(text) { $("#notice").textContent = text; clearTimeout(noticeTimer); noticeTimer = setTimeout(() => { $("#notice").textContent = ""; }, 4000); }
+function notice(text) {
+  $("#notice").textContent = text;
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => {
+    $("#notice").textContent = "";
+  }, 4000);
+}
 
 function figure(selector, value, worst) {
   const element = $(selector);
-  element.textContent = value === null || value === undefined ? "–" : value < 10000 ? `${Math.max(0, Math.round(value))} ms` : "> 10 s";
+  element.textContent =
+    value === null || value === undefined ? "–" : value < 10000 ? `${Math.max(0, Math.round(value))} ms` : "> 10 s";
   element.classList.toggle("late", value > worst);
 }
 
@@ -220,24 +419,42 @@ function things(objects) {
   const box = $("#things");
   if (box.dataset.names !== names.join("|")) {
     box.dataset.names = names.join("|");
-    box.replaceChildren(...objects.map((thing, place) => {
-      const button = make("button", "", names[place]); button.type = "button"; button.dataset.place = place;
-      button.addEventListener("click", () => select(state.scene.objects[place]));
-      return button;
-    }));
+    box.replaceChildren(
+      ...names.map((name, place) => {
+        const button = make("button", "", name);
+        button.type = "button";
+        button.dataset.place = place;
+        button.addEventListener("click", () => select(state.scene.objects[place]));
+        return button;
+      }),
+    );
   }
   if (!selected && !spot) $("#selection").textContent = objects.length ? CHOOSE : NOTHING_SEEN;
   if (selected) selected = objects.find((thing) => same(thing, selected)) ?? selected;
-  for (const button of box.children) button.setAttribute("aria-pressed", String(Boolean(selected) && same(objects[Number(button.dataset.place)], selected)));
+  for (const button of box.children)
+    button.setAttribute(
+      "aria-pressed",
+      String(Boolean(selected) && same(objects[Number(button.dataset.place)], selected)),
+    );
 }
 
 const CHOOSE = "Click a thing in the head camera's image, or choose one here.";
-const NOTHING_SEEN = "The robot sees nothing here that it knows. Turn its head: take over driving (hold P), then hold J, L, I or K.";
-const same = (one, other) => one && other && one.label === other.label && one.colour === other.colour && Math.hypot(one.x - other.x, one.y - other.y) < 0.15;
+const NOTHING_SEEN =
+  "The robot sees nothing here that it knows. Turn its head: take over driving (hold P), then hold J, L, I or K.";
+const same = (one, other) =>
+  one &&
+  other &&
+  one.label === other.label &&
+  one.colour === other.colour &&
+  Math.hypot(one.x - other.x, one.y - other.y) < 0.15;
 
 function select(thing) {
   selected = thing ?? null;
-  $("#selection").textContent = thing ? `Selected: ${thing.colour} ${thing.label}` : state?.scene?.objects.length ? CHOOSE : NOTHING_SEEN;
+  $("#selection").textContent = thing
+    ? `Selected: ${thing.colour} ${thing.label}`
+    : state?.scene?.objects.length
+      ? CHOOSE
+      : NOTHING_SEEN;
   paint("head");
 }
 
@@ -246,28 +463,41 @@ function select(thing) {
 // The robot as it was when the picture was taken: what is drawn over it belongs there.
 function poseOf(header) {
   if (!header.pose) return state?.robot ?? null;
-  const [x, y, heading, pan, tilt] = header.pose, position = []; position[6] = pan; position[7] = tilt;
+  const [x, y, heading, pan, tilt] = header.pose,
+    position = [];
+  position[6] = pan;
+  position[7] = tilt;
   return { x, y, heading, position };
 }
 
 function paint(camera) {
-  const frame = frames[camera]; if (!frame) return;
-  const canvas = $(`[data-camera=${camera}] canvas`), { header, bitmap } = frame;
+  const frame = frames[camera];
+  if (!frame) return;
+  const canvas = $(`[data-camera=${camera}] canvas`),
+    { header, bitmap } = frame;
   const scale = Math.max(1, Math.round(960 / header.width));
-  if (canvas.width !== header.width * scale) { canvas.width = header.width * scale; canvas.height = header.height * scale; }
+  if (canvas.width !== header.width * scale) {
+    canvas.width = header.width * scale;
+    canvas.height = header.height * scale;
+  }
   const context = canvas.getContext("2d");
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   const robot = poseOf(header);
-  if (camera === "head" && robot && state?.scene) overlay(context, scale, header, robot, state.scene.objects, state.action?.target, selected, welcome.head_camera);
-  if (camera === "head" && robot && state) overlayPath(context, scale, header, robot, state.path, selected ? null : spot, welcome.head_camera);
+  if (camera === "head" && robot && state?.scene)
+    overlay(context, scale, header, robot, state.scene.objects, state.action?.target, selected, welcome.head_camera);
+  if (camera === "head" && robot && state)
+    overlayPath(context, scale, header, robot, state.path, selected ? null : spot, welcome.head_camera);
 }
 
 // A picture that stands still is covered; a slow camera's, once it misses more than two turns.
 function freeze(camera, age_ms) {
-  const hz = rates[camera] = Math.max(state?.cameras?.[camera]?.hz ?? 0, 0.98 * (rates[camera] ?? 0));
-  const isOld = age_ms > Math.max(welcome.oldest_picture_ms, camera === large ? 0 : 2500 / Math.max(0.2, hz)), box = $(`[data-camera=${camera}] .frozen`);
+  const hz = (rates[camera] = Math.max(state?.cameras?.[camera]?.hz ?? 0, 0.98 * (rates[camera] ?? 0)));
+  const isOld = age_ms > Math.max(welcome.oldest_picture_ms, camera === large ? 0 : 2500 / Math.max(0.2, hz)),
+    box = $(`[data-camera=${camera}] .frozen`);
   box.hidden = !isOld;
-  const words = isOld ? `This picture is ${Math.round(age_ms / 1000)} s old: it stands still.${camera === large ? " Nobody drives by it." : ""}` : "";
+  const words = isOld
+    ? `This picture is ${Math.round(age_ms / 1000)} s old: it stands still.${camera === large ? " Nobody drives by it." : ""}`
+    : "";
   if (box.textContent !== words) box.textContent = words;
 }
 
@@ -275,119 +505,276 @@ setInterval(() => {
   const ageOf = (frame) => frame.header.age_ms + (state?.link_ms ?? 0) / 2 + performance.now() - frame.at;
   figure("#image-age", frames.head ? ageOf(frames.head) : null, 500);
   if (welcome) for (const [camera, frame] of Object.entries(frames)) freeze(camera, ageOf(frame));
-  if (state && performance.now() - state.at > 1000) { $("#link").textContent = "silent"; $("#link").classList.add("late"); }
+  if (state && performance.now() - state.at > 1000) {
+    $("#link").textContent = "silent";
+    $("#link").classList.add("late");
+  }
 }, 200);
 
-let large = "head";           // the camera by which somebody drives
-function enlarge(camera) { large = camera; for (const figure of all("#views figure")) figure.classList.toggle("large", figure.dataset.camera === camera); }
-for (const figure of all("#views figure")) figure.addEventListener("click", () => { if (large !== figure.dataset.camera) enlarge(figure.dataset.camera); });
-for (const button of all("[data-large]")) button.addEventListener("click", (event) => { event.stopPropagation(); enlarge(button.dataset.large === large ? "head" : button.dataset.large); });
+let large = "head"; // the camera by which somebody drives
+function enlarge(camera) {
+  large = camera;
+  for (const figure of all("#views figure")) figure.classList.toggle("large", figure.dataset.camera === camera);
+}
+for (const figure of all("#views figure"))
+  figure.addEventListener("click", () => {
+    if (large !== figure.dataset.camera) enlarge(figure.dataset.camera);
+  });
+for (const button of all("[data-large]"))
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    enlarge(button.dataset.large === large ? "head" : button.dataset.large);
+  });
 $("[data-camera=head] canvas").addEventListener("click", (event) => {
   if (large !== "head") return;
-  const frame = frames.head; if (!frame || !state?.scene || !state.robot) return;
-  const canvas = $("[data-camera=head] canvas"), box = canvas.getBoundingClientRect(), { width, height } = frame.header;
+  const frame = frames.head;
+  if (!frame || !state?.scene || !state.robot) return;
+  const canvas = $("[data-camera=head] canvas"),
+    box = canvas.getBoundingClientRect(),
+    { width, height } = frame.header;
   const fit = Math.min(box.width / width, box.height / height);
-  const u = (event.clientX - box.left - (box.width - width * fit) / 2) / fit, v = (event.clientY - box.top - (box.height - height * fit) / 2) / fit;
+  const u = (event.clientX - box.left - (box.width - width * fit) / 2) / fit,
+    v = (event.clientY - box.top - (box.height - height * fit) / 2) / fit;
   const thing = pickAt(u, v, frame.header, poseOf(frame.header), state.scene.objects, welcome.head_camera);
   select(thing);
-  if (thing) { spot = null; if (!state.seats.policy.mine) tab("vlm"); } else goal(floorAt(u, v, frame.header, poseOf(frame.header), welcome.head_camera));
+  if (thing) {
+    spot = null;
+    if (!state.seats.policy.mine) tab("vlm");
+  } else goal(floorAt(u, v, frame.header, poseOf(frame.header), welcome.head_camera));
 });
 $("#map").addEventListener("click", (event) => {
-  const svg = $("#map"), at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  select(null); goal({ x: -at.y, y: -at.x });
+  const svg = $("#map"),
+    at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  select(null);
+  goal({ x: -at.y, y: -at.x });
 });
-function goal(place) { spot = place; if (place) $("#selection").textContent = `The floor at x ${place.x.toFixed(2)} m, y ${place.y.toFixed(2)} m`; paint("head"); }
-for (const button of all("[data-depth]")) button.addEventListener("click", (event) => {
-  const camera = button.dataset.depth, on = !depths.has(camera); event.stopPropagation();
-  if (on) depths.add(camera); else depths.delete(camera);
-  button.setAttribute("aria-pressed", String(on)); watch();
-});
+function goal(place) {
+  spot = place;
+  if (place) $("#selection").textContent = `The floor at x ${place.x.toFixed(2)} m, y ${place.y.toFixed(2)} m`;
+  paint("head");
+}
+for (const button of all("[data-depth]"))
+  button.addEventListener("click", (event) => {
+    const camera = button.dataset.depth,
+      on = !depths.has(camera);
+    event.stopPropagation();
+    if (on) depths.add(camera);
+    else depths.delete(camera);
+    button.setAttribute("aria-pressed", String(on));
+    watch();
+  });
 
 // --- what a person does
 
-function stop(why = "stop button") { holding.release(); link.send({ t: "stop", why }); if (welcome?.role === "participant") notice(link.stopWords); }
+function stop(why = "stop button") {
+  holding.release();
+  link.send({ t: "stop", why });
+  if (welcome?.role === "participant") notice(link.stopWords);
+}
 function speak(sentence) {
-  if (sentence.text.includes("{object}") && !selected) { notice("select a thing first: this sentence names it"); return; }
-  lately = recent(lately, sentence); deck();
-  link.send({ t: "say", voice: sentence.as, text: sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "") });
+  if (sentence.text.includes("{object}") && !selected) {
+    notice("select a thing first: this sentence names it");
+    return;
+  }
+  if (["look", "point"].includes(sentence.gesture) && !selected) {
+    notice("select a thing first: this sentence comes with a gesture to it");
+    return;
+  }
+  if (sentence.gesture) act(sentence.gesture);
+  lately = recent(lately, sentence);
+  deck();
+  link.send({
+    t: "say",
+    voice: sentence.as,
+    text: sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : ""),
+  });
 }
 // Lifts a stop; what is more than that (re-arming, arming) is only done by the button.
-function resume() { if (state?.guard?.mode === "stopped" && !state.guard.estop) link.send({ t: "resume" }); }
+function resume() {
+  if (state?.guard?.mode === "stopped" && !state.guard.estop) link.send({ t: "resume" });
+}
 // Where the fingers are, seen from the selected thing: in figures, since a picture hides it.
 function heightOver(robot) {
   if (!selected || !robot?.hand || selected.z === undefined) return "";
-  const [ahead, left, up] = robot.hand, cos = Math.cos(robot.heading), sin = Math.sin(robot.heading);
-  const aside = Math.hypot(robot.x + ahead * cos - left * sin - selected.x, robot.y + ahead * sin + left * cos - selected.y);
+  const [ahead, left, up] = robot.hand,
+    cos = Math.cos(robot.heading),
+    sin = Math.sin(robot.heading);
+  const aside = Math.hypot(
+    robot.x + ahead * cos - left * sin - selected.x,
+    robot.y + ahead * sin + left * cos - selected.y,
+  );
   const over = up - selected.z - selected.h / 2;
   return `Fingers ${Math.abs(over).toFixed(2)} m ${over < 0 ? "below" : "above"} the top of the ${`${selected.colour} ${selected.label}`.trim()}, ${aside.toFixed(2)} m aside`;
 }
 // Why nothing moves stands where the hand is: what the console refuses, or else why the guard has stopped the robot.
 function whyStill(message) {
-  const guard = message.guard, isStopped = ["stopped", "estopped"].includes(guard?.mode);
+  const guard = message.guard,
+    isStopped = ["stopped", "estopped"].includes(guard?.mode);
   if (holding.isDoubted) return "This page stood still for a moment: let go, and press again.";
-  return message.driving || (message.seats.policy.mine && isStopped ? `${guard.reason}. ${guard.estop ? "Re-arm it first." : "Hold Y: resume."}` : "");
+  return (
+    message.driving ||
+    (message.seats.policy.mine && isStopped
+      ? `${guard.reason}. ${guard.estop ? "Re-arm it first." : "Hold Y: resume."}`
+      : "")
+  );
 }
 function notDriving() {
-  const now = state?.seats?.policy; if (welcome?.role !== "operator" || !now || now.mine) return;
+  const now = state?.seats?.policy;
+  if (welcome?.role !== "operator" || !now || now.mine) return;
   notice(now.by ? `${now.by} drives; hold P to ask for the seat` : "take over driving first: hold P");
 }
 function toggleSeat(seat) {
-  const now = state?.seats?.[seat]; if (!now) return;
-  if (now.mine) { if (seat === "policy") holding.release(); link.send({ t: "give", seat }); return; }
-  link.send({ t: now.by ? "ask" : "take", seat }); if (now.by) notice(`${now.by} is asked for the seat`);
+  const now = state?.seats?.[seat];
+  if (!now) return;
+  if (now.mine) {
+    if (seat === "policy") holding.release();
+    link.send({ t: "give", seat });
+    return;
+  }
+  link.send({ t: now.by ? "ask" : "take", seat });
+  if (now.by) notice(`${now.by} is asked for the seat`);
 }
 function act(skill) {
   const needsThing = !["hold", "nod", "shake"].includes(skill);
-  if (needsThing && !selected) { notice("select a thing first"); return; }
-  const message = { t: "act", skill, ...(needsThing ? { label: selected.label, colour: selected.colour, x_m: selected.x, y_m: selected.y } : {}) };
-  const seat = state?.seats?.vlm; if (!seat) return;
-  const driver = state.seats.policy, isGesture = ["nod", "shake", "look", "point"].includes(skill);
-  if (isGesture && (driver.mine || driver.by)) { notice(`${driver.mine ? "you drive" : `${driver.by} drives`}: the robot makes no gesture before driving is given back`); return; }
-  if (seat.mine || (isGesture && !seat.by)) link.send(message);     // for a gesture the seat is lent
+  if (needsThing && !selected) {
+    notice("select a thing first");
+    return;
+  }
+  /** @type {import("/static/wire").ActRequest} */
+  const message = {
+    t: "act",
+    skill,
+    ...(needsThing ? { label: selected.label, colour: selected.colour, x_m: selected.x, y_m: selected.y } : {}),
+  };
+  const seat = state?.seats?.vlm;
+  if (!seat) return;
+  const driver = state.seats.policy,
+    isGesture = ["nod", "shake", "look", "point"].includes(skill);
+  if (isGesture && (driver.mine || driver.by)) {
+    notice(
+      `${driver.mine ? "you drive" : `${driver.by} drives`}: the robot makes no gesture before driving is given back`,
+    );
+    return;
+  }
+  if (seat.mine || (isGesture && !seat.by))
+    link.send(message); // for a gesture the seat is lent
   else if (seat.by) notice(`${seat.by} sits on the VLM's seat; ask for it`);
-  else { pending = message; link.send({ t: "take", seat: "vlm" }); }     // one click: sit down, then do it
+  else {
+    pending = message;
+    link.send({ t: "take", seat: "vlm" });
+  } // one click: sit down, then do it
   if (driver.mine) notice("you drive: the robot does this by itself once you give driving back (hold P)");
   else if (driver.by) notice(`${driver.by} drives: the robot does this by itself once they give driving back`);
 }
-function mark() { link.send({ t: "mark", label: "mark", note: $("#note").value }); $("#note").value = ""; notice("marked"); }
+function mark() {
+  link.send({ t: "mark", label: "mark", note: $("#note").value });
+  $("#note").value = "";
+  notice("marked");
+}
 function tab(name) {
-  for (const one of all("[role=tab]")) { const on = one.id === `tab-${name}`; one.setAttribute("aria-selected", String(on)); one.tabIndex = on ? 0 : -1; $(`#${one.getAttribute("aria-controls")}`).hidden = !on; }
+  for (const one of all("[role=tab]")) {
+    const on = one.id === `tab-${name}`;
+    one.setAttribute("aria-selected", String(on));
+    one.tabIndex = on ? 0 : -1;
+    $(`#${one.getAttribute("aria-controls")}`).hidden = !on;
+  }
 }
 
 $("#stop").addEventListener("pointerdown", () => stop());
-$("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop(); });   // by the keyboard
-$("#estop").addEventListener("click", () => { holding.release(); link.send({ t: "estop" }); });
+$("#stop").addEventListener("click", (event) => {
+  if (event.detail === 0) stop();
+}); // by the keyboard
+$("#estop").addEventListener("click", () => {
+  holding.release();
+  link.send({ t: "estop" });
+});
 $("#unsaid button").addEventListener("click", () => link.send({ t: "unsay" }));
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));
 for (const button of all("button.seat")) button.addEventListener("click", () => toggleSeat(button.dataset.seat));
 for (const one of all("[role=tab]")) {
   one.addEventListener("click", () => tab(one.id.slice(4)));
   one.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]; if (!step) return;
-    const tabs = all("[role=tab]"), next = tabs[(tabs.indexOf(one) + step + tabs.length) % tabs.length];
-    tab(next.id.slice(4)); next.focus(); event.preventDefault(); event.stopPropagation();
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    const tabs = all("[role=tab]"),
+      next = tabs[(tabs.indexOf(one) + step + tabs.length) % tabs.length];
+    tab(next.id.slice(4));
+    next.focus();
+    event.preventDefault();
+    event.stopPropagation();
   });
 }
 for (const button of all("[data-act]")) button.addEventListener("click", () => act(button.dataset.act));
-for (const button of all("[data-force]")) button.addEventListener("click", () => link.send({ t: "take", seat: button.dataset.force, force: true }));
-$("#keys-move").addEventListener("click", () => { if (state?.seats?.policy?.mine) holding.setHand(!holding.isHand); else notice("take over driving first"); });
+for (const button of all("[data-force]"))
+  button.addEventListener("click", () => link.send({ t: "take", seat: button.dataset.force, force: true }));
+$("#keys-move").addEventListener("click", () => {
+  if (state?.seats?.policy?.mine) holding.setHand(!holding.isHand);
+  else notice("take over driving first");
+});
 $("#plan").addEventListener("submit", (event) => {
-  event.preventDefault(); const form = new FormData(event.target), text = (name) => String(form.get(name) ?? "").trim();
-  link.send({ t: "plan", text: text("text"), verb: text("verb"), what: text("what"), where: text("where"), excluding: text("excluding").split(",").map((word) => word.trim()).filter(Boolean), sentence: text("sentence") });
+  event.preventDefault();
+  const form = new FormData(event.target),
+    text = (name) => String(form.get(name) ?? "").trim();
+  link.send({
+    t: "plan",
+    text: text("text"),
+    verb: /** @type {"put" | "wait" | "done"} */ (text("verb")),
+    what: text("what"),
+    where: text("where"),
+    excluding: text("excluding")
+      .split(",")
+      .map((word) => word.trim())
+      .filter(Boolean),
+    sentence: text("sentence"),
+  });
 });
-$("#mark").addEventListener("submit", (event) => { event.preventDefault(); mark(); });
+$("#mark").addEventListener("submit", (event) => {
+  event.preventDefault();
+  mark();
+});
 $("#say").addEventListener("submit", (event) => {
-  event.preventDefault(); const text = $("#words").value.trim(); if (!text) return;
-  link.send({ t: "say", voice: $("input[name=voice]:checked").value, text }); $("#words").value = "";
+  event.preventDefault();
+  const text = $("#words").value.trim();
+  if (!text) return;
+  link.send({ t: "say", voice: $("input[name=voice]:checked").value, text });
+  $("#words").value = "";
 });
-for (const one of all("input[name=voice]")) one.addEventListener("change", () => { $("#say").dataset.voice = $("input[name=voice]:checked").value; });
+for (const one of all("input[name=voice]"))
+  one.addEventListener("change", () => {
+    $("#say").dataset.voice = $("input[name=voice]:checked").value;
+  });
 $("#say").dataset.voice = $("input[name=voice]:checked").value;
 
 $("#find").addEventListener("input", deck);
-$("#deck").addEventListener("submit", (event) => { event.preventDefault(); choose(speak); });
-$("#find").addEventListener("keydown", (event) => { if (event.key === "Enter" && event.shiftKey) { event.preventDefault(); choose(edit); } });
-function choose(act) { const [first] = $("#find").value.trim() ? found(canned, $("#find").value) : []; if (!first) { notice("no sentence begins like that"); return; } $("#find").value = ""; deck(); act(first); }
-function edit(sentence) { $(`input[name=voice][value=${sentence.as}]`).checked = true; $("#say").dataset.voice = sentence.as; $("#words").value = sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "{object}"); $("#words").focus(); }
+$("#deck").addEventListener("submit", (event) => {
+  event.preventDefault();
+  choose(speak);
+});
+$("#find").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.shiftKey) {
+    event.preventDefault();
+    choose(edit);
+  }
+});
+function choose(act) {
+  const [first] = $("#find").value.trim() ? found(canned, $("#find").value) : [];
+  if (!first) {
+    notice("no sentence begins like that");
+    return;
+  }
+  $("#find").value = "";
+  deck();
+  act(first);
+}
+function edit(sentence) {
+  $(`input[name=voice][value=${sentence.as}]`).checked = true;
+  $("#say").dataset.voice = sentence.as;
+  $("#words").value = sentence.text.replaceAll(
+    "{object}",
+    selected ? `${selected.colour} ${selected.label}`.trim() : "{object}",
+  );
+  $("#words").focus();
+}
 
 const GESTURES = { n: "nod", b: "shake", u: "look", t: "point" };
 const held = new HeldKey();
@@ -398,26 +785,52 @@ function hold(event, act, what) {
 }
 stopKeys((why) => stop(why));
 keysSwitch($("#single-keys"));
-addEventListener("keydown", (event) => {
-  if (isText(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || welcome?.role !== "operator") return;
-  held.forget();
-  const key = letterOf(event), seats = state?.seats;
-  const open = all("[role=tab]").find((one) => one.getAttribute("aria-selected") === "true").id.slice(4);
-  if (key === "Enter" && event.target === document.body) drafts[open]?.decide("approve");
-  else if (key === "Backspace" && state?.unsaid) link.send({ t: "unsay" });
-  else if (key === "Backspace") drafts[open]?.decide("reject");
-  if (!hasKeys()) return;
-  const sentence = canned.find((one) => one.key && one.key === key);
-  if (sentence) speak(sentence);
-  else if (key === "p") hold(event, () => toggleSeat("policy"), seats?.policy?.mine ? "give driving back" : seats?.policy?.by ? "ask for the seat" : "take over driving");
-  else if (GESTURES[key] && seats?.vlm?.mine) act(GESTURES[key]);
-  else if (GESTURES[key]) hold(event, () => act(GESTURES[key]), `${GESTURES[key]} in the VLM's place`);
-  else if (key === "y") hold(event, resume, "resume");
-  else if (key === "m") { event.preventDefault(); mark(); }
-  else if (key === "/") { event.preventDefault(); $("#words").focus(); }
-}, true);
+addEventListener(
+  "keydown",
+  (event) => {
+    if (isText(event.target)) {
+      if (event.key === "Escape") /** @type {HTMLElement} */ (event.target).blur();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || welcome?.role !== "operator") return;
+    held.forget();
+    const key = letterOf(event),
+      seats = state?.seats;
+    const open = all("[role=tab]")
+      .find((one) => one.getAttribute("aria-selected") === "true")
+      .id.slice(4);
+    if (key === "Enter" && event.target === document.body) drafts[open]?.decide("approve");
+    else if (key === "Backspace" && state?.unsaid) link.send({ t: "unsay" });
+    else if (key === "Backspace") drafts[open]?.decide("reject");
+    if (!hasKeys()) return;
+    const sentence = canned.find((one) => one.key && one.key === key);
+    if (sentence) speak(sentence);
+    else if (key === "p")
+      hold(
+        event,
+        () => toggleSeat("policy"),
+        seats?.policy?.mine ? "give driving back" : seats?.policy?.by ? "ask for the seat" : "take over driving",
+      );
+    else if (GESTURES[key] && seats?.vlm?.mine) act(GESTURES[key]);
+    else if (GESTURES[key]) hold(event, () => act(GESTURES[key]), `${GESTURES[key]} in the VLM's place`);
+    else if (key === "y") hold(event, resume, "resume");
+    else if (key === "m") {
+      event.preventDefault();
+      mark();
+    } else if (key === "/") {
+      event.preventDefault();
+      $("#words").focus();
+    }
+  },
+  true,
+);
 addEventListener("keyup", (event) => held.up(event.code));
-addEventListener("visibilitychange", () => { if (document.hidden) holding.release(); watch(); });
-addEventListener("blur", () => { holding.release(); held.forget(); });
+addEventListener("visibilitychange", () => {
+  if (document.hidden) holding.release();
+  watch();
+});
+addEventListener("blur", () => {
+  holding.release();
+  held.forget();
+});
 addEventListener("pagehide", () => holding.release());

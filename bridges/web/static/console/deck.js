@@ -6,14 +6,18 @@ const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase
 export function found(deck, typed) {
   const words = plain(typed).split(/\s+/).filter(Boolean);
   if (!words.length) return deck;
-  const begins = (text, word) => plain(text).split(/[^\p{L}\p{N}]+/u).some((one) => one.startsWith(word));
+  const begins = (text, word) =>
+    plain(text)
+      .split(/[^\p{L}\p{N}]+/u)
+      .some((one) => one.startsWith(word));
   const hits = deck.filter((one) => words.every((word) => begins(one.text, word) || begins(one.group ?? "", word)));
   const isFirst = (one) => plain(one.text).startsWith(words[0]);
   return [...hits.filter(isFirst), ...hits.filter((one) => !isFirst(one))];
 }
 
 // The newest first, each once.
-export const recent = (before, sentence) => [sentence, ...before.filter((one) => one.text !== sentence.text)].slice(0, RECENT);
+export const recent = (before, sentence) =>
+  [sentence, ...before.filter((one) => one.text !== sentence.text)].slice(0, RECENT);
 
 // The deck in groups, in the order of the file; those said lately stand first.
 export function grouped(deck, lately) {

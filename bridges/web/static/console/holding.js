@@ -4,15 +4,44 @@ import { hasKeys } from "/static/keyboard.js";
 import { letterOf } from "/static/shortcuts.js";
 
 const KEYS = {
-  w: "ahead", ArrowUp: "ahead", s: "back", ArrowDown: "back", a: "left", ArrowLeft: "left", d: "right", ArrowRight: "right",
-  r: "+lift", f: "-lift", e: "+arm", q: "-arm", x: "+wrist_yaw", z: "-wrist_yaw", o: "+gripper", c: "-gripper",
-  j: "+head_pan", l: "-head_pan", i: "+head_tilt", k: "-head_tilt",
+  w: "ahead",
+  ArrowUp: "ahead",
+  s: "back",
+  ArrowDown: "back",
+  a: "left",
+  ArrowLeft: "left",
+  d: "right",
+  ArrowRight: "right",
+  r: "+lift",
+  f: "-lift",
+  e: "+arm",
+  q: "-arm",
+  x: "+wrist_yaw",
+  z: "-wrist_yaw",
+  o: "+gripper",
+  c: "-gripper",
+  j: "+head_pan",
+  l: "-head_pan",
+  i: "+head_tilt",
+  k: "-head_tilt",
 };
 const HAND_KEYS = {
-  w: "hand+ahead", ArrowUp: "hand+ahead", s: "hand-ahead", ArrowDown: "hand-ahead", a: "hand+left", ArrowLeft: "hand+left", d: "hand-left", ArrowRight: "hand-left",
-  r: "hand+up", f: "hand-up", e: "hand+pitch", q: "hand-pitch", x: "hand+yaw", z: "hand-yaw",
+  w: "hand+ahead",
+  ArrowUp: "hand+ahead",
+  s: "hand-ahead",
+  ArrowDown: "hand-ahead",
+  a: "hand+left",
+  ArrowLeft: "hand+left",
+  d: "hand-left",
+  ArrowRight: "hand-left",
+  r: "hand+up",
+  f: "hand-up",
+  e: "hand+pitch",
+  q: "hand-pitch",
+  x: "hand+yaw",
+  z: "hand-yaw",
 };
-const GOALS = { g: "go", ",": "grasp" };     // a comma is on every layout, without Shift
+const GOALS = { g: "go", ",": "grasp" }; // a comma is on every layout, without Shift
 // Of a slider's keys, in hundredths of its range: by themselves, Firefox's arrows go by whole metres and radians.
 const SLIDER_KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
 const STICK_DEAD = 0.12;
@@ -23,12 +52,20 @@ export class Holding {
   // mine(): whether this page drives; scale(): the speed preset; goal(): where "go there" goes; hooks: stop(), resume(), hand(on), and
   // refused(), where somebody would drive who may not.
   constructor(link, mine, scale, goal, hooks) {
-    this.link = link; this.mine = mine; this.scale = scale; this.goal = goal; this.hooks = hooks;
-    this.man = new DeadMan(); this.padBefore = {};
+    this.link = link;
+    this.mine = mine;
+    this.scale = scale;
+    this.goal = goal;
+    this.hooks = hooks;
+    this.man = new DeadMan();
+    this.padBefore = {};
     setInterval(() => this.beat(), PERIOD_MS);
     addEventListener("keydown", (event) => this.key(event));
-    addEventListener("keyup", (event) => { if (event.key === "Shift") this.man.isPrecise = false; this.let(event.code); });
-    addEventListener("contextmenu", () => this.release());     // a menu keeps the key-ups to itself
+    addEventListener("keyup", (event) => {
+      if (event.key === "Shift") this.man.isPrecise = false;
+      this.let(event.code);
+    });
+    addEventListener("contextmenu", () => this.release()); // a menu keeps the key-ups to itself
     addEventListener("freeze", () => this.release());
     addEventListener("gamepaddisconnected", () => this.beat());
   }
@@ -36,55 +73,142 @@ export class Holding {
   attach(buttons, sliders) {
     for (const button of buttons) {
       const by = `pointer ${button.dataset.hold}`;
-      button.onpointerdown = (event) => { button.setPointerCapture(event.pointerId); this.hold(by, button.dataset.hold); };
+      button.onpointerdown = (event) => {
+        button.setPointerCapture(event.pointerId);
+        this.hold(by, button.dataset.hold);
+      };
       button.onpointerup = button.onpointercancel = button.onlostpointercapture = () => this.let(by);
-      button.onpointermove = (event) => { const box = button.getBoundingClientRect(); if (event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom) this.let(by); };
+      button.onpointermove = (event) => {
+        const box = button.getBoundingClientRect();
+        if (
+          event.clientX < box.left ||
+          event.clientX > box.right ||
+          event.clientY < box.top ||
+          event.clientY > box.bottom
+        )
+          this.let(by);
+      };
       button.oncontextmenu = (event) => event.preventDefault();
-      button.onkeydown = (event) => { if (event.key === "Enter" && !event.repeat) { event.preventDefault(); this.hold(by, button.dataset.hold); } };
-      button.onkeyup = (event) => { if (event.key === "Enter") this.let(by); };
+      button.onkeydown = (event) => {
+        if (event.key === "Enter" && !event.repeat) {
+          event.preventDefault();
+          this.hold(by, button.dataset.hold);
+        }
+      };
+      button.onkeyup = (event) => {
+        if (event.key === "Enter") this.let(by);
+      };
       button.onblur = () => this.let(by);
     }
     for (const slider of sliders) {
-      const joint = slider.dataset.joint, on = () => { if (!this.mine()) { this.hooks.refused(); return; } this.man.goals.set(joint, Number(slider.value)); this.beat(); }, off = () => { if (this.man.goals.delete(joint)) this.beat(); };
-      slider.onpointerdown = () => { slider.dataset.down = "1"; }; slider.oninput = on;
+      const joint = slider.dataset.joint,
+        on = () => {
+          if (!this.mine()) {
+            this.hooks.refused();
+            return;
+          }
+          this.man.goals.set(joint, Number(slider.value));
+          this.beat();
+        },
+        off = () => {
+          if (this.man.goals.delete(joint)) this.beat();
+        };
+      slider.onpointerdown = () => {
+        slider.dataset.down = "1";
+      };
+      slider.oninput = on;
       slider.onkeydown = (event) => {
-        const way = SLIDER_KEYS[event.key]; if (!way || event.ctrlKey || event.metaKey || event.altKey) return;
-        event.preventDefault(); slider.value = String(Number(slider.value) + way * (slider.max - slider.min) / 100); on();
+        const way = SLIDER_KEYS[event.key];
+        if (!way || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault();
+        slider.value = String(Number(slider.value) + (way * (slider.max - slider.min)) / 100);
+        on();
       };
       slider.onpointerup = slider.onpointercancel = slider.onblur = slider.onkeyup = off;
     }
   }
 
-  isGoal(joint) { return this.man.goals.has(joint); }
+  isGoal(joint) {
+    return this.man.goals.has(joint);
+  }
 
-  get isDoubted() { return this.man.isDoubted; }
+  get isDoubted() {
+    return this.man.isDoubted;
+  }
 
-  get isHand() { return this.man.isHand; }
+  get isHand() {
+    return this.man.isHand;
+  }
 
   key(event) {
-    if (["Meta", "Alt", "Control"].includes(event.key)) { this.release(); return; }     // systems swallow key-ups beside these
-    const element = event.target, isField = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement;
+    if (["Meta", "Alt", "Control"].includes(event.key)) {
+      this.release();
+      return;
+    } // systems swallow key-ups beside these
+    const element = event.target,
+      isField =
+        element instanceof HTMLInputElement ||
+        element instanceof HTMLTextAreaElement ||
+        element instanceof HTMLSelectElement;
     const isArrow = event.code.startsWith("Arrow");
-    if (event.ctrlKey || event.metaKey || event.altKey || (isField && (element.type !== "radio" && element.type !== "range" || isArrow)) || (isArrow && element.id === "story")) return;
-    if (event.key === "Shift") { this.man.isPrecise = true; return; }
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      (isField && ((element.type !== "radio" && element.type !== "range") || isArrow)) ||
+      (isArrow && element.id === "story")
+    )
+      return;
+    if (event.key === "Shift") {
+      this.man.isPrecise = true;
+      return;
+    }
     const key = letterOf(event);
     if (!isArrow && !hasKeys()) return;
-    if (key === "h" && this.mine() && !event.repeat) { this.setHand(!this.isHand); return; }
+    if (key === "h" && this.mine() && !event.repeat) {
+      this.setHand(!this.isHand);
+      return;
+    }
     const control = GOALS[key] ?? ((this.isHand && HAND_KEYS[key]) || KEYS[key]);
     if (!control) return;
-    if (!this.mine()) { if (!event.repeat) this.hooks.refused(); return; }
+    if (!this.mine()) {
+      if (!event.repeat) this.hooks.refused();
+      return;
+    }
     event.preventDefault();
     if (!event.repeat) this.hold(event.code, control);
   }
 
-  hold(by, control) { if (!this.mine()) { this.hooks.refused(); return; } this.man.hold(by, control); this.mark(); this.beat(); }
-  let(by) { if (this.man.let(by)) { this.mark(); this.beat(); } }
-  release() { this.man.release(); this.mark(); this.beat(); }
-  setHand(on) { this.release(); this.man.isHand = on; this.hooks.hand(on); }
+  hold(by, control) {
+    if (!this.mine()) {
+      this.hooks.refused();
+      return;
+    }
+    this.man.hold(by, control);
+    this.mark();
+    this.beat();
+  }
+  let(by) {
+    if (this.man.let(by)) {
+      this.mark();
+      this.beat();
+    }
+  }
+  release() {
+    this.man.release();
+    this.mark();
+    this.beat();
+  }
+  setHand(on) {
+    this.release();
+    this.man.isHand = on;
+    this.hooks.hand(on);
+  }
 
   mark() {
     const held = this.man.controls;
-    for (const button of document.querySelectorAll("[data-hold]")) button.classList.toggle("held", held.has(button.dataset.hold));
+    for (const button of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-hold]")))
+      button.classList.toggle("held", held.has(button.dataset.hold));
   }
 
   pad() {
@@ -97,13 +221,32 @@ export class Holding {
     this.padBefore = { stop: pressed("stop"), hand: pressed("hand"), resume: pressed("resume") };
     if (!pressed("hold")) return null;
     const stick = (axis) => (Math.abs(pad.axes[axis]) < STICK_DEAD ? 0 : -pad.axes[axis]);
-    const jog = { gripper: pressed("right") - pressed("left") }, isPrecise = pressed("precise");
-    if (this.isHand) return { isPrecise, jog, hand: { ahead: stick(1), left: stick(0), up: stick(3), yaw: stick(2), pitch: pressed("up") - pressed("down") } };
-    return { isPrecise, ahead: stick(1), left: stick(0), jog: { ...jog, lift: stick(3), head_pan: stick(2), arm: pressed("up") - pressed("down") } };
+    const way = (more, less) => Number(pressed(more)) - Number(pressed(less));
+    const jog = { gripper: way("right", "left") },
+      isPrecise = pressed("precise");
+    if (this.isHand)
+      return {
+        isPrecise,
+        jog,
+        hand: { ahead: stick(1), left: stick(0), up: stick(3), yaw: stick(2), pitch: way("up", "down") },
+      };
+    return {
+      isPrecise,
+      ahead: stick(1),
+      left: stick(0),
+      jog: { ...jog, lift: stick(3), head_pan: stick(2), arm: way("up", "down") },
+    };
   }
 
   beat() {
-    const drive = this.man.beat(performance.now(), { isMine: this.mine(), isHidden: document.hidden, scale: this.scale(), pad: this.pad(), goal: this.goal, camera: this.hooks.camera() });
+    const drive = this.man.beat(performance.now(), {
+      isMine: this.mine(),
+      isHidden: document.hidden,
+      scale: this.scale(),
+      pad: this.pad(),
+      goal: this.goal,
+      camera: this.hooks.camera(),
+    });
     if (drive) this.link.send(drive);
   }
 }

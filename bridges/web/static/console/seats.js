@@ -1,20 +1,35 @@
 // Around the seats: who asks for one, what those in shadow would do, and the planner's drafts that wait for a yes.
-const make = (tag, className, text) => { const one = document.createElement(tag); if (className) one.className = className; if (text !== undefined) one.textContent = text; return one; };
+const make = (tag, className, text) => {
+  const one = document.createElement(tag);
+  if (className) one.className = className;
+  if (text !== undefined) one.textContent = text;
+  return one;
+};
 const $ = (selector) => document.querySelector(selector);
+
+/** @typedef {import("/static/link.js").Link<import("/static/wire").FromConsole>} ConsoleLink */
 
 export function wishes(box, seat, link) {
   const key = seat.wishes.map((one) => one.wish).join();
   if (box.dataset.key === key) return;
   box.dataset.key = key;
-  box.replaceChildren(...seat.wishes.map((one) => {
-    const line = make("p", "wish", `${one.name} asks for this seat `);
-    for (const [word, yes] of [["Grant", true], ["Refuse", false]]) {
-      const button = make("button", "", word); button.type = "button";
-      button.addEventListener("click", () => link.send({ t: "answer", seat: box.dataset.seat, wish: one.wish, is_granted: yes }));
-      line.append(button);
-    }
-    return line;
-  }));
+  box.replaceChildren(
+    ...seat.wishes.map((one) => {
+      const line = make("p", "wish", `${one.name} asks for this seat `);
+      for (const [word, yes] of [
+        ["Grant", true],
+        ["Refuse", false],
+      ]) {
+        const button = make("button", "", word);
+        button.type = "button";
+        button.addEventListener("click", () =>
+          link.send({ t: "answer", seat: box.dataset.seat, wish: one.wish, is_granted: yes }),
+        );
+        line.append(button);
+      }
+      return line;
+    }),
+  );
 }
 
 export function shadows(line, seat) {
@@ -25,74 +40,134 @@ export function shadows(line, seat) {
   if (words) line.append(make("span", "would", ` · in shadow, ${words}`));
 }
 
-const WORDS = { planner: { legend: "As the planner I", write: "write", what: "Subtask" }, vlm: { legend: "As the VLM I", write: "choose", what: "Action" } };
+const WORDS = {
+  planner: { legend: "As the planner I", write: "write", what: "Subtask" },
+  vlm: { legend: "As the VLM I", write: "choose", what: "Action" },
+};
 const UNDO_S = 1;
 
 // The drafts of one seat's model, which wait for a yes or may be taken back. `begins`: "write", "approve" or "undo".
 export class Drafts {
+  /** @param {ConsoleLink} link @param {"planner" | "vlm"} seat */
   constructor(link, seat, mine, begins, hooks) {
-    Object.assign(this, { link, seat, mine, hooks, next: null, shown: 0 });
+    this.link = link;
+    this.seat = seat;
+    this.mine = mine;
+    this.hooks = hooks;
+    this.next = null;
+    this.shown = 0;
     this.box = $(`.review[data-seat=${seat}]`);
     this.box.replaceChildren($("#review").content.cloneNode(true));
     this.form = this.$("form");
-    this.$("legend").textContent = WORDS[seat].legend; this.$(".write").textContent = WORDS[seat].write; this.$(".what").textContent = WORDS[seat].what;
-    this.form.elements.text.readOnly = seat === "vlm";          // an action is let through or not; what is said with it may be edited
-    for (const one of this.radios) { one.name = `${seat}-mode`; one.checked = one.value === begins; one.addEventListener("change", () => this.set()); }
+    this.$("legend").textContent = WORDS[seat].legend;
+    this.$(".write").textContent = WORDS[seat].write;
+    this.$(".what").textContent = WORDS[seat].what;
+    this.form.elements.text.readOnly = seat === "vlm"; // an action is let through or not; what is said with it may be edited
+    for (const one of this.radios) {
+      one.name = `${seat}-mode`;
+      one.checked = one.value === begins;
+      one.addEventListener("change", () => this.set());
+    }
     for (const name of ["wait", "end"]) this.form.elements[name].addEventListener("change", () => this.set());
     this.$("[data-decide=reject]").addEventListener("click", () => this.decide("reject"));
-    this.form.addEventListener("submit", (event) => { event.preventDefault(); if (document.activeElement?.name !== "wait") this.decide("approve"); });
-    this.$(".draft-next button").addEventListener("click", () => { if (this.next) this.fill(this.next); });
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (/** @type {HTMLInputElement} */ (document.activeElement)?.name !== "wait") this.decide("approve");
+    });
+    this.$(".draft-next button").addEventListener("click", () => {
+      if (this.next) this.fill(this.next);
+    });
     this.draw();
   }
 
-  $(selector) { return this.box.querySelector(selector); }
+  $(selector) {
+    return this.box.querySelector(selector);
+  }
 
-  get radios() { return [...this.box.querySelectorAll("input[type=radio]")]; }
+  get radios() {
+    return [...this.box.querySelectorAll("input[type=radio]")];
+  }
 
-  get mode() { return this.radios.find((one) => one.checked).value; }
+  get mode() {
+    return this.radios.find((one) => one.checked).value;
+  }
 
-  get isOn() { return this.mode !== "write"; }
+  get isOn() {
+    return this.mode !== "write";
+  }
 
   draw() {
     const isUndo = this.mode === "undo";
-    this.form.hidden = !this.isOn; this.hooks.writes(!this.isOn); this.$(".terms").hidden = isUndo;
+    this.form.hidden = !this.isOn;
+    this.hooks.writes(!this.isOn);
+    this.$(".terms").hidden = isUndo;
     this.$("[data-decide=approve]").firstChild.textContent = isUndo ? "Send now " : "Approve ";
     this.$("[data-decide=reject]").firstChild.textContent = isUndo ? "Take back " : "Reject ";
   }
 
   set() {
     this.draw();
-    const isUndo = this.mode === "undo", wait_s = Math.min(60, Math.max(2, Number(this.form.elements.wait.value) || 8));
-    if (this.mine()) this.link.send({ t: "supervise", seat: this.seat, on: this.isOn, wait_s: isUndo ? UNDO_S : wait_s, at_end: isUndo ? "send" : this.form.elements.end.value });
+    const isUndo = this.mode === "undo",
+      wait_s = Math.min(60, Math.max(2, Number(this.form.elements.wait.value) || 8));
+    if (this.mine())
+      this.link.send({
+        t: "supervise",
+        seat: this.seat,
+        on: this.isOn,
+        wait_s: isUndo ? UNDO_S : wait_s,
+        at_end: isUndo ? "send" : this.form.elements.end.value,
+      });
   }
 
   // What somebody is typing is theirs: the model's next words stand beside it, and go in only when they are asked for.
-  get isTyped() { const { text, sentence } = this.form.elements; return text.value !== text.defaultValue || sentence.value !== sentence.defaultValue; }
+  get isTyped() {
+    const { text, sentence } = this.form.elements;
+    return text.value !== text.defaultValue || sentence.value !== sentence.defaultValue;
+  }
 
   show(review) {
     const mine = this.mine();
-    if (mine && this.isOn !== review.on && performance.now() - (this.asked ?? -1e9) > 1000) { this.asked = performance.now(); this.set(); }
-    const draft = mine ? review.draft : null, elements = this.form.elements;
+    if (mine && this.isOn !== review.on && performance.now() - (this.asked ?? -1e9) > 1000) {
+      this.asked = performance.now();
+      this.set();
+    }
+    const draft = mine ? review.draft : null,
+      elements = this.form.elements;
     if (!draft && this.shown && this.isTyped) this.rescue();
-    this.$(".draft").hidden = !draft; this.$(".draft-none").hidden = Boolean(draft);
-    if (!draft) { this.shown = 0; this.next = null; this.$(".draft-next").hidden = true; return; }
-    const isNew = this.shown !== draft.n, isOther = elements.text.defaultValue !== draft.text || elements.sentence.defaultValue !== draft.sentence;
+    this.$(".draft").hidden = !draft;
+    this.$(".draft-none").hidden = Boolean(draft);
+    if (!draft) {
+      this.shown = 0;
+      this.next = null;
+      this.$(".draft-next").hidden = true;
+      return;
+    }
+    const isNew = this.shown !== draft.n,
+      isOther = elements.text.defaultValue !== draft.text || elements.sentence.defaultValue !== draft.sentence;
     if (this.shown && isOther && this.isTyped) this.offer(draft);
     else if (isNew || isOther) this.fill(draft);
     this.shown = draft.n;
-    this.$(".draft-left").textContent = `${Math.ceil(draft.left_s)} s, then it ${review.at_end === "send" ? "goes out" : "is dropped"}`;
-    this.$(".draft-bar").style.width = `${100 * draft.left_s / review.wait_s}%`;
+    this.$(".draft-left").textContent =
+      `${Math.ceil(draft.left_s)} s, then it ${review.at_end === "send" ? "goes out" : "is dropped"}`;
+    this.$(".draft-bar").style.width = `${(100 * draft.left_s) / review.wait_s}%`;
   }
 
   fill(draft) {
-    for (const name of ["text", "sentence"]) { const one = this.form.elements[name]; one.defaultValue = draft[name]; one.value = draft[name]; }
+    for (const name of ["text", "sentence"]) {
+      const one = this.form.elements[name];
+      one.defaultValue = draft[name];
+      one.value = draft[name];
+    }
     this.form.elements.text.parentElement.hidden = !draft.has_plan;
-    this.next = null; this.$(".draft-next").hidden = true;
+    this.next = null;
+    this.$(".draft-next").hidden = true;
   }
 
   offer(draft) {
-    this.next = draft; this.$(".draft-next").hidden = false;
-    const words = [draft.text, draft.sentence].filter(Boolean).join(" / "), line = `The model's draft is now: “${words}”. What you typed is kept.`;
+    this.next = draft;
+    this.$(".draft-next").hidden = false;
+    const words = [draft.text, draft.sentence].filter(Boolean).join(" / "),
+      line = `The model's draft is now: “${words}”. What you typed is kept.`;
     if (this.$(".draft-next span").textContent !== line) this.$(".draft-next span").textContent = line;
   }
 
@@ -100,14 +175,23 @@ export class Drafts {
   rescue() {
     const { text, sentence } = this.form.elements;
     this.hooks.rescue(text.value, sentence.value);
-    text.value = text.defaultValue; sentence.value = sentence.defaultValue;
+    text.value = text.defaultValue;
+    sentence.value = sentence.defaultValue;
   }
 
   decide(word) {
     if (!this.shown || !this.mine()) return;
     const { text, sentence } = this.form.elements;
-    this.link.send({ t: "decide", seat: this.seat, draft: this.shown, do: word === "approve" && this.isTyped ? "edit" : word, text: text.value, sentence: sentence.value });
-    text.defaultValue = text.value; sentence.defaultValue = sentence.value;
+    this.link.send({
+      t: "decide",
+      seat: this.seat,
+      draft: this.shown,
+      do: word === "approve" && this.isTyped ? "edit" : word,
+      text: text.value,
+      sentence: sentence.value,
+    });
+    text.defaultValue = text.value;
+    sentence.defaultValue = sentence.value;
     this.shown = 0;
   }
 }

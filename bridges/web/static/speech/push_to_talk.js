@@ -4,19 +4,30 @@ import { isText, make } from "/static/page.js";
 import { packed, RATE_HZ, Resampler } from "/static/speech/resample.js";
 import { letterOf } from "/static/shortcuts.js";
 
-const TAP_MS = 350, TAIL_MS = 200, LONGEST_S = 19.5, PIECE = RATE_HZ / 10, IDLE_MS = 60_000, WAIT_MS = 15_000, STARTS_MS = 6000, SILENCE = 0.001;
-const AWAY_PX = 60;                                                      // a finger let go so far from the button throws away
+const TAP_MS = 350,
+  TAIL_MS = 200,
+  LONGEST_S = 19.5,
+  PIECE = RATE_HZ / 10,
+  IDLE_MS = 60_000,
+  WAIT_MS = 15_000,
+  STARTS_MS = 6000,
+  SILENCE = 0.001;
+const AWAY_PX = 60; // a finger let go so far from the button throws away
 const HAS_KEYS = !matchMedia("(hover: none) and (pointer: coarse)").matches;
 const HINT = `Hold and speak, or tap to begin and tap again to send. ${HAS_KEYS ? "Esc throws it away." : "Slide off the button to throw it away."}`;
 const AWAY = "Thrown away; only a stop in it would count.";
-const INSECURE = "Talking needs https here: browsers open a microphone only on secure pages and on localhost. You can type instead.";
+const INSECURE =
+  "Talking needs https here: browsers open a microphone only on secure pages and on localhost. You can type instead.";
 const NO_SOUND = "This browser cannot record sound for a page. You can type instead.";
-const NO_WORDS = "Nobody would understand speech here: this run has no recogniser (--add words=nodes.voice.recogniser:Recogniser).";
+const NO_WORDS =
+  "Nobody would understand speech here: this run has no recogniser (--add words=nodes.voice.recogniser:Recogniser).";
 const DEAF = "The robot does not understand speech at the moment. Please type.";
 const SOON = "The microphone is ready soon: hold the button again, and speak.";
 const REFUSED = {
-  TimeoutError: "The browser starts no sound. Firefox wants something to play it on: connect a loudspeaker or headphones, then try again; or type.",
-  NotAllowedError: "The browser does not let this page use the microphone. Allow it beside the address, then try again; or type.",
+  TimeoutError:
+    "The browser starts no sound. Firefox wants something to play it on: connect a loudspeaker or headphones, then try again; or type.",
+  NotAllowedError:
+    "The browser does not let this page use the microphone. Allow it beside the address, then try again; or type.",
   NotFoundError: "There is no microphone at this computer. You can type instead.",
   NotReadableError: "The microphone cannot be opened; another program may have it. Try again, or type.",
 };
@@ -24,51 +35,106 @@ const REFUSED = {
 function isAway(event, button) {
   const box = button.getBoundingClientRect();
   const away = (at, from, to) => Math.max(from - at, at - to, 0);
-  return event.pointerType === "touch" && Math.hypot(away(event.clientX, box.left, box.right), away(event.clientY, box.top, box.bottom)) > AWAY_PX;
+  return (
+    event.pointerType === "touch" &&
+    Math.hypot(away(event.clientX, box.left, box.right), away(event.clientY, box.top, box.bottom)) > AWAY_PX
+  );
 }
 
 export class PushToTalk {
   // isTold: whether this person is told why it does not work, and how it would.
   constructor(link, isTold) {
-    this.link = link; this.isTold = isTold; this.mode = "idle"; this.count = 0; this.voice = null;
-    this.button = make("button", "talk"); this.button.type = "button"; this.button.setAttribute("aria-keyshortcuts", "V");
-    this.word = make("span", "", "Talk"); this.button.append(this.word, " ", make("kbd", "", "V"));
-    this.level = make("div", "", ""); const meter = make("div", "level", this.level); meter.setAttribute("aria-hidden", "true");
-    this.status = make("p", "", HINT); this.status.setAttribute("role", "status"); this.fault = make("p", "fault"); this.fault.hidden = true;
-    this.box = make("div", "mic", this.button, meter, this.status, this.fault); this.box.hidden = true;
-    this.box.setAttribute("role", "group"); this.box.setAttribute("aria-label", "Talk");
+    this.link = link;
+    this.isTold = isTold;
+    this.mode = "idle";
+    this.count = 0;
+    this.voice = null;
+    this.button = make("button", "talk");
+    this.button.type = "button";
+    this.button.setAttribute("aria-keyshortcuts", "V");
+    this.word = make("span", "", "Talk");
+    this.button.append(this.word, " ", make("kbd", "", "V"));
+    this.level = make("div", "", "");
+    const meter = make("div", "level", this.level);
+    meter.setAttribute("aria-hidden", "true");
+    this.status = make("p", "", HINT);
+    this.status.setAttribute("role", "status");
+    this.fault = make("p", "fault");
+    this.fault.hidden = true;
+    this.box = make("div", "mic", this.button, meter, this.status, this.fault);
+    this.box.hidden = true;
+    this.box.setAttribute("role", "group");
+    this.box.setAttribute("aria-label", "Talk");
     this.listen();
   }
 
   listen() {
     const button = this.button;
-    button.addEventListener("pointerdown", (event) => { if (event.button) return; button.setPointerCapture(event.pointerId); this.press("pointer"); });
-    button.addEventListener("pointerup", (event) => { if (this.isOn && isAway(event, button)) this.cancel(AWAY); });
-    for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) button.addEventListener(name, () => this.release("pointer"));
-    button.addEventListener("click", (event) => { if (event.detail === 0) this.press("click"); });    // by the keyboard, or for somebody
-    button.addEventListener("contextmenu", (event) => event.preventDefault());                         // a long touch is no menu
+    button.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      button.setPointerCapture(event.pointerId);
+      this.press("pointer");
+    });
+    button.addEventListener("pointerup", (event) => {
+      if (this.isOn && isAway(event, button)) this.cancel(AWAY);
+    });
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture"])
+      button.addEventListener(name, () => this.release("pointer"));
+    button.addEventListener("click", (event) => {
+      if (event.detail === 0) this.press("click");
+    }); // by the keyboard, or for somebody
+    button.addEventListener("contextmenu", (event) => event.preventDefault()); // a long touch is no menu
     addEventListener("keydown", (event) => {
       if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-      if (letterOf(event) === "v" && hasKeys() && this.isShown) { this.code = event.code; event.preventDefault(); this.press("key"); }
-      else if (event.key === "Escape" && this.isOn) this.cancel(AWAY);
+      if (letterOf(event) === "v" && hasKeys() && this.isShown) {
+        this.code = event.code;
+        event.preventDefault();
+        this.press("key");
+      } else if (event.key === "Escape" && this.isOn) this.cancel(AWAY);
     });
-    addEventListener("keyup", (event) => { if (event.code === this.code) this.release("key"); });
-    addEventListener("blur", () => { if (this.by !== "tap") this.end(); });                            // who lets go now is not seen
-    addEventListener("visibilitychange", () => { if (document.hidden) { this.end(); if (this.mode === "idle") this.close(); } });
-    addEventListener("pagehide", () => { this.cancel(""); this.close(); });
+    addEventListener("keyup", (event) => {
+      if (event.code === this.code) this.release("key");
+    });
+    addEventListener("blur", () => {
+      if (this.by !== "tap") this.end();
+    }); // who lets go now is not seen
+    addEventListener("visibilitychange", () => {
+      if (document.hidden) {
+        this.end();
+        if (this.mode === "idle") this.close();
+      }
+    });
+    addEventListener("pagehide", () => {
+      this.cancel("");
+      this.close();
+    });
   }
 
-  get isOn() { return ["opening", "listening", "ending"].includes(this.mode); }
-  get isShown() { return !this.button.hidden && this.box.isConnected && this.box.offsetParent !== null; }
+  get isOn() {
+    return ["opening", "listening", "ending"].includes(this.mode);
+  }
+  get isShown() {
+    return !this.button.hidden && this.box.isConnected && this.box.offsetParent !== null;
+  }
 
   // --- what the server knows: whether anybody would understand, and what became of what was said
 
   show(voice) {
     this.voice = voice;
-    const why = !voice.understood ? NO_WORDS : !isSecureContext ? INSECURE : !navigator.mediaDevices?.getUserMedia || !globalThis.AudioWorkletNode ? NO_SOUND : "";
+    const why = !voice.understood
+      ? NO_WORDS
+      : !isSecureContext
+        ? INSECURE
+        : !navigator.mediaDevices?.getUserMedia || !globalThis.AudioWorkletNode
+          ? NO_SOUND
+          : "";
     this.box.hidden = !voice.understood && !this.isTold();
-    this.button.hidden = Boolean(why); this.level.parentElement.hidden = Boolean(why);
-    if (why) { this.cancel(""); this.say(why); } else if (this.status.textContent === NO_WORDS || !this.status.textContent) this.say(HINT);
+    this.button.hidden = Boolean(why);
+    this.level.parentElement.hidden = Boolean(why);
+    if (why) {
+      this.cancel("");
+      this.say(why);
+    } else if (this.status.textContent === NO_WORDS || !this.status.textContent) this.say(HINT);
     this.tellFaults(voice.deaf);
     if (this.isOn && !this.isShown) this.cancel("");
     if (voice.count > this.count && (this.isOn || this.mode === "sent")) this.answered(voice);
@@ -83,61 +149,114 @@ export class PushToTalk {
   }
 
   answered(voice) {
-    this.count = voice.count; clearTimeout(this.timer);
-    if (voice.why) { this.rest(`${voice.why[0].toUpperCase()}${voice.why.slice(1)}.`); return; }
-    if (voice.words) { this.rest(`Understood: “${voice.words}”`); this.isAwaited = true; return; }    // a stop, understood before it was let go
-    this.isAwaited = true; this.become("understanding", "Sent. Waiting for the words…");
-    this.timer = setTimeout(() => { this.rest("Nothing was understood so far. Say it again, or type it."); this.isAwaited = true; }, WAIT_MS);
+    this.count = voice.count;
+    clearTimeout(this.timer);
+    if (voice.why) {
+      this.rest(`${voice.why[0].toUpperCase()}${voice.why.slice(1)}.`);
+      return;
+    }
+    if (voice.words) {
+      this.rest(`Understood: “${voice.words}”`);
+      this.isAwaited = true;
+      return;
+    } // a stop, understood before it was let go
+    this.isAwaited = true;
+    this.become("understanding", "Sent. Waiting for the words…");
+    this.timer = setTimeout(() => {
+      this.rest("Nothing was understood so far. Say it again, or type it.");
+      this.isAwaited = true;
+    }, WAIT_MS);
   }
 
   // The link is gone, and with it what was being said.
-  lost() { if (this.isOn || this.mode === "sent") this.rest("The link is gone; that was not sent."); }
+  lost() {
+    if (this.isOn || this.mode === "sent") this.rest("The link is gone; that was not sent.");
+  }
 
   // A link is new: the server counts from the beginning.
-  met() { this.lost(); this.count = 0; }
+  met() {
+    this.lost();
+    this.count = 0;
+  }
 
   // --- the button
 
   // Browsers let sound begin only once somebody did something, and a finger has done that when it is lifted.
-  wake() { this.context?.resume().catch(() => {}); }
+  wake() {
+    this.context?.resume().catch(() => {});
+  }
 
   press(by) {
     this.wake();
-    if (this.isOn) { this.end(); return; }
+    if (this.isOn) {
+      this.end();
+      return;
+    }
     if (!this.isShown) return;
-    this.by = by === "click" ? "tap" : by; this.pressedAt = performance.now();
+    this.by = by === "click" ? "tap" : by;
+    this.pressedAt = performance.now();
     this.begin();
   }
 
   release(by) {
     this.wake();
     if (this.by !== by || !this.isOn) return;
-    if (performance.now() - this.pressedAt < TAP_MS) { this.by = "tap"; this.draw(); }
-    else if (this.mode === "opening") this.rest(SOON);
+    if (performance.now() - this.pressedAt < TAP_MS) {
+      this.by = "tap";
+      this.draw();
+    } else if (this.mode === "opening") this.rest(SOON);
     else this.end();
   }
 
   async begin() {
-    clearTimeout(this.timer); clearTimeout(this.idle); this.isAwaited = false;
-    this.begunAt = 0; this.length = 0; this.peak = 0; this.left = []; this.resampler = null; this.count = this.voice.count;
+    clearTimeout(this.timer);
+    clearTimeout(this.idle);
+    this.isAwaited = false;
+    this.begunAt = 0;
+    this.length = 0;
+    this.peak = 0;
+    this.left = [];
+    this.resampler = null;
+    this.count = this.voice.count;
     this.become("opening", "Opening the microphone…");
-    try { await this.open(); } catch (problem) { this.close(); if (this.mode === "opening" || this.status.textContent === SOON) this.rest(REFUSED[problem.name] ?? `The microphone cannot be used (${problem.message}). You can type instead.`); return; }
-    if (this.mode === "opening") this.become("listening", "Listening…"); else this.sleep();
+    try {
+      await this.open();
+    } catch (problem) {
+      this.close();
+      if (this.mode === "opening" || this.status.textContent === SOON)
+        this.rest(REFUSED[problem.name] ?? `The microphone cannot be used (${problem.message}). You can type instead.`);
+      return;
+    }
+    if (this.mode === "opening") this.become("listening", "Listening…");
+    else this.sleep();
   }
 
   end() {
-    if (this.mode === "opening") { this.rest(HINT); return; }
+    if (this.mode === "opening") {
+      this.rest(HINT);
+      return;
+    }
     if (this.mode !== "listening") return;
-    this.become("ending", "Sending…"); this.timer = setTimeout(() => this.finish(), TAIL_MS);     // the last word's end is on its way
+    this.become("ending", "Sending…");
+    this.timer = setTimeout(() => this.finish(), TAIL_MS); // the last word's end is on its way
   }
 
   finish() {
     if (this.mode !== "ending") return;
     if (this.left.length) this.send();
     const isMute = this.begunAt && this.peak < SILENCE;
-    if (this.begunAt) this.link.send({ t: "talked", ago_s: Math.min(60, (performance.now() - this.begunAt) / 1000), is_wanted: !isMute });
-    if (!this.begunAt || isMute) { this.rest("The microphone gave nothing but silence. Is it muted?"); return; }
-    this.become("sent", "Sending…"); this.sleep();      // the server answers, or the link goes
+    if (this.begunAt)
+      this.link.send({
+        t: "talked",
+        ago_s: Math.min(60, (performance.now() - this.begunAt) / 1000),
+        is_wanted: !isMute,
+      });
+    if (!this.begunAt || isMute) {
+      this.rest("The microphone gave nothing but silence. Is it muted?");
+      return;
+    }
+    this.become("sent", "Sending…");
+    this.sleep(); // the server answers, or the link goes
   }
 
   cancel(text) {
@@ -147,46 +266,90 @@ export class PushToTalk {
   }
 
   // Nothing goes on any more; the text stays until the next press.
-  rest(text) { clearTimeout(this.timer); this.begunAt = 0; this.isAwaited = false; this.become("idle", text); this.sleep(); }
+  rest(text) {
+    clearTimeout(this.timer);
+    this.begunAt = 0;
+    this.isAwaited = false;
+    this.become("idle", text);
+    this.sleep();
+  }
 
   // --- sound
 
   async open() {
-    if (this.stream?.active && !this.opening) { await this.start(this.context); return; }
-    this.opening ??= this.connect();                     // pressed again while the browser asks: it asks once
-    try { await this.opening; } finally { this.opening = null; }
+    if (this.stream?.active && !this.opening) {
+      await this.start(this.context);
+      return;
+    }
+    this.opening ??= this.connect(); // pressed again while the browser asks: it asks once
+    try {
+      await this.opening;
+    } finally {
+      this.opening = null;
+    }
   }
 
   async connect() {
-    const stream = this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
-    const context = this.context = new AudioContext();
-    await context.audioWorklet.addModule("/static/speech/microphone_worklet.js"); await this.start(context);
+    const stream = (this.stream = await navigator.mediaDevices.getUserMedia({
+      audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true },
+    }));
+    const context = (this.context = new AudioContext());
+    await context.audioWorklet.addModule("/static/speech/microphone_worklet.js");
+    await this.start(context);
     const node = new AudioWorkletNode(context, "talking", { channelCount: 1, channelCountMode: "explicit" });
     node.port.onmessage = (event) => this.take(event.data);
-    context.createMediaStreamSource(stream).connect(node); node.connect(context.destination);      // silence: it only pulls
-    for (const track of stream.getTracks()) track.onended = () => { this.close(); if (this.isOn) this.cancel("The microphone is gone; that was not sent."); };
+    context.createMediaStreamSource(stream).connect(node);
+    node.connect(context.destination); // silence: it only pulls
+    for (const track of stream.getTracks())
+      track.onended = () => {
+        this.close();
+        if (this.isOn) this.cancel("The microphone is gone; that was not sent.");
+      };
   }
 
   // Where there is nothing to play sound on, Firefox starts none, and says neither yes nor no.
   async start(context) {
     let timer = 0;
-    const late = new Promise((_, refuse) => { timer = setTimeout(() => refuse(new DOMException("no sound", "TimeoutError")), STARTS_MS); });
-    try { await Promise.race([context.resume(), late]); } finally { clearTimeout(timer); }
+    const late = new Promise((_, refuse) => {
+      timer = setTimeout(() => refuse(new DOMException("no sound", "TimeoutError")), STARTS_MS);
+    });
+    try {
+      await Promise.race([context.resume(), late]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   close() {
     for (const track of this.stream?.getTracks() ?? []) track.stop();
-    this.context?.close(); this.stream = this.context = null;
+    this.context?.close();
+    this.stream = this.context = null;
   }
 
   // A microphone that is not used for a while is closed; the next press opens it again.
-  sleep() { clearTimeout(this.idle); this.idle = setTimeout(() => { if (!this.isOn) this.close(); }, document.hidden ? 0 : IDLE_MS); }
+  sleep() {
+    clearTimeout(this.idle);
+    this.idle = setTimeout(
+      () => {
+        if (!this.isOn) this.close();
+      },
+      document.hidden ? 0 : IDLE_MS,
+    );
+  }
 
   take(block) {
     if (this.mode !== "listening" && this.mode !== "ending") return;
     const rate = this.context.sampleRate;
-    if (!this.begunAt) { this.begunAt = performance.now() - 1000 * block.length / rate; this.resampler = new Resampler(rate); this.link.send({ t: "talk" }); }
-    for (const value of this.resampler.add(block)) { this.left.push(value); this.peak = Math.max(this.peak, Math.abs(value)); if (this.left.length === PIECE) this.send(); }
+    if (!this.begunAt) {
+      this.begunAt = performance.now() - (1000 * block.length) / rate;
+      this.resampler = new Resampler(rate);
+      this.link.send({ t: "talk" });
+    }
+    for (const value of this.resampler.add(block)) {
+      this.left.push(value);
+      this.peak = Math.max(this.peak, Math.abs(value));
+      if (this.left.length === PIECE) this.send();
+    }
     if (this.length >= LONGEST_S * RATE_HZ && this.mode === "listening") this.end();
   }
 
@@ -194,18 +357,26 @@ export class PushToTalk {
     const loud = Math.sqrt(this.left.reduce((sum, one) => sum + one * one, 0) / this.left.length);
     this.level.style.width = `${Math.round(100 * Math.max(0, Math.min(1, 1 + Math.log10(loud + 1e-6) / 2.5)))}%`;
     this.length += this.left.length;
-    this.link.send({ t: "sound", pcm: packed(Float32Array.from(this.left)) }); this.left = [];
+    this.link.send({ t: "sound", pcm: packed(Float32Array.from(this.left)) });
+    this.left = [];
   }
 
   // --- what is seen
 
-  become(mode, text) { this.mode = mode; this.say(text); this.draw(); }
+  become(mode, text) {
+    this.mode = mode;
+    this.say(text);
+    this.draw();
+  }
 
-  say(text) { if (this.status.textContent !== text) this.status.textContent = text; }
+  say(text) {
+    if (this.status.textContent !== text) this.status.textContent = text;
+  }
 
   draw() {
     const isOn = this.mode === "opening" || this.mode === "listening";
-    this.button.setAttribute("aria-pressed", String(isOn)); this.box.dataset.mode = this.mode;
+    this.button.setAttribute("aria-pressed", String(isOn));
+    this.box.dataset.mode = this.mode;
     this.word.textContent = !isOn ? "Talk" : this.by === "tap" ? "Send" : "Let go to send";
     if (!isOn) this.level.style.width = "0";
   }

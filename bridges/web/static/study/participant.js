@@ -8,33 +8,62 @@ export function participant(link) {
   const main = $("#participant");
   const talking = new PushToTalk(link, () => false);
   let view = null;
-  $("#withdraw").textContent = words.withdraw; $("#participant").ariaLabel = words.study;
+  $("#withdraw").textContent = words.withdraw;
+  $("#participant").ariaLabel = words.study;
   $("#stop").replaceChildren(`${words.stop} `, make("kbd", "", words.space));
 
-  const bar = () => { const inside = make("div"); inside.style.width = `${Math.round(100 * view.place / Math.max(1, view.count - 1))}%`; const box = make("div", "", inside); box.id = "bar"; box.setAttribute("role", "progressbar"); box.setAttribute("aria-label", words.progress); box.setAttribute("aria-valuenow", String(view.place)); box.setAttribute("aria-valuemax", String(view.count - 1)); return box; };
+  const bar = () => {
+    const inside = make("div");
+    inside.style.width = `${Math.round((100 * view.place) / Math.max(1, view.count - 1))}%`;
+    const box = make("div", "", inside);
+    box.id = "bar";
+    box.setAttribute("role", "progressbar");
+    box.setAttribute("aria-label", words.progress);
+    box.setAttribute("aria-valuenow", String(view.place));
+    box.setAttribute("aria-valuemax", String(view.count - 1));
+    return box;
+  };
   const next = (text, act) => make("div", "next", button(text, act, "main"));
 
   function consent(step) {
     const ticks = step.statements.map((statement, place) => {
-      const box = make("input"); box.type = "checkbox"; box.id = `tick-${place}`;
+      const box = make("input");
+      box.type = "checkbox";
+      box.id = `tick-${place}`;
       return make("label", "tick", box, make("span", "", statement));
     });
     const agree = () => {
       const count = main.querySelectorAll(".tick input:checked").length;
-      if (count < ticks.length) { notice(fill(words.tick, words)); return; }
+      if (count < ticks.length) {
+        notice(fill(words.tick, words));
+        return;
+      }
       link.send({ t: "agree", ticked: count });
     };
-    return [make("h2", "", words.consent), make("section", "", make("p", "text", step.text), ...ticks), next(words.agree, agree)];
+    return [
+      make("h2", "", words.consent),
+      make("section", "", make("p", "text", step.text), ...ticks),
+      next(words.agree, agree),
+    ];
   }
 
   function questionnaire(step) {
     const items = step.items.map((item) => draw(step, item));
     const submit = () => {
       const missing = step.items.filter((item) => item.required && !answered(item));
-      for (const item of step.items) main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).dataset.missing = String(missing.includes(item));
-      if (missing.length) { notice(words.missing); const first = main.querySelector("[data-missing=true]"); first.scrollIntoView({ block: "center" }); first.querySelector("input, textarea")?.focus(); return; }
+      for (const item of step.items)
+        main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).dataset.missing = String(missing.includes(item));
+      if (missing.length) {
+        notice(words.missing);
+        const first = main.querySelector("[data-missing=true]");
+        first.scrollIntoView({ block: "center" });
+        first.querySelector("input, textarea")?.focus();
+        return;
+      }
       flush();
-      if (view.step?.ident === step.ident) for (const [item, value] of unsaid(step.items, given, view.step.answers)) link.send({ t: "answer", step: step.ident, item, value });
+      if (view.step?.ident === step.ident)
+        for (const [item, value] of unsaid(step.items, given, view.step.answers))
+          link.send({ t: "answer", step: step.ident, item, value });
       link.send({ t: "submit", step: step.ident });
     };
     const parts = [make("h2", "", step.title)];
@@ -44,50 +73,127 @@ export function participant(link) {
     return parts;
   }
 
-  const answered = (item) => { const box = main.querySelector(`[data-item="${CSS.escape(item.id)}"]`); return item.kind === "scale" || item.kind === "choice" ? Boolean(box.querySelector("input:checked")) : box.querySelector("input, textarea").value.trim() !== ""; };
+  const answered = (item) => {
+    const box = main.querySelector(`[data-item="${CSS.escape(item.id)}"]`);
+    return item.kind === "scale" || item.kind === "choice"
+      ? Boolean(box.querySelector("input:checked"))
+      : box.querySelector("input, textarea").value.trim() !== "";
+  };
   const given = (item) => {
-    const isChosen = item.kind === "scale" || item.kind === "choice", input = main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).querySelector(isChosen ? "input:checked" : "input, textarea");
+    const isChosen = item.kind === "scale" || item.kind === "choice",
+      input = main
+        .querySelector(`[data-item="${CSS.escape(item.id)}"]`)
+        .querySelector(isChosen ? "input:checked" : "input, textarea");
     if (!input || input.value === "" || !input.validity.valid) return "";
     return item.kind === "scale" || item.kind === "number" ? Number(input.value) : input.value;
   };
-  let waiting = null, timer = 0;
-  function flush() { clearTimeout(timer); if (waiting) { const [step, item, value] = waiting; waiting = null; link.send({ t: "answer", step, item, value }); } }
-  function later(step, item, value) { if (waiting && waiting[1] !== item) flush(); waiting = [step, item, value]; clearTimeout(timer); timer = setTimeout(flush, 250); }
-  addEventListener("pagehide", flush); addEventListener("visibilitychange", flush);
+  let waiting = null,
+    timer = 0;
+  function flush() {
+    clearTimeout(timer);
+    if (waiting) {
+      const [step, item, value] = waiting;
+      waiting = null;
+      link.send({ t: "answer", step, item, value });
+    }
+  }
+  function later(step, item, value) {
+    if (waiting && waiting[1] !== item) flush();
+    waiting = [step, item, value];
+    clearTimeout(timer);
+    timer = setTimeout(flush, 250);
+  }
+  addEventListener("pagehide", flush);
+  addEventListener("visibilitychange", flush);
 
   function draw(step, item) {
     const value = step.answers[item.id];
     if (item.kind === "text" || item.kind === "number") {
-      const input = make(item.kind === "text" ? "textarea" : "input"); input.id = `item-${item.id}`; input.value = value ?? "";
-      if (item.kind === "number") { Object.assign(input, { type: "number", min: item.low, max: item.high, step: item.step }); } else { input.rows = 4; input.maxLength = 4000; }
-      input.addEventListener("input", () => { if (item.kind === "text") later(step.ident, item.id, input.value); else if (input.value === "") later(step.ident, item.id, ""); else if (input.validity.valid) later(step.ident, item.id, Number(input.value)); });
-      input.addEventListener("change", () => { flush(); if (item.kind === "number" && !input.validity.valid) { notice(fill(words.range, item)); input.value = ""; } });
-      const label = make("label", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`)); label.htmlFor = input.id;
-      const box = make("div", "item", label, input); box.dataset.item = item.id; label.dataset.please = words.please; return box;
+      const input = make(item.kind === "text" ? "textarea" : "input");
+      input.id = `item-${item.id}`;
+      input.value = value ?? "";
+      if (item.kind === "number") {
+        Object.assign(input, { type: "number", min: item.low, max: item.high, step: item.step });
+      } else {
+        input.rows = 4;
+        input.maxLength = 4000;
+      }
+      input.addEventListener("input", () => {
+        if (item.kind === "text") later(step.ident, item.id, input.value);
+        else if (input.value === "") later(step.ident, item.id, "");
+        else if (input.validity.valid) later(step.ident, item.id, Number(input.value));
+      });
+      input.addEventListener("change", () => {
+        flush();
+        if (item.kind === "number" && !input.validity.valid) {
+          notice(fill(words.range, item));
+          input.value = "";
+        }
+      });
+      const label = make("label", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`));
+      label.htmlFor = input.id;
+      const box = make("div", "item", label, input);
+      box.dataset.item = item.id;
+      label.dataset.please = words.please;
+      return box;
     }
-    const isScale = item.kind === "scale", values = isScale ? Array.from({ length: (item.high - item.low) / item.step + 1 }, (_, place) => item.low + place * item.step) : item.choices;
-    const choices = make("div", isScale ? "choices scale" : "choices options", ...values.map((one) => {
-      const input = make("input"); Object.assign(input, { type: "radio", name: `item-${item.id}`, value: one, checked: one === value });
-      input.addEventListener("change", () => { link.send({ t: "answer", step: step.ident, item: item.id, value: one }); box.dataset.missing = "false"; });
-      return make("label", "", input, make("span", "", String(one).replace("-", isScale ? "−" : "-")));
-    }));
-    const legend = make("legend", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`)); legend.dataset.please = words.please;
-    const box = make("fieldset", "item", legend, choices); box.dataset.item = item.id;
+    const isScale = item.kind === "scale",
+      values = isScale
+        ? Array.from({ length: (item.high - item.low) / item.step + 1 }, (_, place) => item.low + place * item.step)
+        : item.choices;
+    const choices = make(
+      "div",
+      isScale ? "choices scale" : "choices options",
+      ...values.map((one) => {
+        const input = make("input");
+        Object.assign(input, { type: "radio", name: `item-${item.id}`, value: one, checked: one === value });
+        input.addEventListener("change", () => {
+          link.send({ t: "answer", step: step.ident, item: item.id, value: one });
+          box.dataset.missing = "false";
+        });
+        return make("label", "", input, make("span", "", String(one).replace("-", isScale ? "−" : "-")));
+      }),
+    );
+    const legend = make("legend", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`));
+    legend.dataset.please = words.please;
+    const box = make("fieldset", "item", legend, choices);
+    box.dataset.item = item.id;
     if (isScale) box.append(make("div", "ends", make("span", "", item.low_label), make("span", "", item.high_label)));
     return box;
   }
 
   function trial(step) {
     const parts = [make("h2", "", step.title), make("section", "", make("p", "text", step.text))];
-    if (!view.running) { parts.push(make("section", "wait soft", words.soon)); return parts; }
-    const talk = make("section"); talk.id = "talk";
-    if (step.lines) { const story = make("ol", "story"); const box = make("div", "", story); box.setAttribute("role", "log"); box.setAttribute("aria-label", words.spoken); box.tabIndex = 0; talk.append(box); }
+    if (!view.running) {
+      parts.push(make("section", "wait soft", words.soon));
+      return parts;
+    }
+    const talk = make("section");
+    talk.id = "talk";
+    if (step.lines) {
+      const story = make("ol", "story");
+      const box = make("div", "", story);
+      box.setAttribute("role", "log");
+      box.setAttribute("aria-label", words.spoken);
+      box.tabIndex = 0;
+      talk.append(box);
+    }
     if (step.speak) {
-      const input = make("input"); Object.assign(input, { id: "words", maxLength: 1000, placeholder: words.say_hint, autocomplete: "off" });
-      const label = make("label", "hidden", words.your_words); label.htmlFor = "words";
-      const send = make("button", "main", words.say); send.type = "submit";
+      const input = make("input");
+      Object.assign(input, { id: "words", maxLength: 1000, placeholder: words.say_hint, autocomplete: "off" });
+      const label = make("label", "hidden", words.your_words);
+      label.htmlFor = "words";
+      const send = make("button", "main", words.say);
+      send.type = "submit";
       const form = make("form", "", label, input, send);
-      form.addEventListener("submit", (event) => { event.preventDefault(); const text = input.value.trim(); if (text) { link.send({ t: "say", text }); input.value = ""; } });
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        const text = input.value.trim();
+        if (text) {
+          link.send({ t: "say", text });
+          input.value = "";
+        }
+      });
       talk.append(form, talking.box);
     }
     parts.push(talk);
@@ -95,37 +201,84 @@ export function participant(link) {
   }
 
   function lines(step) {
-    const story = main.querySelector(".story"); if (!story || !step.lines) return;
-    story.replaceChildren(...step.lines.map((line) => { const one = make("li", line.how === "heard" ? "mine" : "", make("span", "who", make("b", "", line.how === "heard" ? (line.who === "collaborator" ? words.you : line.who || words.somebody) : line.who || words.somebody)), line.text); return one; }));
+    const story = main.querySelector(".story");
+    if (!story || !step.lines) return;
+    story.replaceChildren(
+      ...step.lines.map((line) => {
+        const one = make(
+          "li",
+          line.how === "heard" ? "mine" : "",
+          make(
+            "span",
+            "who",
+            make(
+              "b",
+              "",
+              line.how === "heard"
+                ? line.who === "collaborator"
+                  ? words.you
+                  : line.who || words.somebody
+                : line.who || words.somebody,
+            ),
+          ),
+          line.text,
+        );
+        return one;
+      }),
+    );
     story.parentElement.scrollTop = story.parentElement.scrollHeight;
   }
 
   $("#withdraw").addEventListener("click", () => {
-    const sure = $("#withdraw").dataset.sure === "true"; $("#withdraw").dataset.sure = String(!sure);
+    const sure = $("#withdraw").dataset.sure === "true";
+    $("#withdraw").dataset.sure = String(!sure);
     $("#withdraw").textContent = sure ? words.withdraw : words.withdraw_sure;
-    if (sure) link.send({ t: "withdraw" }); else notice(words.withdraw_again);
+    if (sure) link.send({ t: "withdraw" });
+    else notice(words.withdraw_again);
   });
 
   return {
     show(found) {
       view = found;
       const step = view.step;
-      $("#where").textContent = step ? view.withdrawn ? words.stopped : words[step.kind] ?? step.title : words.welcome;
+      $("#where").textContent = step
+        ? view.withdrawn
+          ? words.stopped
+          : (words[step.kind] ?? step.title)
+        : words.welcome;
       $("#where").dataset.mode = view.running ? "running" : view.over ? "over" : "";
-      $("#withdraw").hidden = !step || view.over; $("#stop").hidden = !(view.stop && view.running);
+      $("#withdraw").hidden = !step || view.over;
+      $("#stop").hidden = !(view.stop && view.running);
       whenNew("step", [step?.ident, view.running, view.withdrawn, view.code], () => {
         notice("");
         if (!step) main.replaceChildren(make("section", "wait soft", words.waiting));
-        else if (view.withdrawn) main.replaceChildren(make("h2", "", `${words.stopped}.`), make("section", "wait", words.call));
-        else if (step.kind === "thanks") main.replaceChildren(bar(), make("h2", "", words.thanks), make("section", "", make("p", "text", step.text)));
-        else main.replaceChildren(bar(), ...(step.kind === "consent" ? consent(step) : step.kind === "questionnaire" ? questionnaire(step) : trial(step)));
-        main.querySelector("h2")?.setAttribute("tabindex", "-1"); main.querySelector("#words")?.focus();
+        else if (view.withdrawn)
+          main.replaceChildren(make("h2", "", `${words.stopped}.`), make("section", "wait", words.call));
+        else if (step.kind === "thanks")
+          main.replaceChildren(bar(), make("h2", "", words.thanks), make("section", "", make("p", "text", step.text)));
+        else
+          main.replaceChildren(
+            bar(),
+            ...(step.kind === "consent"
+              ? consent(step)
+              : step.kind === "questionnaire"
+                ? questionnaire(step)
+                : trial(step)),
+          );
+        main.querySelector("h2")?.setAttribute("tabindex", "-1");
+        main.querySelector("#words")?.focus();
         scrollTo(0, 0);
       });
       if (step?.kind === "trial") whenNew("lines", [step.ident, step.attempt, step.lines], () => lines(step));
     },
-    tick(message) { if (message.voice) talking.show(message.voice); },
-    met() { talking.met(); },
-    lost() { talking.lost(); },
+    tick(message) {
+      if (message.voice) talking.show(message.voice);
+    },
+    met() {
+      talking.met();
+    },
+    lost() {
+      talking.lost();
+    },
   };
 }

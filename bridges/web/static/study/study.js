@@ -6,7 +6,11 @@ import { speak, words } from "/static/study/strings.js";
 import { participant } from "/static/study/participant.js";
 import { experimenter } from "/static/study/experimenter.js";
 
-let role = "", view = null, page = null, early = null;
+let role = "",
+  view = null,
+  page = null,
+  early = null;
+/** @type {Link<import("/static/wire").FromStudy>} */
 const link = new Link({
   welcome: async (message) => {
     role = message.role;
@@ -14,28 +18,59 @@ const link = new Link({
     cameIn(message);
     page ??= role === "experimenter" ? experimenter(link) : participant(link);
     page.met?.();
-    if (early) { const first = early; early = null; link.hooks.state(first); }
+    if (early) {
+      const first = early;
+      early = null;
+      link.hooks.state(first);
+    }
     if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] });
   },
   state: (message) => {
     if (message.notices.length) notice(message.notices.at(-1));
-    if (!page) { early = { ...early, ...message, view: message.view ?? early?.view ?? null }; return; }      // the words are still on their way
-    if (message.view) { view = message.view; $("#title").textContent = view.title; document.title = `${view.title} - ${role}`; page.show(view); }
+    if (!page) {
+      early = { ...early, ...message, view: message.view ?? early?.view ?? null };
+      return;
+    } // the words are still on their way
+    if (message.view) {
+      view = message.view;
+      $("#title").textContent = view.title;
+      document.title = `${view.title} - ${role}`;
+      page.show(view);
+    }
     page.tick(message);
   },
-  frame: (header, bitmap) => { page.frame?.(header, bitmap); },
-  cover: (text, kind) => { cover(role === "participant" && text ? words[kind] ?? text : text); if (text) page?.lost?.(); },
+  frame: (header, bitmap) => {
+    page.frame?.(header, bitmap);
+  },
+  cover: (text, kind) => {
+    cover(role === "participant" && text ? (words[kind] ?? text) : text);
+    if (text) page?.lost?.();
+  },
 });
 
-const stop = (why) => { notice(role !== "participant" ? link.stopWords : link.isOpen ? words.told : words.told_late); link.send({ t: "stop", why }); };
+const stop = (why) => {
+  notice(role !== "participant" ? link.stopWords : link.isOpen ? words.told : words.told_late);
+  link.send({ t: "stop", why });
+};
 $("#stop").addEventListener("pointerdown", () => stop("stop button"));
-$("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop("stop button"); });
+$("#stop").addEventListener("click", (event) => {
+  if (event.detail === 0) stop("stop button");
+});
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));
-addEventListener("visibilitychange", () => { if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] }); });
+addEventListener("visibilitychange", () => {
+  if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] });
+});
 // Beside a text field the space bar chooses answers and presses buttons here; it stops where nothing has the focus.
-stopKeys(stop, () => !$("#stop").hidden, (element) => !isText(element) && element !== document.body && element !== $("#stop"));
+stopKeys(
+  stop,
+  () => !$("#stop").hidden,
+  (element) => !isText(element) && element !== document.body && element !== $("#stop"),
+);
 addEventListener("keydown", (event) => {
-  if (isText(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
+  if (isText(event.target)) {
+    if (event.key === "Escape") /** @type {HTMLElement} */ (event.target).blur();
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (hasKeys()) page?.key?.(event);
 });

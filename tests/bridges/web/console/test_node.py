@@ -28,7 +28,7 @@ def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> No
         ("[[utterance]]\n", "[[utterance]] 1 has no text; expected a text in quotes"),
         (
             '[[utterance]]\ntext = "a"\nvoice = "x"\n',
-            "1 has the unknown key 'voice'; known: as, group, key, text",
+            "1 has the unknown key 'voice'; known: as, gesture, group, key, text",
         ),
         (
             '[[utterance]]\ntext = "a"\nas = "dog"\n',
@@ -45,6 +45,15 @@ def test_a_file_of_sentences_that_is_not_understood_is_refused_in_words(text: st
     with pytest.raises(ParameterError) as problem:
         read_canned(file)
     assert words in str(problem.value)
+
+
+def test_a_sentence_may_come_with_a_gesture(tmp_path: Path) -> None:
+    file = tmp_path / "sentences.toml"
+    file.write_text('[[utterance]]\ntext = "Yes."\ngesture = "nod"\n')
+    assert read_canned(file) == [{"text": "Yes.", "as": "robot", "key": "", "group": "", "gesture": "nod"}]
+    file.write_text('[[utterance]]\ntext = "Yes."\ngesture = "dance"\n')
+    with pytest.raises(ParameterError, match="dance"):
+        read_canned(file)
 
 
 EARS = ["--add", "ears=nodes.voice.microphone:Microphone"]
