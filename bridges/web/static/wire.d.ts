@@ -90,6 +90,9 @@ export type StartTrial = { t: "start" };
 /** The experimenter ends it. */
 export type EndTrial = { t: "end"; how?: "aborted" | "completed" };
 
+/** The experimenter lets the trial's time stand still, and the robot with it; or go on. */
+export type PauseTrial = { t: "pause"; is_on: boolean };
+
 /** The experimenter goes on to the next step. */
 export type Skip = { t: "skip" };
 
@@ -116,7 +119,7 @@ export type RateRecording = { t: "rate"; name: string; dimension: string; score:
 
 export type FromConsole = PageHello | FrameSeen | WatchCameras | Say | Unsay | InvitePerson | RevokeInvite | CallMe | Talk | SoundPiece | Talked | StopPressed | Resume | Emergency | NoteMark | Take | AskForSeat | AnswerSeatRequest | Give | Drive | Supervise | Decide | PlanRequest | ActRequest;
 
-export type FromStudy = PageHello | FrameSeen | WatchCameras | BeginSession | Agree | AnswerItem | Submit | StartTrial | EndTrial | Skip | Withdraw | ExperimenterNote | NoteMark | Speak | Talk | SoundPiece | Talked | StopPressed | Resume;
+export type FromStudy = PageHello | FrameSeen | WatchCameras | BeginSession | Agree | AnswerItem | Submit | StartTrial | EndTrial | PauseTrial | Skip | Withdraw | ExperimenterNote | NoteMark | Speak | Talk | SoundPiece | Talked | StopPressed | Resume;
 
 export type FromEpisode = PageHello | FrameSeen | WatchCameras | Play;
 

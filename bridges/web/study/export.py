@@ -52,6 +52,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("started_at", "UTC", "when the experimenter started it"),
         Column("ended_at", "UTC", "when it ended; empty where the files do not say"),
         Column("duration_s", "s", "from start to end"),
+        Column("paused_s", "s", "of that, how long it was paused"),
         Column("outcome", "", "completed, time, aborted, interrupted (by a crash), or unfinished"),
         Column("condition_lost", "", "yes: a seat was not as the condition wants it for some time"),
     ),
@@ -67,11 +68,11 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_WHERE,
         Column("at", "UTC", "when it happened"),
         Column("step", "", "where the session was"),
-        Column("what", "", "consent, submit, skip, mark, note, condition, withdraw"),
+        Column("what", "", "consent, submit, skip, mark, note, condition, pause, withdraw"),
         Column("by", "", "who did it"),
         Column("item", "", "the mark's label, or the seat that a condition is about"),
         Column("value", "", "statements ticked, or the seat's holder"),
-        Column("how", "", "set, undone or lost, of a condition"),
+        Column("how", "", "set, undone or lost, of a condition; on or off, of a pause"),
         Column("text", "", "words of a mark or note"),
     ),
     "utterances": (
@@ -161,11 +162,19 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
         at, where = _utc(event.at_s), place.here()
         if event.what == "trial" and event.how == "started":
             trial = place.row(event.number, event.attempt)
-            trial |= {"started_at": at, "ended_at": "", "duration_s": "", "outcome": "unfinished", "condition_lost": ""}
+            trial |= {
+                "started_at": at,
+                "ended_at": "",
+                "duration_s": "",
+                "paused_s": 0.0,
+                "outcome": "unfinished",
+                "condition_lost": "",
+            }
             rows["trials"].append(trial)
             began_s, heard_s = event.at_s, 0.0
         elif event.what == "trial":
             trial |= {"ended_at": at, "duration_s": round(event.at_s - began_s, 3), "outcome": event.how}
+            trial["paused_s"] = round(progress.paused_s + (event.at_s - (progress.paused_at_s or event.at_s)), 3)
         elif event.what == "said":
             after = round(event.at_s - heard_s, 3) if event.how == "said" and heard_s else ""
             heard_s = event.at_s if event.how == "heard" else 0.0

@@ -316,7 +316,7 @@ class Study(VoicePorts, TalkPorts):
                 document["view"] = participant_view(self._protocol, None if is_next else progress)
         is_running = progress is not None and progress.phase == "running"
         document["elapsed_s"] = (
-            round(self._now_s() - progress.started_at_s, 1) if progress is not None and is_running else None
+            round(progress.elapsed_s(self._now_s()), 1) if progress is not None and is_running else None
         )
         if session.role == "experimenter":
             guard = self.guard.latest()
@@ -387,6 +387,12 @@ class Study(VoicePorts, TalkPorts):
                 store.do(lambda progress: progress.start(now_s, by))
             case wire.EndTrial():
                 store.do(lambda progress: progress.finish(now_s, by, message.how))
+            case wire.PauseTrial():
+                store.do(lambda progress: progress.pause(now_s, by, is_on=message.is_on))
+                if message.is_on:
+                    self._stop("the experimenter pauses the trial")
+                else:
+                    self.order.publish(self._signer.order("resume", by, self.clock.now_ns()))
             case wire.Skip():
                 store.do(lambda progress: progress.skip(now_s, by))
             case wire.Withdraw():

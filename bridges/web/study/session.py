@@ -18,7 +18,8 @@ from bridges.web.study.protocol import Protocol
 from bridges.web.study.steps import SessionStep, steps_of
 
 What = Literal[
-    "begin", "consent", "answer", "submit", "trial", "condition", "skip", "mark", "note", "said", "withdraw", "wizard"
+    "begin", "consent", "answer", "submit", "trial", "condition", "skip", "mark", "note", "said", "withdraw", "wizard",
+    "pause",
 ]  # fmt: skip
 Phase = Literal["ready", "running"]
 How = Literal["completed", "aborted", "time", "interrupted"]
@@ -61,6 +62,8 @@ class SessionProgress:
     phase: Phase = "ready"
     attempt: int = 0  # of the trial that runs or ran last
     started_at_s: float = 0.0  # of that trial
+    paused_at_s: float = 0.0  # 0: it is not paused
+    paused_s: float = 0.0  # of that trial, pauses that are over
     has_withdrawn: bool = False
     answers: dict[str, dict[str, Value]] = field(default_factory=dict)  # step -> item -> value
     lines: list[dict[str, Any]] = field(default_factory=list)  # dialogue, marks and notes, newest last
@@ -104,7 +107,11 @@ class SessionProgress:
     def is_due(self, now_s: float) -> bool:
         """Whether the trial's time is over."""
         limit_s = self.step.task.limit_s if self.step.task is not None else 0.0
-        return self.phase == "running" and limit_s > 0 and now_s - self.started_at_s >= limit_s
+        return self.phase == "running" and limit_s > 0 and self.elapsed_s(now_s) >= limit_s
+
+    def elapsed_s(self, now_s: float) -> float:
+        """How long the trial has run, without its pauses."""
+        return (self.paused_at_s or now_s) - self.started_at_s - self.paused_s
 
     def apply(self, event: Event) -> None:
         """Take in an event, new or read."""
@@ -116,6 +123,12 @@ class SessionProgress:
                 self.answers.setdefault(event.step, {})[event.item] = event.value
             case "trial" if event.how == "started":
                 self.phase, self.attempt, self.started_at_s = "running", event.attempt, event.at_s
+                self.paused_at_s = self.paused_s = 0.0
+            case "pause" if event.how == "on":
+                self.paused_at_s = event.at_s
+            case "pause":
+                self.paused_s += event.at_s - self.paused_at_s
+                self.paused_at_s = 0.0
             case "trial":
                 self.phase = "ready"
                 if event.how in ("completed", "time"):
@@ -176,6 +189,13 @@ class SessionProgress:
         if self.phase != "running":
             raise SessionRefused("no trial is running")
         return Event("trial", now_s, by=by, step=step.ident, how=how, number=step.trial, attempt=self.attempt)
+
+    def pause(self, now_s: float, by: str, *, is_on: bool) -> Event:
+        """The trial's time stands still, or goes on."""
+        step = self._expect("trial")
+        if self.phase != "running" or is_on == bool(self.paused_at_s):
+            raise SessionRefused("no trial is running" if self.phase != "running" else "that is so already")
+        return Event("pause", now_s, by=by, step=step.ident, how="on" if is_on else "off")
 
     def skip(self, now_s: float, by: str) -> Event:
         """The experimenter goes on without what this step asks for. Consent cannot be skipped."""

@@ -32,7 +32,9 @@ class SessionStore:
     def listens(self) -> bool:
         """Whether the participant may speak to the robot now."""
         progress = self.progress
-        return progress is not None and progress.phase == "running" and progress.allowed.speak
+        return (
+            progress is not None and progress.phase == "running" and progress.allowed.speak and not progress.paused_at_s
+        )
 
     def close(self) -> None:
         """Let the next run write."""

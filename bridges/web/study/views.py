@@ -68,6 +68,7 @@ def experimenter_view(protocol: Protocol, progress: SessionProgress | None, fini
         "place": progress.place,
         "kind": step.kind,
         "running": progress.phase == "running",
+        "paused": bool(progress.paused_at_s),
         "attempt": progress.attempt,
         "withdrawn": progress.has_withdrawn,
         "over": progress.is_over,

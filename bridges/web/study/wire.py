@@ -61,6 +61,12 @@ class EndTrial(FromBrowser, frozen=True, tag="end"):
     how: Literal["completed", "aborted"] = "completed"
 
 
+class PauseTrial(FromBrowser, frozen=True, tag="pause"):
+    """The experimenter lets the trial's time stand still, and the robot with it; or go on."""
+
+    is_on: bool
+
+
 class Skip(FromBrowser, frozen=True, tag="skip"):
     """The experimenter goes on to the next step."""
 
@@ -82,8 +88,8 @@ class Speak(FromBrowser, frozen=True, tag="say"):
 
 
 Incoming = (
-    PageHello | FrameSeen | WatchCameras | BeginSession | Agree | AnswerItem | Submit | StartTrial | EndTrial | Skip
-    | Withdraw | ExperimenterNote | NoteMark
+    PageHello | FrameSeen | WatchCameras | BeginSession | Agree | AnswerItem | Submit | StartTrial | EndTrial
+    | PauseTrial | Skip | Withdraw | ExperimenterNote | NoteMark
     | Speak | Talk | SoundPiece | Talked | StopPressed | Resume
 )  # fmt: skip
 

@@ -112,6 +112,8 @@ export function experimenter(link) {
         );
         go.append(make("kbd", "", "T"));
         controls.push(go);
+        if (view.running)
+          controls.push(button(view.paused ? "Go on" : "Pause", () => link.send({ t: "pause", is_on: !view.paused })));
         if (view.running) controls.push(sure("Abort", () => link.send({ t: "end", how: "aborted" }), "bad"));
       }
       if (view.kind !== "consent" && !view.running)

@@ -13,7 +13,7 @@ from bridges.web.study.command import main
 from bridges.web.study.export import TABLES
 from bridges.web.study.journal import SessionFolder, kept_protocol, open_session
 from bridges.web.study.protocol import EXAMPLE, read_protocol
-from bridges.web.study.session import Event
+from bridges.web.study.session import Event, SessionRefused
 from runtime.errors import UserError
 
 PROTOCOL = read_protocol(EXAMPLE)
@@ -223,3 +223,36 @@ def test_between_participants_each_has_one_condition_and_every_task(tmp_path: Pa
     assert all(len(one) == 1 for one in had)
     assert sorted(next(iter(one)) for one in had) == ["autonomous"] * 4 + ["wizard"] * 4
     assert {task.id for task, _ in protocol.trials_of(1)} == {"cups", "all"}
+
+
+def test_a_trial_s_time_stands_still_while_it_is_paused(tmp_path: Path) -> None:
+    sessions = SessionFolder(tmp_path)
+    progress, journal = open_session(sessions, PROTOCOL, 1, MIDNIGHT_S, "experimenter")
+
+    def add(event: Event) -> None:
+        journal.write(event)
+        progress.apply(event)
+
+    add(progress.consent(MIDNIGHT_S, 3))
+    add(progress.skip(MIDNIGHT_S, "experimenter"))
+    with pytest.raises(SessionRefused, match="no trial is running"):
+        progress.pause(MIDNIGHT_S, "experimenter", is_on=True)
+    add(progress.start(MIDNIGHT_S + 10.0, "experimenter"))
+    add(progress.pause(MIDNIGHT_S + 110.0, "experimenter", is_on=True))
+    with pytest.raises(SessionRefused, match="that is so already"):
+        progress.pause(MIDNIGHT_S + 111.0, "experimenter", is_on=True)
+    assert not progress.is_due(MIDNIGHT_S + 1000.0)
+    add(progress.pause(MIDNIGHT_S + 1010.0, "experimenter", is_on=False))
+    assert progress.elapsed_s(MIDNIGHT_S + 1020.0) == pytest.approx(110.0)
+    assert not progress.is_due(MIDNIGHT_S + 1149.0)
+    assert progress.is_due(MIDNIGHT_S + 1150.0)  # 240 s, without the pause
+    add(progress.finish(MIDNIGHT_S + 1150.0, "clock", "time"))
+    journal.close()
+    sessions.close()
+    assert main(["export", str(tmp_path)]) == 0
+    found = tables_of(tmp_path / "export")
+    assert [(one["duration_s"], one["paused_s"]) for one in found["trials"]] == [("1140.0", "900.0")]
+    assert [(one["what"], one["how"]) for one in found["events"] if one["what"] == "pause"] == [
+        ("pause", "on"),
+        ("pause", "off"),
+    ]
