@@ -37,7 +37,11 @@ def public(cls: type) -> list[str]:
         {
             *(name for name in runtime.__all__ if not name.endswith("Error")),
             *public(Node),
-            *inspect.signature(runtime.every).parameters,
+            *(
+                name
+                for name, one in inspect.signature(runtime.every).parameters.items()
+                if one.kind is one.KEYWORD_ONLY
+            ),
             *(name for name in public(Publisher) if callable(getattr(Publisher, name))),
             "latest",
             "stamped",
