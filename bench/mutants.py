@@ -129,6 +129,8 @@ TARGETS = (
         (
             "tests/nodes/interrupts/test_intent.py",
             "tests/nodes/interrupts/test_intent_exactness.py",
+            "tests/nodes/interrupts/test_phrase_matcher.py",
+            "tests/nodes/interrupts/test_pairs.py",
             "tests/nodes/interrupts/test_meanings.py",
             "tests/nodes/interrupts/test_bounds.py",
             "tests/nodes/interrupts/test_reflex.py",

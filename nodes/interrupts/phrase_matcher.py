@@ -7,7 +7,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,6 @@ class _Phrases:
     known: frozenset[str]  # every word of every phrase
     stems: frozenset[str]
     spelled: dict[str, str]  # how a word of a stop may be misspelled -> the word
-    entries: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = field(default_factory=dict)
 
 
 def normalised(text: str) -> str:
@@ -165,14 +164,12 @@ def find(words: tuple[str, ...]) -> Clause:
         read = word
         if word not in known and len(word) > 2:
             single = _DOUBLED.sub(r"\1", word)
-            if better := single if single in known and single != word else phrases.spelled.get(single):
+            if better := single if single in known else phrases.spelled.get(single):
                 read, is_corrected = better, True
         way = [read, "*"]
-        for length in range(1, len(word)):
+        for length in range(1, len(word) + 1):
             if word[:length] in stems:
                 way.append(f"{word[:length]}*")
-        if word in stems:
-            way.append(f"{word}*")
         ways.append(tuple(way))
     for start in range(len(words)):
         nodes = [root]
