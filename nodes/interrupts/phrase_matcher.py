@@ -167,7 +167,7 @@ def find(words: tuple[str, ...]) -> Clause:
             if better := single if single in known else phrases.spelled.get(single):
                 read, is_corrected = better, True
         way = [read, "*"]
-        for length in range(1, len(word) + 1):
+        for length in range(len(word) + 1):
             if word[:length] in stems:
                 way.append(f"{word[:length]}*")
         ways.append(tuple(way))

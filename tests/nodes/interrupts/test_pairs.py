@@ -29,8 +29,9 @@ PHRASES = {
     "no word": "blimp", "another colour": "blue", "a misspelled stop": "sttop", "一": "不", "二": "停",
 }  # fmt: skip
 FRAMES = (
-    "{} {}", "{}, {}", "{}? {}", "{}. {}?", "{} blimp {}", "{} blimp wozzle {}", "{} blimp wozzle flump {}",
-    "no {} {}", "ahh. {} {}", "{} foot, {}", "continue. {} {}", "never mind, {} {}",
+    "{} {}", "{}, {}", "{}? {}", "{}. {}?", "{} blimp wozzle {}", "{} blimp wozzle flump {}",
+    "no {} {}", "ahh. {} {}", "{} foot, {}", "continue. {} {}", "just {} {}", "mhm {} {}",
+    "can you {} {}", "nevermind {} {}?", "blimp. {} nevermind. {}", "his {} foot {}",
 )  # fmt: skip
 
 
