@@ -79,6 +79,7 @@ def test_what_stands_beside_a_word_decides(text: str, wants: str) -> None:
         ("go on?", "question"),
         ("what time is it", "question"),
         ("hello", "greeting"),
+        ("Never mind false alarm", "statement"),  # the first takes back, and is negated for the second
         ("put the cup in the bin", ""),
         ("blimp", ""),
     ],
