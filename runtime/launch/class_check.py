@@ -31,7 +31,7 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
 
     A class is looked through once: thousands of episodes have the same few.
     """
-    found = _lost_marks(cls)
+    found = [*_hidden_members(cls), *_lost_marks(cls)]
     for handler in handlers:
         method = inspect.getattr_static(cls, handler.name)
         if not inspect.isfunction(method):
@@ -67,6 +67,16 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
             said = getattr(expected, "__name__", str(expected))
             found.append(f"{place} annotates {parameters[1].name!r} as {said}, but {asks}")
     return tuple(dict.fromkeys(found))
+
+
+def _hidden_members(cls: type[Node]) -> list[str]:
+    """Ports, handlers and values by a name under which the graph gives every node something."""
+    return [
+        f"{cls.__name__}.{name} ({_line_of_class(cls, name)}) takes the place of the {name} that every node has from "
+        f"its graph; call yours otherwise, such as own_{name}"
+        for name, member in vars(Node).items()
+        if isinstance(member, property) and inspect.getattr_static(cls, name) is not member
+    ]
 
 
 def _lost_marks(cls: type[Node]) -> list[str]:
@@ -226,7 +236,7 @@ def idle_parameters(cls: type[Node], params: Collection[str]) -> list[str]:
     ]
 
 
-def init_problem(cls: type[Node], problem: Exception) -> ParameterError:
+def init_problem(cls: type[Node], problem: BaseException) -> ParameterError:
     """What an exception of `__init__` means."""
     place = place_of_problem(problem) or place_of(inspect.unwrap(cls.__init__))
     own = _NO_SETTER.match(str(problem)) if isinstance(problem, AttributeError) else None
@@ -235,15 +245,17 @@ def init_problem(cls: type[Node], problem: Exception) -> ParameterError:
             f"{cls.__name__}.__init__ ({place}) sets self.{own[1]}, which every node has from its graph; "
             f"call yours otherwise, such as self.own_{own[1]}"
         )
-    if isinstance(problem, ValueError) or (isinstance(problem, TypeError) and _is_raised(problem)):
+    if isinstance(problem, ValueError | TypeError) and _is_raised(problem):
         return ParameterError(f"{cls.__name__} refuses its parameters: {problem}")
+    if isinstance(problem, ValueError):
+        return ParameterError(f"{cls.__name__}.__init__ ({place}) refuses its parameters: {problem}")
     return ParameterError(
         f"{cls.__name__}.__init__ ({place}) failed: {type(problem).__name__}: {problem}; "
         "what needs a device, a file or the network belongs into on_start"
     )
 
 
-def _is_raised(problem: Exception) -> bool:
+def _is_raised(problem: BaseException) -> bool:
     """Whether a `raise` statement raised it, and no operation that went wrong."""
     frame = problem.__traceback__
     while frame is not None and frame.tb_next is not None:
@@ -281,3 +293,15 @@ def _line_that_says(function: Any, words: str) -> str:
         return place_of(function)
     numbers = [first + number for number, line in enumerate(lines) if words in line]
     return f"{Path(function.__code__.co_filename).name}:{numbers[0]}" if numbers else place_of(function)
+
+
+def _line_of_class(cls: type, name: str) -> str:
+    """File and line at which a class, or a base of it, says what `name` is."""
+    owner = next(base for base in cls.__mro__ if name in vars(base))
+    try:
+        lines, first = inspect.getsourcelines(owner)
+    except (OSError, TypeError):
+        return owner.__module__
+    says = re.compile(rf"\s*((async )?def {name}\(|{name}\s*[:=])")
+    number = next((number for number, line in enumerate(lines) if says.match(line)), 0)
+    return f"{Path(inspect.getsourcefile(owner) or '').name}:{first + number}"

@@ -56,7 +56,7 @@ class NodeSpec:
             return self.cls(**values)
         except UserError:
             raise
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             raise init_problem(self.cls, problem) from problem
 
     def topic_of(self, port: Publisher[Any] | Subscription[Any]) -> str:

@@ -202,6 +202,31 @@ MISTAKES = {
             self.start_s = self.clock.now_s
     """: "Mine.__init__ (beginner.py:11) uses self.clock, which is the run's only from on_start on",
     """
+    class Mine(Node):
+        def __init__(self):
+            raise SystemExit(3)
+    """: "Mine.__init__ (beginner.py:12) failed: SystemExit: 3; what needs a device, a file or the network belongs "
+    "into on_start",
+    """
+    class Mine(Node):
+        def __init__(self):
+            self.count = int("three")
+    """: "Mine.__init__ (beginner.py:12) refuses its parameters: invalid literal for int() with base 10: 'three'",
+    """
+    class Mine(Node):
+        clock = Publisher(Beat, "beat")
+    """: "Mine.clock (beginner.py:11) takes the place of the clock that every node has from its graph; call yours "
+    "otherwise, such as own_clock",
+    """
+    class Mine(Node):
+        beat = Subscription(Beat, "beat", qos=QoS(required=False))
+
+        @on(beat)
+        def log(self, beat):
+            pass
+    """: "Mine.log (beginner.py:14) takes the place of the log that every node has from its graph; call yours "
+    "otherwise, such as own_log",
+    """
     class Thing:
         pass
 
