@@ -354,6 +354,11 @@ def _opening(
                 f"{path}: gripper: joint {turns[0]!r} of {file.name} turns, and nobody knows how far it opens; write "
                 f"[joints.{GRIPPER}] opening_m = [...], in m at its lowest and at its highest angle"
             )
+        if is_gripper and len(carriers) == 1 and (followers := _followers(model, carriers[0])):
+            raise UserError(
+                f"{path}: gripper: joint {followers[0]!r} of {file.name} follows {carriers[0]!r}, and nobody knows how "
+                f"far both open; write [joints.{GRIPPER}] opening_m = [...], in m at its lowest and highest position"
+            )
         return 1.0 / len(carriers), 0.0
     if not is_gripper or len(carriers) != 1:
         raise UserError(
@@ -364,6 +369,16 @@ def _opening(
         raise UserError(f"{path}: opening_m is {low:g} to {high:g}; expected two openings in m, not the same")
     factor = (ends[1] - ends[0]) / (high - low)
     return factor, ends[0] - factor * low
+
+
+def _followers(model: mujoco.MjModel, joint: str) -> list[str]:
+    """The joints that go where this one goes."""
+    leader = model.joint(joint).id
+    return [
+        model.joint(int(model.eq_obj1id[number])).name
+        for number in range(model.neq)
+        if model.eq_type[number] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[number] == leader
+    ]
 
 
 def _called(name: str) -> str:

@@ -36,7 +36,7 @@ class JointTable(Table, frozen=True):
     acceleration: Positive | None = None
     effort: Positive | None = None  # N or N m
     folded: Number | None = None
-    opening_m: Opening | None = None  # of a gripper that turns: at its lowest and at its highest angle
+    opening_m: Opening | None = None  # of a gripper that turns, or that another follows: at its ends
 
 
 class CameraTable(Table, frozen=True):

@@ -108,7 +108,7 @@ FOLLOWER = """<joint name="other" type="prismatic"><parent link="hand"/><child l
 
 def test_a_joint_that_mimics_another_one_follows_it(tmp_path: Path) -> None:
     model = urdf(LINKS + link("other"), TURN, TIP, JAW, FOLLOWER)
-    file = written(tmp_path, model, 'gripper = ["jaw"]\nhand = "other"')
+    file = written(tmp_path, model, 'gripper = ["jaw"]\nhand = "other"\njoints.gripper.opening_m = [0.0, 0.04]')
     assert [one.name for one in load_limits(file).joints] == ["turn", "gripper"]
     body = load_body(file)
     assert body.hand_point(state_at((0.0, 0.04))) == pytest.approx((0.3, -0.03, 0.2))
@@ -124,6 +124,12 @@ def test_a_joint_that_mimics_another_one_follows_it(tmp_path: Path) -> None:
     follower = robot.data.joint("robot/other").qpos[0]
     assert robot.read(0).position[1] == pytest.approx(0.04, abs=0.003)
     assert follower == pytest.approx(0.5 * robot.read(0).position[1] + 0.01, abs=0.003)
+
+
+def test_a_finger_that_another_one_follows_opens_nobody_knows_how_far(tmp_path: Path) -> None:
+    model = urdf(LINKS + link("other"), TURN, TIP, JAW, FOLLOWER)
+    with pytest.raises(UserError, match=r"'other' of small.urdf follows 'jaw', and nobody knows.*opening_m"):
+        load_limits(written(tmp_path, model, 'gripper = ["jaw"]'))
 
 
 def test_a_gripper_shared_with_one_that_follows_otherwise_is_refused(tmp_path: Path) -> None:
