@@ -496,7 +496,7 @@ def test_a_picture_that_stands_still_is_covered_and_nobody_drives_by_it_though_t
             assert page.is_visible("[data-camera=head] .frozen")
             there = x_of(page)
             page.keyboard.down("w")
-            wait(page, lambda: "not driving by it" in text(page, "#notice"), "driving by it is refused")
+            wait(page, lambda: "not driving by it" in text(page, "#why-still"), "driving by it is refused")
             page.wait_for_timeout(500)
             page.keyboard.up("w")
             assert abs(x_of(page) - there) < 0.02
