@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -100,8 +100,12 @@ class _ToolCall(msgspec.Struct):
     index: int | None = None  # of a stream
 
 
+class _Part(msgspec.Struct):
+    text: str | None = None  # thoughts and other kinds of parts have none
+
+
 class _Said(msgspec.Struct):
-    content: str | None = None
+    content: str | list[_Part] | None = None  # some servers send parts, as a request may have them
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
 
@@ -125,10 +129,11 @@ class _Completion(msgspec.Struct):
 class AnswerReader:
     """Reads the pieces of a body as they come, so that what was said is known when it breaks off."""
 
-    def __init__(self, where: str, *, stream: bool) -> None:
+    def __init__(self, where: str, *, stream: bool, told: Callable[[bytes], str] = lambda body: "") -> None:
         self.usage: tuple[int, int] | None = None  # prompt and completion tokens, as the server tells
         self._where = where
         self._stream = stream
+        self._told = told  # the server's own words, out of a body that is no answer
         self._rest = b""
         self._parts: list[str] = []
         self._called: list[str] = []  # the arguments of the first tool call, which are the answer where there is one
@@ -180,17 +185,21 @@ class AnswerReader:
     def _whole(self, body: bytes) -> None:
         try:
             completion = from_json(body, _Completion)
-            choice = completion.choices[0]
-        except (msgspec.MsgspecError, IndexError) as problem:
+        except msgspec.MsgspecError as problem:
             raise ModelError(f"{self._where} sent no chat completion: {problem}", may_retry=True) from problem
         self._count(completion.usage)
+        if not completion.choices:
+            told = self._told(body)  # some servers tell what went wrong under the status 200
+            raise ModelError(f"{self._where} sent no chat completion: it holds no choices{told}", may_retry=True)
+        choice = completion.choices[0]
         self._why_ended = choice.finish_reason
         if choice.message is None:
             raise ModelError(f"{self._where} sent no chat completion: it holds no message", may_retry=True)
         self._say(choice.message)
 
     def _say(self, said: _Said) -> None:
-        self._parts.append(said.content or "")
+        content = said.content or ""
+        self._parts.append(content if isinstance(content, str) else "".join(part.text or "" for part in content))
         self._refusal += said.refusal or ""
         self._size += len(self._parts[-1])
         for number, call in enumerate(said.tool_calls or ()):

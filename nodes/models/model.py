@@ -322,7 +322,7 @@ class Model:
     async def _once(self, server: Server, question: Question, dialect: Dialect, held: Reservation) -> ModelAnswer:
         longest = self.budget.take_call(server.where, question.prompt_tokens, longest_answer=self.options.max_tokens)
         body = body_of(self.name, question, replace(self.options, max_tokens=longest), dialect)
-        reader = AnswerReader(server.where, stream=self.options.stream)
+        reader = AnswerReader(server.where, stream=self.options.stream, told=lambda body: _told(server, body))
         headers = {"content-type": "application/json"}
         headers |= {"authorization": f"Bearer {server.key}"} if server.key else {}
         if not headers.get("authorization", "").isascii() or "\n" in server.key:
@@ -358,7 +358,7 @@ class Model:
         where, status = server.where, got.status
         whole = got.body[:LONGEST_REFUSAL].decode("utf-8", errors="replace")
         said = server.hides_key(whole)[:200]
-        told = f"; it says: {server.hides_key(_sentence(whole))[:200]}" if whole.strip() else ""
+        told = _told(server, got.body)
         is_blind = _is_about_images(whole)
         if status in (400, 422):
             refusal = RefusedError(f"{where} refused the request ({status}): {said}", whole)
@@ -381,6 +381,12 @@ class Model:
         return ModelError(
             f"{where} failed ({status}){told}", may_retry=may_retry, retry_after_s=after_s, is_about_images=is_blind
         )
+
+
+def _told(server: Server, body: bytes) -> str:
+    """What a server says went wrong, without its key, as the end of an error's sentence; "" where it says nothing."""
+    whole = body[:LONGEST_REFUSAL].decode("utf-8", errors="replace")
+    return f"; it says: {server.hides_key(_sentence(whole))[:200]}" if whole.strip() else ""
 
 
 def _sentence(body: str) -> str:

@@ -26,9 +26,13 @@ _WORDS |= {"seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve":
 _WORDS |= {"fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30}
 _WORDS |= {"forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
 _COUNTS = "|".join(word for word in _WORDS if word not in ("no", "a", "an"))
-_HUNDREDS = re.compile(rf"\b(?P<count>{_COUNTS}|a)\s+(?P<of>hundred|thousand)\b", re.I)
-_SPELLED = re.compile(rf"\b(?:{_COUNTS})\b", re.I)
-_AMOUNT = r"(\d{1,3}(?:[,  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?k?)"
+_SPELLED = re.compile(
+    rf"\b(?:{_COUNTS}|an?(?= (?:hundred|thousand)\b))(?:(?:[ -]|(?<=hundred) and |(?<=thousand) and )"
+    rf"(?:hundred|thousand|(?<=hundred )(?:{_COUNTS})|(?<=thousand )(?:{_COUNTS})|(?<= and )(?:{_COUNTS})"
+    rf"|(?<=ty[ -])(?:{_COUNTS})))*\b",
+    re.I,
+)
+_AMOUNT = r"([1-9]\d{0,2}(?:\.\d{3})+(?!\d)|\d{1,3}(?:[,  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?k?)"
 
 _NO = re.compile(
     r"\b(no deal|never|no way|not agreed|(?:can|could|do|will|would)(?:no|n['’])t (?:accept|agree"
@@ -39,7 +43,7 @@ _NO = re.compile(
     r"|too (?:much|low|little|high|far)"
     r"|i disagree|absolutely not|i['’]m afraid not|not (?:quite )?yet|no thanks?|no,? thank you|deal['’]?s off"
     r"|not enough|i take (?:it|that) back|rather not|i doubt|hardly|in your dreams|dream on|you must be joking|as if"
-    r"|nobody|not today|not happening|no chance|not (?:going to|gonna)|nowhere near|walk away)\b"
+    r"|nobody|not today|not happening|no chance|not (?:going to|gonna)|nowhere near|walk away|still no)\b"
     r"|^\s*(?:no|nope|nah)\b",
     re.I,
 )
@@ -58,7 +62,9 @@ _YES = re.compile(
     r"|(?:sounds|that['’]?s) (?:good|fair|fine|great|reasonable)(?: to me| enough)?|(?:fine|good) (?:by|with|for) me"
     r"|i can (?:live with|do|accept|work with) (?:that|it|this).*|let['’]s (?:do it|do that"
     r"|shake(?: hands)?(?: on (?:it|that))?)"
-    r"|shake on it|(?:here['’]s|give me) (?:my|your) hand.*|so be it|you(?:['’]ve| have) (?:talked"
+    r"|i(?:['’]m| am|['’]d be| would be) (?:happy|glad) to (?:accept|agree)(?: (?:to )?(?:it|that|(?:your|the) offer))?"
+    r"|you(?:['’]ve| have) got yourself an? \w+|done and done|shake on it"
+    r"|(?:here['’]s|give me) (?:my|your) hand.*|so be it|you(?:['’]ve| have) (?:talked"
     r"|persuaded|convinced).*|you win"
     r"|(?:it['’]s |that['’]s )?a bargain|where do i sign|i(?:['’]m| am) in|count me in|gladly|with pleasure|fair enough"
     r"|have it your way|as you wish|i(?:['’]ll| will) (?:pay|give you|have|buy) (?:it|that)"
@@ -67,7 +73,8 @@ _YES = re.compile(
     re.I,
 )
 _NUMBER_YES = re.compile(
-    rf"^{_LEAD}(?:for |at |make it |(?:let['’]s |we['’]ll )?(?:say |call it |settle (?:at|on|for) )"
+    rf"^{_LEAD}(?:for |at |make it |(?:let['’]s |we['’]ll )?(?:say |call it |settle (?:at|on|for) "
+    r"|(?:proceed|go) with )"
     r"|i(?:['’]ll| will| can) (?:take|pay|give you|do|accept|agree to)(?: it (?:for|at))? "
     r"|i(?:['’]m| am) (?:happy|fine|content) with "
     r"|i (?:accept|agree to|agree on) |(?:it|she|he|they)(?:['’]s|['’]re| is| are) yours (?:for|at) |sold (?:for|at) "
@@ -113,16 +120,25 @@ def _unit(deal: Deal) -> tuple[str, str]:
 
 @lru_cache(maxsize=4096)
 def _in_digits(text: str) -> str:
-    def many(found: re.Match[str]) -> str:
-        count = 1 if found["count"].lower() == "a" else _WORDS[found["count"].lower()]
-        return str(count * (100 if found["of"].lower() == "hundred" else 1000))
+    return _SPELLED.sub(lambda found: str(_count(found[0])), text)
 
-    text = _HUNDREDS.sub(many, text)
-    return _SPELLED.sub(lambda found: str(_WORDS[found[0].lower()]), text)
+
+def _count(words: str) -> int:
+    """ "a thousand five hundred and fifty" as 1550."""
+    whole = part = 0
+    for word in re.split(r"[ -]", words.lower()):
+        if word == "hundred":
+            part *= 100
+        elif word == "thousand":
+            whole, part = whole + part * 1000, 0
+        elif word != "and":
+            part += _WORDS[word]
+    return whole + part
 
 
 def _value(text: str) -> float:
     plain = re.sub(r"[,  ](?=\d{3})", "", text.lower())
+    plain = plain.replace(".", "") if re.fullmatch(r"[1-9]\d{0,2}(?:\.\d{3})+", plain) else plain
     return float(plain.removesuffix("k")) * (1000.0 if plain.endswith("k") else 1.0)
 
 

@@ -86,7 +86,7 @@ def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[Find
         if re.search(rf"\b{re.escape(character.name)}\b", context):
             yield Finding(scenario.id, "name-in-context", f"it names {character.name}, whoever is cast")
     if scenario.deal is None and not scenario.wins and not any(facts.seeks for facts in scenario.facts):
-        yield Finding(scenario.id, "unjudged", "no deal, fact or win: only a model or a person can judge its goals")
+        yield Finding(scenario.id, "unjudged", "no deal, fact or win: rules tell only who gave way")
 
 
 def _content(text: str) -> set[str]:

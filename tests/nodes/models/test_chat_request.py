@@ -245,6 +245,22 @@ def test_nonsense_with_status_200_is_a_model_error(body: bytes, content_type: st
         ask(settings(server, stream=False))
 
 
+def test_an_error_with_status_200_is_told_in_the_servers_words_without_the_key() -> None:
+    body = b'{"error": {"message": "overloaded, dear sk-very-secret", "code": 503}}'
+    with FakeOpenAI(raw(body)) as server, pytest.raises(ModelError, match="it says: overloaded, dear") as caught:
+        ask(settings(server, stream=False))
+    assert KEY not in str(caught.value)
+
+
+def test_an_answer_in_parts_is_their_text_without_the_thoughts() -> None:
+    body = (
+        b'{"choices": [{"message": {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},'
+        b' {"type": "text", "text": "to "}, {"type": "text", "text": "you"}]}, "finish_reason": "stop"}]}'
+    )
+    with FakeOpenAI(raw(body)) as server:
+        assert ask(settings(server, stream=False))[0] == "to you"
+
+
 def test_an_answer_cut_off_by_its_length_is_said_so() -> None:
     with FakeOpenAI(answers("{", finish="length")) as server, pytest.raises(ModelError, match="max_tokens"):
         ask(settings(server, stream=False))

@@ -250,7 +250,7 @@ def bargain_items(voice: DialogueVoice) -> Act:
         lead = voice.greets() or voice.takes_up("")
         return voice.say(
             f"{lead}What matters most to me is the {favourite}.{because} How about this: {words}?",
-            f"{lead}Let's divide it so that both of us are happy. I care most about the {favourite}: {words}?",
+            f"{lead}Let's divide it so that everybody is happy. I care most about the {favourite}: {words}?",
             f"{lead}If you ask me, the {favourite} should come to me, and I'll be generous with the rest. {words}?",
         )
     return voice.say(
@@ -258,7 +258,7 @@ def bargain_items(voice: DialogueVoice) -> Act:
         f"I can give something up.{because} {words}. Would that do?",
         f"I see what you are after, {voice.other}. Then {words}?",
         f"One more idea: {words}. What do you say?",
-        f"To be fair to both of us: {words}.",
+        f"To be fair to everybody: {words}.",
         f"You'd get more of it this way, {voice.other}: {words}.",
         f"What if we turn it round? {words}.",
     )

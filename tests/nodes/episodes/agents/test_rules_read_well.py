@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.episodes.agents.deal_reading import division_in
+from nodes.episodes.agents.deal_reading import agreed_number, division_in, numbers_in
 from nodes.episodes.agents.offline.bargaining import listed
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.evaluation.checks import check_episode
@@ -50,3 +50,41 @@ def test_a_robot_hears_people_out_before_it_does_what_cannot_be_undone() -> None
         first = next(index for index, turn in enumerate(turns) if turn.kind == "action")
         assert sum(turn.kind == "speak" for turn in turns[:first]) >= 8, task
     assert not any(turn.kind == "action" for turn in turns_of("the-brown-bottle"))
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("a thousand five hundred euros", 1500.0),
+        ("two hundred and fifty euros", 250.0),
+        ("two thousand and ten euros", 2010.0),
+        ("sixty-one euros", 61.0),
+        ("fifteen hundred euros", 1500.0),
+        ("1.500 €", 1500.0),
+        ("1.50 €", 1.5),
+        ("0.125 €", 0.125),
+    ],
+)
+def test_an_amount_in_words_or_with_a_point_for_thousands_is_read_whole(text: str, amount: float) -> None:
+    assert numbers_in(text, Deal(about="the van", unit="EUR")) == [amount]
+
+
+def test_numbers_that_only_stand_side_by_side_are_not_added() -> None:
+    assert numbers_in("one and two nights", Deal(about="New Year", unit="nights")) == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "agreed"),
+    [
+        ("I appreciate your offer, and I'm happy to accept it.", 1500.0),
+        ("Thank you for meeting me halfway. You've got yourself a van.", 1500.0),
+        ("That sounds reasonable. Let's proceed with 1500 euros.", 1500.0),
+        ("Yes, I heard you. Still no.", None),
+    ],
+)
+def test_answers_as_models_write_them_are_read(answer: str, agreed: float | None) -> None:
+    turns = [
+        Turn(index=0, number=1, speaker="Ana", kind="speak", argument="I can do 1500 EUR."),
+        Turn(index=1, number=2, speaker="Ben", kind="speak", argument=answer),
+    ]
+    assert agreed_number(turns, Deal(about="the van", unit="EUR")) == agreed
