@@ -19,6 +19,9 @@ from nodes.report.node_figures import NodeSummary
 from nodes.report.summary import InterruptSummary, Percentiles, Summary
 from runtime.supervision.view import plain
 
+_BRAKES_S = 0.1
+"""So long after a stop was heard the robot's commands certainly are those that brake."""
+
 WIDEST = 100
 
 
@@ -83,7 +86,7 @@ def _interrupters(summary: Summary) -> str:
 def _next(summary: Summary) -> list[tuple[str, str]]:
     program, recording = _program(), shlex.quote(_from_here(summary.recording))
     stop = next((one for one in summary.interrupts if one.is_cause), None)
-    at_s = stop.at_s if stop is not None else summary.duration_s / 2
+    at_s = stop.at_s + _BRAKES_S if stop is not None else summary.duration_s / 2
     return [
         (f"{program} bag why {recording} --at {at_s:.1f}", "what led to the robot's command at that second"),
         (f"{program} report {recording}", "the whole summary: rates, ages, budgets, every interrupt and its effects"),

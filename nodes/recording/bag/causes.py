@@ -16,7 +16,7 @@ from runtime.bag.record import BagMessage
 from runtime.clock import to_ns, to_s
 from runtime.errors import RecordingError
 from runtime.message import Envelope
-from runtime.msgs import JOINTS, JointCommand
+from runtime.msgs import JOINTS, GuardState, Interrupt, JointCommand
 
 STAGES = ("heard", "interrupt", "subtask", "action", "chunk", "command", "robot/command")
 """From a person's words to the motors; a trace has what there is of these."""
@@ -95,6 +95,19 @@ class _Known:
         row = self.by_topic.get(topic, ())
         return next((one for one in reversed(row) if self.messages[one].envelope.published_ns <= stamp_ns), None)
 
+    def stop_at(self, stamp_ns: int) -> str | None:
+        """The interrupt for which the guard said then that it has stopped the robot."""
+        state = self.newest_before("guard/state", stamp_ns)
+        if state is None or self.messages[state].schema != "GuardState":
+            return None
+        try:
+            told = self.messages[state].message(GuardState)
+            cause = told.stop_cause if told.mode in {"stopped", "holding"} else ""
+            stops = [one for one in self.by_topic.get("interrupt", ()) if self.messages[one].schema == "Interrupt"]
+            return next((one for one in reversed(stops) if self.messages[one].message(Interrupt).id == cause), None)
+        except RecordingError:
+            return None
+
 
 def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> CausalTrace:
     """The trace of the last command at or before `at_s` of run time. Raises RecordingError where there is none."""
@@ -107,9 +120,12 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Ca
     command_ns = known.messages[command].envelope.published_ns
     chain: dict[str, tuple[str, str]] = {topic: (command, "")}  # stage -> (ident, how it is known)
     inputs: dict[str, str] = {}
-    has_journal = False
-    waiting = deque([command])
-    seen = {command}
+    has_journal = known.call(command) is not None
+    stop = known.stop_at(at_ns) if topic == "robot/command" else None
+    if stop is not None:  # a command that brakes comes from nothing that the policies sent
+        chain["interrupt"] = (stop, "the guard brakes for it")
+    waiting = deque([stop or command])
+    seen = {command, *waiting}
     while waiting:
         ident = waiting.popleft()
         found = known.call(ident)

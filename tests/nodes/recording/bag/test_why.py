@@ -17,7 +17,7 @@ from runtime.bag.journal import CallRecord, Calls
 from runtime.clock import to_ns
 from runtime.launch.latency import read_trace
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, JointCommand, Subtask, Utterance
+from runtime.msgs import Action, GuardState, Interrupt, JointCommand, Subtask, Utterance
 
 COMMAND = JointCommand(position=(0.0,) * 8, base_v_mps=0.2)
 
@@ -84,6 +84,33 @@ def test_before_the_first_command_there_is_nothing_to_explain(
 ) -> None:
     assert main(["why", str(write(tmp_path / "a.mcap")), "--at", "1.0"]) == 1
     assert "holds no robot/command at or before 1 s" in capsys.readouterr().err
+
+
+def test_a_robot_that_is_stopped_is_explained_by_what_stopped_it(tmp_path: Path) -> None:
+    writer = BagWriter(tmp_path / "stop.mcap", {"clock": "virtual"})
+    for message in Recording(write(tmp_path / "a.mcap")):
+        writer.copy(message)
+
+    def put(topic: str, source: str, seq: int, at_s: float, message: Message) -> None:
+        writer.write(Stamped(message, Envelope(topic, source, seq, to_ns(at_s))))
+
+    put("heard", "person", 3, 4.5, Utterance(speaker="Ann", text="Ouch!"))
+    put("interrupt", "reflex", 1, 4.5, Interrupt(id="reflex-1", depth="stop", text="Ouch!", by="Ann"))
+    put("guard/state", "guard", 8, 4.52, GuardState(mode="stopped", reason="stopped by Ann", stop_cause="reflex-1"))
+    put("robot/command", "guard", 10, 4.52, JointCommand(position=(0.0,) * 8))
+    put("guard/state", "guard", 9, 6.0, GuardState(mode="armed", reason=""))
+    put("robot/command", "guard", 11, 6.02, COMMAND)
+    call = CallRecord(
+        handler="heard", started_ns=to_ns(4.5), took_ns=0, epochs={}, trigger="heard:person:3", reads=(),
+        sent=("interrupt:reflex:1",),
+    )  # fmt: skip
+    put("calls/reflex", "reflex", 2, 6.1, Calls(node="reflex", calls=(call,)))
+    writer.close()
+    recording = Recording(tmp_path / "stop.mcap")
+    found = trace(recording, at_s=4.6)
+    assert [step.ident for step in found.steps] == ["heard:person:3", "interrupt:reflex:1", "robot/command:guard:10"]
+    assert found.steps[1].how == "the guard brakes for it"
+    assert "interrupt:reflex:1" not in [step.ident for step in trace(recording, at_s=6.1).steps]
 
 
 def test_a_moment_after_the_end_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
