@@ -15,7 +15,7 @@ from typing import Any
 END_CHARS = 300
 """Of a longer utterance only so many characters at its beginning and at its end are looked at: a stop waits for it."""
 
-_TABLE = Path(__file__).with_name("intent.toml")
+TABLE = Path(__file__).with_name("intent.toml")
 _CLAUSE_END = re.compile(r"[.,;:!?…–—、。！？，；：؟،۔।॥¡¿\n\r\t\x00-\x1f|/()\"«»“”„「」『』]+")
 _STRAIGHT = str.maketrans(dict.fromkeys("'’ʼ`´\u0640\u093c\u200b\u200c\u200d\u200e\u200f\ufeff", ""))
 _ALIKE = str.maketrans(
@@ -214,7 +214,7 @@ def _drop_ordinary(found: dict[str, list[Match]], ordinary: list[Match]) -> None
 @cache
 def load() -> _Phrases:
     """The tables, read once."""
-    with _TABLE.open("rb") as file:
+    with TABLE.open("rb") as file:
         tables: dict[str, dict[str, list[str]]] = tomllib.load(file)
     root: Node = {}
     known: set[str] = set()

@@ -47,7 +47,7 @@ mug = ["cup"]
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tables of which every phrase is known."""
     (tmp_path / "small.toml").write_text(SMALL, "utf-8")
-    monkeypatch.setattr(phrase_matcher, "_TABLE", tmp_path / "small.toml")
+    monkeypatch.setattr(phrase_matcher, "TABLE", tmp_path / "small.toml")
     load.cache_clear()
     yield
     load.cache_clear()
@@ -158,7 +158,7 @@ def test_what_looks_like_two_words_is_read_as_the_shorter_one(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "small.toml").write_text(f"[stop]\nen = [{words}]\n[body]\n", "utf-8")
-    monkeypatch.setattr(phrase_matcher, "_TABLE", tmp_path / "small.toml")
+    monkeypatch.setattr(phrase_matcher, "TABLE", tmp_path / "small.toml")
     load.cache_clear()
     assert load().spelled["abdcef"] == "abcdef"
     load.cache_clear()
