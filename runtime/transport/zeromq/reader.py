@@ -405,7 +405,8 @@ class Reader:
             limit -= self._take_burst(socket, limit)
 
     def _take_burst(self, socket: zmq.Socket[bytes], burst: int) -> int:
-        number = self._deliver_held(burst) if self._held and socket in self._sockets["event"] else 0
+        holds = socket in self._sockets["event"]  # what is held of a bundle waits for room among the events
+        number = self._deliver_held(burst) if self._held and holds else 0
         while number < burst:
             try:
                 frame = socket.recv(NOBLOCK)
@@ -413,7 +414,7 @@ class Reader:
                 break
             self._take(frame, socket)
             number += 1
-            if self._held:
+            if self._held and holds:
                 number += self._deliver_held(burst - number)
         return number
 
