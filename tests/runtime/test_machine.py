@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,7 @@ def test_doctor_says_which_way_a_machine_goes() -> None:
 
 @pytest.mark.processes
 @pytest.mark.usefixtures("portable")
+@pytest.mark.skipif(shutil.which("ps") is None, reason="ps is not installed (apt install procps)")
 def test_a_guard_is_found_and_signalled_without_a_table_of_processes() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()", f"{MARK}some run"], stdin=subprocess.PIPE) as process:
         found = [one for one in guard_processes() if one.pid == process.pid]
