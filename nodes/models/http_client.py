@@ -1,4 +1,4 @@
-"""`HttpClient`: bytes posted to a model's server over aiohttp, which knows proxies, TLS and broken servers.
+"""`HttpClient`: bytes posted to a model's server over aiohttp, which knows proxies, TLS and broken servers; WebSockets.
 
 Proxies and certificates come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE). Redirects are not followed:
 a key goes to the host that was named.
@@ -7,7 +7,8 @@ a key goes to the host that was named.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,34 @@ class HttpAnswer:
     status: int
     headers: dict[str, str]
     body: bytes
+
+
+class WebSocket:
+    """Text in both directions."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse, where: str) -> None:
+        self._socket = socket
+        self._where = where
+
+    async def send(self, text: str) -> None:
+        """Send one message. Raises ModelError where the connection is gone."""
+        try:
+            await self._socket.send_str(text)
+        except (ConnectionError, RuntimeError) as problem:
+            raise ModelError(f"{self._where} hung up") from problem
+
+    async def receive(self) -> str | None:
+        """The next message; None where the other side has closed. Raises ModelError for what is no text."""
+        import aiohttp
+
+        message = await self._socket.receive()
+        if message.type is aiohttp.WSMsgType.TEXT:
+            return str(message.data)
+        if message.type is aiohttp.WSMsgType.ERROR:
+            raise ModelError(f"{self._where} broke the connection ({type(message.data).__name__})")
+        if message.type is aiohttp.WSMsgType.BINARY:
+            raise ModelError(f"{self._where} sent bytes; expected text")
+        return None
 
 
 class HttpClient:
@@ -73,6 +102,48 @@ class HttpClient:
         finally:
             if not self._keep_open:
                 await self.close()
+
+    @asynccontextmanager
+    async def websocket(
+        self,
+        url: str,
+        where: str,
+        headers: dict[str, str],
+        *,
+        query: Mapping[str, str],
+        open_within_s: float,
+        silence_s: float,
+        largest: int,
+    ) -> AsyncIterator[WebSocket]:
+        """An open WebSocket at the address; messages are at most `largest` bytes. Raises ModelError.
+
+        A server that answers no ping within half of `silence_s` counts as one that hung up.
+        """
+        session = self._opened()
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(open_within_s):
+                socket = await session.ws_connect(
+                    url, headers=headers, params=query, heartbeat=silence_s, max_msg_size=largest, compress=0
+                )
+        except TimeoutError as problem:
+            raise UnreachableError(
+                f"{where} opened no WebSocket within {open_within_s:g} s", may_retry=True
+            ) from problem
+        except aiohttp.WSServerHandshakeError as problem:
+            raise ModelError(
+                f"{where} opens no WebSocket: it answered {problem.status} {problem.message[:200]}"
+            ) from problem
+        except aiohttp.ClientConnectorError as problem:
+            why = problem.os_error.strerror or str(problem.os_error)
+            raise UnreachableError(f"{where} cannot be reached: {why}", may_retry=True) from problem
+        except (aiohttp.ClientError, OSError, ValueError) as problem:
+            raise ModelError(f"{where} opens no WebSocket ({type(problem).__name__})", may_retry=True) from problem
+        try:
+            yield WebSocket(socket, where)
+        finally:
+            await socket.close()
 
     def _opened(self) -> aiohttp.ClientSession:
         try:

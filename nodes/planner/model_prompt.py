@@ -76,6 +76,7 @@ class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The data file: the prompt, and sentences of the robot."""
 
     system: str
+    spoken: str
     part: str
     again: str
     say: _Say
@@ -97,16 +98,22 @@ def skills_text(skills: Sequence[SkillSpec]) -> str:
     return "\n".join(lines) or "(none are known yet)"
 
 
-def system_prompt(around: Surroundings, persona: str = "") -> str:
-    """The instructions, with the declared skills and the known places filled in, and the part to play."""
-    text = words().system.strip().replace("{skills}", skills_text(around.skills))
+def system_prompt(around: Surroundings, persona: str = "", *, speaks: bool = False) -> str:
+    """The instructions, with the declared skills and the known places filled in, and the part to play.
+
+    With `speaks` they are those of a model that talks and calls a tool.
+    """
+    text = (words().spoken if speaks else words().system).strip().replace("{skills}", skills_text(around.skills))
     places = ", ".join(quoted(place) for place in sorted(around.world.places))
     text = text.replace("{places}", places or "none are known yet")
     return f"{text}\n\n{words().part.strip()}\n{persona.strip()}" if persona.strip() else text
 
 
-def answer_schema(around: Surroundings) -> dict[str, object]:
-    """JSON schema of the answer, in the subset that structured output takes: all required, nothing else."""
+def answer_schema(around: Surroundings, *, speaks: bool = False) -> dict[str, object]:
+    """JSON schema of the answer, in the subset that structured output takes: all required, nothing else.
+
+    What a model that `speaks` says is no part of it.
+    """
     text = {"type": "string"}
     thing = _object(label=text, colour=text, count={"type": "integer"}, id=text)
     things = {"type": "array", "items": thing}
@@ -118,7 +125,7 @@ def answer_schema(around: Surroundings) -> dict[str, object]:
         place={"type": "string", "enum": ["", *sorted(around.world.places)]} if around.world.places else text,
         relation={"type": "string", "enum": ["", "in", "on", "beside"]},
         text=text,
-        say=text,
+        **({} if speaks else {"say": text}),
     )
 
 
@@ -256,7 +263,19 @@ def question_text(
     history: History, subtask: Subtask | None, description: SceneDescription | None, scene: Scene | None = None
 ) -> str:
     """What the model is told this time."""
-    lines = ["What was said and what happened:", history.text() or "(nothing yet)", ""]
+    return "\n".join(
+        (
+            "What was said and what happened:",
+            history.text() or "(nothing yet)",
+            "",
+            report_text(subtask, description, scene),
+        )
+    )
+
+
+def report_text(subtask: Subtask | None, description: SceneDescription | None, scene: Scene | None = None) -> str:
+    """What the robot does and sees now."""
+    lines = []
     if subtask is None and description is not None and description.subtask_id:
         lines.append("You were restarted; the robot works on a subtask that you set before, see the report.")
     elif subtask is None:

@@ -35,7 +35,7 @@ from runtime import (
     on,
     to_s,
 )
-from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, Utterance
+from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, SpokenSound, Utterance
 
 ESPEAK = "espeak-ng --stdin --stdout"
 NOWHERE = "none"
@@ -45,6 +45,8 @@ MOST_WAITING = 32
 
 
 SHORTEST_WAIT_S = 0.001
+SOUND_WITHIN_S = 5.0
+"""A planner that speaks itself and sends no more of a sound for so long has broken off."""
 
 
 class WakeUp:
@@ -70,6 +72,8 @@ class WakeUp:
 class Loudspeaker(Node):
     """Speaks one utterance at a time, in the order in which they were said.
 
+    What comes on `said/sound`, as from a speech-to-speech planner, is played as it comes.
+
     With `by = "command"` each sentence goes through `command` (text in, WAV out); with "api" to a server: `model` and
     `base_url` also as VOICE_MODEL and VOICE_BASE_URL, the key only as VOICE_API_KEY. `device` is a part of a
     loudspeaker's name, "" for the system's own, "none" to play nowhere and take the time; there `command` may be "",
@@ -81,6 +85,7 @@ class Loudspeaker(Node):
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     speech = Subscription(Speech, "speech", qos=QoS(required=False))
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    spoken = Subscription(SpokenSound, "said/sound", qos=QoS(required=False, depth=256))
     saying = Publisher(Saying, "saying", qos=RELIABLE)
     state = Publisher(LoudspeakerState, "loudspeaker")
 
@@ -125,6 +130,7 @@ class Loudspeaker(Node):
         self.voice_fault = ""
         self.turn: SpokenUtterance | None = None
         self.waiting: deque[SpokenUtterance] = deque()
+        self.sounds: deque[str] = deque(maxlen=MOST_WAITING)  # ids that were queued
         self.bell = WakeUp()
         self.closing: asyncio.Task[None] | None = None
 
@@ -180,8 +186,26 @@ class Loudspeaker(Node):
 
     @on(said)
     def queue(self, utterance: Utterance) -> None:
-        """Let it wait for its turn."""
-        turn = SpokenUtterance.of(utterance.text, self.context.trigger, self.clock.now_ns())
+        """Let it wait for its turn; what its planner speaks itself comes as sound."""
+        if not utterance.sound:
+            self._queue(SpokenUtterance.of(utterance.text, self.context.trigger, self.clock.now_ns()))
+
+    @on(spoken)
+    def queue_sound(self, sound: SpokenSound) -> None:
+        """The first piece waits for its turn, the others follow it; those of what was cut already are dropped."""
+        now_ns = self.clock.now_ns()
+        known = [self.turn, *self.waiting] if self.turn is not None else list(self.waiting)
+        turn = next((one for one in known if one.sound_id == sound.id), None)
+        if turn is None and sound.id not in self.sounds:
+            self.sounds.append(sound.id)
+            turn = SpokenUtterance.of(sound.text, self.context.trigger, now_ns)
+            turn.sound_id = sound.id
+            self._queue(turn)
+        if turn is not None:
+            turn.add(sound, now_ns)
+            self.bell.ring()
+
+    def _queue(self, turn: SpokenUtterance) -> None:
         if len(self.waiting) >= MOST_WAITING:
             self._tell(self.waiting.popleft(), "cut", "too much is said at once")
         self.waiting.append(turn)
@@ -259,6 +283,8 @@ class Loudspeaker(Node):
 
     async def _speak(self, turn: SpokenUtterance) -> str:
         """Why it was not said to its end, or ""."""
+        if turn.sound_id:
+            return await self._may_begin(turn) or await self._play_received(turn)
         pieces, is_whole = pieces_of(turn.text)
         ahead: asyncio.Future[bytes] | None = None
         try:
@@ -349,6 +375,38 @@ class Loudspeaker(Node):
         turn.piece = ""
         return ""
 
+    async def _play_received(self, turn: SpokenUtterance) -> str:
+        """Play a sound while it comes: why it was cut, or ""."""
+        while True:
+            if self.player is None:
+                return self.fault
+            if new := turn.take_received():
+                if turn.player is None:
+                    turn.player = self.player
+                    turn.player.begin(new)
+                else:
+                    turn.player.add(new)
+                turn.frames += len(new) // BYTES_PER_FRAME
+                if not turn.has_begun:
+                    turn.has_begun = True
+                    self._tell(turn, "begun")
+            left = 0 if turn.player is None else turn.frames - turn.player.played
+            if left <= 0 and turn.is_whole:
+                return ""
+            if why := self._cut(turn):
+                return why
+            if fault := self.player.fault:
+                self._lose(fault)
+                return fault
+            if turn.player is not None and turn.player is not self.player:
+                return self.fault
+            if not turn.is_whole and self.clock.since_s(turn.received_ns) > SOUND_WITHIN_S:
+                self._fall_silent()
+                return "its sound broke off"
+            self._sweep()
+            wait_s = min(self._to_barge_in_s(turn), LONGEST_WAIT_S, left / RATE_HZ if turn.is_whole else math.inf)
+            await self.bell.wait(wait_s)
+
     def _cut(self, turn: SpokenUtterance) -> str:
         """Why nothing more of it is said, or ""; then all is silent."""
         if turn.has_begun and self._to_barge_in_s(turn) <= 0:
@@ -376,7 +434,8 @@ class Loudspeaker(Node):
 
     def _tell(self, turn: SpokenUtterance, phase: Literal["begun", "done", "cut"], why: str = "") -> None:
         spoken = {"begun": "", "done": turn.text, "cut": turn.heard}[phase]
-        saying = Saying(id=turn.ident, text=turn.text, phase=phase, spoken=spoken, why=why)
+        played_s = turn.played_s if phase == "cut" else 0.0
+        saying = Saying(id=turn.ident, text=turn.text, phase=phase, spoken=spoken, why=why, played_s=played_s)
         self.saying.publish(saying, stems_from=() if turn.said is None else turn.said)
 
     def _lose(self, fault: str) -> None:

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         Sound,
         SoundSoFar,
         Speech,
+        SpokenSound,
     )
 
 __all__ = [
@@ -118,6 +119,7 @@ __all__ = [
     "Sound",
     "SoundSoFar",
     "Speech",
+    "SpokenSound",
     "Subtask",
     "Trial",
     "Utterance",

@@ -108,6 +108,7 @@ class Utterance(Message, origin="utterance"):
     speaker: str
     text: str
     captured_ns: int | None = None  # when the words began, where a microphone heard them; None: when published
+    sound: str = ""  # the `id` of the SpokenSound that speaks it; "": a loudspeaker makes the sound
 
 
 class Reference(Message):

@@ -15,6 +15,10 @@ SOUND_BYTES_PER_S = SOUND_RATE_HZ * SAMPLE_BYTES
 """What is heard is 16-bit samples of one channel at that rate: all recognisers take it."""
 
 
+SPOKEN_RATE_HZ = 24_000
+"""Of what the robot says: 16-bit samples of one channel, as speech-to-speech servers make them."""
+
+
 class Sound(Message, origin="utterance"):
     """Something that a person said, as sound: whole on `microphone/speech`, so far on `microphone/so_far`."""
 
@@ -28,6 +32,15 @@ class Sound(Message, origin="utterance"):
 
 class SoundSoFar(Sound, origin="utterance"):
     """The same, while the person may still go on. An event, for there may be several microphones."""
+
+
+class SpokenSound(Message):
+    """A piece of what the robot says, made as sound by its planner (topic `said/sound`), in the order of the sound."""
+
+    id: str  # of the utterance: the same in all of its pieces, and in the `Utterance` with its words
+    text: str  # the words so far
+    samples: NDArray[np.int16]  # (n,) at SPOKEN_RATE_HZ
+    is_last: bool = False  # no piece comes after this one
 
 
 class MicrophoneState(Message, kind="state"):
@@ -70,3 +83,4 @@ class Saying(Message):
     phase: Literal["begun", "done", "cut"]
     spoken: str = ""  # the words that were really heard; of "begun" none, of "done" all
     why: str = ""  # of "cut": "a person speaks", "stop", "the loudspeaker is gone"
+    played_s: float = 0.0  # of "cut": so much of its sound was played

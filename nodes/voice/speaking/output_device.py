@@ -39,6 +39,10 @@ class Device:
     def begin(self, sound: bytes) -> None:
         self._newest = self._now = _Sound(sound)
 
+    def add(self, sound: bytes) -> None:
+        if self._now is not None:
+            self._now.add(sound)
+
     def silence(self) -> None:
         self._now = None
 
@@ -81,6 +85,9 @@ class _Sound:
     def __init__(self, samples: bytes) -> None:
         self._samples = samples
         self.at = 0
+
+    def add(self, samples: bytes) -> None:
+        self._samples += samples  # one assignment: the device's thread sees the old ones or all
 
     def take(self, size: int) -> bytes:
         data = self._samples[self.at : self.at + size]

@@ -6,8 +6,9 @@ from typing import Protocol
 
 from runtime.clock import NS_PER_S, Clock
 from runtime.errors import PolyrhythmError
+from runtime.msgs.voice import SPOKEN_RATE_HZ
 
-RATE_HZ = 24_000
+RATE_HZ = SPOKEN_RATE_HZ
 BYTES_PER_FRAME = 2
 """A sound is 16-bit samples of one channel at RATE_HZ; a frame is one sample."""
 
@@ -21,6 +22,10 @@ class Player(Protocol):
 
     def begin(self, sound: bytes) -> None:
         """Play this from now on, in the place of what is played."""
+        ...
+
+    def add(self, sound: bytes) -> None:
+        """Play this behind what is played; where that is over, from now on. Nothing where all is silent."""
         ...
 
     def silence(self) -> None:
@@ -57,6 +62,11 @@ class Nowhere:
         self._frames = len(sound) // BYTES_PER_FRAME
         self._begun_ns = self._clock.now_ns()
         self._stopped = None
+
+    def add(self, sound: bytes) -> None:
+        if self._stopped is None:
+            self._begun_ns = self._clock.now_ns() - self.played * NS_PER_S // RATE_HZ  # a gap before it is no sound
+            self._frames += len(sound) // BYTES_PER_FRAME
 
     def silence(self) -> None:
         self._stopped = self.played

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nodes.voice.speaking.pieces import heard_words
-from nodes.voice.speaking.playing import Player
+from nodes.voice.speaking.playing import RATE_HZ, Player
 from runtime.message import Envelope, Stamped
+from runtime.msgs import SpokenSound
 
 
 @dataclass(slots=True, eq=False)
@@ -22,6 +23,22 @@ class SpokenUtterance:
     frames: int = 0  # of its sound
     player: Player | None = None  # which plays it
     has_begun: bool = False
+    sound_id: str = ""  # of a SpokenSound; "": its sound is made here
+    received: bytearray = field(default_factory=bytearray)  # of that sound, and not handed to the player yet
+    received_ns: int = 0  # when the newest piece came
+    is_whole: bool = False  # no piece comes any more
+
+    def add(self, sound: SpokenSound, now_ns: int) -> None:
+        """The next piece of its sound."""
+        self.text = sound.text
+        self.received += sound.samples.tobytes()
+        self.received_ns, self.is_whole = now_ns, sound.is_last
+
+    def take_received(self) -> bytes:
+        """What has come since it was taken last."""
+        taken = bytes(self.received)
+        self.received.clear()
+        return taken
 
     @classmethod
     def of(cls, text: str, said: Stamped[Any] | None, now_ns: int) -> SpokenUtterance:
@@ -35,11 +52,19 @@ class SpokenUtterance:
 
     @property
     def ident(self) -> str:
-        """As "said:planner:7"."""
+        """As "said:planner:7", or as its SpokenSound is called."""
+        if self.sound_id:
+            return self.sound_id
         return "" if self.envelope is None else self.envelope.ident
+
+    @property
+    def played_s(self) -> float:
+        """How much of the sound of the piece that is played went out."""
+        return self.player.played / RATE_HZ if self.player is not None and self.frames else 0.0
 
     @property
     def heard(self) -> str:
         """The words that were really heard so far."""
         share = self.player.played / self.frames if self.player is not None and self.frames else 0.0
-        return " ".join((*self.spoken, heard_words(self.piece, share))).strip()
+        piece = self.text if self.sound_id else self.piece
+        return " ".join((*self.spoken, heard_words(piece, share))).strip()

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nodes.voice.loudspeaker import Loudspeaker
-from nodes.voice.speaking.playing import VoiceError
+from nodes.voice.speaking.playing import RATE_HZ, VoiceError
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, on
 from runtime.coordination.fence import Fence
-from runtime.msgs import Interrupt, Saying, Speech, Utterance
+from runtime.msgs import Interrupt, Saying, Speech, SpokenSound, Utterance
 from runtime.qos import RELIABLE
 
 LONG = "I put the blue cup in the bin now. Then I take the red one, and after that the green one."
@@ -351,3 +352,51 @@ def test_a_seeded_run_tells_the_same_each_time() -> None:
         return stage.told
 
     assert story() == story()
+
+
+def piece(seconds: float, text: str, *, is_last: bool = False, ident: str = "item-1") -> SpokenSound:
+    return SpokenSound(id=ident, text=text, samples=np.ones(round(seconds * RATE_HZ), np.int16), is_last=is_last)
+
+
+def test_sound_of_its_planner_is_played_as_it_comes_and_its_words_are_not_spoken_twice() -> None:
+    stage = Stage()
+    stage.sim.publish("said/sound", piece(0.5, "Good morning."))
+    stage.sim.publish("said", Utterance(speaker="robot", text="Good morning. How are you?", sound="item-1"))
+    stage.run(0.4)
+    stage.sim.publish("said/sound", piece(0.5, "Good morning. How are you?", is_last=True))
+    stage.run(2.0)
+    assert [(at, one.phase, one.id) for at, one in stage.told] == [(0.0, "begun", "item-1"), (1.0, "done", "item-1")]
+    assert stage.told[-1][1].spoken == "Good morning. How are you?"
+
+
+def test_a_gap_in_the_sound_is_silence_and_not_counted_as_played() -> None:
+    stage = Stage()
+    stage.sim.publish("said/sound", piece(0.5, "Good"))
+    stage.run(1.5)
+    stage.sim.publish("said/sound", piece(0.5, "Good morning", is_last=True))
+    stage.run(2.0)
+    assert [(at, one.phase) for at, one in stage.told] == [(0.0, "begun"), (2.0, "done")]
+
+
+def test_sound_that_is_cut_is_told_with_the_time_that_was_heard_and_what_comes_late_of_it_is_dropped() -> None:
+    stage = Stage()
+    stage.sim.publish("said/sound", piece(4.0, "one two three four five six seven eight"))
+    stage.run(1.0)
+    stage.stop()
+    stage.run(0.1)
+    stage.sim.publish("said/sound", piece(4.0, "one two three four five six seven eight nine", is_last=True))
+    stage.run(3.0)
+    (_, begun), (at, cut) = stage.told
+    assert (begun.phase, cut.phase, cut.why, at) == ("begun", "cut", "stop", 1.0)
+    assert cut.played_s == pytest.approx(1.0, abs=0.01)
+    assert cut.spoken == "one two"
+
+
+def test_sound_that_breaks_off_gives_the_turn_to_the_next() -> None:
+    stage = Stage()
+    stage.sim.publish("said/sound", piece(0.5, "I was going to"))
+    stage.say("Well.")
+    stage.run(7.0)
+    assert [(one.phase, one.why) for _, one in stage.told] == [
+        ("begun", ""), ("cut", "its sound broke off"), ("begun", ""), ("done", ""),
+    ]  # fmt: skip
