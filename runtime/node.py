@@ -228,6 +228,9 @@ class Node:
     is_ears: ClassVar[bool] = False
     """True: a person said what this node publishes on `heard`. Only such words may lift a stop."""
 
+    fixed: ClassVar[frozenset[str]] = frozenset()
+    """Topics that no launch file renames for this class, and timers whose rate it leaves alone: what stops a robot."""
+
     lifts_stops: ClassVar[bool] = False
     """True: the guard acts on this node's `resume`. It raises one only for words that came from ears."""
 
@@ -313,7 +316,11 @@ class Node:
         return None
 
     def claims(self) -> tuple[str, ...]:
-        """What it needs of this machine for its run alone, by name, like "robot stretch_3"; asked before the start."""
+        """What it needs for its run alone among those of this account, by name; asked before the start."""
+        return ()
+
+    def devices(self) -> tuple[str, ...]:
+        """What it needs of this machine for its run alone, whoever asks, like "robot stretch_3"."""
         return ()
 
     @classmethod

@@ -22,7 +22,8 @@ class RunFacts(msgspec.Struct, frozen=True):
     node_seats: tuple[str, ...] = ()  # that nodes of the graph sit on
     ears: tuple[str, ...] = ()  # the nodes that hear people
     lifters: tuple[str, ...] = ()  # the nodes whose `resume` counts
-    claims: tuple[str, ...] = ()  # the robots that this run has to itself
+    claims: tuple[str, ...] = ()  # what this run has to itself among those of this account
+    devices: tuple[str, ...] = ()  # what it has of this machine: real robots
     needed_files: tuple[str, ...] = ()  # by which tools, and processes that are restarted, find this run
     estop_signals: bool = False  # whether a signal of the system to this process is an emergency stop
     known: Mapping[str, Any] = msgspec.field(default_factory=lambda: MappingProxyType({}))

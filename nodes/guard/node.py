@@ -5,7 +5,6 @@ It alone issues fences and leases. What must outlive it (epochs, leases, a latch
 
 from __future__ import annotations
 
-import pwd
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -56,11 +55,14 @@ from runtime.msgs import (
     SeatRequest,
 )
 from runtime.msgs.signature import TOKEN_FILE, Signatures, make_token
+from runtime.supervision.registry import account
 
 RATE_HZ = 50
 TICKS_PER_REPORT = 5
 TICKS_PER_REPETITION = 25
 LONGEST_LIFESPAN_S = 0.5
+LONGEST_IMAGE_AGE_S = 60.0
+LONGEST_ESTOP_SILENCE_S = 10.0
 MOST_ESTOP_SOURCES = 32
 LONGEST_TEXT = 1000
 """Characters that are kept of a name, a cause or what was said: they are told ten times a second, and latched."""
@@ -89,6 +91,9 @@ class Guard(ForRobot, Node):
 
     realtime = True
     robot_parameter = "robot"
+    fixed = frozenset(
+        {"tick", "settle", "interrupt", "estop", "robot/status", "robot/runstop", "driver/runstop", "driver/service"}
+    )
 
     command = Subscription(JointCommand, "command", qos=QoS(lifespan_s=0.150))
     state = Subscription(RobotState, "robot/state")
@@ -142,6 +147,12 @@ class Guard(ForRobot, Node):
         ):
             if value is not None and not 0.0 < value < float("inf"):
                 raise ParameterError(f"guard: {name} is {value}; expected a positive number of seconds")
+        for name, value, most_s in (
+            ("max_image_age_s", max_image_age_s, LONGEST_IMAGE_AGE_S),
+            ("estop_silence_s", estop_silence_s, LONGEST_ESTOP_SILENCE_S),
+        ):
+            if value > most_s:
+                raise ParameterError(f"guard: {name} is {value}; more than {most_s:g} s is no limit")
         if not 0.0 < max_effort_percent <= 100.0:
             raise ParameterError(
                 f"guard: max_effort_percent is {max_effort_percent}; expected more than 0, at most 100"
@@ -215,17 +226,23 @@ class Guard(ForRobot, Node):
         """Read what an earlier guard has latched. Raises UserError where this one could keep nothing."""
         if path is None:
             return
-        known: SavedState | None
+        known: SavedState | None = None
+        problem = ""
         try:
-            known, problem = ledger.read(path), "the file is gone"
+            ledger.carry_over(path)
+            known = ledger.read(path)
         except (OSError, ValueError) as error:
-            known, problem = None, str(error)
-        if known is None and (is_back or path.exists()):
-            self.log.error("%s: %s; the guard starts stopped", path, problem)
+            problem = str(error)
+        if known is None and (is_back or problem):
+            self.log.error("%s: %s; the guard starts stopped", path, problem or "the file is gone")
             self.arbitration.begin_at(now_ns // 1_000_000)  # more than one a millisecond were never given out
             self.keeper = StateFile(path)
             self.machine.restore(UNKNOWN, "", now_ns)
             self._remember()
+            if not is_back and not path.exists():
+                raise UserError(
+                    f"{self.name}: {path}: cannot be kept there, so what is latched would be lost; {problem}"
+                )
             return
         self.keeper = StateFile(path, known)
         try:
@@ -502,7 +519,7 @@ class Guard(ForRobot, Node):
         """Stop for those who pressed by a signal, and answer them once the output brakes."""
         for pid, uid in signals.take():
             self.pressed.add(TERMINAL)
-            self._estop(f"{TERMINAL}: pressed by {_account(uid)}", now_ns)
+            self._estop(f"{TERMINAL}: pressed by {account(uid)}", now_ns)
             signals.answer(pid)
 
     def check_estop_heartbeats(self, now_ns: int) -> None:
@@ -569,13 +586,6 @@ def _clipped(interrupt: Interrupt) -> Interrupt:
     """With texts of at most `LONGEST_TEXT` characters."""
     texts = {name: getattr(interrupt, name)[:LONGEST_TEXT] for name in ("id", "text", "by", "takes_back")}
     return msgspec.structs.replace(interrupt, **texts)  # type: ignore[type-var]  # a Struct
-
-
-def _account(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"
 
 
 def _unsigned(do: str, by: str) -> Refusal:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.robot.robot_from_launch import claim_of
+from nodes.robot.robot_from_launch import CLAIM, latched_name
 from runtime.coordination.lease import Lease
 from runtime.message import Epochs
 from runtime.run_facts import RunFacts
-from runtime.supervision.registry import file_name, state_folder
+from runtime.supervision.registry import account_folder, device_folder, file_name, make_folder, share, state_folder
 
 FILE_NAME = "guard.json"
 BLOCK_BYTES = 8192
@@ -32,18 +32,39 @@ class SavedState(msgspec.Struct, frozen=True):
 
 
 def place_of(where: str, robot: str, run_info: RunFacts) -> Path | None:
-    """The file's path; None in virtual time and in tests.
+    """The file's path; None in virtual time and in tests. Raises TransportError where a real robot's has no place.
 
     "run" keeps it for as long as the run, so that every run starts afresh, as suits a simulator. "machine" keeps it
     from run to run, for the robot, as a real one needs: its emergency stop outlives everything but its re-arming. A
-    run that claims the robot, because it is a real one, keeps it there whatever was said.
+    run with a real robot keeps it for that one, whatever was said and whatever stands in the environment.
     """
     registry = run_info.registry
     if not registry:
         return None
-    if where == "run" and claim_of(robot) not in run_info.claims:
-        return Path(registry) / FILE_NAME
-    return state_folder() / "robots" / file_name(robot) / FILE_NAME
+    if run_info.devices:
+        return _below(device_folder(), run_info.devices[0].removeprefix(CLAIM))
+    return Path(registry) / FILE_NAME if where == "run" else _below(state_folder(), latched_name(robot))
+
+
+def _below(state: Path, robot: str) -> Path:
+    return state / "robots" / file_name(robot) / FILE_NAME
+
+
+def carry_over(path: Path) -> None:
+    """Where a real robot has no file here yet, put the newest of other places here. Raises OSError.
+
+    An administrator has made the shared folder since, say. What was latched stays, and is in one place again.
+    """
+    here = path.parents[2]
+    if here != device_folder() or path.exists():
+        return
+    places = {account_folder(), state_folder()} - {here, None}
+    others = [found for place in places if place and (found := place / path.relative_to(here)).is_file()]
+    if others:
+        found = max(others, key=lambda other: other.stat().st_mtime_ns)
+        make_folder(path.parent)
+        path.write_bytes(found.read_bytes())
+        found.unlink()
 
 
 def read(path: Path) -> SavedState | None:
@@ -70,6 +91,7 @@ class Disk:
     def write(self, path: Path, data: bytes) -> None:
         """The whole of a file, which is made where it is not there."""
         path.write_bytes(data)
+        share(path)
 
     def overwrite(self, path: Path, data: bytes) -> None:
         """The same in the room that the file has on the disk already; it must be there."""
@@ -110,7 +132,7 @@ class StateFile:
         """
         if ledger == self._newest:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self.path.parent)
         draft = self.path.with_name(self.path.name + ".new")
         data = _encoded(ledger)
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from nodes.interrupts.phrase_matcher import Clause, clauses_in, clipped, find, is_cjk, words_of
+from nodes.interrupts.phrase_matcher import Clause, Match, clauses_in, clipped, find, is_cjk, words_of
 
 Wants = Literal["stop", "resume", "amend", "order", "nothing"]
 Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]
@@ -26,7 +26,7 @@ _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend"
 
 _STOPS = ("stop", "stop_end", "stop_alone", "cry")
 _BEFORE_STOP = ("courtesy", "lead")
-_AROUND_RESUME = ("courtesy", "allowed", "resume_tail", "backchannel")
+_BESIDE_RESUME = ("courtesy", "allowed", "assent", "resume_tail", "anywhere")
 _SHOUTED_NO = 3
 
 
@@ -47,6 +47,7 @@ class Meaning:
     is_sure: bool = True  # stop: said plainly, and not a bare "ah" or "hey"
     is_pain: bool = False  # stop: somebody is hurt, caught or touched
     is_caught: bool = False  # stop: the gripper is to let go of somebody, or somebody cannot get away
+    asks_in_vain: bool = False  # a clause asks to go on, and more is said beside it, which may make a story of it
     is_listening: bool = False  # says only "mhm" or "okay"
     talk: Talk = ""  # nothing wanted: what it is instead; "": not known
     is_short: bool = field(default=False, compare=False)  # as short as a shout, or in a script without a table
@@ -128,6 +129,8 @@ def _understand(text: str) -> Meaning:
         puts_back=any(clause.has("back") for clause in clauses),
         takes_back=takes_back and wants != "stop",
         is_sure=wants != "stop",
+        asks_in_vain=wants not in ("stop", "resume")
+        and any(clause.is_all(("resume",), *_BESIDE_RESUME) and not clause.is_asked for clause in clauses),
         is_pain=wants == "stop" and _is_pain(clauses),
         is_caught=wants == "stop" and _is_caught(clauses),
         is_listening=talk == "backchannel",
@@ -213,11 +216,21 @@ def _forbids_going_on(clause: Clause) -> bool:
 def _is_negated(clause: Clause, start: int) -> bool:
     """Whether one of the three words before that place turns it round; in Chinese and Japanese the last one."""
     for one in clause.of("negator"):
-        if one.end <= start and clause.words[one.start : one.end] not in (("but",), ("no",)):
+        if (
+            one.end <= start
+            and clause.words[one.start : one.end] not in (("but",), ("no",))
+            and not _is_doubled(clause, one)
+        ):
             between = start - one.end
             if between == 0 or (between < 3 and not is_cjk(clause.words[one.start])):
                 return True
     return False
+
+
+def _is_doubled(clause: Clause, match: Match) -> bool:
+    """Whether the word is said twice: "nie, nie" refuses, and turns round nothing that follows."""
+    word, around = clause.words[match.start], clause.words[max(match.start - 1, 0) : match.start]
+    return match.end == match.start + 1 and word in (*around, *clause.words[match.end : match.end + 1])
 
 
 def _denies(clause: Clause, *tables: str) -> bool:
@@ -228,25 +241,24 @@ def _denies(clause: Clause, *tables: str) -> bool:
 
 
 def _lifts(clauses: Sequence[Clause]) -> bool:
-    """Whether it asks plainly to go on: in a clause of its own, not told of, asked about, put off or refused."""
-    asking = [clause for clause in clauses if _asks_to_go_on(clause)]
-    if not asking or (clauses[-1] not in asking and clauses[-1].is_all(("refusal",), "courtesy")):
+    """Whether it asks plainly to go on: all that is said is going on, in one language, and words that may stand by it.
+
+    What may be said is listed, so that nothing has to be known of the ways to tell of going on, ask about it, put it
+    off or refuse it.
+    """
+    asking = [clause for clause in clauses if clause.has("resume")]
+    if not asking or any(clause.is_asked and not _requests(clause) for clause in asking):
         return False
-    others = [clause for clause in clauses if clause not in asking]
-    return not any(_puts_off(clause) for clause in others)
+    said = clauses[1:] if clauses[0].is_all(("no",)) else clauses  # "No, go on."
+    return any(
+        all(one.is_all(("resume",) if one in asking else _BESIDE_RESUME, *_BESIDE_RESUME, language=language)
+            for one in said)
+        for language in {one.name for one in asking[0].of("resume")}
+    )  # fmt: skip
 
 
-def _asks_to_go_on(clause: Clause) -> bool:
-    if clause.is_asked and not clause.opens("request", "courtesy", "backchannel"):
-        return False
-    return clause.is_all(("resume",), *_AROUND_RESUME)
-
-
-def _puts_off(clause: Clause) -> bool:
-    """Whether another clause makes going on a story, a condition, or one part of an order."""
-    if clause.is_all(("backchannel", "courtesy"), "allowed"):
-        return False
-    return clause.has("withheld") or clause.has("resume") or clause.opens("order", "courtesy")
+def _requests(clause: Clause) -> bool:
+    return clause.opens("request", "courtesy", "assent")
 
 
 # --- the rest
@@ -339,15 +351,21 @@ def _take_back(clauses: Sequence[Clause]) -> tuple[tuple[Clause, ...], bool]:
     if not any(clause.has("false_alarm") for clause in clauses):
         return tuple(clauses), False
     left: list[Clause] = []
-    is_said = False
+    languages: set[str] = set()
+    is_asked = False
     for clause in clauses:
         taken = [one for one in clause.of("false_alarm") if not _is_negated(clause, one.start)]
         if not taken:
             left.append(clause)
             continue
-        is_said = True
+        is_asked = is_asked or clause.is_asked
+        languages.update(one.name for one in taken)
         gone = {place for one in taken for place in range(one.start, one.end)}
         if words := tuple(word for place, word in enumerate(clause.words) if place not in gone):
             left.append(find(words))
             left[-1].is_asked = clause.is_asked
-    return tuple(left), is_said
+    is_plain = any(
+        all(one.is_all(("resume", *_BESIDE_RESUME), language=language) and not one.is_asked for one in left)
+        for language in languages
+    )  # as with going on: who tells of a false alarm says more than that
+    return tuple(left), is_plain and not is_asked

@@ -33,6 +33,9 @@ _DOUBLED = re.compile(r"([^\W\d_])\1+")
 _GROUP = re.compile(r"\(([^()]*)\)(\??)")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
+ANY_LANGUAGE = "any"
+"""The key of what stands in a table for every language."""
+
 Node = dict[str, Any]  # the next word -> Node; "" -> tuple of (table, name) that end here
 _HERE = ""
 
@@ -94,13 +97,17 @@ class Clause:
         places = self.ending(*around)
         return any(match.end in places for match in self.found[table])
 
-    def is_all(self, tables: Sequence[str], *around: str) -> bool:
-        """Whether the clause is nothing but phrases of these tables, one of the first ones among them."""
+    def is_all(self, tables: Sequence[str], *around: str, language: str = "") -> bool:
+        """Whether the clause is nothing but phrases of these tables, one of the first ones among them.
+
+        With a language, of that one and of `ANY_LANGUAGE` alone.
+        """
         if not any(table in self.found for table in tables):
             return False
         around_only, said = {0}, set[int]()
-        marked = [(match.start, match.end, True) for match in self.of(*tables)]
-        marked += [(match.start, match.end, False) for match in self.of(*around)]
+        names = (language, ANY_LANGUAGE)
+        marked = [(one.start, one.end, True) for one in self.of(*tables) if not language or one.name in names]
+        marked += [(one.start, one.end, False) for one in self.of(*around) if not language or one.name in names]
         for start, end, counts in sorted(marked):
             if start in said or (counts and start in around_only):
                 said.add(end)
@@ -197,6 +204,7 @@ _DROPPED = (
     "caught",
     "order",
     "correction",
+    "resume",
 )
 
 

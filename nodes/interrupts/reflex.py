@@ -42,6 +42,9 @@ REFUSALS: dict[AnswerCode, str] = {
 LETS_GO = "I open my gripper. Say 'go on' once you are free."
 """What the robot says to somebody who asks to be let go, or who is caught."""
 
+ONLY_GO_ON = "I am stopped. Say 'go on', and nothing else with it, and I will."
+"""What the robot says where going on was spoken of beside other things: it may have been a story."""
+
 HOLD_S = 1.2
 """How long a robot that moves holds for words that nobody understood, unless a second judge ends it sooner."""
 ANSWER_S = 20.0
@@ -94,6 +97,7 @@ class Reflex(Node):
 
     realtime = True
     lifts_stops = True
+    fixed = frozenset({"interrupt"})
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False, candidates=True))
     said = Subscription(Utterance, "said", qos=QoS(required=False))
@@ -155,6 +159,8 @@ class Reflex(Node):
         if self.is_stopped and trigger is not None and understand(text).wants == "order":
             self.held_order.publish(HeldOrder(id=trigger.envelope.ident, speaker=speaker, text=text))
             self._say(f'I heard: "{clipped(text)}" I am stopped. Say "go on" and I will.')
+        elif self.is_stopped and understand(text).asks_in_vain:
+            self._say(ONLY_GO_ON)
         elif not depths and self.is_moving and not is_answer and understand(text).is_unclear and not self._names(text):
             self._raise("hold", clipped(text), speaker)
             self._say("One moment. I did not understand that.")

@@ -36,6 +36,7 @@ class Driver(ForRobot, Node):
 
     realtime = True
     robot_parameter = "limits"
+    fixed = frozenset({"control", "driver/service", "driver/runstop"})
     thread_safe = ("robot",)
 
     command = Subscription(JointCommand, "robot/command", qos=QoS(in_process=True, lifespan_s=COMMAND_LIFESPAN_S))
@@ -81,7 +82,7 @@ class Driver(ForRobot, Node):
             return [_others(robot, own, self._joints)]
         return []
 
-    def claims(self) -> tuple[str, ...]:
+    def devices(self) -> tuple[str, ...]:
         """The robot, where it is a real one."""
         if self._robot_name == SIMULATED:
             return ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nodes.robot.protocol import Ball, BaseLimit, Body, CartesianLimits, JointLimit, RobotLimits
@@ -22,6 +23,8 @@ STRETCH = "stretch_3"
 """What a robot is called where `[run] robot` names none."""
 DEFAULT = "nodes.stretch.limits:STRETCH_3"
 """Where that robot's limits stand."""
+
+CLAIM = "robot "
 
 LEAST, MOST = 1e-6, 1e6
 """Of ranges either side of zero, speeds and accelerations: what lies beyond is a mistake, or divides to nothing."""
@@ -60,8 +63,15 @@ class ForRobot:
 
 
 def claim_of(robot: str) -> str:
-    """What a run that moves that robot claims for itself alone; what is latched belongs to the same name."""
-    return f"robot {robot or STRETCH}"
+    """What a run that moves that robot claims for itself alone, however it names it; what is latched belongs to it."""
+    return f"{CLAIM}{latched_name(robot)}"
+
+
+def latched_name(robot: str) -> str:
+    """Under which name what is latched on that robot is kept; of a robot file its own, wherever it lies."""
+    if is_file(robot):
+        return PurePath(robot).stem
+    return STRETCH if robot in ("", DEFAULT) else robot
 
 
 def is_file(robot: str) -> bool:

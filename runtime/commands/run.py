@@ -76,6 +76,7 @@ def main(argv: list[str]) -> int:
         **launch.graph.facts,
         "budgets": launch.budgets.as_data(),
         "claims": sorted({claim for spec in launch.here for claim in spec.build().claims()}),
+        "devices": sorted({device for spec in launch.here for device in spec.build().devices()}),
         **launch.robot_facts,
         "versions": versions(),
         "machine": machine(),

@@ -359,6 +359,12 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
     for topic in spec.remap:
         if topic not in topics:
             problems.append(f"remap names {topic!r}, no topic of {spec.cls.__name__}; known: {choices(topics)}")
+    problems += [
+        f"{key} of {name!r}: {spec.cls.__name__} has it as it is, because a stop depends on it; leave it out"
+        for key, names in (("remap", spec.remap), ("hz", spec.hz), ("after", spec.after))
+        for name in names
+        if name in spec.cls.fixed
+    ]
     for topic in spec.remap.values():
         try:
             check_topic(topic)

@@ -7,12 +7,16 @@ whoever comes by next.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import pwd
 import re
 import shutil
+import socket
 import stat
+import struct
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -22,7 +26,7 @@ from typing import IO, Any
 import msgspec
 
 from runtime.clock import NS_PER_S, wall_time_ns
-from runtime.errors import TransportError, UserError
+from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
 from runtime.launch.seats_table import SeatTable
 from runtime.serialization.msgspec_cache import from_json
@@ -31,6 +35,9 @@ from runtime.transport.zeromq import endpoints
 
 LONGEST_SOCKET_PATH = 107 if sys.platform == "linux" else 103
 """What the kernel takes as the path of a socket, in bytes."""
+
+SHARED = Path("/var/lib/polyrhythm")
+"""Where the administrator made it, what is latched on a robot is kept here, for every account that may write."""
 
 _LONGEST_NAME = 24
 _UNFINISHED_S = 60.0  # a folder that is still without a name after that was left behind
@@ -125,58 +132,143 @@ class Registration:
 
 
 class Claims:
-    """What a run holds for itself alone, such as a robot, until its last process has ended: a lock for each."""
+    """What a run holds for itself alone until its last process has ended: names of an account, devices of a machine.
 
-    def __init__(self, names: Iterable[str], run: str) -> None:
+    A name is a lock in `state_folder()`. A device, such as a real robot, is a lock in `device_folder()`; on Linux it is
+    also an address of the machine, which another account or another home holds as well.
+    """
+
+    def __init__(self, names: Iterable[str], run: str, devices: Iterable[str] = ()) -> None:
         """Raises UserError where another run holds one, TransportError where none can be held."""
-        self._files: list[IO[bytes]] = []
-        folder = state_folder() / "claims"
+        self._held: list[IO[bytes] | socket.socket] = []
+        own = sorted(set(devices))
         try:
-            for name in sorted(set(names)):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._hold(folder / file_name(name), name, run)
-        except OSError as problem:
-            self.close()
-            raise TransportError(
-                f"{folder}: cannot be written ({problem.strerror}), so nothing keeps others off"
-            ) from None
-        except UserError:
+            for name in own:
+                self._hold_address(name)
+            for name in own:
+                self._hold_file(device_folder(), name, run)
+            for name in sorted(set(names).difference(own)):
+                self._hold_file(state_folder(), name, run)
+        except PolyrhythmError:
             self.close()
             raise
 
     @property
     def numbers(self) -> tuple[int, ...]:
         """File descriptors, for the run's processes: they hold it too, should its supervisor be killed."""
-        return tuple(file.fileno() for file in self._files)
+        return tuple(one.fileno() for one in self._held)
 
-    def _hold(self, path: Path, name: str, run: str) -> None:
-        file = path.open("a+b", buffering=0)
+    def _hold_address(self, name: str) -> None:
+        if sys.platform != "linux":
+            return
+        address = f"\0polyrhythm/{name}".encode()[:LONGEST_SOCKET_PATH]
+        held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._held.append(held)
+        try:
+            held.bind(address)
+        except OSError as problem:
+            if problem.errno != errno.EADDRINUSE:
+                raise TransportError(f"{name}: cannot be kept from other runs ({problem.strerror})") from None
+            raise UserError(_in_use(name, _owner(address))) from None
+        held.listen(1)
+
+    def _hold_file(self, state: Path, name: str, run: str) -> None:
+        folder = state / "claims"
+        path = folder / file_name(name)
+        try:
+            make_folder(folder)
+            file = path.open("a+b", buffering=0)
+        except OSError as problem:
+            raise TransportError(
+                f"{folder}: cannot be written ({problem.strerror}), so nothing keeps others off"
+            ) from None
+        self._held.append(file)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder = file.read(200).decode(errors="replace") or "another run"
-            file.close()
-            raise UserError(
-                f"{name} is in use: {holder} has it, and two runs would fight over it; end that one first"
-            ) from None
-        self._files.append(file)
+            raise UserError(_in_use(name, file.read(200).decode(errors="replace") or "another run")) from None
         try:
+            share(path)
             file.truncate(0)
             file.write(f"{run} (pid {os.getpid()})".encode())
         except OSError:
-            pass  # a full disk: the lock holds all the same
+            pass  # a full disk, or another account's file: the lock holds all the same
 
     def close(self) -> None:
         """Let go of all; while processes of the run live, they still hold it."""
-        for file in self._files:
-            file.close()
-        self._files.clear()
+        for one in self._held:
+            one.close()
+        self._held.clear()
+
+
+def _in_use(name: str, holder: str) -> str:
+    return f"{name} is in use: {holder} has it, and two runs would fight over it; end that one first"
+
+
+def _owner(address: bytes) -> str:
+    """Whose process listens there, as the kernel knows it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as there:
+        there.setblocking(False)
+        try:
+            there.connect(address)
+            pid, uid, _ = struct.unpack("3i", there.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        except OSError:
+            return "another run"
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()[-100:]
+    except OSError:
+        command = "a run that has ended but for some of its processes"
+    return f"pid {pid} of {account(uid)} ({command})"
+
+
+def account(uid: int) -> str:
+    """The name of a user of this machine."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
 
 
 def state_folder() -> Path:
     """Where this user's programs keep what outlives a run and a boot."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "polyrhythm"
+
+
+def device_folder() -> Path:
+    """Where what is latched on a real robot is kept, whatever the environment says: `SHARED`, or this account's home.
+
+    Raises TransportError for an account without a home where there is no `SHARED`.
+    """
+    folder = SHARED if SHARED.is_dir() else account_folder()
+    if folder is None:
+        raise TransportError(
+            f"user {os.getuid()} has no home on this machine, so what is latched on a robot has no place; make {SHARED}"
+        )
+    return folder
+
+
+def account_folder() -> Path | None:
+    """`state_folder()` as it is without a word in the environment; None for an account without a home."""
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local" / "state" / "polyrhythm"
+    except KeyError:
+        return None
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder of `state_folder()`, for this account alone, or of `SHARED`, for those who may write there."""
+    for one in reversed([folder, *folder.parents]):
+        if not one.is_dir():
+            one.mkdir(parents=True, exist_ok=True, mode=0o700)
+            share(one)
+
+
+def share(path: Path) -> None:
+    """Let those who may write into `SHARED` write this, too, where it lies there. Raises OSError."""
+    if SHARED in path.parents and path.stat().st_uid == os.getuid():
+        allowed = SHARED.stat().st_mode & 0o777
+        path.chmod(stat.S_IMODE(SHARED.stat().st_mode) if path.is_dir() else allowed & 0o666)
 
 
 def file_name(name: str) -> str:

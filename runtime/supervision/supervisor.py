@@ -155,7 +155,7 @@ class Supervisor:
         estop_signal.block()  # here and in all that is started; the guard's process waits for it
         if any(plan.hosts_authority for plan in self._plans.values()):
             estop_signal.be_known(self._name, os.getpid())
-        self._claims = Claims(self._run_info.get("claims", ()), self._name)
+        self._claims = Claims(self._run_info.get("claims", ()), self._name, self._run_info.get("devices", ()))
         try:
             return await self._run(for_s)
         finally:

@@ -78,7 +78,7 @@ def test_control_characters_hide_no_stop() -> None:
         assert understand(text).wants == "stop", repr(text)
 
 
-@pytest.mark.parametrize("text", ["Остановись!", "멈춰!", "Σταμάτα!", "หยุด", "עצור"])
+@pytest.mark.parametrize("text", ["Зупинись!", "싫어!", "Σταμάτα!", "หยุด", "עצור"])
 def test_a_script_without_a_table_is_unclear_and_never_lifts_a_stop(text: str) -> None:
     meaning = understand(text)
     assert meaning.is_unclear

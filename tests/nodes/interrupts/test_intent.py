@@ -93,7 +93,7 @@ def test_going_on_is_asked_and_refused_in_one_breath() -> None:
     for text in ("Go on? No!", "Weiter? Nein.", "Should it go on? No, no.", "继续？不要！", "Continue? Not yet."):
         assert understand(text).wants != "resume", text
     assert understand("No, go on.").wants == "resume"
-    assert understand("Go on. No, not the blue one.").wants == "resume"
+    assert understand("Go on. No, not the blue one.").wants == "amend"
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,7 @@ def test_who_asks_whether_they_should_go_on_does_not_tell_the_robot_to(text: str
     assert understand(text).wants != "resume"
 
 
-@pytest.mark.parametrize(
-    "text", ["Can you go on?", "Would you continue, please?", "Yes, go on.", "I may be slow. Go on."]
-)
+@pytest.mark.parametrize("text", ["Can you go on?", "Would you continue, please?", "Yes, go on.", "Go on, but slowly."])
 def test_a_request_in_the_form_of_a_question_is_one(text: str) -> None:
     assert understand(text).wants == "resume"
 
@@ -190,3 +188,50 @@ def test_going_on_that_is_told_asked_conditional_denied_or_part_of_an_order_lift
 def test_what_an_utterance_is_has_a_type(text: str, depth: str | None, talk: str) -> None:
     meaning = understand(text)
     assert (meaning.depth, meaning.talk, meaning.is_order) == (depth, talk, depth == "replan")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"Go on" is the phrase', "mom goes: go on", "the word was continue", "He: go on.", "She's like, keep going",
+     "go on, you say",
+     "continue no", "Go on. It is only a film.", "und so weiter", "i tak dalej", "mon bouton s'appelle continuer",
+     "la parola è continua", "Door!", "Mom goes never mind.", "If it was a false alarm, tell me.", "False alarm?"],
+)  # fmt: skip
+def test_going_on_lifts_nothing_where_anything_is_said_beside_it_that_is_not_on_the_list(text: str) -> None:
+    meaning = understand(text)
+    assert not meaning.lifts_stop
+    assert not meaning.takes_back
+
+
+def test_words_of_two_languages_are_no_plain_request_to_go_on() -> None:
+    assert not understand("he, mach weiter").lifts_stop, "he is a greeting in Dutch, and German has no such word"
+    assert understand("okay, mach weiter, robot, please").lifts_stop, "what is said in every language is no language"
+
+
+def test_a_clause_that_asks_to_go_on_beside_others_is_told_from_talk_of_other_things() -> None:
+    vain = ("I moved my hand away. Go on.", "Go on. No, not the blue one.", "He said: go on.", "Go on!")
+    assert [understand(text).asks_in_vain for text in vain] == [True, True, True, False]
+    assert not understand("The door is open.").asks_in_vain
+    assert not understand("Go on? I wonder.").asks_in_vain
+
+
+def test_a_word_of_refusal_said_twice_does_not_deny_the_stop_behind_it() -> None:
+    assert understand("nie nie stop").wants == "stop"
+    assert understand("nie stop").wants != "stop"
+    assert understand("nie, nie").wants != "stop"
+
+
+@pytest.mark.parametrize(
+    ("language", "shouts", "harmless"),
+    [
+        ("ru", "стой|Стооой!|остановись|не двигайся|хватит уже|мне больно|отпусти меня|эй, подожди",
+         "дождь перестал|стол стоит у окна"),
+        ("ko", "멈춰|그만해|움직이지 마|정지|잠깐만|아파요|놔줘",
+         "버스를 기다리고 있어요|그만큼 좋아요|서울에 가요|잠깐 나갔다 왔어요"),
+        ("tr", "dur|Duuur!|lütfen dur|kıpırdama|hareket etme|canım acıyor|bırak beni|imdat",
+         "yağmur durdu|durak orada|c'est dur à dire"),
+    ],
+)  # fmt: skip
+def test_plain_shouts_latch_in_languages_beyond_the_twelve(language: str, shouts: str, harmless: str) -> None:
+    assert [text for text in shouts.split("|") if understand(text).wants != "stop"] == []
+    assert [text for text in harmless.split("|") if understand(text).wants == "stop"] == []

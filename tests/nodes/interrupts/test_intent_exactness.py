@@ -15,7 +15,7 @@ from nodes.interrupts.phrase_matcher import END_CHARS, clauses_in, clipped, find
         ("blimp wozzle flump drib drab", False),
         ("咕噜咕噜咕噜咕噜", True),  # two characters count as a word
         ("咕噜咕噜咕噜咕噜咕", False),
-        ("Пожалуйста остановись сейчас же ты едешь прямо", True),  # no table has this script
+        ("Будь ласка їдь повільніше ти їдеш просто", True),  # no table has this script
         ("Пожалуйста ab cd ef gh", True),  # most of its letters
         ("Пожалуйста ab cd ef gh ij", False),  # half of them
         ("же ab cd ef gh", False),

@@ -97,7 +97,7 @@ def test_an_answer_to_the_robots_question_holds_nothing_and_the_next_words_do() 
 
 def test_a_script_without_a_table_holds_the_robot_whatever_the_length() -> None:
     room = Room()
-    room.hear("Пожалуйста, остановись сейчас же, ты едешь прямо на ребёнка!")
+    room.hear("Будь ласка, зупинись негайно, ти їдеш просто на дитину!")
     room.drive(0.2)
     assert [one.depth for one in room.interrupts] == ["hold"]
 

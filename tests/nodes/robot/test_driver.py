@@ -269,12 +269,10 @@ def named(robot: type[NotingRobot]) -> str:
 
 
 def test_a_real_robot_is_claimed_by_the_name_of_its_limits_and_a_simulated_one_by_nobody() -> None:
-    assert Driver(named(RealRobot), limits="nodes.stretch.limits:STRETCH_3").claims() == (
-        "robot nodes.stretch.limits:STRETCH_3",
-    )
-    assert Driver(named(RealRobot)).claims() == ("robot stretch_3",)
-    assert Driver(named(NotingRobot)).claims() == ()
-    assert Driver().claims() == ()
+    assert Driver(named(RealRobot), limits="nodes.stretch.limits:STRETCH_3").devices() == ("robot stretch_3",)
+    assert Driver(named(RealRobot)).devices() == ("robot stretch_3",)
+    assert Driver(named(NotingRobot)).devices() == ()
+    assert Driver().devices() == ()
 
 
 def test_a_real_robot_does_not_wait_for_virtual_time_and_starts_in_real_time() -> None:

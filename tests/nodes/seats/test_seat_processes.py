@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +25,8 @@ from runtime.coordination.lease import Lease
 from runtime.msgs import Comparison, GuardState, JointCommand, Utterance
 from runtime.msgs.signature import order, token_of
 from runtime.serialization.codec import decode
-from runtime.supervision.registry import FoundRun, find_runs
+from runtime.supervision.registry import FoundRun, device_folder, find_runs
+from tests.support import real_robot
 from tests.support.guard.guard_story import STEP_S, wheels
 from tests.support.running import eventually
 
@@ -305,28 +307,14 @@ def mode_of(rig: Rig) -> str:
     return "" if record is None else MODES[int(record[1])]
 
 
-LATCHING = """
-[nodes.driver]
-use     = "nodes.robot.driver:Driver"
-process = "robot"
-
-[nodes.guard]
-use     = "nodes.guard.node:Guard"
-process = "robot"
-params  = { arm = "auto", memory = "machine" }
-
-[nodes.policy]
-use = "bench.faults.nodes:SteadyPolicy"
-"""
-
-
 def test_an_emergency_stop_outlives_the_graph_and_a_renamed_file_and_two_runs_of_one_robot_are_refused(
     start: Callable[..., Started], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("POLYRHYTHM_FAULTS", str(tmp_path))  # where the policy looks what to do wrong: nothing
+    kept = device_folder() / "robots" / "tests.support.real_robot_LIMITS"
+    shutil.rmtree(kept, ignore_errors=True)
     launch = tmp_path / "latching.toml"
-    launch.write_text(LATCHING)
+    launch.write_text(real_robot.LAUNCH)
 
     def guard(run: Started, do: str) -> int:
         asked = command("guard", do, "--by", "Ana", "--run", str(run.process.pid))
@@ -336,13 +324,13 @@ def test_an_emergency_stop_outlives_the_graph_and_a_renamed_file_and_two_runs_of
     first.await_running()
     first.await_guard(lambda state: state.mode == "moving", "the robot moves")
     renamed = tmp_path / "another_name.toml"
-    renamed.write_text(LATCHING)
+    renamed.write_text(real_robot.LAUNCH)
+    for name in ("XDG_STATE_HOME", "HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "another"))
     second_run = subprocess.run(command("run", str(renamed)), cwd=ROOT, capture_output=True, text=True, timeout=LONG_S)
     assert second_run.returncode == 2
-    assert (
-        f"robot stretch_3 is in use: latching (pid {first.process.pid}) has it, and two runs would fight over it; "
-        "end that one first"
-    ) in second_run.stderr
+    assert "robot tests.support.real_robot:LIMITS is in use: " in second_run.stderr
+    assert f"pid {first.process.pid}" in second_run.stderr, "by the machine's address, or by the lock in the home"
     assert guard(first, "estop") == 0
     first.await_guard(lambda state: bool(state.estop), "it is latched")
     first.close()
@@ -358,6 +346,8 @@ def test_an_emergency_stop_outlives_the_graph_and_a_renamed_file_and_two_runs_of
     assert state.mode == "stopped"
     states = [second.await_guard(lambda state: True, "the guard's state").mode for _ in range(3)]
     assert states == ["stopped"] * 3, "re-arming alone moves nothing"
+    second.close()
+    shutil.rmtree(kept)
 
 
 def read_until(fd: int, end: bytes) -> bytes:

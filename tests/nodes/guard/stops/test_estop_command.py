@@ -190,3 +190,50 @@ def test_a_guard_that_never_comes_back_is_told_after_fifteen_seconds(
         "hall (pid 20): no guard was started again within 15 s, so the stop is not latched; nothing moves the robot "
         "while there is none\n"
     )
+
+
+def test_what_is_typed_in_need_waits_for_no_parser(two: Presses, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(**_: object) -> None:
+        raise AssertionError("an emergency stop that is typed as it stands on the page is read by hand")
+
+    monkeypatch.setattr("argparse.ArgumentParser", slow)
+    assert command.main(["estop"]) == 0
+    assert two.stopped == ["kitchen", "hall"]
+
+
+def test_without_a_signal_an_emergency_stop_goes_by_the_bus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estop_signal, "SIGNAL", None)
+    monkeypatch.setattr(orders, "obey", lambda do, *_, **__: 7 if do == "estop" else 0)
+    assert command.main(["estop"]) == 7
+
+
+def test_what_became_of_each_robot_is_told_at_once_and_not_when_all_are_done(
+    two: Presses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Any] = []
+    monkeypatch.setattr("builtins.print", lambda *_, **how: flushed.append(how.get("flush")))
+    assert command.main(["estop"]) == 0
+    room = Frozen(monkeypatch, comes_back_after=3)
+    assert command.main(["estop"]) == 0
+    assert room.signals
+    starts, listens = GuardProcess(30, 30, "attic", -1), GuardProcess(31, 30, "attic", -1)
+    looks = iter([[starts], [listens]])
+    monkeypatch.setattr(estop_signal, "guard_processes", lambda: next(looks))
+    monkeypatch.setattr(estop_signal, "press", lambda *_: [])
+    assert command.main(["estop"]) == 0
+    assert flushed == [True, True, True, True, None, True, None], (
+        "the last word on each goes to stderr, which is not kept back"
+    )
+
+
+def test_help_tells_an_example_and_what_is_no_order_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert ended.value.code == 0
+    assert told.startswith("usage: polyrhythm guard [-h]")
+    assert "Arm, stop and re-arm the robot of a running graph" in told
+    assert told.endswith("example: polyrhythm guard estop")
+    with pytest.raises(SystemExit) as ended:
+        command.main(["dance"])
+    assert ended.value.code == 2

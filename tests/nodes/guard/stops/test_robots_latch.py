@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
+import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.guard.persistence import BLOCK_BYTES, Disk, SavedState, StateFile, place_of, read
 from nodes.robot.driver import Driver
-from runtime.errors import UserError
+from runtime.errors import TransportError, UserError
 from runtime.msgs import EStop, Interrupt
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import Claims
@@ -21,16 +24,18 @@ STRETCH = "bridges.stretch.robot:StretchRobot"
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("runtime.supervision.registry.SHARED", tmp_path / "shared")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="ana", pw_dir=str(tmp_path / "home")))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state" / "polyrhythm"
 
 
-def started(run: Path, *, memory: Any = "machine", claims: tuple[str, ...] = (), launch_file: str = "a.toml") -> Guard:
+def started(run: Path, *, memory: Any = "machine", devices: tuple[str, ...] = (), launch_file: str = "a.toml") -> Guard:
     run.mkdir(exist_ok=True)
     guard = Guard(memory=memory)
     seats = {"policy": {"holder": "policy"}}
     guard.run_info = RunFacts.of({
-        "registry": str(run), "launch_file": launch_file, "claims": claims, "seats": seats
+        "registry": str(run), "launch_file": launch_file, "devices": devices, "seats": seats
     })  # fmt: skip
     guard.on_start()
     return guard
@@ -44,14 +49,14 @@ def test_what_one_launch_file_latched_stands_for_any_other_with_the_same_robot(t
 
 
 def test_a_real_robots_latch_outlives_the_run_whatever_memory_says(tmp_path: Path, state: Path) -> None:
-    claims = Driver(robot=STRETCH).claims()
-    assert claims == Guard(memory="machine").claims() == ("robot stretch_3",)
-    started(tmp_path / "1", memory="run", claims=claims).emergency(EStop(source="b", is_pressed=True))
-    assert started(tmp_path / "2", memory="run", claims=claims).machine.mode == "estopped"
+    devices = Driver(robot=STRETCH).devices()
+    assert devices == Guard(memory="machine").claims() == ("robot stretch_3",)
+    started(tmp_path / "1", memory="run", devices=devices).emergency(EStop(source="b", is_pressed=True))
+    assert started(tmp_path / "2", memory="run", devices=devices).machine.mode == "estopped"
     assert place_of("run", "stretch_3", RunFacts.of({"registry": "x"})) == Path("x/guard.json"), (
         "a simulated one's does not"
     )
-    assert (Driver().claims(), Guard(memory="run").claims()) == ((), ())
+    assert (Driver().devices(), Guard(memory="run").claims()) == ((), ())
 
 
 def test_a_robot_that_one_run_has_is_refused_to_the_next_until_it_ends(state: Path) -> None:
@@ -61,6 +66,129 @@ def test_a_robot_that_one_run_has_is_refused_to_the_next_until_it_ends(state: Pa
     Claims(["robot other"], "other").close()
     first.close()
     Claims(["robot stretch_3"], "wizard").close()
+
+
+def device(tmp_path: Path) -> tuple[str]:
+    """A robot that no other test has on this machine."""
+    return (f"robot {tmp_path.parent.name}-{tmp_path.name}",)
+
+
+def elsewhere(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    for name in ("XDG_STATE_HOME", "HOME", "XDG_RUNTIME_DIR", "TMPDIR"):
+        monkeypatch.setenv(name, str(place))
+
+
+def test_a_real_robot_is_refused_to_a_second_run_whatever_the_environment_says(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = device(tmp_path)
+    first = Claims((), "stretch", robot)
+    elsewhere(monkeypatch, tmp_path / "another")
+    with pytest.raises(
+        UserError, match=rf"^{robot[0]} is in use: pid {os.getpid()} of ana \(.*\) has it, and two runs"
+    ):
+        Claims((), "wizard", robot)
+    monkeypatch.setattr("runtime.supervision.registry.sys.platform", "darwin")  # there is the lock in the home alone
+    with pytest.raises(UserError, match=rf"^{robot[0]} is in use: stretch \(pid {os.getpid()}\) has it"):
+        Claims(robot, "wizard", robot)
+    first.close()
+    Claims(robot, "wizard", robot).close()
+
+
+def test_what_is_latched_on_a_real_robot_stands_whatever_the_environment_says(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started(tmp_path / "1", devices=device(tmp_path)).emergency(EStop(source="button", is_pressed=True, why="toe"))
+    elsewhere(monkeypatch, tmp_path / "another")
+    assert started(tmp_path / "2", memory="run", devices=device(tmp_path)).machine.estop_cause == "button: toe"
+    other = started(tmp_path / "3", devices=("robot other",))
+    assert other.machine.mode == "disarmed"
+
+
+def test_a_latch_moves_to_the_shared_folder_once_there_is_one(tmp_path: Path, state: Path) -> None:
+    first = started(tmp_path / "1", devices=("robot r",))
+    first.emergency(EStop(source="button", is_pressed=True, why="toe"))
+    assert first.keeper is not None
+    (tmp_path / "shared").mkdir()
+    second = started(tmp_path / "2", devices=("robot r",))
+    assert second.machine.estop_cause == "button: toe"
+    assert second.keeper is not None
+    assert second.keeper.path == tmp_path / "shared" / "robots" / "r" / "guard.json"
+    assert not first.keeper.path.exists(), "it stands in one place"
+
+
+@pytest.mark.parametrize("damage", ["unreadable", "damaged"])
+def test_a_latch_that_cannot_be_carried_over_is_no_latch_lifted(tmp_path: Path, state: Path, damage: str) -> None:
+    old = tmp_path / "home" / ".local" / "state" / "polyrhythm" / "robots" / "r" / "guard.json"
+    old.parent.mkdir(parents=True)
+    old.write_text("{")
+    if damage == "unreadable":
+        (tmp_path / "shared").mkdir()
+        (tmp_path / "shared" / "robots").symlink_to("/proc/nowhere")
+        with pytest.raises(UserError, match="so what is latched would be lost"):
+            started(tmp_path / "1", devices=("robot r",))
+        return
+    guard = started(tmp_path / "1", devices=("robot r",))
+    assert guard.machine.reason == "stopped by guard: what was latched before is not known"
+
+
+def test_an_account_without_a_home_is_told_where_a_latch_can_be(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.raises(TransportError, match=r"has no home on this machine, so .* has no place; make .*shared$"):
+        Claims((), "stretch", device(tmp_path))
+    (tmp_path / "shared").mkdir()
+    Claims((), "stretch", device(tmp_path)).close()
+
+
+def as_another_account(robot: tuple[str], told: Any) -> None:
+    """What a run of the account nobody is told; it changes its account for good, so it has a process of its own."""
+    os.setgid(65534)
+    os.setuid(65534)
+    try:
+        Claims((), "theirs", robot).close()
+    except (UserError, TransportError) as problem:
+        told.put(str(problem))
+    else:
+        told.put("it was given")
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another account")
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="addresses of the machine are Linux's")
+def test_a_robot_that_one_account_drives_is_refused_to_another_account(tmp_path: Path, state: Path) -> None:
+    robot, fork = device(tmp_path), multiprocessing.get_context("fork")
+    told: Any = fork.SimpleQueue()
+    first = Claims((), "ours", robot)
+    try:
+        other = fork.Process(target=as_another_account, args=(robot, told))
+        other.start()
+        assert told.get().startswith(f"{robot[0]} is in use: pid {os.getpid()} of ana")
+        other.join(10)
+    finally:
+        first.close()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another account")
+def test_in_the_shared_folder_each_account_that_may_write_there_finds_and_changes_the_latch(
+    tmp_path: Path, state: Path
+) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o2770)
+    guard = started(tmp_path / "1", devices=("robot r",))
+    guard.emergency(EStop(source="button", is_pressed=True))
+    assert guard.keeper is not None
+    guard.settle()
+    path = guard.keeper.path
+    assert [oct(one.stat().st_mode & 0o7777) for one in (path.parents[1], path.parent, path)] == [
+        "0o2770",
+        "0o2770",
+        "0o660",
+    ]
 
 
 def test_a_guard_that_could_keep_nothing_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -327,7 +327,7 @@ def test_anybody_may_press_the_runstop() -> None:
     assert room.statuses[-1].is_runstopped
 
 
-HEARD_BADLY = ["", "\x00\x01\x1b[\x7f", "bla " * 2_500_000, "嗯" * 3_300_000, "\ud7ff\ufffe", "Остановись!", "ᠰᠠᠶᠢᠨ"]
+HEARD_BADLY = ["", "\x00\x01\x1b[\x7f", "bla " * 2_500_000, "嗯" * 3_300_000, "\ud7ff\ufffe", "Зупинись!", "ᠰᠠᠶᠢᠨ"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import ast
 import re
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from nodes.sim.collaborator import Collaborator
 from nodes.voice.recogniser import Recogniser
 from runtime import Node, Publisher
 from runtime.coordination.lease import Lease
+from runtime.errors import ParameterError
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.msgs import GuardState, JointCommand, RobotState
 from runtime.msgs.signature import TOKEN_FILE, make_token
@@ -116,3 +118,36 @@ def test_the_page_says_when_each_fault_stops_the_robot_and_presses_its_runstop(f
     (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{fault}` |")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[2:] == [f"{LASTS_S[fault]:g} s", f"{RUNSTOP_S[fault]:g} s later"]  # type: ignore[index]  # from the table
+
+
+def fixed() -> list[tuple[type[Node], str, str]]:
+    """Each name that a launch file leaves alone, and by which key it might be changed."""
+    classes: list[type[Node]] = [Guard, Driver, Reflex]
+    return [
+        (cls, name, "hz" if name in ("tick", "settle", "control") else "remap")
+        for cls in classes
+        for name in sorted(cls.fixed)
+    ]
+
+
+@pytest.mark.parametrize(("cls", "name", "key"), fixed())
+def test_no_launch_file_makes_a_stop_unheard_by_another_name_or_rate(cls: type[Node], name: str, key: str) -> None:
+    changed: Any = {"remap": {name: "nobody"}} if key == "remap" else {"hz": {name: 0.1}}
+    found = [sentence for _, sentence in Graph([NodeSpec("it", cls, **changed)]).problems()]
+    sentence = f"{key} of {name!r}: {cls.__name__} has it as it is, because a stop depends on it; leave it out"
+    assert sentence in found
+
+
+def test_what_the_guard_and_the_reflex_are_told_stops_by_is_fixed() -> None:
+    assert {"interrupt", "estop", "robot/status", "robot/runstop", "driver/runstop", "tick"} <= Guard.fixed
+    assert {"driver/runstop", "control"} <= Driver.fixed
+    assert "interrupt" in Reflex.fixed
+
+
+@pytest.mark.parametrize(("name", "most"), [("max_image_age_s", 60.0), ("estop_silence_s", 10.0)])
+def test_a_limit_that_is_none_is_refused(name: str, most: float) -> None:
+    fitting: Any = {name: most}
+    Guard(**fitting)
+    senseless: Any = {name: most + 0.1}
+    with pytest.raises(ParameterError, match=f"{name} is {most + 0.1}; more than {most:g} s is no limit"):
+        Guard(**senseless)
