@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     merge.add_argument("shards", type=Path, nargs="+", metavar="SHARD.sqlite")
     merge.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="a new file")
+    _add_json(merge)
     merge.set_defaults(command=_merge)
     imports = _command(
         commands,

@@ -393,7 +393,7 @@ def _sentence(body: str) -> str:
     """The server's own words: the error's message where the body is the API's, else its beginning on one line."""
     try:
         found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return " ".join(body.split())
     error = found.get("error", found) if isinstance(found, dict) else found
     message = error.get("message", error) if isinstance(error, dict) else error

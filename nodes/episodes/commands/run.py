@@ -40,7 +40,7 @@ from nodes.episodes.dialogue.planning import (
 from nodes.episodes.dialogue.rules import EpisodeRules, check
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.export_profiles import played_profiles
-from nodes.episodes.results.store import Store
+from nodes.episodes.results.store import Store, whole_of
 from nodes.episodes.runner.by_hand import Terminal
 from nodes.episodes.runner.lines import Lines
 from nodes.episodes.runner.progress import Live, Quiet, RunProgress
@@ -97,6 +97,7 @@ def run(asked: argparse.Namespace) -> int:
         "dimensions": msgspec.to_builtins(judges.dimensions),
         "playing": msgspec.to_builtins(playing),
     }
+    spec["whole"] = whole_of([plan.id for plan in plans])
     spec["profiles"] = msgspec.to_builtins(played_profiles(library, plans))
     if like is not None:
         spec["like"] = msgspec.to_builtins(like)

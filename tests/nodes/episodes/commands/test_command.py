@@ -340,6 +340,28 @@ def test_shards_merged_are_the_run_in_one_piece(tmp_path: Path, capsys: pytest.C
     assert "merge each shard once" in capsys.readouterr().err
     assert not (tmp_path / "twice.sqlite").exists()
     assert run(tmp_path / "x.sqlite", "--shard", "4/3") == 2
+    assert main(["merge", *map(str, shards[:2]), "--out", str(tmp_path / "two.sqlite"), "--json"]) == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out)["missing"] == 2
+    assert "2 of the run's 6 episodes are in none of these files" in told.err
+
+
+def test_shards_of_runs_with_other_agents_or_seeds_are_not_merged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('"How warm it is."\n')
+    asked = ("--task", "quiet-hours", "--turns", "2", "--seeds")
+    assert run(tmp_path / "1.sqlite", *asked, "2", "--shard", "1/2") == 0
+    others = (("2", "--agents", f"script:{lines}"), ("4",), ("2", "--judges", "rules", "--temperature", "0.1"))
+    for number, other in enumerate(others):
+        path = tmp_path / f"other{number}.sqlite"
+        assert run(path, *asked, *other, "--shard", "2/2") == 0
+        capsys.readouterr()
+        assert main(["merge", str(tmp_path / "1.sqlite"), str(path), "--out", str(tmp_path / "out.sqlite")]) == 2
+        differs = "other settings" if "--temperature" in other else "other agents, tasks, seeds or rules"
+        assert f"is of another run than the files before it, with {differs}" in capsys.readouterr().err
+        assert not (tmp_path / "out.sqlite").exists()
 
 
 def test_a_file_on_a_network_file_system_is_refused(tmp_path: Path) -> None:
