@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 
@@ -467,3 +469,35 @@ def test_a_slow_mind_is_slower_in_asynchronous_talk_and_a_replay_as_slow(tmp_pat
     assert begun["fixed:4"] >= begun["none"] + 3.0
     assert begun["wall"] >= begun["none"]
     assert main(["run", "--latency", "soon"]) == 2
+
+
+def test_a_file_that_is_damaged_or_in_no_place_to_write_is_told_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.sqlite"
+    assert run(path, "--task", "quiet-hours", "--turns", "2") == 0
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE episodes DROP COLUMN recording")
+    capsys.readouterr()
+    for command in ("show", "report", "resume"):
+        assert main([command, str(path)]) == 1
+        assert f"{path}: cannot be used: no such column: recording" in capsys.readouterr().err
+    (tmp_path / "other.sqlite.lock").mkdir()
+    assert run(tmp_path / "other.sqlite") == 2
+    assert "cannot be written: Is a directory; expected a folder that may be written" in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_a_run_whose_disk_fills_up_says_so_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the full disk."""
+    path = tmp_path / "run.sqlite"
+    play = f"from nodes.episodes.command import main; raise SystemExit(main(['run', '--out', {str(path)!r}]))"
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (900_000, 900_000)); {play}"
+    ended = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert f"{path}: cannot be written: " in ended.stderr
+    assert f"polyrhythm episodes resume {path}" in ended.stderr
+    assert main(["resume", str(path)]) == 0
+    with Store.read(path) as store:
+        assert {row.state for row in store.episodes()} == {"done"}
