@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +26,20 @@ def main(argv: list[str]) -> int:
     asked = parser.parse_args(argv)
     command: Callable[[argparse.Namespace], int] = asked.command
     asked.episodes = main  # for a command that calls others
-    return answered("polyrhythm episodes", lambda: command(asked))
+    return answered("polyrhythm episodes", lambda: _done(command, asked))
+
+
+def _done(command: Callable[[argparse.Namespace], int], asked: argparse.Namespace) -> int:
+    """What the command returns. Raises StoreError where a run's file is full, damaged or not to be written."""
+    try:
+        return command(asked)
+    except (sqlite3.Error, BaseExceptionGroup) as problem:
+        from nodes.episodes.results.run_file import StoreError, database_error
+
+        if not (said := database_error(problem)):
+            raise
+        path = getattr(asked, "run", None) or getattr(asked, "out", None) or "the run's file"
+        raise StoreError(f"{path}: cannot be used: {said}") from problem
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -123,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     merge.add_argument("shards", type=Path, nargs="+", metavar="SHARD.sqlite")
     merge.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="a new file")
+    _add_json(merge)
     merge.set_defaults(command=_merge)
     imports = _command(
         commands,

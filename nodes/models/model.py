@@ -374,6 +374,8 @@ class Model:
         if 300 <= status < 400:
             return ModelError(f"{where} sends elsewhere ({status}); name the address itself")
         after_s = _seconds(got.headers.get("retry-after", ""))
+        if status == 429 and _error_of(whole).get("code") == "insufficient_quota":
+            return ModelError(f"{where} has no quota left for this key (429){told}")  # waiting would not help
         if status == 429:
             text = f"{where} asks for fewer calls (429){told}"
             return SlowDownError(text, may_retry=True, retry_after_s=after_s or 1.0)
@@ -391,13 +393,20 @@ def _told(server: Server, body: bytes) -> str:
 
 def _sentence(body: str) -> str:
     """The server's own words: the error's message where the body is the API's, else its beginning on one line."""
+    error = _error_of(body)
+    return " ".join(str(error.get("message", error)).split()) if error else " ".join(body.split())
+
+
+def _error_of(body: str) -> dict[str, object]:
+    """The error in a body of the API's; {} where it is no such body."""
     try:
         found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        return " ".join(body.split())
+    except (msgspec.DecodeError, RecursionError):
+        return {}
     error = found.get("error", found) if isinstance(found, dict) else found
-    message = error.get("message", error) if isinstance(error, dict) else error
-    return " ".join(str(message).split())
+    if isinstance(error, str):
+        return {"message": error}
+    return error if isinstance(error, dict) else {}
 
 
 def _is_about_images(body: str) -> bool:

@@ -26,5 +26,10 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 def from_json(data: bytes | str, kind: type[T]) -> T:
     """What this JSON says, as that type. Raises msgspec.MsgspecError where it does not fit."""
-    found: T = _decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
+    try:
+        found: T = _decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
+    except UnicodeDecodeError as problem:
+        raise msgspec.DecodeError(f"JSON is malformed: text that is no UTF-8 (byte {problem.start})") from problem
+    except RecursionError as problem:
+        raise msgspec.DecodeError("JSON is malformed: nested too deeply") from problem
     return found

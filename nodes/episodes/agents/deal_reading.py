@@ -1,6 +1,7 @@
-"""What people and models say of a deal: numbers, divisions, yes and no, giving way. Pure: texts in, values out.
+"""What people and models say of a deal: offers, divisions, yes and no, giving way. Pure: texts in, values out.
 
-A sentence that asks ("Agreed?") accepts nothing, one with a condition offers, and a no beside a yes is a no.
+A sentence that asks ("Agreed?") accepts nothing, one with a condition offers, and a no beside a yes is a no. To name
+the other's number and little else is a yes; to add a wish to it is an offer.
 """
 
 from __future__ import annotations
@@ -10,29 +11,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
+from nodes.episodes.agents.amounts import AMOUNT, WORDS, in_digits, numbers_in, offer_in
 from runtime.msgs.episode import Deal, Facts, Turn
 
 Stance = Literal["yes", "no", "open"]
 Share = dict[str, int]
-
-_UNITS = {
-    "EUR": r"eur|euros?|€",
-    "USD": r"usd|dollars?|bucks|\$",
-    "GBP": r"gbp|pounds?|quid|£",
-}
-_SIGNS = {"EUR": "€", "USD": r"\$", "GBP": "£"}
-_WORDS = {"no": 0, "zero": 0, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_WORDS |= {"seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14}
-_WORDS |= {"fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30}
-_WORDS |= {"forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
-_COUNTS = "|".join(word for word in _WORDS if word not in ("no", "a", "an"))
-_SPELLED = re.compile(
-    rf"\b(?:{_COUNTS}|an?(?= (?:hundred|thousand)\b))(?:(?:[ -]|(?<=hundred) and |(?<=thousand) and )"
-    rf"(?:hundred|thousand|(?<=hundred )(?:{_COUNTS})|(?<=thousand )(?:{_COUNTS})|(?<= and )(?:{_COUNTS})"
-    rf"|(?<=ty[ -])(?:{_COUNTS})))*\b",
-    re.I,
-)
-_AMOUNT = r"([1-9]\d{0,2}(?:\.\d{3})+(?!\d)|\d{1,3}(?:[,  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?k?)"
 
 _NO = re.compile(
     r"\b(no deal|never|no way|not agreed|(?:can|could|do|will|would)(?:no|n['’])t (?:accept|agree"
@@ -43,7 +26,12 @@ _NO = re.compile(
     r"|too (?:much|low|little|high|far)"
     r"|i disagree|absolutely not|i['’]m afraid not|not (?:quite )?yet|no thanks?|no,? thank you|deal['’]?s off"
     r"|not enough|i take (?:it|that) back|rather not|i doubt|hardly|in your dreams|dream on|you must be joking|as if"
-    r"|nobody|not today|not happening|no chance|not (?:going to|gonna)|nowhere near|walk away|still no)\b"
+    r"|nobody|not today|not happening|no chance|not (?:going to|gonna)|nowhere near|walk away|still no"
+    r"|nothing (?:is|of)|nothing doing|shall not|shan['’]t|leave it|keep (?:it|the|my)|(?:you['’]re"
+    r"|you are|got to be|gotta be) kidding"
+    r"|yeah,? right|pigs|very funny|nice try|hilarious|ridiculous|robbery|insult(?:ing|ed)?|laugh\w*"
+    r"|out of your mind|firstborn"
+    r"|not (?:for|at) NUMBER)\b"
     r"|^\s*(?:no|nope|nah)\b",
     re.I,
 )
@@ -57,16 +45,25 @@ _YES = re.compile(
     rf"| have)? (?:got )?(?:yourself )?a deal|deal(?: then)?"
     r"|(?:i['’]m |i am |we['’]re |consider it |that['’]?s )?(?:agreed|settled|done|sold)(?: then)?"
     r"|i accept(?: (?:it|your offer|this|the offer|the price).*)?|i agree(?: to (?:it|that|this).*)?|accepted"
-    r"|(?:it|she|he|they)(?:['’]s|['’]re| is| are) (?:all )?yours.*|i(?:['’]ll| will) take (?:it|that|them)\b.*"
+    r"|(?:it|she|he|they)(?:['’]s|['’]re| is| are) (?:all )?yours.*|i(?:['’]ll| will) take (?:it|that"
+    r"|them|both|two|all)\b.*"
+    r"|(?:the|your|my) \w+(?: \w+)? (?:is|are) yours(?: too)?(?: then)?|(?:tell|say to) .+ (?:has|have"
+    r"|['’]s|got) a deal"
+    r"|let me (?:just )?(?:get|fetch|find) (?:my|the) (?:wallet|purse|money|cash|cheque ?book|card|pen|coat)"
+    r"|wrap (?:it|them|her|him) up.*|here you are|here(?:['’]s| is) (?:the|my|your) money|there you are"
+    r"|i (?:can|could)(?:['’]t|not) (?:argue|say no|refuse|complain|object)(?: (?:with|to|about) that)?"
+    r"|(?:we have|that['’]s) an agreement|a deal it is"
     r"|(?:that |it |this )?(?:works|is fine|is good|suits me|will do)(?: for me| by me| with me)?"
     r"|(?:sounds|that['’]?s) (?:good|fair|fine|great|reasonable)(?: to me| enough)?|(?:fine|good) (?:by|with|for) me"
     r"|i can (?:live with|do|accept|work with) (?:that|it|this).*|let['’]s (?:do it|do that"
     r"|shake(?: hands)?(?: on (?:it|that))?)"
-    r"|i(?:['’]m| am|['’]d be| would be) (?:happy|glad) to (?:accept|agree)(?: (?:to )?(?:it|that|(?:your|the) offer))?"
+    r"|i(?:['’]m| am|['’]d be| would be) (?:happy|glad) to (?:accept|agree)(?: (?:to )?(?:it|that|(?:your"
+    r"|the) offer))?"
     r"|you(?:['’]ve| have) got yourself an? \w+|done and done|shake on it"
     r"|(?:here['’]s|give me) (?:my|your) hand.*|so be it|you(?:['’]ve| have) (?:talked"
     r"|persuaded|convinced).*|you win"
-    r"|(?:it['’]s |that['’]s )?a bargain|where do i sign|i(?:['’]m| am) in|count me in|gladly|with pleasure|fair enough"
+    r"|(?:it['’]s |that['’]s )?a bargain|where do i sign|i(?:['’]m| am) in|count me in|gladly"
+    r"|with pleasure|fair enough"
     r"|have it your way|as you wish|i(?:['’]ll| will) (?:pay|give you|have|buy) (?:it|that)"
     r"|(?:my )?hand on it|i(?:['’]m| am) (?:happy|fine|content) with (?:it|that)|wrap it up|we have an understanding"
     r"|consider it done|my pleasure|it['’]s done|then it['’]s settled|that is settled(?: then)?)$",
@@ -84,62 +81,81 @@ _NUMBER_YES = re.compile(
     r"| and not a cent more)?(?: with it| euros)?$",
     re.I,
 )
-_MONEY = re.compile(rf"(?:[€$£]\s*)?{_AMOUNT}(?:\s*(?:euros?|eur|€|dollars?|usd|\$|pounds?|gbp|£))?", re.I)
-_IF = re.compile(
-    r"\b(if|unless|provided|only when|once you|as long as|would be|could be|might|maybe|perhaps"
-    r"|let me think|almost|nearly|before|until)\b",
+_MONEY = re.compile(
+    rf"(?:[€$£¥₹]\s*|(?:chf|eur|usd|gbp) )?{AMOUNT}(?:\s*(?:euros?|eur|€|dollars?|usd|bucks|\$|pounds?"
+    rf"|quid|gbp|£|francs?|chf"
+    r"|yen|yuan|rupees?|kron\w+|kr|pesos?|z[lł]ot\w+|liras?))?",
     re.I,
 )
+_IF = re.compile(
+    r"\b(if|unless|provided|only when|once you|as long as|would be|could be|might|maybe|perhaps"
+    r"|let me think|almost|nearly)\b",
+    re.I,
+)
+_NEGATED = re.compile(r"\b(?:not|never|no|neither|hardly)\b|n['’]t\b", re.I)
+_UNTIL = re.compile(r"\b(?:before|until)\b", re.I)
+_STRONG_YES = re.compile(
+    r"\b(?:(?:i|to|we|gladly|happily) (?:gladly |happily )?accept (?:your|the|this"
+    r"|that) (?:\w+ )?(?:offer|price|terms|proposal|figure)"
+    r"|(?:have|reached|come to|['’]ve got|got) an (?:agreement|understanding)"
+    r"|you(?:['’]ve| have)(?: got)? (?:yourself )?a (?:buyer|deal|customer|taker|sale)"
+    r"|(?:i['’]d|i would|i) say yes|consider it \w+ed|(?:can|could|we['’]ll|i['’]ll) make (?:that|it"
+    r"|this) work|let['’]s finali[sz]e|(?:is|are) accepted"
+    r"|(?:happy|glad|pleased) to meet (?:you there|your))\b|^sold\b|^(?:then )?take (?:it|them) (?:away"
+    r"|with you)\b|^you['’]re on$",
+    re.I,
+)
+_LITOTES = re.compile(
+    r"\b(?:(?:it )?(?:would|['’]d) be|i['’]d be|i would be|i['’]d have to be) (?:a |an )?(?:fool|mad"
+    r"|crazy|silly|stupid|idiot) "
+    r"not to(?: \w+)?|how (?:could|can) i (?:refuse|say no|resist)|(?:won['’]t"
+    r"|wouldn['’]t) say no(?: to (?:that|it))?"
+    r"|no (?:objections?|complaints?)(?: from me)?|why not|i (?:can|could)(?:['’]t|not) (?:argue|say no"
+    r"|refuse|complain|object)"
+    r"(?: (?:with|to|about) (?:that|it))?",
+    re.I,
+)
+_NOT_NO = re.compile(r"\b(?:i['’]m |i am )?not (?:saying|going to say) no\b", re.I)
+_ONE_CONDITION = re.compile(r"\bon (?:one|1|a|the) condition\b|\bone condition\b", re.I)
+_ASKS_CONSENT = re.compile(r"(?<!\w)(?:what|how|why|where|which|who|when)\b", re.I)
+_ELLIPSIS = re.compile(
+    rf"^{_LEAD}(?:i (?:suppose|guess|think|believe) )?(?:we|it|that|i|you|so it)"
+    r"(?:['’]ve|['’]m)? (?:shall|is|am|do|would|will|can|are|have|did|does|could|might as well)(?: indeed"
+    r"| then| too)?$",
+    re.I,
+)
+_SHORT_YES = re.compile(
+    rf"^{_LEAD}$|^(?:yes|yeah|yep|sure|of course|certainly|by all means|absolutely|please do|i am|let['’]s)$", re.I
+)
+_RESTATED_WORDS = (
+    "ok okay yes yeah yep fine alright all right well then so good great sure very oh and hm perfect"
+    " wonderful excellent"
+    " for at it is it's its come up down to that's that this be shall will make say let's let us we"
+    " we'll i i'll i'm call settle go with"
+    " on pay give you you'll take do accept agree have has can may he she they they're him her hers"
+    " yours mine yours"
+    " the your both two just today now cash please here there's there here's done deal agreed sold"
+    " bargain right happy glad"
+    " gladly because friend my hand dear sir madam yours lot it'll stands stand by works suits me fits"
+    " goes who wins win"
+    " we've got price money counted in total altogether flat even round exactly thank thanks"
+)
+_RESTATED = frozenset(_RESTATED_WORDS.split())
+"""With these words alone, naming the other's number accepts it."""
 _NEUTRAL = re.compile(r"^(?:yes|yeah|ok(?:ay)?|fine|all right|alright|sure|very well|good|great|perfect)$", re.I)
 _BUT = re.compile(r"\b(but|however|only|except|although|though)\b", re.I)
+_TAKEN_BACK = re.compile(
+    r"\b(deal['’]?s off|(?:i )?take (?:it|that) back|changed my mind|on second thoughts?|scrap that|i was joking)\b",
+    re.I,
+)
+_ECHO_LESS_WORDS = "then well okay fine right good that this very you're you’re i'm i’m the and you are for price it's"
+_ECHO_LESS = frozenset(_ECHO_LESS_WORDS.split())
 _GIVES_WAY = re.compile(
     r"\b(have it your way|you (?:can |may |shall )?have it|you win|as you wish|i give way|i give in"
     r"|you(?:['’]ve| have) (?:convinced|persuaded|talked) me|for your sake|i(?:['’]ll| will) do as you (?:ask|say)"
     r"|all right, (?:then )?(?:take|keep|have) it)\b",
     re.I,
 )
-
-
-def numbers_in(text: str, deal: Deal) -> list[float]:
-    """The numbers of the deal's unit that a text names, in order: "1,500 euros", "€1500", "1.5k EUR", "two nights"."""
-    if not deal.unit:
-        return []
-    text = _in_digits(text)
-    unit, sign = _unit(deal)
-    found = re.findall(rf"{_AMOUNT}\s*(?:{unit})(?!\w)|(?:{sign})\s*{_AMOUNT}", text, re.I)
-    return [_value(first or second) for first, second in found]
-
-
-def _unit(deal: Deal) -> tuple[str, str]:
-    known = _UNITS.get(deal.unit.upper())
-    if known:
-        return known, f"{_SIGNS[deal.unit.upper()]}|{deal.unit}"
-    unit = re.escape(deal.unit)
-    return rf"{unit}|{re.escape(deal.unit.removesuffix('s'))}", unit
-
-
-@lru_cache(maxsize=4096)
-def _in_digits(text: str) -> str:
-    return _SPELLED.sub(lambda found: str(_count(found[0])), text)
-
-
-def _count(words: str) -> int:
-    """ "a thousand five hundred and fifty" as 1550."""
-    whole = part = 0
-    for word in re.split(r"[ -]", words.lower()):
-        if word == "hundred":
-            part *= 100
-        elif word == "thousand":
-            whole, part = whole + part * 1000, 0
-        elif word != "and":
-            part += _WORDS[word]
-    return whole + part
-
-
-def _value(text: str) -> float:
-    plain = re.sub(r"[,  ](?=\d{3})", "", text.lower())
-    plain = plain.replace(".", "") if re.fullmatch(r"[1-9]\d{0,2}(?:\.\d{3})+", plain) else plain
-    return float(plain.removesuffix("k")) * (1000.0 if plain.endswith("k") else 1.0)
 
 
 def _sentences(text: str) -> list[tuple[str, str]]:
@@ -150,15 +166,18 @@ def _sentences(text: str) -> list[tuple[str, str]]:
 
 
 @lru_cache(maxsize=4096)
-def stance(text: str, number: float | None = None) -> Stance:
+def stance(text: str, number: float | None = None, before: str = "") -> Stance:
     """Whether a text accepts what stands in the room (`number`, where it is one), turns it down, or leaves it open.
 
-    The last clause that says either counts; of "X, but Y" only Y does.
+    `before` is what the other said last: a question is answered in few words ("We shall."), and who says the other's
+    own closing words again agrees. The last clause that says either counts; of "X, but Y" only Y does.
     """
     found: Stance = "open"
-    text = _in_digits(text).replace("\u2014", ", ").replace(" - ", ", ")
-    if number is not None and any(_value(one) not in (number, 0.0) for one in re.findall(_AMOUNT, text)):
-        return "no" if _NO.search(text) else "open"  # another number is a counter-offer
+    text = _NOT_NO.sub("", _LITOTES.sub("I accept", text))
+    text = in_digits(text, number).replace("\u2014", ", ").replace(" - ", ", ")
+    if _ONE_CONDITION.search(text):
+        return "open"
+    is_first = True
     for sentence, mark in _sentences(text):
         if "?" in mark:
             continue
@@ -170,17 +189,62 @@ def stance(text: str, number: float | None = None) -> Stance:
             continue
         for clause in re.split(r",(?!\d)|[;:]|\band (?=(?:it|she|he)\b)", said):
             clause = clause.strip(" \"'“”*")
-            named = number is not None and bool(re.search(_AMOUNT, clause))
+            named = number is not None and bool(re.search(AMOUNT, clause))
             masked = _MONEY.sub("NUMBER", clause) if named else clause
-            if _NO.search(clause):
+            if _NO.search(masked):
                 found = "no"
-            elif (
+            elif not _UNTIL.search(clause) and (
                 _YES.match(clause)
-                or (named and _NUMBER_YES.match(masked))
+                or (_STRONG_YES.search(clause) and not _NEGATED.search(clause))
+                or (
+                    named
+                    and not ("!" in mark and masked == "NUMBER")
+                    and (_NUMBER_YES.match(masked) or _is_restated(masked))
+                )
                 or (number is not None and found == "open" and _NEUTRAL.match(clause))
+                or (is_first and number is not None and _answers(clause, before))
             ):
                 found = "yes"
+            is_first = False
+        if found == "open" and number is not None and not re.search(AMOUNT, said) and _echoes(said, before):
+            found = "yes"
     return found
+
+
+def _is_restated(clause: str) -> bool:
+    """Whether little else than the number itself is said, as in "Then 320 it shall be"."""
+    words = re.findall(r"[a-z'’]+", clause.replace("NUMBER", " ").replace("’", "'").lower())
+    return clause.count("NUMBER") >= 1 and bool(words) and all(word in _RESTATED for word in words)
+
+
+def _answers(clause: str, before: str) -> bool:
+    """Whether a clause says yes to a question that asks for one: "Shall we say 75?" "We shall."."""
+    asked = [sentence for sentence, mark in _sentences(before) if "?" in mark]
+    if not asked or not before.rstrip(" \"'”’*").endswith("?") or _ASKS_CONSENT.match(asked[-1]):
+        return False
+    words = [word for word in re.findall(r"[a-z]{4,}", clause.lower()) if word not in _ECHO_LESS]
+    is_repeated = bool(words) and len(clause.split()) <= 5 and all(word[:5] in asked[-1].lower() for word in words)
+    return bool(_ELLIPSIS.match(clause) or _SHORT_YES.match(clause) or is_repeated)
+
+
+def _echoes(sentence: str, before: str) -> bool:
+    """Whether the other's own closing words come back: "and we shake" - "Shake.", "if you pay cash" -"
+    " "Cash, then."."""
+    words = re.findall(r"[a-z'’]+", sentence.lower())
+    mine = [word for word in words if len(word) > 2 and word not in _ECHO_LESS]
+    theirs = set(re.findall(r"[a-z'’]+", before.lower()))
+    return (
+        bool(mine)
+        and len(words) <= 5
+        and all(word in theirs for word in mine)
+        and (
+            len(words) == 1
+            or "then" in words
+            or words[-2:] == ["it", "is"]
+            or words[0] in ("you're", "you’re", "i'm", "i’m")
+        )
+        and not re.search(r"\b(?:not|no|your|nothing|none|neither|never)\b|n['’]t\b", sentence, re.I)
+    )
 
 
 def says_yes(text: str) -> bool:
@@ -197,30 +261,38 @@ def gives_way(text: str) -> bool:
 
 
 def offers(turns: Sequence[Turn], deal: Deal) -> list[tuple[str, float]]:
-    """Who named which number, in order; a text with several counts with its last one."""
-    found = []
+    """Who offered which number, in order; a text with several counts with its last one."""
+    found: list[tuple[str, float]] = []
     for turn in turns:
-        if turn.kind == "speak" and (numbers := numbers_in(turn.argument, deal)):
-            found.append((turn.speaker, numbers[-1]))
+        near = found[-1][1] if found else None
+        if turn.kind == "speak" and (number := offer_in(turn.argument, deal, near)) is not None:
+            found.append((turn.speaker, number))
     return found
 
 
 def agreed_number(turns: Sequence[Turn], deal: Deal) -> float | None:
-    """The number that one side accepts of what another offered last; None without a deal, or where it is taken back."""
+    """The number that one side accepts of what another offered last; None without a deal, or where it"
+    " is taken back."""
     named: list[tuple[str, float]] = []
     agreed: float | None = None
+    before = ""
     for turn in turns:
         if turn.kind != "speak":
             continue
-        numbers = numbers_in(turn.argument, deal)
-        if agreed is not None:
-            if re.search(r"\b(deal['’]?s off|i take (?:it|that) back|changed my mind)\b", turn.argument, re.I):
-                agreed = None
-            continue
-        others = [number for speaker, number in named if speaker != turn.speaker]
-        if others and (not numbers or numbers[-1] == others[-1]) and stance(turn.argument, others[-1]) == "yes":
-            agreed = others[-1]
-        named.extend((turn.speaker, number) for number in numbers[-1:])
+        own = offer_in(turn.argument, deal, named[-1][1] if named else None)
+        if agreed is not None and _TAKEN_BACK.search(turn.argument):
+            agreed = None
+        elif agreed is None:
+            others = [number for speaker, number in named if speaker != turn.speaker]
+            choices = numbers_in(before, deal, others[-1]) if others else []  # "5,000 today, or 6,000 in June"
+            standing = (
+                own if own is not None and own in choices and " or " in before else others[-1] if others else None
+            )
+            if standing is not None and own in (None, standing) and stance(turn.argument, standing, before) == "yes":
+                agreed = standing
+        if own is not None:
+            named.append((turn.speaker, own))
+        before = turn.argument
     return agreed
 
 
@@ -261,10 +333,10 @@ def _counted(text: str, deal: Deal) -> Share:
     for item in deal.items:
         head, space, rest = re.fullmatch(r"(.*?)( (?:of|to|for|in) |$)(.*)", item).groups()  # type: ignore[union-attr]
         name = re.escape(head.removesuffix("s")) + "(?:e?s)?" + re.escape(space + rest.removesuffix("s"))
-        match = re.search(rf"\b(\d+|all(?: the)?|the|{'|'.join(_WORDS)})\s+(?:of the\s+)?{name}(?:e?s)?\b", text, re.I)
+        match = re.search(rf"\b(\d+|all(?: the)?|the|{'|'.join(WORDS)})\s+(?:of the\s+)?{name}(?:e?s)?\b", text, re.I)
         if match:
             word = match[1].lower()
-            many = deal.items[item] if word.startswith(("all", "the")) else _WORDS.get(word)
+            many = deal.items[item] if word.startswith(("all", "the")) else WORDS.get(word)
             found[item] = min(deal.items[item], int(word) if many is None else many)
     return found
 

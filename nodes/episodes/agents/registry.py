@@ -52,7 +52,7 @@ def read_script(path: Path) -> list[Act]:
         try:
             raw = msgspec.json.decode(line)
             acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
-        except msgspec.MsgspecError as problem:
+        except (msgspec.MsgspecError, RecursionError) as problem:
             raise UserError(f"{path}:{number}: no act ({problem}); {EXPECTED}") from problem
     if not acts:
         raise UserError(f"{path}: holds no acts; {EXPECTED}")

@@ -55,7 +55,7 @@ def read_object(text: str) -> dict[str, object]:
         raise UnreadableError(f"the answer has {len(text)} characters; at most {LONGEST_ANSWER} are read")
     try:
         found: object = msgspec.json.decode(text)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         inner = _inner(text)
         try:
             found = _decode(inner)
@@ -161,7 +161,7 @@ def _decode(text: str) -> object:
     try:
         found: object = msgspec.json.decode(text)
         return found
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, RecursionError) as problem:
         why = str(problem)
     try:  # single quotes, None, True
         literal: object = ast.literal_eval(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,14 +16,32 @@ from nodes.episodes.results.store import KeptPlans, Store
 
 
 def merge(asked: argparse.Namespace) -> int:
-    """One run's file of the shards of a run; what is not done in them can be resumed in it."""
-    done, count = merge_files(asked.shards, asked.out)
-    print(f"{done} of {count} episodes done\n\nrun: {asked.out}")
-    return 0
+    """One run's file of the shards of a run; what is not done can be resumed in it. 1 where a shard is missing."""
+    merged = merge_files(asked.shards, asked.out)
+    if asked.json:
+        print(msgspec.json.encode(merged).decode())
+    else:
+        print(f"{merged.done} of {merged.episodes} episodes done\n\nrun: {asked.out}")
+    if merged.missing:
+        print(
+            f"{merged.missing} of the run's {merged.episodes + merged.missing} episodes are in none of these files; "
+            "merge all shards together",
+            file=sys.stderr,
+        )
+    return 1 if merged.missing else 0
 
 
-def merge_files(shards: Sequence[Path], out: Path) -> tuple[int, int]:
-    """Write the run's file; how many episodes are done, of how many. Raises UserError where they are not of one run."""
+class Merged(msgspec.Struct, frozen=True):
+    """What came of a merge: episodes in the file, those that are done, those of shards that were not given."""
+
+    run: str
+    episodes: int
+    done: int
+    missing: int
+
+
+def merge_files(shards: Sequence[Path], out: Path) -> Merged:
+    """Write the run's file. Raises UserError where the shards are not of one run."""
     with Store.read(shards[0]) as first:
         spec = {key: value for key, value in first.spec.items() if key != "shard"}
     for path in shards:
@@ -37,4 +56,5 @@ def merge_files(shards: Sequence[Path], out: Path) -> tuple[int, int]:
         plans = KeptPlans(store)
         temperature = msgspec.convert(spec.get("playing", {}), Playing).temperature
         store.set_card(card_of(plans, spec["judges"], temperature=temperature, prompts=prompts_in(spec)))
-        return len(plans) - store.not_done()[0], len(plans)
+        whole = int(spec.get("whole", {}).get("episodes", len(plans)))
+        return Merged(str(out), len(plans), len(plans) - store.not_done()[0], max(0, whole - len(plans)))

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import re
+import sqlite3
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -40,7 +41,8 @@ from nodes.episodes.dialogue.planning import (
 from nodes.episodes.dialogue.rules import EpisodeRules, check
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.export_profiles import played_profiles
-from nodes.episodes.results.store import Store
+from nodes.episodes.results.run_file import StoreError, database_error
+from nodes.episodes.results.store import Store, whole_of
 from nodes.episodes.runner.by_hand import Terminal
 from nodes.episodes.runner.lines import Lines
 from nodes.episodes.runner.progress import Live, Quiet, RunProgress
@@ -97,6 +99,7 @@ def run(asked: argparse.Namespace) -> int:
         "dimensions": msgspec.to_builtins(judges.dimensions),
         "playing": msgspec.to_builtins(playing),
     }
+    spec["whole"] = whole_of([plan.id for plan in plans])
     spec["profiles"] = msgspec.to_builtins(played_profiles(library, plans))
     if like is not None:
         spec["like"] = msgspec.to_builtins(like)
@@ -288,6 +291,11 @@ def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, aske
     except KeyboardInterrupt:
         print(f"stopped; go on with: polyrhythm episodes resume {store.path}", file=sys.stderr)
         return 130
+    except (sqlite3.Error, BaseExceptionGroup) as problem:
+        if not (said := database_error(problem)):
+            raise
+        again = f"go on with: polyrhythm episodes resume {store.path}"
+        raise StoreError(f"{store.path}: cannot be written: {said}; mend that, then {again}") from problem
     print_run(store, asked, settings)
     unjudged, why = failed_evaluations(store, settings.judges)
     if unjudged:

@@ -12,20 +12,37 @@ from urllib.parse import quote, urlencode
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.evaluation.dimensions import mean_scores, overall
 from nodes.episodes.results import local_page
-from nodes.episodes.results.local_page import serve
-from nodes.episodes.results.show import transcript, turn_ranges
+from nodes.episodes.results.local_page import serve, turns_html
+from nodes.episodes.results.show import turn_ranges
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 
 _STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
-    "table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ddd;padding:.3rem .6rem;text-align:left;"
-    "vertical-align:top}table.pair>tbody>tr>*{width:50%;white-space:normal;font-weight:normal}"
-    "pre{white-space:pre-wrap}p.t{margin:.3rem 0}"
-    ".wide{overflow-x:auto}td:first-child{white-space:nowrap}"
-    "form{margin:1rem 0}input{margin-right:.6rem;padding:.2rem}small{color:#666}"
+    "body{max-width:80rem}table{border-collapse:collapse;width:100%}"
+    "td,th{border-bottom:1px solid var(--line);padding:.4rem .6rem;text-align:left;vertical-align:top}"
+    "table.pair{table-layout:fixed}table.pair>tbody>tr>*{font-weight:normal}pre{white-space:pre-wrap}"
+    "form.find{display:flex;flex-wrap:wrap;gap:.6rem;align-items:end;margin:1rem 0}"
+    "form.find label{font-size:.87rem;color:var(--soft)}form.find input{display:block;width:11rem}"
+    ".list td:first-child{white-space:nowrap}.list td:nth-child(n+6):nth-child(-n+8){white-space:nowrap}"
+    ".list input{margin:0 .3rem 0 0}dd{margin:0 0 .6rem 1rem}th{font-weight:600;overflow-wrap:normal}"
+    "#compare{margin:.6rem 0}"
+    "@media(max-width:48rem){.list thead,.scores thead{display:none}"
+    ".list td,.scores td,.scores th{display:block;border:0;"
+    "padding:.1rem 0;white-space:normal}.list tr,.scores tr{display:block;background:var(--panel);"
+    "border:1px solid var(--line);"
+    "border-radius:8px;padding:.6rem .8rem;margin:.7rem 0}"
+    "td[data-is]::before{content:attr(data-is) ': ';"
+    "color:var(--soft)}"
+    "table.pair>tbody>tr>*{padding:.3rem}form.find label,form.find input{width:100%}}"
 )
-FILTERS = ("task", "agent", "state", "end", "text")
+FILTERS = {
+    "task": "scenario",
+    "agent": "played by",
+    "state": "state (done, failed)",
+    "end": "how it ended",
+    "text": "words that were said",
+}
+"""What the list can be narrowed by, and what a field is called."""
 
 
 def browse(path: Path, port: int) -> int:
@@ -53,6 +70,7 @@ def serve_in_thread(server: HTTPServer) -> threading.Thread:
 
 
 def answer(store: Store, path: str, query: Mapping[str, str]) -> str:
+    ""
     """The page of a path: the list, the card, one episode, or two side by side. Raises UserError for an unknown one."""
     if path == "/":
         return _list(store, query)
@@ -70,12 +88,13 @@ PAGE = 100
 
 COLUMNS = {
     "episode": "episode",
-    "participants": "participants",
-    "agents": "agents",
-    "information": "information",
+    "who": "participants",
+    "played by": "agents",
+    "knowledge": "information",
     "turns": "turns",
+    "goal": "",
     "overall": "score",
-    "end": "end",
+    "how it ended": "end",
 }
 """What the list shows, and what a click on it sorts by; again for the other direction."""
 
@@ -87,16 +106,14 @@ def _list(store: Store, query: Mapping[str, str]) -> str:
     kept = wanted | ({"sort": sort} if sort else {})
     rows, count = store.matching(wanted, first, PAGE, sort)
     inputs = "".join(
-        f"<input name='{key}' placeholder='{key}' value='{escape(query.get(key, ''), quote=True)}'>" for key in FILTERS
+        f"<label>{text}<input name='{key}' value='{escape(query.get(key, ''), quote=True)}'></label>"
+        for key, text in FILTERS.items()
     )
     lines = []
     for row in rows:
         scores = mean_scores(store.scores(row.id))
-        alls = ", ".join(
-            ("-" if (whole := overall(scores[name])) is None else f"{whole:.2f}")
-            for name in row.names
-            if name in scores
-        )
+        goals = [None if (found := scores.get(name, {}).get("GOAL")) is None else f"{found:.3g}" for name in row.names]
+        alls = [None if (whole := overall(scores.get(name, {}))) is None else f"{whole:.2f}" for name in row.names]
         link = f"<a href='/episode?id={quote(row.id)}'>{escape(row.label)}</a>"
         agents = dict.fromkeys(row.agents)
         count_of_turns = str(len(store.turns(row.id)))
@@ -105,26 +122,31 @@ def _list(store: Store, query: Mapping[str, str]) -> str:
             ", ".join(agents),
             row.transparency,
             count_of_turns,
-            alls,
+            *(", ".join(one or "\u2013" for one in each) if any(each) else "not judged" for each in (goals, alls)),
             row.reason or row.state,
         )
         picks = "".join(
-            f"<input type='radio' name='{side}' value='{escape(row.id, quote=True)}' form='compare' required"
-            f" aria-label='{side}: {escape(row.id, quote=True)}'>"
+            f"<label><input type='radio' name='{side}' value='{escape(row.id, quote=True)}' form='compare' required"
+            f" aria-label='{side}: {escape(row.id, quote=True)}'>{side}</label> "
             for side in ("a", "b")
         )
+        cells = zip(list(COLUMNS)[1:], told, strict=True)
         lines.append(
-            f"<tr><td>{picks}</td><td>{link}</td>" + "".join(f"<td>{escape(cell)}</td>" for cell in told) + "</tr>"
+            f"<tr><td data-is='compare'>{picks}</td><td>{link}</td>"
+            + "".join(f"<td data-is='{is_what}'>{escape(cell)}</td>" for is_what, cell in cells)
+            + "</tr>"
         )
     heads = "".join(
         f"<th><a href='/?{urlencode(wanted | {'sort': f'-{by}' if sort == by else by})}'>{text}</a>"
+        if by
+        else f"<th>{text}"
         for text, by in COLUMNS.items()
     )
-    columns = f"<tr><th>a b{heads}</tr>"
+    columns = f"<thead><tr><th>compare{heads}</tr></thead>"
     hidden = f"<input type='hidden' name='sort' value='{escape(sort, quote=True)}'>" if sort else ""
-    form = f"<form>{inputs}{hidden}<button>filter</button></form>"
-    compare = "<form id='compare' action='/compare'><button>compare a and b side by side</button></form>"
-    table = f"<div class='wide'><table>{columns}{''.join(lines)}</table></div>"
+    form = f"<form class='find'>{inputs}{hidden}<button>find</button></form>"
+    compare = "<form id='compare' action='/compare'><button>show a and b side by side</button></form>"
+    table = f"<table class='list'>{columns}<tbody>{''.join(lines)}</tbody></table>"
     pages = "".join(
         f"<a href='/?{urlencode(kept | {'from': str(at)})}'>{text}</a> "
         for text, at, is_there in (
@@ -134,14 +156,14 @@ def _list(store: Store, query: Mapping[str, str]) -> str:
         if is_there
     )
     shown = f", {first + 1} to {first + len(rows)} shown" if count > len(rows) else ""
-    head = f"<h1>Episodes</h1><p><a href='/card'>simulation card</a></p>{form}"
+    about = "<a href='/card'>what was simulated, with what, and what the figures can say (simulation card)</a>"
+    head = f"<h1>Episodes</h1><p>{about}</p>{form}"
     return f"{head}<p>{count} episodes{shown} {pages}</p>{compare}{table}"
 
 
 def _episode(store: Store, name: str) -> str:
     plan, turns = store.plan(name), store.turns(name)
-    text = "".join(f"<p class='t'>{escape(line)}</p>" for line in transcript(plan, turns))
-    return f"{_head(store, plan)}<hr>{text}{_saw(store, plan)}{_scored(store, name)}"
+    return f"{_head(store, plan)}<section>{turns_html(plan, turns)}</section>{_saw(store, plan)}{_scored(store, name)}"
 
 
 def _compared(store: Store, first: str, second: str) -> str:
@@ -149,15 +171,13 @@ def _compared(store: Store, first: str, second: str) -> str:
     plans = [store.plan(name) for name in (first, second)]
     by_number = []
     for plan in plans:
-        rows: dict[int, list[str]] = {}
-        turns = store.turns(plan.id)
-        for turn in turns:
-            rows.setdefault(turn.number, []).extend(line for line in transcript(plan, [turn]))
+        rows: dict[int, str] = {}
+        for turn in store.turns(plan.id):
+            rows[turn.number] = rows.get(turn.number, "") + turns_html(plan, [turn])
         by_number.append(rows)
     numbers = sorted(set(by_number[0]) | set(by_number[1]))
     lines = "".join(
-        "<tr>" + "".join(f"<td>{'<br>'.join(map(escape, rows.get(number, [])))}</td>" for rows in by_number) + "</tr>"
-        for number in numbers
+        "<tr>" + "".join(f"<td>{rows.get(number, '')}</td>" for rows in by_number) + "</tr>" for number in numbers
     )
     heads = "".join(f"<th>{_head(store, plan)}</th>" for plan in plans)
     ends = "".join(f"<td>{_saw(store, plan)}{_scored(store, plan.id)}</td>" for plan in plans)
@@ -166,12 +186,11 @@ def _compared(store: Store, first: str, second: str) -> str:
 
 def _head(store: Store, plan: EpisodePlan) -> str:
     people = "".join(
-        f"<p><b>{escape(truth.name)}</b> <small>{escape(agent)}</small><br>goal: {escape(truth.goal)}"
-        + (f"<br>secret: {escape(truth.secret)}" if truth.secret else "")
-        + "</p>"
-        for truth, agent in zip(plan.truths, plan.agents, strict=True)
+        f"<p class='t s{seat % 4}'><b>{escape(truth.name)}</b> <small>played by {escape(agent)}</small>"
+        f"<br>Goal: {escape(truth.goal)}" + (f"<br>Secret: {escape(truth.secret)}" if truth.secret else "") + "</p>"
+        for seat, (truth, agent) in enumerate(zip(plan.truths, plan.agents, strict=True))
     )
-    return f"<h2>{escape(plan.id)}</h2><p>{escape(plan.context)}</p>{people}"
+    return f"<h1>{escape(plan.codename or plan.scenario)}, seed {plan.seed}</h1><p>{escape(plan.context)}</p>{people}"
 
 
 def _saw(store: Store, plan: EpisodePlan) -> str:
@@ -180,18 +199,37 @@ def _saw(store: Store, plan: EpisodePlan) -> str:
         f"<li>{escape(plan.names[one.seat])}, asked at turn {one.turn}: {turn_ranges(one.held)}</li>"
         for one in store.prompts(plan.id)
     )
-    return f"<details><summary>who saw what</summary><ul>{lines}</ul></details>" if lines else ""
+    return (
+        f"<details><summary>Who saw what (turns that each was shown)</summary><ul>{lines}</ul></details>"
+        if lines
+        else ""
+    )
 
 
 def _scored(store: Store, name: str) -> str:
-    scores = "".join(
-        f"<tr><td>{escape(one.judge)}<td>{escape(score.name)}<td>{escape(score.dimension)}<td>{score.score}"
-        f"<td><small>{escape(score.reasoning)}</small></tr>"
-        for one in store.scores(name)
-        for score in one.scores
-    )
+    """How it ended, and what each judge gave: a row for each dimension, a column for each person."""
     row = store.episode(name)
-    return f"<p>End: {escape(row.reason or row.state)}</p><table>{scores}</table>"
+    titles = {one["name"]: one["title"] or one["name"] for one in store.spec.get("dimensions", ())}
+    tables = []
+    for one in store.scores(name):
+        found = {(score.dimension, score.name): score for score in one.scores}
+        lines = []
+        for dimension in dict.fromkeys([*titles, *(score.dimension for score in one.scores)]):
+            cells = []
+            for person in row.names:
+                if (score := found.get((dimension, person))) is not None:
+                    number = "not judged" if score.score is None else f"{score.score:g}"
+                    why = score.reasoning.removeprefix("not judged: ")
+                    cells.append(
+                        f"<td data-is='{escape(person, quote=True)}'><b>{number}</b> <small>{escape(why)}</small>"
+                    )
+            if cells:
+                lines.append(f"<tr><th scope='row'>{escape(titles.get(dimension, dimension))}{''.join(cells)}</tr>")
+        heads = "".join(f"<th>{escape(person)}" for person in row.names)
+        why = f"<p class='wrong'>This evaluation failed: {escape(one.why)}</p>" if one.state == "failed" else ""
+        table = f"<table class='scores'><thead><tr><th>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+        tables.append(f"<h2>Scores by {escape(one.judge)}</h2>{why}{table if lines else ''}")
+    return f"<p>How it ended: {escape(row.reason or row.state)}</p>{''.join(tables)}"
 
 
 def _described(card: Mapping[str, object]) -> str:

@@ -58,7 +58,7 @@ def import_logs(asked: argparse.Namespace) -> int:
         try:
             log = msgspec.json.decode(line, type=LoggedEpisode)
             found.append((*read_log(log, number), log))
-        except (msgspec.MsgspecError, ValueError) as problem:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
             left_out += 1
             print(f"left out: {asked.file}:{number}: {problem}", file=sys.stderr)
     if not found:

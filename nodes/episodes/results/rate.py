@@ -1,11 +1,12 @@
 """`episodes rate`: a page on loopback where people score episodes, and say which of two is the more natural one.
 
-Plain forms, without a script: sliders per person and dimension with a reason for each, two raters an episode, first a
+Plain forms, without a script: a scale per person and dimension with a reason for each, two raters an episode, first a
 dialogue whose scores are known. What is sent is in the run's file before the next page is shown.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -18,18 +19,22 @@ from urllib.parse import quote
 import msgspec
 
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
-from nodes.episodes.results.local_page import make_server, serve
-from nodes.episodes.results.show import transcript
+from nodes.episodes.results.local_page import make_server, serve, turns_html
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 from runtime.msgs.episode import Score
 
 _STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
-    "fieldset{margin:1rem 0;border:1px solid #bbb}label{display:block;margin:.6rem 0}input[type=range]{width:20rem}"
-    "input[type=number]{width:4.5rem;padding:.3rem}textarea{width:100%;box-sizing:border-box;min-height:3rem}"
-    ".two{display:grid;grid-template-columns:1fr 1fr;gap:2rem}@media(max-width:50rem){.two{grid-template-columns:1fr}}"
-    "button{padding:.5rem 1.2rem;font:inherit}p.t{margin:.3rem 0}.wrong{color:#a00}small{color:#555}"
+    "body{max-width:56rem}label{display:block;margin:.6rem 0}textarea{width:100%;min-height:3.2rem}"
+    "legend{font-weight:600}"
+    ".two{display:grid;grid-template-columns:1fr 1fr;gap:1rem}"
+    "@media(max-width:50rem){.two{grid-template-columns:1fr}}"
+    "div.scale{display:flex;flex-wrap:wrap;gap:.25rem;margin:.4rem 0}"
+    ".scale label{margin:0;min-width:2.6rem;padding:.35rem .3rem;text-align:center;border:1px solid var(--line);"
+    "border-radius:6px;cursor:pointer}.scale input{position:absolute;opacity:0;width:1px;height:1px}"
+    ".scale label:has(:checked){background:var(--link);color:var(--ground);border-color:var(--link)}"
+    ".scale label:has(:focus-visible){outline:3px solid var(--link);outline-offset:2px}"
+    "div.q{border-top:1px solid var(--line);padding:.8rem 0}fieldset div.q{margin:0}"
 )
 
 
@@ -63,6 +68,7 @@ class RatingPages:
     """What raters see and send, without a server: a path and a form in, a page out."""
 
     def __init__(self, store: Store, raters: Sequence[str], dimensions: Sequence[Dimension] = SEVEN, each: int = 2):
+        ""
         """`each`: so many raters an episode has. Raises UserError without a rater, an episode, or a fitting number."""
         if not raters or len(set(raters)) != len(raters) or not all(name.strip() for name in raters):
             raise UserError("--rater: expected one name for each person, no two alike, like --rater ada --rater ben")
@@ -114,7 +120,7 @@ class RatingPages:
         if sent is not None:
             given = [(one, _whole(sent.get(f"known-{place}", ""))) for place, one in enumerate(self._known.expected)]
             problems = [
-                f"{one.name}, {one.dimension}: {'nothing' if score is None else score}. {one.why}"
+                f"{one.name}, {self._title(one.dimension)}: {'nothing' if score is None else score}. {one.why}"
                 for one, score in given
                 if score is None or not one.low <= score <= one.high
             ]
@@ -122,9 +128,15 @@ class RatingPages:
         if self._store.is_qualified(rater):
             return self._overview(rater, key)
         known = self._known
-        sliders = "".join(
-            f"<label>{escape(one.name)}, {escape(one.dimension)} "
-            f"({self._range(one.dimension)}) {_number(f'known-{place}', *self._limits(one.dimension))}</label>"
+        scales = "".join(
+            f"<div class='q'><b>{escape(one.name)}: {escape(self._title(one.dimension))}</b>"
+            + _scale(
+                f"known-{place}",
+                *self._limits(one.dimension),
+                f"{one.name}: {self._title(one.dimension)}",
+                (sent or {}).get(f"known-{place}", ""),
+            )
+            + "</div>"
             for place, one in enumerate(known.expected)
         )
         wrong = "".join(f"<li>{escape(problem)}</li>" for problem in problems)
@@ -134,18 +146,22 @@ class RatingPages:
             + "<h2>Examples</h2><ul>"
             + "".join(f"<li>{escape(text)}</li>" for text in known.examples)
             + f"</ul><h2>First, a dialogue whose scores are known</h2><p>{escape(known.situation)}</p>"
+            + "<section>"
             + "".join(f"<p class='t'>{escape(line)}</p>" for line in known.lines)
+            + "</section>"
             + (f"<div class='wrong'><p>Not yet. Read the dialogue again:</p><ul>{wrong}</ul></div>" if wrong else "")
-            + f"<form method='post' action='/?key={key}'>{sliders}<button>check</button></form>"
+            + f"<form method='post' action='/?key={key}'>{scales}<button>Check my numbers</button></form>"
         )
 
     def _overview(self, rater: str, key: str) -> str:
         mine = {episode for episode, who, *_ in self._store.ratings() if who == rater}
         episode, pair = self.next_episode(rater), self.next_pair(rater)
-        links = f"<p><a href='/rate?key={key}'>rate the next episode</a></p>" if episode else ""
-        links += f"<p><a href='/pair?key={key}'>say which of two is more natural</a></p>" if pair else ""
+        links = f"<p><a class='button' href='/rate?key={key}'>Rate the next episode</a></p>" if episode else ""
+        links += f"<p><a class='button' href='/pair?key={key}'>Say which of two is more natural</a></p>" if pair else ""
         rest = links or "<p>All is done. Thank you. You may close this page.</p>"
-        return f"<h1>Thank you, {escape(rater)}</h1><p>You have rated {len(mine)} episodes.</p>{rest}"
+        count = f"{len(mine)} {'episode' if len(mine) == 1 else 'episodes'}"
+        pause = "<p>You may stop at any time; the same address goes on where you were.</p>" if links else ""
+        return f"<h1>Thank you, {escape(rater)}</h1><p>You have rated {count}.</p>{rest}{pause}"
 
     def _rate(self, rater: str, key: str, sent: Mapping[str, str] | None) -> str:
         if not self._store.is_qualified(rater):
@@ -162,26 +178,29 @@ class RatingPages:
         plan = self._store.plan(episode)
         people = []
         for seat, truth in enumerate(plan.truths):
-            secret = f"<br>secret: {escape(truth.secret)}" if truth.secret else ""
-            rows = "".join(self._question(seat, one, sent or {}) for one in self._dimensions)
-            about = f"<p><small>{escape(truth.profile)}</small><br>goal: {escape(truth.goal)}{secret}</p>"
+            secret = f"<br><b>Secret:</b> {escape(truth.secret)}" if truth.secret else ""
+            rows = "".join(self._question(seat, truth.name, one, sent or {}) for one in self._dimensions)
+            who = f"<summary>Who {escape(truth.name)} is</summary><small>{escape(truth.profile)}</small>"
+            about = f"<details>{who}</details><p><b>Goal:</b> {escape(truth.goal)}{secret}</p>"
             people.append(f"<fieldset><legend>{escape(truth.name)}</legend>{about}{rows}</fieldset>")
         return (
-            f"<h1>An episode</h1>{self._story(episode)}"
+            f"<h1>An episode</h1><p>Read it first. The questions come below.</p>{self._story(episode)}"
             + (f"<p class='wrong' role='alert'>{escape(problem)}</p>" if problem else "")
             + f"<form method='post' action='/rate?key={key}'>"
             f"<input type='hidden' name='episode' value='{escape(episode, quote=True)}'>{''.join(people)}"
-            "<button>send</button></form>"
+            "<button>Send</button></form>"
         )
 
-    def _question(self, seat: int, one: Dimension, sent: Mapping[str, str]) -> str:
+    def _question(self, seat: int, person: str, one: Dimension, sent: Mapping[str, str]) -> str:
         name = f"{seat}-{one.name}"
         why = escape(sent.get(f"why-{name}", ""))
-        number = _number(name, one.low, one.high, sent.get(name, ""))
+        title = one.title or one.name
+        told = _TAGS.sub("", one.instruction)
         return (
-            f"<label><b>{escape(one.title or one.name)}</b>, {one.low} to {one.high} {number}"
-            f"<br><small>{'<br>'.join(map(escape, (one.instruction, *one.meanings)))}</small></label>"
-            f"<label>Why? <textarea name='why-{name}' maxlength='2000' required>{why}</textarea></label>"
+            f"<div class='q'><b>{escape(title[:1].upper() + title[1:])}</b>"
+            f"<br><small>{'<br>'.join(map(escape, (told, *one.meanings)))}</small>"
+            + _scale(name, one.low, one.high, f"{person}: {title}", sent.get(name, ""))
+            + f"<label>Why? <textarea name='why-{name}' maxlength='2000' required>{why}</textarea></label></div>"
         )
 
     def _take(self, rater: str, sent: Mapping[str, str]) -> str:
@@ -227,29 +246,33 @@ class RatingPages:
         return (
             f"<h1>Which is more natural?</h1><div class='two'>{sides}</div>"
             f"<form method='post' action='/pair?key={key}'>{hidden}{choices}"
-            "<label>Why? <textarea name='why' maxlength='2000'></textarea></label><button>send</button></form>"
+            "<label>Why? <textarea name='why' maxlength='2000'></textarea></label><button>Send</button></form>"
         )
 
     def _story(self, episode: str) -> str:
         """Who plays is not told: raters judge what was done."""
         plan, turns = self._store.plan(episode), self._store.turns(episode)
-        text = "".join(f"<p class='t'>{escape(line)}</p>" for line in transcript(plan, turns))
-        return f"<p>{escape(plan.context)}</p>{text}"
+        return f"<p>{escape(plan.context)}</p><section>{turns_html(plan, turns)}</section>"
 
     def _limits(self, name: str) -> tuple[int, int]:
         return next(((one.low, one.high) for one in SEVEN if one.name == name), (0, 10))
 
-    def _range(self, name: str) -> str:
-        low, high = self._limits(name)
-        return f"{low} to {high}"
+    def _title(self, name: str) -> str:
+        return next((one.title for one in SEVEN if one.name == name), name)
 
 
-def _number(name: str, low: int, high: int, value: str = "") -> str:
-    """A field for a whole number: no slider that already stands somewhere, so that nothing is sent by mistake."""
-    return (
-        f"<input type='number' name='{name}' min='{low}' max='{high}' step='1' required "
-        f"value='{escape(value, quote=True)}'>"
+_TAGS = re.compile(r", after the tag <\w+>")
+"""What only a model that judges is told: where in its answer to write."""
+
+
+def _scale(name: str, low: int, high: int, label: str, value: str = "") -> str:
+    """Every number of the scale to choose from; nothing is chosen beforehand, so nothing is sent by mistake."""
+    choices = "".join(
+        f"<label><input type='radio' name='{name}' value='{number}' required"
+        f"{' checked' if value == str(number) else ''}>{number}</label>"
+        for number in range(low, high + 1)
     )
+    return f"<div class='scale' role='radiogroup' aria-label='{escape(label, quote=True)}'>{choices}</div>"
 
 
 def _whole(text: str) -> int | None:

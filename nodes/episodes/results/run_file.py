@@ -116,9 +116,20 @@ class RunFile:
         _check_is_file(path)
         try:
             store = cls(path, _connect(f"file:{path.resolve()}?mode=ro"), None)
+            try:
+                store.db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.OperationalError:  # a write-ahead log wants a folder that may be written
+                wal = path.with_name(path.name + "-wal")
+                if wal.is_file() and wal.stat().st_size:
+                    raise
+                store.close()
+                store = cls(path, _connect(f"file:{path.resolve()}?mode=ro&immutable=1"), None)
             store._check_version()
         except sqlite3.OperationalError as problem:
-            raise StoreError(f"{path}: cannot be read: {problem}") from problem
+            raise StoreError(
+                f"{path}: cannot be read: {problem}; copy it, with the -wal file beside it, "
+                "to a folder that may be written"
+            ) from problem
         return store
 
     @classmethod
@@ -174,7 +185,10 @@ class RunFile:
         except sqlite3.Error as problem:
             raise NoRunError(f"{self.path}: is no run: {problem}") from problem
         if version != VERSION:
-            raise StoreError(f"{self.path}: was written as version {version}; this program reads {VERSION}")
+            raise StoreError(
+                f"{self.path}: was written as version {version}; this program reads {VERSION}; "
+                "read it with the version of polyrhythm that wrote it"
+            )
 
     def _set(self, key: str, value: object) -> None:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, to_json(value)))
@@ -229,7 +243,12 @@ def _check_is_file(path: Path) -> None:
 
 def _take_lock(path: Path) -> IO[str]:
     """Held as long as the file is open; the system lets go of it when the process dies, however it dies."""
-    lock = open(path.with_name(path.name + ".lock"), "a+")  # noqa: SIM115  # kept open on purpose
+    try:
+        lock = open(path.with_name(path.name + ".lock"), "a+")  # noqa: SIM115  # kept open on purpose
+    except OSError as problem:
+        raise UserError(
+            f"{path}: cannot be written: {problem.strerror}; expected a folder that may be written"
+        ) from problem
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as problem:
@@ -244,6 +263,14 @@ def _take_lock(path: Path) -> IO[str]:
         lock.write("(unknown)")
     lock.flush()
     return lock
+
+
+def database_error(problem: BaseException) -> str:
+    """What the database said, where it is the cause of this error or of one in this group; "" where it is not."""
+    if isinstance(problem, sqlite3.Error):
+        return "the disk is full" if "is full" in str(problem) else str(problem)
+    inside = problem.exceptions if isinstance(problem, BaseExceptionGroup) else ()
+    return next((said for one in inside if (said := database_error(one))), "")
 
 
 def to_json(value: object) -> str:

@@ -316,10 +316,12 @@ class Store(Evaluations):
     def take_in(self, other: Path) -> int:
         """All that another run's file holds, as it stands there; how many episodes. Raises UserError for a clash."""
         with Store.read(other) as shard:
-            mine = {key: value for key, value in self.spec.items() if key != "shard"}
-            if mine != {key: value for key, value in shard.spec.items() if key != "shard"}:
+            mine, theirs = self.spec, shard.spec
+            keys = [key for key in {**mine, **theirs} if key != "shard" and mine.get(key) != theirs.get(key)]
+            if keys:
+                other_parts = " and ".join(dict.fromkeys(_PARTS_OF_A_RUN.get(key, "other settings") for key in keys))
                 raise UserError(
-                    f"{other}: was run with other settings or judges than {self.path}; merge shards of one run"
+                    f"{other}: is of another run than the files before it, with {other_parts}; merge shards of one run"
                 )
         self.db.execute("ATTACH DATABASE ? AS shard", (str(other.resolve()),))
         try:
@@ -351,6 +353,21 @@ class Store(Evaluations):
                 for t in turns
             ],
         )
+
+
+_PARTS_OF_A_RUN = {
+    "whole": "other agents, tasks, seeds or rules",
+    "judges": "other judges",
+    "dimensions": "other dimensions",
+    "profiles": "other characters or scenarios",
+    "like": "other prompts",
+}
+"""What differs where a key of what two runs were asked for does."""
+
+
+def whole_of(ids: Sequence[str]) -> dict[str, Any]:
+    """What every shard keeps of the run that it is a part of: how many episodes, and which."""
+    return {"episodes": len(ids), "sha256": hashlib.sha256("\n".join(ids).encode()).hexdigest()}
 
 
 class KeptPlans(Collection[EpisodePlan]):

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.listening import main
-from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in, numbers_in
+from nodes.episodes.agents.amounts import numbers_in, offer_in
+from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in
 from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task
@@ -17,6 +18,7 @@ from tests.support.episode_cast import act, play
 from tests.support.episode_cast import plan as cast_plan
 
 LABELLED = Path(__file__).parent / "labelled" / "deal_lines.tsv"
+DIALOGUES = LABELLED.with_name("deal_dialogues.tsv")
 CELLO = Deal(about="the cello", unit="EUR", opening=1800, step=10)
 
 
@@ -39,6 +41,40 @@ def test_nine_of_ten_labelled_lines_are_read_right(half: str) -> None:
     assert count == 100
     assert len(missed) + len(invented) <= 10, (missed, invented)
     assert len(invented) <= 4, invented
+
+
+def test_deals_in_180_short_dialogues_are_read_and_few_are_invented() -> None:
+    """Two to five lines each, mostly without a currency; 92 have no deal (sarcasm, conditions, others' prices)."""
+    missed, invented = [], []
+    rows = DIALOGUES.read_text(encoding="utf-8").splitlines()
+    for row in rows:
+        _, label, unit, *lines = row.split("\t")
+        turns = [said(line[0], line[3:], index) for index, line in enumerate(lines)]
+        price = agreed_number(turns, Deal(about="the cello", unit=unit))
+        if label == "none":
+            invented += [] if price is None else [row]
+        elif price != float(label):
+            missed.append(row)
+    assert len(rows) == 180
+    assert len(missed) <= 12, missed
+    assert len(invented) <= 2, invented
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("I can do 1650.", 1650),
+        ("How about sixteen fifty?", 1650),
+        ("You said 1700 on the phone.", None),
+        ("400 now and 1,200 when it arrives.", 1600),
+        ("I paid 1900 for it; I could let it go at 1750.", 1750),
+        ("I have owned it since 1950, with 20 minutes of use.", None),
+        ("In 2 weeks I turn 40.", None),
+        ("1,500 dollars", None),
+    ],
+)
+def test_a_price_without_a_currency_is_an_offer_where_nothing_counted_follows(text: str, offered: float | None) -> None:
+    assert offer_in(text, CELLO) == offered
 
 
 @pytest.mark.parametrize(

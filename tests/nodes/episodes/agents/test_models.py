@@ -273,6 +273,29 @@ def test_garbage_on_the_wire_is_a_failed_call_in_a_sentence(bad: Behaviour) -> N
     assert "Traceback" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"choices": [{"message": {"content": "\xff\xfe"}}]}',
+        b"[" * 200_000,
+        b'{"choices": ' + b"[" * 200_000,
+        b"null",
+        b"<html>",
+    ],
+    ids=["no UTF-8", "deep", "deep within", "null", "a page"],
+)
+def test_a_body_that_is_no_answer_is_a_failed_call_in_a_sentence(body: bytes) -> None:
+    for stream in (False, True):
+        with FakeOpenAI(raw(body)) as server, pytest.raises(OutageError, match="sent no chat completion"):
+            ask(server, patience=Patience(30.0, attempts=2), stream=stream)
+
+
+def test_an_answer_that_is_nested_without_end_is_unreadable() -> None:
+    with FakeOpenAI(answers("[" * 50_000)) as server:
+        moderator = play_model(server, rules=EpisodeRules(max_turns=1))
+        assert moderator.conduct.turns[0].fault == "unreadable"
+
+
 def test_a_trickle_that_never_ends_is_over_at_the_attempts_end() -> None:
     with FakeOpenAI(trickle) as server, pytest.raises(OutageError, match=r"did not answer within 0.3 s"):
         ask(server, patience=Patience(0.7, 0.3, attempts=1), stream=True)

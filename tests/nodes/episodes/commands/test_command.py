@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 
@@ -340,6 +342,28 @@ def test_shards_merged_are_the_run_in_one_piece(tmp_path: Path, capsys: pytest.C
     assert "merge each shard once" in capsys.readouterr().err
     assert not (tmp_path / "twice.sqlite").exists()
     assert run(tmp_path / "x.sqlite", "--shard", "4/3") == 2
+    assert main(["merge", *map(str, shards[:2]), "--out", str(tmp_path / "two.sqlite"), "--json"]) == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out)["missing"] == 2
+    assert "2 of the run's 6 episodes are in none of these files" in told.err
+
+
+def test_shards_of_runs_with_other_agents_or_seeds_are_not_merged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('"How warm it is."\n')
+    asked = ("--task", "quiet-hours", "--turns", "2", "--seeds")
+    assert run(tmp_path / "1.sqlite", *asked, "2", "--shard", "1/2") == 0
+    others = (("2", "--agents", f"script:{lines}"), ("4",), ("2", "--judges", "rules", "--temperature", "0.1"))
+    for number, other in enumerate(others):
+        path = tmp_path / f"other{number}.sqlite"
+        assert run(path, *asked, *other, "--shard", "2/2") == 0
+        capsys.readouterr()
+        assert main(["merge", str(tmp_path / "1.sqlite"), str(path), "--out", str(tmp_path / "out.sqlite")]) == 2
+        differs = "other settings" if "--temperature" in other else "other agents, tasks, seeds or rules"
+        assert f"is of another run than the files before it, with {differs}" in capsys.readouterr().err
+        assert not (tmp_path / "out.sqlite").exists()
 
 
 def test_a_file_on_a_network_file_system_is_refused(tmp_path: Path) -> None:
@@ -445,3 +469,35 @@ def test_a_slow_mind_is_slower_in_asynchronous_talk_and_a_replay_as_slow(tmp_pat
     assert begun["fixed:4"] >= begun["none"] + 3.0
     assert begun["wall"] >= begun["none"]
     assert main(["run", "--latency", "soon"]) == 2
+
+
+def test_a_file_that_is_damaged_or_in_no_place_to_write_is_told_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.sqlite"
+    assert run(path, "--task", "quiet-hours", "--turns", "2") == 0
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE episodes DROP COLUMN recording")
+    capsys.readouterr()
+    for command in ("show", "report", "resume"):
+        assert main([command, str(path)]) == 1
+        assert f"{path}: cannot be used: no such column: recording" in capsys.readouterr().err
+    (tmp_path / "other.sqlite.lock").mkdir()
+    assert run(tmp_path / "other.sqlite") == 2
+    assert "cannot be written: Is a directory; expected a folder that may be written" in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_a_run_whose_disk_fills_up_says_so_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the full disk."""
+    path = tmp_path / "run.sqlite"
+    play = f"from nodes.episodes.command import main; raise SystemExit(main(['run', '--out', {str(path)!r}]))"
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (900_000, 900_000)); {play}"
+    ended = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert f"{path}: cannot be written: " in ended.stderr
+    assert f"polyrhythm episodes resume {path}" in ended.stderr
+    assert main(["resume", str(path)]) == 0
+    with Store.read(path) as store:
+        assert {row.state for row in store.episodes()} == {"done"}

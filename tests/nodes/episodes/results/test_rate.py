@@ -75,7 +75,7 @@ def site(run: Path) -> Iterator[Site]:
 
 def whole_form(page: str, score: str = "0") -> dict[str, str]:
     """All that the page asks for."""
-    form = dict.fromkeys(re.findall(r"type='number' name='([^']+)'", page), score)
+    form = dict.fromkeys(re.findall(r"type='radio' name='(\d-[^']+)'", page), score)
     form |= dict.fromkeys(re.findall(r"textarea name='([^']+)'", page), "as I read it")
     return form | dict(re.findall(r"type='hidden' name='([^']+)' value='([^']*)'", page))
 
@@ -85,8 +85,8 @@ def test_nobody_rates_before_the_known_dialogue_and_what_was_wrong_is_told(site:
     refused = site.send("/", "ada", KNOWN | {"known-0": "9"})
     assert "Not yet" in refused
     assert qualification().expected[0].why in refused
-    assert "rate the next episode" in site.send("/", "ada", KNOWN)
-    assert "rate the next episode" in site.get("/", "ada"), "once is enough"
+    assert "Rate the next episode" in site.send("/", "ada", KNOWN)
+    assert "Rate the next episode" in site.get("/", "ada"), "once is enough"
     assert "scores are known" in site.get("/", "ben"), "each person for themselves"
 
 
