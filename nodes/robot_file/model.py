@@ -23,6 +23,12 @@ DRIVEN = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 GRIPPER = "gripper"
 """What the joints of the gripper are called together, in joint vectors."""
 MESHES = (".stl", ".obj", ".msh")
+REMEDIES = {
+    "ASCII file": "save the mesh as a binary STL",
+    "mjMINVAL": "give what moves there a mass and an inertia above 0 (in a URDF: <inertial>)",
+}
+"""What to do where MuJoCo says these words."""
+XACRO = "http://www.ros.org/wiki/xacro"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +202,7 @@ def _let_follow(spec: mujoco.MjSpec, root: ElementTree.Element) -> None:
 
 def _said_by_mujoco(file: Path, problem: Exception) -> str:
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    remedy = "save the mesh as a binary STL" if "ASCII file" in str(problem) else "mend that part of the file"
+    remedy = next((told for words, told in REMEDIES.items() if words in str(problem)), "mend that part of the file")
     return f"{file}: MuJoCo cannot read it: {': '.join(lines)}; {remedy}"
 
 
@@ -209,11 +215,18 @@ def _parsed(file: Path) -> ElementTree.Element:
 
 def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> Iterator[str]:
     """What is wrong with a URDF, a sentence each, before anybody simulates it."""
+    if any(element.tag.startswith(f"{{{XACRO}}}") for element in root.iter()):
+        yield f"{file}: is a xacro, from which a URDF is made; make it: xacro {file.name} > robot.urdf"
+        return
     for kind in ("link", "joint"):
         names = [one.get("name", "") for one in root.findall(kind)]
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"{file}: two {kind}s are named {name!r}; give each a name of its own"
     links = {one.get("name", "") for one in root.findall("link")}
+    if len(roots := links - {child.get("link", "") for child in root.findall("joint/child")}) != 1:
+        yield f"{file}: {len(roots)} links hang on no other one ({choices(roots)}); expected one, its base"
+    elif loose := links - _hanging_on(root, roots):
+        yield f"{file}: links {choices(loose)} hang on each other, and none of them on {choices(roots)}; mend a parent"
     for joint in root.findall("joint"):
         name = joint.get("name", "")
         for end in ("parent", "child"):
@@ -255,6 +268,19 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
             yield f"{file}: texture {named!r}: there is no such file beside it; put it there, or take the <texture> out"
 
 
+def _hanging_on(root: ElementTree.Element, links: set[str]) -> set[str]:
+    """Those links, and all that hang on them by joints."""
+    ends = [(joint.find("parent"), joint.find("child")) for joint in root.findall("joint")]
+    named = [
+        (one.get("link", ""), other.get("link", "")) for one, other in ends if one is not None and other is not None
+    ]
+    found, more = set(links), set(links)
+    while more:
+        more = {child for parent, child in named if parent in more} - found
+        found |= more
+    return found
+
+
 def _mesh(file: Path, named: str, what: str) -> Path:
     """Where a mesh lies. Raises UserError where it does not."""
     if (place := mesh_path(file, named)) is not None:
@@ -273,6 +299,8 @@ def _mimic_problems(
     leaders = [one for one in root.findall("joint") if one.get("name", "") == other]
     if not leaders or leaders[0].get("type") not in ("revolute", "continuous", "prismatic"):
         yield f"{file}: joint {name!r} mimics {other!r}, which is no joint that moves; name one that does"
+    elif other == name:
+        yield f"{file}: joint {name!r} mimics itself; name the joint that it follows, or take the <mimic> out"
     elif leaders[0].find("mimic") is not None:
         yield f"{file}: joint {name!r} mimics {other!r}, which mimics another one; name that one in both"
     for key, default in (("multiplier", 1.0), ("offset", 0.0)):
@@ -378,6 +406,13 @@ def _driven(
         found.append(Driven(limit, carriers, effort, folded, factor, offset))
     if not found:
         raise UserError(f"{file}: has no joint that moves; expected hinges or slides")
+    by_name: dict[str, str] = {}
+    for one, (_, name) in zip(found, groups, strict=True):
+        if (other := by_name.setdefault(one.limit.name, name)) != name:
+            raise UserError(
+                f"{file}: joints {other!r} and {name!r} are both called {one.limit.name!r} in a graph, where only a-z, "
+                "0-9 and _ are left of a name; give one of them another one"
+            )
     return tuple(found)
 
 

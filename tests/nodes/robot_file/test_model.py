@@ -91,6 +91,13 @@ def test_the_hand_of_a_urdf_is_where_its_links_say(tmp_path: Path) -> None:
         ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="tip"/><axis')), ("mimics 'tip'", "no joint that")),
         ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="turn" multiplier="2m"/><axis')), ("multiplier '2m'",)),
         ((LINKS, TURN.replace('"base"', '"bass"'), TIP, JAW), ("parent is 'bass'", "known: ")),
+        ((LINKS, TURN, JAW), ("2 links hang on no other one (base, hand)", "expected one")),
+        ((LINKS, TURN, TIP.replace('"upper"', '"jaw"'), JAW), ("links hand, jaw hang on each other", "mend a parent")),
+        ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="jaw"/><axis')), ("mimics itself", "take the <mimic>")),
+        ((LINKS, TURN.replace('"turn"', '"J 1"'), TIP, JAW.replace('name="jaw"', 'name="j-1"')),
+         ("'J 1' and 'j-1' are both called 'j_1'", "another one")),
+        ((LINKS.replace(INERTIA, ""), TURN, TIP, JAW), ("mass and inertia", "<inertial>")),
+        (('<x:include xmlns:x="http://www.ros.org/wiki/xacro" filename="a"/>', LINKS), ("is a xacro", "xacro small")),
         ((LINKS.replace(link("upper"), link("upper", MESH)), TURN, TIP, JAW),
          ("upper.stl", "there is no file", "put it there")),
     ],
@@ -457,9 +464,11 @@ def test_a_texture_that_is_missing_is_told(tmp_path: Path) -> None:
         load_limits(written(tmp_path, MJCF.format("").replace("<mujoco>", asset), "", "small.xml"))
 
 
-@pytest.mark.parametrize(("mesh", "content"), [("upper.stl", STL), ("upper.obj", OBJ)])
+@pytest.mark.parametrize(
+    ("mesh", "content"), [("upper.stl", STL), ("upper.obj", OBJ), ("upper arm.stl", STL), ("upper%20arm.stl", STL)]
+)
 def test_a_whole_mesh_is_taken(tmp_path: Path, mesh: str, content: bytes) -> None:
-    (tmp_path / mesh).write_bytes(content)
+    (tmp_path / mesh.replace("%20", " ")).write_bytes(content)
     shape = MESH.replace("visual", "collision").replace("upper.stl", mesh)
     name = written(tmp_path, urdf(LINKS.replace(link("upper"), link("upper", shape)), TURN, TIP, JAW))
     assert load_limits(name).joints[0].name == "turn"
