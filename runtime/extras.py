@@ -43,12 +43,17 @@ EXTRA_OF = {
     "zenoh": "ros2",
 }
 
+PAGE_OF = {"stretch_body": "docs/stretch.md, 'The environment'"}
+"""Where it stands how a library is installed that no extra brings."""
+
 
 def missing(libraries: Iterable[str]) -> str:
     """What to install, as a sentence, of these libraries; "" where all are here. Imports none of them."""
     absent = [name for name in libraries if importlib.util.find_spec(name) is None]
     extras = ",".join(dict.fromkeys(EXTRA_OF[name] for name in absent if name in EXTRA_OF))
+    pages = "; ".join(f"{PAGE_OF[name]}, says how it is installed" for name in absent if name in PAGE_OF)
     install = f": pip install 'polyrhythm[{extras}]'" if extras else ", which is not installed"
+    install += f"; {pages}" if pages else ""
     return f"it needs {', '.join(absent)}{install}" if absent else ""
 
 

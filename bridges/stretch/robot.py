@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 
 from bridges.stretch import calibration as measured
-from bridges.stretch.link import Link, Process
+from bridges.stretch.link import Link, Process, found_python
 from bridges.stretch.onboard.words import CHAINS, Goals, Hello, Reading
 from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits
 from runtime.clock import NS_PER_S, SystemClock, to_s
@@ -61,7 +61,15 @@ class StretchRobot:
     """The robot that this process runs on. `speed` is one of stretch_body's motion profiles."""
 
     is_hardware = True  # never driven in virtual time
-    libraries = ("stretch_body",)
+
+    @staticmethod
+    def libraries() -> tuple[str, ...]:
+        """The maker's, where no Python of this machine has it: it is spoken to in a process of its own."""
+        try:
+            found_python()
+        except RobotError:
+            return ("stretch_body",)
+        return ()
 
     def __init__(
         self, speed: str = "default", avoid_collisions: bool = True, python: str = "", link: Link | None = None

@@ -46,7 +46,10 @@ OPEN_SHARE, OPEN_ENOUGH = 0.96, 0.85
 
 
 class ArmMotion:
-    """The `SkillMotion` of a robot from a file. It does not drive, and its camera stands still."""
+    """The `SkillMotion` of a robot from a file. It does not drive, and its camera stands still.
+
+    Places are reckoned in the frame of the base, wherever it has been driven to.
+    """
 
     still_joints: tuple[int, ...] = ()
 
@@ -54,7 +57,8 @@ class ArmMotion:
         self.body = body
         grips = frozenset({"pick", "place", "put_back"}) if body.gripper is not None else frozenset[str]()
         self.skills = grips | {"look", "hold"}
-        self._base = np.array(body.robot.table.mount_m)
+        x, y, z = body.robot.table.mount_m
+        self._base = np.array((0.0, 0.0, z) if body.drives else (x, y, z))
         self._reached: tuple[PointM, np.ndarray] | None = None
         self._down = DOWN
 
@@ -63,14 +67,17 @@ class ArmMotion:
     ) -> PhaseAim | str:
         gripper = self.body.gripper
         if phase.drives or phase.points or phase.rolls_rad is not None or phase.folds:
-            return f"this robot cannot do {phase.name!r}: it has no base that drives and no head"
+            return f"this robot cannot do {phase.name!r}: its skills move neither a base nor a head"
+        turn, origin = self.body.base_pose(state)
+        x_m, y_m, _ = (turn.T @ (np.array((spot.x_m, spot.y_m, 0.0)) - origin)).tolist()
+        heading_rad = math.atan2(turn[1, 0], turn[0, 0])
         here = self.body.hand(state.position)
         kept = self.body.hand(progress.goal)
         travel_m = tallest_m + MARGIN_M + below_hand_m(FINGER_BELOW_M, progress.held)
         # What is let go from above is not gone down to.
         lowest_m = travel_m if "near" in phase.until else spot.grasp_z_m
         if phase.goes:
-            turned = self._reach((spot.x_m, spot.y_m, lowest_m), state)
+            turned = self._reach((x_m, y_m, lowest_m), heading_rad, state)
             if turned is None:
                 return f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
             self._down = turned
@@ -89,12 +96,11 @@ class ArmMotion:
         is_half_closed = phase.opens is True and not self._is_open(state)
         goes = phase.goes and (not is_low or phase.slides)
         if goes or (phase.lift != "keep" and not (is_low and is_half_closed)):  # fingers that touch a thing drag it
-            beside = (spot.x_m, spot.y_m) if goes else (float(kept.place[0]), float(kept.place[1]))
-            turn = self._down if goes or not is_low else kept.rotation
-            wanted = Pose(turn, np.array((*beside, heights[phase.lift])))
+            beside = (x_m, y_m) if goes else (float(kept.place[0]), float(kept.place[1]))
+            wanted = Pose(self._down if goes or not is_low else kept.rotation, np.array((*beside, heights[phase.lift])))
             posture, *_ = self.body.towards(self._carrot(here, wanted), goal)
             goal = posture
-        at = Pose(self._down, np.array((spot.x_m, spot.y_m, heights[phase.lift])))
+        at = Pose(self._down, np.array((x_m, y_m, heights[phase.lift])))
         return PhaseAim(goal, 0.0, 0.0, all(self._holds(until, at, here, spot, state) for until in phase.until))
 
     def resting(self, state: RobotState, held: Spot | None) -> JointVector:
@@ -115,12 +121,12 @@ class ArmMotion:
     def ahead(self, state: RobotState) -> Spot:
         return self.gaze(state)
 
-    def _reach(self, place: PointM, state: RobotState) -> np.ndarray | None:
+    def _reach(self, place: PointM, heading_rad: float, state: RobotState) -> np.ndarray | None:
         """How the hand is turned that gets there, or None; searched once for each place."""
         if self._reached is not None and math.dist(self._reached[0], place) < PLACE_M:
             return self._reached[1]
         for yaw_deg in YAWS_DEG:
-            turned = down_at(math.radians(yaw_deg))
+            turned = down_at(math.radians(yaw_deg) - heading_rad)
             if self.body.reaching(Pose(turned, np.array(place)), state.position) is not None:
                 self._reached = (place, turned)
                 return turned

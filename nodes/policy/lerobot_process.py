@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +27,8 @@ def exported(python: str, folder: Path, sample: Mapping[str, NDArray[np.float32]
     """
     # mypy takes a mapping of arrays for the function's own flags
     np.savez(out / "sample.npz", **dict[str, Any](sample))
-    command = [python, "-E", str(SIDE / "export.py"), str(folder.resolve()), str(out / "sample.npz"), str(out)]
+    program = os.path.abspath(shutil.which(python) or python)  # it runs in another folder
+    command = [program, "-E", str(SIDE / "export.py"), str(folder.resolve()), str(out / "sample.npz"), str(out)]
     offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
     print(f"LeRobot exports {folder} (a minute or so)", flush=True)
     try:

@@ -89,11 +89,12 @@ class Driver(ForRobot, Node):
         return (claim_of(self._limits),) if getattr(robot_class(self._robot_name), "is_hardware", False) else ()
 
     def libraries(self) -> tuple[str, ...]:
-        """Those of its robot's class: `libraries`, where it names any."""
+        """Those of its robot's class: `libraries`, where it names any, or a function that finds out which it lacks."""
         try:
-            return cast(tuple[str, ...], getattr(robot_class(self._robot_name), "libraries", ()))
+            found = getattr(robot_class(self._robot_name), "libraries", ())
         except UserError:
             return ()  # `problems` tells it
+        return cast(tuple[str, ...], found() if callable(found) else found)
 
     def on_start(self) -> None:
         """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""

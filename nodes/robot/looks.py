@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -104,8 +105,11 @@ def free_of(urdf: Urdf, taken: Iterable[str]) -> Urdf:
 
 def mesh_path(file: Path, named: str) -> Path | None:
     """Where a mesh lies that a file names: `package://a/meshes/b.stl` is b.stl in the nearest folder that has it."""
-    parts = Path(named.partition("://")[2] or named).parts
-    tails = [Path(*parts[start:]) for start in range(len(parts))]
+    tails = [
+        Path(*parts[start:])
+        for parts in (Path(path).parts for path in (named.partition("://")[2] or named, unquote(named)))
+        for start in range(len(parts))
+    ]
     places = (folder / tail for folder in (file.parent, file.parent.parent) for tail in tails)
     return next((place.resolve() for place in places if place.is_file()), None)
 

@@ -48,13 +48,18 @@ class Pose:
 
 
 class FileBody:
-    """The `Body` of a robot from a file. Its base stands still: the odometry frame is where its room begins."""
+    """The `Body` of a robot from a file.
+
+    Kinematics are in the frame of its base. That of a robot which stands still is the odometry frame, which is where
+    its room begins; one that drives begins in its room where `mount_m` and `yaw_rad` say.
+    """
 
     skills = "nodes.policy.arm_motion:ArmMotion"
 
     def __init__(self, robot: RobotModel) -> None:
         self.robot = robot
         self.limits = robot.limits
+        self.drives = robot.table.base is not None
         self._model = mounted(robot).compile()
         self._data = mujoco.MjData(self._model)
         self._lock = Lock()  # a policy looks in one lane and moves in another
@@ -81,16 +86,23 @@ class FileBody:
         self._parts = [
             (geom, *_bar(self._model, geom))
             for geom in range(self._model.ngeom)
-            if self._model.geom_bodyid[geom] and self._model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE
+            if (self._model.geom_bodyid[geom] or self.drives)
+            and self._model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE
         ]
 
         self._balls = self._make_balls()
+        self._on_floor = [
+            ball
+            for ball, geom in enumerate(self._balls[0].tolist())
+            if self._model.body_weldid[self._model.geom_bodyid[geom]] == 0
+        ]
 
     def _make_balls(self) -> tuple[NDArray[np.int64], Floats, list[float]]:
         """Geom, place in its frame (n, 3) and radius of each ball: along the bars of all parts that move."""
         geoms, places, radii = [], [], []
         for geom, middle, half, radius in self._parts:
-            if self._model.body_weldid[self._model.geom_bodyid[geom]] == 0:
+            is_base = self._model.body_weldid[self._model.geom_bodyid[geom]] == 0
+            if is_base and not self.drives:
                 continue  # its pedestal
             number = max(1, math.ceil(2 * float(np.linalg.norm(half)) / (1.5 * radius)) + 1)
             for share in np.linspace(-1.0, 1.0, number) if number > 1 else (0.0,):
@@ -109,35 +121,43 @@ class FileBody:
         with self._lock:
             self._pose(state.position)
             axes = self._data.cam_xmat[self._head].reshape(3, 3)  # right, up, backward
-            return axes * (1.0, -1.0, -1.0), self._data.cam_xpos[self._head].copy()
+            turn, place = self.base_pose(state)
+            return turn @ (axes * (1.0, -1.0, -1.0)), place + turn @ self._data.cam_xpos[self._head]
 
     def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:
         with self._lock:
             self._pose(state.position)
             turns = self._data.geom_xmat.reshape(-1, 3, 3)
+            base, origin = self.base_pose(state)
             found = []
             for geom, middle, half, radius in self._parts:
-                at = self._data.geom_xpos[geom] + turns[geom] @ middle
-                along = turns[geom] @ half
+                at = origin + base @ (self._data.geom_xpos[geom] + turns[geom] @ middle)
+                along = base @ turns[geom] @ half
                 found.append(Capsule(_point(at - along), _point(at + along), radius))
             if state.is_grasping:
                 hand = self._hand_pose()
-                ahead = hand.rotation[:, 2]
-                end = hand.place + HELD_M * ahead
-                found.append(Capsule(_point(hand.place - 0.05 * ahead), _point(end), HELD_RADIUS_M))
+                ahead, place = base @ hand.rotation[:, 2], origin + base @ hand.place
+                end = place + HELD_M * ahead
+                found.append(Capsule(_point(place - 0.05 * ahead), _point(end), HELD_RADIUS_M))
             return tuple(found)
 
     def outline(self, position: JointVector) -> tuple[Ball, ...]:
-        """The balls that cover what moves of it, odometry frame; see `nodes.robot.protocol.CartesianLimits`."""
+        """The balls that cover what moves of it, base frame; see `nodes.robot.protocol.CartesianLimits`.
+
+        Those of a base that drives stand on the floor, so that they do not hide an arm that goes below it.
+        """
         geoms, places, radii = self._balls
         with self._lock:
             self._pose(position)
             turns = self._data.geom_xmat.reshape(-1, 3, 3)[geoms]
             centres = (self._data.geom_xpos[geoms] + np.einsum("nij,nj->ni", turns, places)).tolist()
+        for place in self._on_floor:
+            centres[place][2] = max(centres[place][2], self.robot.table.floor_m + radii[place])
         return tuple((x, y, z, radius) for (x, y, z), radius in zip(centres, radii, strict=True))
 
     def hand_point(self, state: RobotState) -> PointM:
-        return _point(self.hand(state.position).place)
+        turn, place = self.base_pose(state)
+        return _point(place + turn @ self.hand(state.position).place)
 
     def is_steady(self, one: RobotState, two: RobotState) -> bool:
         (turn, place), (other_turn, other_place) = self.head_camera(one), self.head_camera(two)
@@ -148,14 +168,22 @@ class FileBody:
 
     # --- kinematics
 
+    def base_pose(self, state: RobotState) -> tuple[Floats, Floats]:
+        """Rotation (3, 3) and place (3,) of its base, odometry frame."""
+        if not self.drives:
+            return np.eye(3), np.zeros(3)
+        c, s = math.cos(state.base_heading_rad), math.sin(state.base_heading_rad)
+        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        return turn, np.array([state.base_x_m, state.base_y_m, 0.0])
+
     def hand(self, position: JointVector) -> Pose:
-        """Where the hand is: z out of the gripper, y along its opening."""
+        """Where the hand is, base frame: z out of the gripper, y along its opening."""
         with self._lock:
             self._pose(position)
             return self._hand_pose()
 
     def towards(self, wanted: Pose, near: JointVector) -> tuple[JointVector, float, float]:
-        """The posture nearest to that pose, searched from one nearby; what it misses by, m and rad.
+        """The posture nearest to that pose of its base's frame, searched from one nearby; what it misses by, m and rad.
 
         The gripper stays as it is.
         """
@@ -221,22 +249,27 @@ def body_of_file(name: str) -> FileBody:
 
 
 def mounted(robot: RobotModel) -> mujoco.MjSpec:
-    """The model where it stands in its room, with the cameras of its robot file."""
+    """The model in the frame of its base, with the cameras of its robot file."""
     spec = mujoco.MjSpec()
-    put_into(spec, robot)
+    if robot.table.base is None:
+        put_into(spec, spec.worldbody, robot, robot.table.mount_m, robot.table.yaw_rad)
+    else:
+        put_into(spec, spec.worldbody, robot, (0.0, 0.0, robot.table.mount_m[2]))
     return spec
 
 
-def put_into(room: mujoco.MjSpec, robot: RobotModel) -> None:
-    """Set the robot into a room, all its names with `PREFIX`."""
+def put_into(
+    room: mujoco.MjSpec, parent: mujoco.MjsBody, robot: RobotModel, place_m: PointM, yaw_rad: float = 0.0
+) -> None:
+    """Set the robot on a body of a room, all its names with `PREFIX`."""
     spec = robot.spec()
     for name, camera in robot.table.cameras.items():
         quat = np.zeros(4)
         mujoco.mju_mat2Quat(quat, np.ascontiguousarray(camera_axes(camera) * (1.0, -1.0, -1.0)).reshape(-1))
         spec.body(camera.link).add_camera(name=name, pos=camera.place_m, fovy=camera.fovy_deg, quat=quat.tolist())
-    half = robot.table.yaw_rad / 2
+    half = yaw_rad / 2
     turn = [math.cos(half), 0.0, 0.0, math.sin(half)]
-    frame = room.worldbody.add_frame(pos=robot.table.mount_m, quat=turn)
+    frame = parent.add_frame(pos=place_m, quat=turn)
     room.attach(spec, frame=frame, prefix=PREFIX)
 
 

@@ -27,8 +27,10 @@ def looks_of_file(name: str) -> Looks:
     robot = load_robot(name)
     file = model_path(robot.path, robot.table)
     cameras = set(robot.table.cameras)
-    half = robot.table.yaw_rad
-    mount = frame(robot.table.mount_m, turned((0.0, 0.0, 1.0), half))
+    if robot.table.base is None:
+        mount = frame(robot.table.mount_m, turned((0.0, 0.0, 1.0), robot.table.yaw_rad))
+    else:
+        mount = frame((0.0, 0.0, robot.table.mount_m[2]), np.eye(3))
     if file.suffix.lower() == ".urdf" or _is_urdf(file):
         urdf = parse_urdf(file.read_text(encoding="utf-8"), str(file))
         meshes = None

@@ -12,7 +12,8 @@ from pathlib import Path
 import mujoco
 
 from nodes.robot.looks import mesh_path
-from nodes.robot.protocol import Ball, CartesianLimits, JointLimit, RobotLimits
+from nodes.robot.protocol import FIXED_BASE, Ball, BaseLimit, CartesianLimits, JointLimit, RobotLimits
+from nodes.robot_file.mesh_file import mesh_problem
 from nodes.robot_file.table import DEFAULT_RISE_S, JointTable, RobotTable, model_path, path_of, read_robot
 from runtime.errors import UserError, choices
 from runtime.launch.nodes_table import load_name
@@ -22,6 +23,12 @@ DRIVEN = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 GRIPPER = "gripper"
 """What the joints of the gripper are called together, in joint vectors."""
 MESHES = (".stl", ".obj", ".msh")
+REMEDIES = {
+    "ASCII file": "save the mesh as a binary STL",
+    "mjMINVAL": "give what moves there a mass and an inertia above 0 (in a URDF: <inertial>)",
+}
+"""What to do where MuJoCo says these words."""
+XACRO = "http://www.ros.org/wiki/xacro"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +73,13 @@ class RobotModel:
     @property
     def limits(self) -> RobotLimits:
         """Of its joints, in the order of the model, the gripper last; of its body where the file has tip_speed_mps."""
-        speed = self.table.tip_speed_mps
+        speed, drives, base = self.table.tip_speed_mps, self.table.base, FIXED_BASE
+        if drives is not None:
+            base = BaseLimit(drives.wheel_speed_mps, drives.acceleration_mps2, drives.track_m)
         body = (
             None if speed is None else CartesianLimits(Outline(str(self.path)), speed, speed, 1.0, self.table.floor_m)
         )
-        return RobotLimits(joints=tuple(one.limit for one in self.driven), cartesian=body)
+        return RobotLimits(joints=tuple(one.limit for one in self.driven), base=base, cartesian=body)
 
     @property
     def folded(self) -> tuple[float, ...]:
@@ -79,7 +88,7 @@ class RobotModel:
 
     def spec(self) -> mujoco.MjSpec:
         """A fresh copy of the model, to be compiled or to be put into a scene."""
-        return _read_spec(model_path(self.path, self.table))
+        return _read_spec(self.path, model_path(self.path, self.table), self.table)
 
 
 def load_robot(name: str) -> RobotModel:
@@ -120,7 +129,7 @@ def _load(path: Path, stamps: tuple[int, ...]) -> RobotModel:
                 effort = _number(limit, "effort")
                 if effort:
                     efforts[name] = effort
-    spec = _read_spec(file)
+    spec = _read_spec(path, file, table)
     try:
         model = spec.compile()
     except (ValueError, mujoco.FatalError) as problem:
@@ -133,7 +142,7 @@ def _load(path: Path, stamps: tuple[int, ...]) -> RobotModel:
     return RobotModel(path=path, table=table, driven=driven)
 
 
-def _read_spec(file: Path) -> mujoco.MjSpec:
+def _read_spec(path: Path, file: Path, table: RobotTable) -> mujoco.MjSpec:
     try:
         spec = mujoco.MjSpec.from_file(str(file))
     except (ValueError, mujoco.FatalError) as problem:
@@ -143,9 +152,39 @@ def _read_spec(file: Path) -> mujoco.MjSpec:
             mesh.file = str(_mesh(file, str(Path(spec.meshdir or "") / mesh.file), f"mesh {mesh.name or mesh.file!r}"))
     if (root := _parsed(file)).tag == "robot":
         _let_follow(spec, root)
+    _take_off_wheels(spec, path, file, table)
+    for key in list(spec.keys):
+        spec.delete(key)  # postures of its maker: nobody asks for them, and they do not fit into a room
     spec.meshdir, spec.strippath = "", False
     spec.compiler.fusestatic = False  # links that do not move keep their names: hands and cameras are among them
     return spec
+
+
+def _take_off_wheels(spec: mujoco.MjSpec, path: Path, file: Path, table: RobotTable) -> None:
+    """Leave out by what a robot drives: whoever puts it into a room lets it go over the floor as a whole."""
+    if table.base is None:
+        return
+    named = table.base.joints
+    known = [joint.name for joint in spec.joints]
+    for name in named:
+        if name not in known:
+            raise UserError(
+                f"{path}: [base] joints names {name!r}, which is no joint of {file.name}; known: {choices(known)}"
+            )
+    planes = {f"{joint.get('name')}_{way}" for joint in _parsed(file).findall("joint") for way in ("TX", "TY", "RZ")}
+    floating = [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]
+    if len(floating) > 1:
+        bodies = choices(joint.parent.name for joint in floating)
+        raise UserError(f"{file}: {bodies} float freely, and only the robot may; take the other bodies out")
+    for geom in [one for one in spec.worldbody.geoms if one.type == mujoco.mjtGeom.mjGEOM_PLANE]:
+        spec.delete(geom)  # a floor of its own does not go with the robot
+    gone = floating + [joint for joint in spec.joints if joint.name in named or joint.name in planes]
+    names = {joint.name for joint in gone}
+    for tendon in list(spec.tendons):
+        if any(wrap.type == mujoco.mjtWrap.mjWRAP_JOINT and wrap.target.name in names for wrap in tendon.path):
+            spec.delete(tendon)
+    for joint in gone:
+        spec.delete(joint)
 
 
 def _let_follow(spec: mujoco.MjSpec, root: ElementTree.Element) -> None:
@@ -163,7 +202,8 @@ def _let_follow(spec: mujoco.MjSpec, root: ElementTree.Element) -> None:
 
 def _said_by_mujoco(file: Path, problem: Exception) -> str:
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return f"{file}: MuJoCo cannot read it: {': '.join(lines)}; mend that part of the file"
+    remedy = next((told for words, told in REMEDIES.items() if words in str(problem)), "mend that part of the file")
+    return f"{file}: MuJoCo cannot read it: {': '.join(lines)}; {remedy}"
 
 
 def _parsed(file: Path) -> ElementTree.Element:
@@ -175,11 +215,18 @@ def _parsed(file: Path) -> ElementTree.Element:
 
 def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> Iterator[str]:
     """What is wrong with a URDF, a sentence each, before anybody simulates it."""
+    if any(element.tag.startswith(f"{{{XACRO}}}") for element in root.iter()):
+        yield f"{file}: is a xacro, from which a URDF is made; make it: xacro {file.name} > robot.urdf"
+        return
     for kind in ("link", "joint"):
         names = [one.get("name", "") for one in root.findall(kind)]
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"{file}: two {kind}s are named {name!r}; give each a name of its own"
     links = {one.get("name", "") for one in root.findall("link")}
+    if len(roots := links - {child.get("link", "") for child in root.findall("joint/child")}) != 1:
+        yield f"{file}: {len(roots)} links hang on no other one ({choices(roots)}); expected one, its base"
+    elif loose := links - _hanging_on(root, roots):
+        yield f"{file}: links {choices(loose)} hang on each other, and none of them on {choices(roots)}; mend a parent"
     for joint in root.findall("joint"):
         name = joint.get("name", "")
         for end in ("parent", "child"):
@@ -191,7 +238,12 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
         if mimic is not None:
             yield from _mimic_problems(file, root, table, name, mimic)
         limit = joint.find("limit")
-        if joint.get("type") in ("revolute", "prismatic"):
+        if joint.get("type") in ("planar", "floating") and table.base is None:
+            yield (
+                f"{file}: joint {name!r} is {joint.get('type')}: write [base] into the robot file if the robot drives "
+                "(docs/new-robot.md), or make the joint fixed"
+            )
+        if joint.get("type") in ("revolute", "prismatic") and name not in (table.base.joints if table.base else ()):
             given = table.joints.get(name, JointTable())
             is_told = given.lowest is not None and given.highest is not None
             lower, upper = (None, None) if limit is None else (_number(limit, "lower"), _number(limit, "upper"))
@@ -210,11 +262,30 @@ def _urdf_problems(file: Path, root: ElementTree.Element, table: RobotTable) -> 
             continue
         if where.suffix.lower() not in MESHES:
             yield f"{file}: mesh {where.name!r} is no {' or '.join(MESHES)}; convert it, for example with Blender"
+    for texture in root.iter("texture"):
+        named = texture.get("filename", "")
+        if mesh_path(file, named) is None:
+            yield f"{file}: texture {named!r}: there is no such file beside it; put it there, or take the <texture> out"
+
+
+def _hanging_on(root: ElementTree.Element, links: set[str]) -> set[str]:
+    """Those links, and all that hang on them by joints."""
+    ends = [(joint.find("parent"), joint.find("child")) for joint in root.findall("joint")]
+    named = [
+        (one.get("link", ""), other.get("link", "")) for one, other in ends if one is not None and other is not None
+    ]
+    found, more = set(links), set(links)
+    while more:
+        more = {child for parent, child in named if parent in more} - found
+        found |= more
+    return found
 
 
 def _mesh(file: Path, named: str, what: str) -> Path:
     """Where a mesh lies. Raises UserError where it does not."""
     if (place := mesh_path(file, named)) is not None:
+        if problem := mesh_problem(place):
+            raise UserError(f"{file}: {what} {place}: {problem}")
         return place
     last = Path(named.partition("://")[2] or named).name or "?"
     raise UserError(f"{file}: {what} {named!r}: there is no file {file.parent / last}; put it there")
@@ -228,6 +299,8 @@ def _mimic_problems(
     leaders = [one for one in root.findall("joint") if one.get("name", "") == other]
     if not leaders or leaders[0].get("type") not in ("revolute", "continuous", "prismatic"):
         yield f"{file}: joint {name!r} mimics {other!r}, which is no joint that moves; name one that does"
+    elif other == name:
+        yield f"{file}: joint {name!r} mimics itself; name the joint that it follows, or take the <mimic> out"
     elif leaders[0].find("mimic") is not None:
         yield f"{file}: joint {name!r} mimics {other!r}, which mimics another one; name that one in both"
     for key, default in (("multiplier", 1.0), ("offset", 0.0)):
@@ -285,8 +358,8 @@ def _driven(
         name = model.joint(number).name
         if int(model.jnt_type[number]) not in DRIVEN:
             raise UserError(
-                f"{file}: joint {name!r} is free or a ball; expected hinges and slides: a robot that drives needs a "
-                "class of its own (docs/new-robot.md, section 3)"
+                f"{file}: joint {name!r} is free or a ball; expected hinges and slides; of a robot that drives, write "
+                "[base] into its robot file (docs/new-robot.md)"
             )
         if number not in followers or name in table.gripper:
             names.append(name)
@@ -333,6 +406,13 @@ def _driven(
         found.append(Driven(limit, carriers, effort, folded, factor, offset))
     if not found:
         raise UserError(f"{file}: has no joint that moves; expected hinges or slides")
+    by_name: dict[str, str] = {}
+    for one, (_, name) in zip(found, groups, strict=True):
+        if (other := by_name.setdefault(one.limit.name, name)) != name:
+            raise UserError(
+                f"{file}: joints {other!r} and {name!r} are both called {one.limit.name!r} in a graph, where only a-z, "
+                "0-9 and _ are left of a name; give one of them another one"
+            )
     return tuple(found)
 
 
@@ -394,7 +474,7 @@ def _range(path: Path, file: Path, model: mujoco.MjModel, name: str, given: Join
     elif given.lowest is None or given.highest is None:
         raise UserError(
             f"{file}: joint {name!r} has no range; give it one there, or write [joints.{name}] lowest and highest into "
-            f"{path.name}"
+            f"{path.name}; a wheel's name goes into [base] joints"
         )
     else:
         lowest, highest = given.lowest, given.highest

@@ -39,6 +39,16 @@ class JointTable(Table, frozen=True):
     opening_m: Opening | None = None  # of a gripper that turns, or that another follows: at its ends
 
 
+class BaseTable(Table, frozen=True):
+    """[base]: the robot drives, as on two wheels; see `nodes.robot.protocol.BaseLimit`."""
+
+    wheel_speed_mps: Positive
+    acceleration_mps2: Positive
+    track_m: Positive  # between the wheels
+    joints: Annotated[tuple[str, ...], Meta(description="a list of joints")] = ()
+    """Of the model: its wheels, or those by which it goes over a plane. They are no entries of the joint vectors."""
+
+
 class CameraTable(Table, frozen=True):
     """[cameras.NAME]: a camera on a link, for models that have none; it looks along z, with x to the right."""
 
@@ -58,6 +68,7 @@ class RobotTable(Table, frozen=True):
     yaw_rad: Number = 0.0
     tip_speed_mps: Positive | None = None  # of the fastest part of its body: the guard limits the body as a whole
     floor_m: Number = 0.0  # with that: below this no part goes
+    base: BaseTable | None = None
     joints: dict[str, JointTable] = field(default_factory=dict)
     cameras: dict[str, CameraTable] = field(default_factory=dict)
 

@@ -13,6 +13,7 @@ import msgspec
 from runtime import RELIABLE, URGENT, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_s
 from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import (
+    GuardState,
     Interrupt,
     JointCommand,
     OutOfBudget,
@@ -27,7 +28,8 @@ NAMES: dict[str, str] = {"planner": "planner", "vlm": "vision model", "policy": 
 
 
 DRIVER_GONE = "I do not feel my body any more. It stops by itself."
-DRIVER_BACK = "I feel my body again. Tell me to go on."
+DRIVER_BACK = "I feel my body again."
+GO_ON = " Tell me to go on."
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Ladder(Node):
     command = Subscription(JointCommand, "command", qos=QoS(required=False))
     lease = Subscription(Lease, "lease", qos=QoS(required=False))
     state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     out_of_budget = Subscription(OutOfBudget, "seat/out_of_budget", qos=QoS(required=False))
 
     said = Publisher(Utterance, "said", qos=RELIABLE)
@@ -134,7 +137,9 @@ class Ladder(Node):
         if is_gone is not self.is_driver_gone:
             self.is_driver_gone = is_gone
             self.log.warning("driver: %s", "gone, the robot stops itself" if is_gone else "heard again")
-            self._say(DRIVER_GONE if is_gone else DRIVER_BACK)
+            guard = self.guard.peek()
+            is_stopped = guard is not None and guard.message.mode in ("stopped", "disarmed")
+            self._say(DRIVER_GONE if is_gone else DRIVER_BACK + (GO_ON if is_stopped else ""))
 
     def _heard(self, seat: str) -> None:
         watch = self.watches.get(seat)

@@ -10,8 +10,8 @@ import numpy as np
 from nodes.robot.protocol import RobotLimits
 from nodes.robot_file.body import PREFIX, put_into
 from nodes.robot_file.model import GRIPPER, Driven, RobotModel, load_robot
-from nodes.sim.mjcf import HIDDEN_GROUP, kitchen_alone
-from nodes.sim.physics import BuiltRobot, DrivenJoint, PhysicsRobot, Servo
+from nodes.sim.mjcf import BASE_GAIN, BASE_JOINTS, BASE_YAW_GAIN, HIDDEN_GROUP, kitchen_alone
+from nodes.sim.physics import BASE_FORCE_N, BASE_TORQUE_NM, BuiltRobot, DrivenJoint, PhysicsRobot, Servo
 from nodes.sim.table_scene import CUBES, KINDS, kitchen_xml, lay_table
 from runtime.errors import UserError, choices
 
@@ -21,6 +21,10 @@ BANDWIDTH_HZ = 6.0
 SAG = 0.05
 """Where a model names no effort, its servo gives as much as an error of this many m or rad asks for."""
 CONTACT_PERCENT = 80.0
+BASE_RESERVE = 4.0
+"""A base gives so many times what its acceleration takes: it drives at a quarter of its force."""
+ON_PLANE, FLOOR_MEETS_ARM = 2, 18
+"""Collision bits: of a base that drives, which a person and furniture meet and the floor does not; of its arm."""
 HOUSING_M = 0.02
 """What of the robot is this near around a camera is its housing, which it looks out of."""
 
@@ -43,9 +47,11 @@ def build(robot: RobotModel, seed: int = 0, scene: str = "cubes") -> BuiltRobot:
         raise UserError(f"scene is {scene!r}; known: {choices(SCENES)}")
     things = lay_table(seed, SCENES[scene])
     spec = mujoco.MjSpec.from_string(kitchen_alone(kitchen_xml(things)))
-    put_into(spec, robot)
+    drive = _put_on_wheels(spec, robot)
+    if drive is None:
+        put_into(spec, spec.worldbody, robot, robot.table.mount_m, robot.table.yaw_rad)
     mine = [body for body in spec.bodies if body.name.startswith(PREFIX)]
-    _make_solid(mine)
+    _make_solid([*mine, drive] if drive is not None else mine)
     for actuator in list(spec.actuators):
         spec.delete(actuator)
     hand = PREFIX + robot.table.hand
@@ -56,6 +62,11 @@ def build(robot: RobotModel, seed: int = 0, scene: str = "cubes") -> BuiltRobot:
             name2=thing.name, active=False, solref=(0.01, 1.0),
         )  # fmt: skip
     joints = _with_servos(spec, robot)
+    force_n, torque_nm = _drive(spec, robot) if drive is not None else (BASE_FORCE_N, BASE_TORQUE_NM)
+    contact_percent = {joint.limit.name: (-CONTACT_PERCENT, CONTACT_PERCENT) for joint in joints}
+    if drive is not None:
+        contact_percent["base"] = (-CONTACT_PERCENT, CONTACT_PERCENT)
+    contact_percent.pop(GRIPPER, None)
     try:
         model = spec.compile()
     except (ValueError, mujoco.FatalError) as problem:
@@ -68,9 +79,61 @@ def build(robot: RobotModel, seed: int = 0, scene: str = "cubes") -> BuiltRobot:
         joints=joints,
         hand=hand,
         fingers=_fingers(model, joints[gripper] if gripper is not None else None, hand),
-        contact_percent={name: (-CONTACT_PERCENT, CONTACT_PERCENT) for name in names if name != GRIPPER},
+        contact_percent=contact_percent,
+        base=BASE_JOINTS if drive is not None else (),
+        base_force_n=force_n,
+        base_torque_nm=torque_nm,
         gripper=gripper,
     )
+
+
+def _put_on_wheels(room: mujoco.MjSpec, robot: RobotModel) -> mujoco.MjsBody | None:
+    """A body that goes over the floor as a base does, and the robot on it; None: it stands still.
+
+    It begins where the robot file puts it, and so does its odometry: the odometry frame is that of the room.
+    """
+    if robot.table.base is None:
+        return None
+    x, y, z = robot.table.mount_m
+    yaw = robot.table.yaw_rad
+    c, s = math.cos(yaw), math.sin(yaw)
+    drive = room.worldbody.add_body(
+        name="drive", pos=(x, y, 0.0), quat=(math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2))
+    )
+    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+    for name, kind, axis, begins in zip(
+        BASE_JOINTS,
+        (slide, slide, hinge),
+        ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)),  # the room's x and y, as the turned body has them
+        (x, y, yaw),
+        strict=True,
+    ):
+        drive.add_joint(name=name, type=kind, axis=axis, ref=begins)
+    put_into(room, drive, robot, (0.0, 0.0, z))
+    floor = room.geom("floor")
+    floor.conaffinity = floor.conaffinity & ~ON_PLANE | (FLOOR_MEETS_ARM & ~ON_PLANE)
+    return drive
+
+
+def _drive(spec: mujoco.MjSpec, robot: RobotModel) -> tuple[float, float]:
+    """A velocity actuator for each joint of the base; the most that they give: along the floor (N), turning (N m)."""
+    base = robot.limits.base
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    inertia = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, inertia)
+    moved, _, turned = (float(inertia[dof, dof]) for dof in (int(model.joint(name).dofadr[0]) for name in BASE_JOINTS))
+    force_n = max(BASE_FORCE_N, BASE_RESERVE * moved * base.acceleration_mps2)
+    torque_nm = max(BASE_TORQUE_NM, BASE_RESERVE * turned * 2 * base.acceleration_mps2 / base.track_m)
+    along, around = BASE_GAIN * force_n / BASE_FORCE_N, BASE_YAW_GAIN * torque_nm / BASE_TORQUE_NM
+    for name, gain, most in zip(BASE_JOINTS, (along, along, around), (force_n, force_n, torque_nm), strict=True):
+        spec.add_actuator(
+            name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, gaintype=mujoco.mjtGain.mjGAIN_FIXED,
+            biastype=mujoco.mjtBias.mjBIAS_AFFINE, gainprm=[gain, *[0.0] * 9], biasprm=[0.0, 0.0, -gain, *[0.0] * 7],
+            forcelimited=True, forcerange=[-most, most],
+        )  # fmt: skip
+    return force_n, torque_nm
 
 
 def _make_solid(bodies: list[mujoco.MjsBody]) -> None:
@@ -80,11 +143,21 @@ def _make_solid(bodies: list[mujoco.MjsBody]) -> None:
         body.gravcomp = 1.0
         for geom in body.geoms:
             is_solid = geom.contype or geom.conaffinity
-            geom.contype, geom.conaffinity, geom.group = (2 if is_solid else 0), 0, 1
+            meets = ON_PLANE if _is_base(body) else FLOOR_MEETS_ARM
+            geom.contype, geom.conaffinity, geom.group = (meets if is_solid else 0), 0, 1
             for camera, owner in cameras:
                 name = camera.name.removeprefix(PREFIX)
                 if owner is body and name in HIDDEN_GROUP and _is_around(geom, camera.pos):
                     geom.group = HIDDEN_GROUP[name]
+
+
+def _is_base(body: mujoco.MjsBody) -> bool:
+    """Whether it is fixed to a base that drives."""
+    while body.name != "drive":
+        if body.joints or body.parent is None or body.parent == body:
+            return False
+        body = body.parent
+    return True
 
 
 def _is_around(geom: mujoco.MjsGeom, place: np.ndarray) -> bool:

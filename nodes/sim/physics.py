@@ -76,6 +76,7 @@ class BuiltRobot:
     """A robot in its scene, as the simulation drives it.
 
     `base` are three joints, along x, along y and around z, with velocity actuators of the same names; (): it stands.
+    Force and torque are the most that they give.
     `hand` is the body to which things are fixed, by welds called "hold_" and the thing; `fingers` are two bodies.
     `contact_percent` says beyond which efforts a joint, or "base", reports contact.
     """
@@ -87,6 +88,8 @@ class BuiltRobot:
     fingers: tuple[str, str]
     contact_percent: Mapping[str, tuple[float, float]]
     base: tuple[str, ...] = ()
+    base_force_n: float = BASE_FORCE_N
+    base_torque_nm: float = BASE_TORQUE_NM
     gripper: int | None = None
     folds_first: int = 0
 
@@ -293,7 +296,8 @@ class PhysicsRobot:
 
     def _feel_base(self, forward_n: float, turning_nm: float) -> None:
         """Filter the effort of the base, the stronger one of driving and turning."""
-        forward, turning = forward_n * 100.0 / BASE_FORCE_N, turning_nm * 100.0 / BASE_TORQUE_NM
+        forward = forward_n * 100.0 / self._built.base_force_n
+        turning = turning_nm * 100.0 / self._built.base_torque_nm
         strongest = forward if abs(forward) > abs(turning) else turning
         self._base_effort += (strongest - self._base_effort) * (PHYSICS_STEP_S / EFFORT_FILTER_S)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from nodes.terminal.board import BoardLine, ProcessRow, TerminalBoard, once
@@ -224,10 +225,14 @@ class TerminalView:
     def _print(self, line: BoardLine) -> None:
         is_early = not (self._is_running or self._is_virtual or self._newest_ns)  # the run has no time yet
         at = "[loading] " if is_early else f"[{line.at_s:5.1f} s] "
-        self._console.print(
-            Text.assemble((at, "dim"), (f"{line.who}: {line.text}" if line.who else line.text, line.style)),
-            soft_wrap=True,
-        )
+        said = Text(f"{line.who}: {line.text}" if line.who else line.text, line.style)
+        if self._console.is_terminal:  # words stay whole, beside the time
+            row = Table.grid()
+            row.add_column(no_wrap=True)
+            row.add_row(Text(at, "dim"), said)
+            self._console.print(row)
+        else:
+            self._console.print(Text.assemble((at, "dim"), said), soft_wrap=True)
 
     def _at_s(self, stamped: Stamped[Any]) -> float:
         return to_s(stamped.envelope.published_ns - self._start_ns)

@@ -279,6 +279,14 @@ def test_lerobot_exports_what_it_saved_and_the_file_is_kept_where_it_says_the_sa
     assert not file.exists()
 
 
+def test_a_python_named_by_a_path_from_here_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = trained(tmp_path / "act")
+    (folder / "model.onnx").unlink()
+    lerobot_python(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert adopted(folder, tmp_path, "--python", "./python").exists()
+
+
 def test_a_python_without_lerobot_is_told_what_to_install(tmp_path: Path) -> None:
     folder = trained(tmp_path / "act")
     (folder / "model.onnx").unlink()

@@ -309,8 +309,17 @@ class Linked(NotingRobot):
     libraries = ("a_robot_library",)
 
 
+class Lacking(NotingRobot):
+    """A robot that finds out what it lacks, such as a library for another Python."""
+
+    @staticmethod
+    def libraries() -> tuple[str, ...]:
+        return ("another",)
+
+
 def test_the_libraries_that_a_robot_loads_are_known_before_it_is_made() -> None:
     assert Driver(named(Linked)).libraries() == ("a_robot_library",)
+    assert Driver(named(Lacking)).libraries() == ("another",), "a function finds out"
     assert Driver(named(NotingRobot)).libraries() == ()
 
 

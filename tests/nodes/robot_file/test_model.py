@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -90,6 +91,13 @@ def test_the_hand_of_a_urdf_is_where_its_links_say(tmp_path: Path) -> None:
         ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="tip"/><axis')), ("mimics 'tip'", "no joint that")),
         ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="turn" multiplier="2m"/><axis')), ("multiplier '2m'",)),
         ((LINKS, TURN.replace('"base"', '"bass"'), TIP, JAW), ("parent is 'bass'", "known: ")),
+        ((LINKS, TURN, JAW), ("2 links hang on no other one (base, hand)", "expected one")),
+        ((LINKS, TURN, TIP.replace('"upper"', '"jaw"'), JAW), ("links hand, jaw hang on each other", "mend a parent")),
+        ((LINKS, TURN, TIP, JAW.replace("<axis", '<mimic joint="jaw"/><axis')), ("mimics itself", "take the <mimic>")),
+        ((LINKS, TURN.replace('"turn"', '"J 1"'), TIP, JAW.replace('name="jaw"', 'name="j-1"')),
+         ("'J 1' and 'j-1' are both called 'j_1'", "another one")),
+        ((LINKS.replace(INERTIA, ""), TURN, TIP, JAW), ("mass and inertia", "<inertial>")),
+        (('<x:include xmlns:x="http://www.ros.org/wiki/xacro" filename="a"/>', LINKS), ("is a xacro", "xacro small")),
         ((LINKS.replace(link("upper"), link("upper", MESH)), TURN, TIP, JAW),
          ("upper.stl", "there is no file", "put it there")),
     ],
@@ -317,3 +325,150 @@ use = "tests.support.guard.guarded_nodes:StillPolicy"
     states = simulation.record(Driver.state)
     simulation.run(seconds=1.0)
     assert len(states[-1].position) == len(Arm.limits.joints)
+
+
+# --- a robot that drives
+
+WHEELS = "".join(
+    f"""{link(side)}<joint name="{side}" type="continuous"><parent link="base"/><child link="{side}"/>
+<origin xyz="0 {y} 0.1"/><axis xyz="0 1 0"/></joint>"""
+    for side, y in (("left_wheel", 0.2), ("right_wheel", -0.2))
+)
+BASE = "[base]\nwheel_speed_mps = 0.4\nacceleration_mps2 = 0.5\ntrack_m = 0.4\n"
+WHEELED = f'{BASE}joints = ["left_wheel", "right_wheel"]\n'
+
+
+def driving(kind: str) -> str:
+    """A URDF whose base goes over the floor by a joint of that kind."""
+    way = f'<joint name="way" type="{kind}"><parent link="world"/><child link="base"/></joint>'
+    return urdf('<link name="world"/>', LINKS, way, TURN, TIP, JAW)
+
+
+FLOATING = '<mujoco><worldbody><geom type="plane" size="1 1 .1"/>{}</worldbody><keyframe><key/></keyframe></mujoco>'
+PART = '<geom size="0.1"/>'
+ROVER = f'<body name="{{}}" pos="0 0 1"><freejoint/>{PART}<body><joint name="a" range="-1 1"/>{PART}</body></body>'
+
+
+@pytest.mark.parametrize(
+    ("model", "table", "name"),
+    [
+        (urdf(WHEELS, LINKS, TURN, TIP, JAW), WHEELED, "small.urdf"),
+        (driving("planar"), BASE, "small.urdf"),
+        (driving("floating"), BASE, "small.urdf"),
+        (FLOATING.format(ROVER.format("hand")), f"joints.a.speed = 1.0\n{BASE}", "small.xml"),
+    ],
+    ids=["wheels", "planar", "floating", "free"],
+)
+def test_by_what_a_base_drives_is_no_joint_of_the_robot(tmp_path: Path, model: str, table: str, name: str) -> None:
+    limits = load_limits(written(tmp_path, model, table, name))
+    assert [one.name for one in limits.joints] in (["turn", "jaw"], ["a"])
+    assert (limits.base.wheel_speed_mps, limits.base.acceleration_mps2, limits.base.track_m) == (0.4, 0.5, 0.4)
+    robot = FileRobot(str(tmp_path / "small.toml"))
+    robot.start(0)
+    folded = tuple(0.0 for _ in limits.joints)
+    for step in range(1, 101):
+        robot.command(JointCommand(position=folded, base_v_mps=0.2, base_w_radps=0.5))
+        robot.advance(step * 20_000_000)
+    state = robot.read(2_000_000_000)
+    assert (state.base_v_mps, state.base_w_radps) == pytest.approx((0.2, 0.5), abs=0.01)
+    assert 0.7 < state.base_heading_rad < 1.0, "rad, after 2 s at 0.5 rad/s, its start among them"
+
+
+@pytest.mark.parametrize(
+    ("model", "table", "name", "named"),
+    [
+        (driving("planar"), "", "small.urdf", r"joint 'way' is planar: write \[base\]"),
+        (urdf(WHEELS, LINKS, TURN, TIP, JAW), "", "small.urdf", r"'left_wheel' has no range.*wheel's name goes into"),
+        (urdf(), f'{BASE}joints = ["wheel"]', "small.urdf", r"\[base\] joints names 'wheel', which is no joint"),
+        (urdf(), "[base]\ntrack_m = 0.4", "small.urdf", "wheel_speed_mps"),
+        (FLOATING.format(ROVER.format("hand") + ROVER.format("cube").replace('"a"', '"b"')), BASE, "small.xml",
+         "cube, hand float freely, and only the robot may"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_base_is_told(tmp_path: Path, model: str, table: str, name: str, named: str) -> None:
+    with pytest.raises(UserError, match=named):
+        load_limits(written(tmp_path, model, table, name))
+
+
+def test_a_robot_that_drives_begins_where_its_file_says_and_takes_its_hand_along(tmp_path: Path) -> None:
+    table = f"mount_m = [0.5, -0.2, 0.1]\nyaw_rad = 1.0\ntip_speed_mps = 2.0\n{WHEELED}"
+    file = written(tmp_path, urdf(WHEELS, LINKS, TURN, TIP, JAW), table)
+    robot = FileRobot(file)
+    robot.start(0)
+    body = load_body(file)
+    begun = robot.read(0)
+    assert (begun.base_x_m, begun.base_y_m, begun.base_heading_rad) == (0.5, -0.2, 1.0)
+    for step in range(1, 151):
+        robot.command(JointCommand(position=(0.3, 0.0), base_v_mps=0.3, base_w_radps=-0.4))
+        robot.advance(step * 20_000_000)
+    there = robot.read(0)
+    assert there.base_x_m > 0.9
+    mujoco.mj_kinematics(robot.model, robot.data)
+    hand = robot.data.body("robot/hand").xpos
+    assert body.hand_point(there) == pytest.approx(hand.tolist(), abs=1e-6)
+    looks = looks_of(file)
+    assert looks is not None
+    point = body_of_file(file).base_pose(there)[0] @ looks.point(there.position)
+    assert (there.base_x_m + point[0], there.base_y_m + point[1], point[2]) == pytest.approx(hand.tolist(), abs=1e-6)
+
+
+# --- meshes
+
+CORNERS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+FACES = [(CORNERS[a], CORNERS[b], CORNERS[c]) for a, b, c in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))]
+STL = (
+    b"\0" * 80
+    + len(FACES).to_bytes(4, "little")
+    + b"".join(bytes(12) + (np.array(face, "<f4") / 10).tobytes() + b"\0\0" for face in FACES)
+)
+OBJ = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1/1 4/2 3/3\nf 2 3 4\n"
+
+
+@pytest.mark.parametrize("part", ["visual", "collision"])
+@pytest.mark.parametrize(
+    ("mesh", "content", "named"),
+    [
+        ("upper.stl", STL[:-30], "no whole STL: for its 4 triangles it should have 284 bytes, and it has 254"),
+        ("upper.stl", STL[:40], "ends after 40 bytes"),
+        ("upper.stl", bytes(84), "has no triangle"),
+        ("upper.stl", b"", "is empty"),
+        ("upper.stl", b"<!DOCTYPE html>\nnot found", "is a text, not an STL"),
+        ("upper.stl", b"solid a\nfacet normal 0 0 1\n", "an ASCII STL without its endsolid"),
+        ("upper.stl", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+        ("upper.obj", OBJ.replace(b"v 0 0 1\n", b""), "a face names corner 4 of 3"),
+        ("upper.obj", OBJ[:30], "ends in the middle of a corner"),
+        ("upper.obj", OBJ[:32], "has no triangle"),
+        ("upper.obj", b"hello\n", "is no OBJ"),
+        ("upper.dae", b"<COLLADA", "convert it"),
+    ],
+)
+def test_a_damaged_mesh_is_told_by_file_and_remedy(
+    tmp_path: Path, part: str, mesh: str, content: bytes, named: str
+) -> None:
+    (tmp_path / mesh).write_bytes(content)
+    shape = MESH.replace("visual", part).replace("upper.stl", mesh)
+    with pytest.raises(UserError) as told:
+        load_limits(written(tmp_path, urdf(LINKS.replace(link("upper"), link("upper", shape)), TURN, TIP, JAW)))
+    assert "small.urdf" in str(told.value)
+    assert mesh in str(told.value)
+    assert named in str(told.value)
+
+
+def test_a_texture_that_is_missing_is_told(tmp_path: Path) -> None:
+    shape = '<visual><geometry><box size="1 1 1"/></geometry><material name="m"><texture filename="a.png"/></material>'
+    links = LINKS.replace(link("upper"), link("upper", f"{shape}</visual>"))
+    with pytest.raises(UserError, match=r"small.urdf: texture 'a.png'.*put it there"):
+        load_limits(written(tmp_path, urdf(links, TURN, TIP, JAW)))
+    asset = '<mujoco><asset><texture name="t" type="2d" file="a.png"/></asset>'
+    with pytest.raises(UserError, match=r"small.xml: .*a\.png.*"):
+        load_limits(written(tmp_path, MJCF.format("").replace("<mujoco>", asset), "", "small.xml"))
+
+
+@pytest.mark.parametrize(
+    ("mesh", "content"), [("upper.stl", STL), ("upper.obj", OBJ), ("upper arm.stl", STL), ("upper%20arm.stl", STL)]
+)
+def test_a_whole_mesh_is_taken(tmp_path: Path, mesh: str, content: bytes) -> None:
+    (tmp_path / mesh.replace("%20", " ")).write_bytes(content)
+    shape = MESH.replace("visual", "collision").replace("upper.stl", mesh)
+    name = written(tmp_path, urdf(LINKS.replace(link("upper"), link("upper", shape)), TURN, TIP, JAW))
+    assert load_limits(name).joints[0].name == "turn"

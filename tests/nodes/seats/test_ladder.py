@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from nodes.guard.node import Guard
-from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, Ladder
+from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON, Ladder
 from runtime import Node, ParameterError, Publisher, Simulation, every
 from runtime.coordination.lease import Lease
 from runtime.launch.graph import NodeSpec
@@ -224,6 +226,34 @@ def test_a_driver_that_is_gone_is_told_of_and_its_return_too() -> None:
     robot.is_silent = False
     sim.run(seconds=1.0)
     assert [one.text for one in said] == [DRIVER_GONE, DRIVER_BACK]
+
+
+class Stopped(Node):
+    """A guard that waits for a person, or one that lets commands through."""
+
+    state = Publisher(GuardState, "guard/state")
+
+    def __init__(self, mode: Literal["moving", "stopped"]) -> None:
+        self.mode = mode
+
+    @every(hz=10)
+    def tick(self) -> None:
+        self.state.publish(GuardState(mode=self.mode, reason="so"))
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("moving", ""), ("stopped", GO_ON)])
+def test_who_feels_the_body_again_asks_for_a_go_on_only_where_the_guard_waits_for_one(
+    mode: Literal["moving", "stopped"], asked: str
+) -> None:
+    robot = StillRobot()
+    sim = Simulation(robot, Stopped(mode), Ladder(driver_gone_s=0.5))
+    said = sim.record_topic("said", Utterance)
+    sim.run(seconds=1.0)
+    robot.is_silent = True
+    sim.run(seconds=1.0)
+    robot.is_silent = False
+    sim.run(seconds=1.0)
+    assert said[-1].text == DRIVER_BACK + asked
 
 
 def test_a_driver_that_never_was_is_not_missed_and_no_time_is_refused() -> None:

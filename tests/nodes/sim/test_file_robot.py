@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from nodes.robot.conformance import Bench, RobotConformance
-from nodes.robot.robot_from_launch import load_limits
+from nodes.robot.robot_from_launch import load_limits, outline_of
 from nodes.sim.file_robot import FileRobot
 from nodes.sim.messages import Truth
-from runtime import UserError
+from runtime import Node, Publisher, QoS, Subscription, UserError, every
 from runtime.launch.file import find, load
 from runtime.msgs import GuardState, JointCommand, RobotState
 from runtime.virtual.simulation import Simulation
 
 ARM = "nodes.arm:arm.toml"
+ROVER = str(Path(__file__).with_name("rover.toml"))
 
 
 class ArmBench(Bench):
@@ -34,6 +36,71 @@ class TestArm(RobotConformance):
 
     def make(self) -> Bench:
         return ArmBench()
+
+
+class TestRover(RobotConformance):
+    """The arm on a base: what drives keeps the protocol too."""
+
+    limits = ROVER
+
+    def make(self) -> Bench:
+        return Bench(FileRobot(ROVER))
+
+
+class DrivesOn(Node):
+    """Ahead, far faster than its wheels may."""
+
+    seat = "policy"
+
+    state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        if (state := self.state.latest()) is not None:
+            self.command.publish(JointCommand(position=state.position, base_v_mps=3.0, base_w_radps=0.0))
+
+
+def test_the_guard_keeps_the_wheels_of_a_robot_from_a_file_to_their_speed_and_its_body_in_its_box(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "drive.toml").write_text(
+        f"""[run]
+robot = "{ROVER}"
+
+[nodes]
+driver = {{ use = "nodes.sim.driver:SimDriver", process = "robot" }}
+reflex = {{ use = "nodes.interrupts.reflex:Reflex", process = "robot" }}
+policy = {{ use = "tests.nodes.sim.test_file_robot:DrivesOn" }}
+
+[nodes.guard]
+use     = "nodes.guard.node:Guard"
+process = "robot"
+params  = {{ arm = "auto", memory = "run", keep_in = [-1.5, 1.5, -1.5, 1.5, -0.1, 2.5] }}
+"""
+    )
+    simulation = Simulation(load(tmp_path / "drive.toml").graph)
+    states, guard = (
+        simulation.record_topic("robot/state", RobotState),
+        simulation.record_topic("guard/state", GuardState),
+    )
+    try:
+        simulation.run(5.0)
+    finally:
+        simulation.close()
+    wheels = [abs(state.base_v_mps) + abs(state.base_w_radps) * 0.25 for state in states]
+    assert 0.35 < max(wheels) < 0.41, "m/s"
+    cartesian = load_limits(ROVER).cartesian
+    assert cartesian is not None
+    outline = outline_of(cartesian)
+    furthest = max(
+        state.base_x_m + math.cos(state.base_heading_rad) * x - math.sin(state.base_heading_rad) * y + radius
+        for state in states
+        for x, y, _, radius in outline(state.position)
+    )
+    assert 1.0 < furthest < 1.5, "it went as far as its box allows, and no ball of its body left it"
+    assert any("keep_in" in state.reason for state in guard)
+    assert abs(states[-1].base_v_mps) < 0.01
 
 
 def test_the_arm_clears_cubes_and_holds_when_it_is_told_to() -> None:

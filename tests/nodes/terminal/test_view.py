@@ -190,6 +190,17 @@ def test_a_long_line_is_not_broken_where_there_is_no_terminal() -> None:
     assert len(line) > 200
 
 
+def test_words_stay_whole_on_a_terminal_beside_the_time() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=24, highlight=False, force_terminal=True, color_system=None)
+    view = TerminalView("laptop", live=False, console=console, clock=_Clock())
+    view.log("warning", "robot", "Which cup do you mean: the blue cup, the green cup, the red cup or the yellow cup?")
+    first, second = [line.rstrip() for line in out.getvalue().splitlines()[-2:]]
+    assert first.endswith(" cup,")
+    assert second.strip().startswith("the ")
+    assert second.startswith(" " * 8)
+
+
 def test_the_board_fits_80_by_24_and_shows_everything() -> None:
     view, out = live_view()
     names = (
