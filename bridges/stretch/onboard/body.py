@@ -403,7 +403,7 @@ class Body:
         return before + math.remainder(told - before, math.tau)
 
     def _twist(self, base: Mapping[str, Any]) -> tuple[float, float]:
-        """By the wheels' own speeds. The library divides ways by stamps of two boards that are not asked at one time."""
+        """By the wheels' own speeds: the library divides by the stamps of two boards, which it asks at two moments."""
         left, right = (
             float(self._robot.base.motor_rad_to_translate(_number(base[wheel].get("vel"))))
             for wheel in ("left_wheel", "right_wheel")

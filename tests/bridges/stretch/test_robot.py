@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -161,7 +162,7 @@ def test_turning_to_the_right_goes_on_below_zero(bench: StretchBench) -> None:
     bench.run(0.5, JointCommand(position=position, base_w_radps=-0.5))
     headings = [bench.run(0.1, JointCommand(position=position, base_w_radps=-0.5)).base_heading_rad for _ in range(10)]
     assert headings[0] < 0.0
-    assert all(-0.1 < after - before < 0.0 for before, after in zip(headings, headings[1:], strict=False))
+    assert all(-0.1 < after - before < 0.0 for before, after in pairwise(headings))
 
 
 def test_commands_are_pushed_in_batches_at_25_hz(bench: StretchBench) -> None:

@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
+from bridges.stretch.bringup import STEPS, Bringup, Progress, report
+from bridges.stretch.calibration import load
 from bridges.stretch.link import Process, found_python
-from bridges.stretch.robot import StretchRobot
+from bridges.stretch.robot import StretchRobot, calibration_file
 from bridges.stretch.twin.wire import PacketReader, framed, packet_crc, status_packet, unframed
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
@@ -327,3 +329,49 @@ def test_orders_reach_the_buses_at_115200_baud_in_time(bench: TwinBench) -> None
         share = (busy[bus] - before[bus]) / seconds
         print(f"-- bus {bus}: {100 * share:.0f} % of the wire in use")
         assert share < 0.8
+
+
+@needs_library
+@pytest.mark.long
+@pytest.mark.processes
+def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin: Twin) -> None:
+    """A person's part is played: who presses the runstop and holds a sponge. Most of it is at a tenth of the speed."""
+
+    def person(asked: str) -> None:
+        print(f"   {asked}")
+        for said, what, value in (
+            ("press the runstop", "runstop", True),
+            ("hold it for two seconds", "runstop", False),
+            ("hold a sponge", "between_fingers", 5200.0),
+            ("take it out again", "between_fingers", None),
+        ):
+            if said in asked:
+                twin.do(what, value)
+
+    twin.do("unhome")
+    robot = StretchRobot(link=Process(python_with_library(), "default", avoid_collisions=False))
+    progress = Progress("twin")
+    robot.start(CLOCK.now_ns())
+    try:
+        Bringup(robot, progress, person).run([name for name in STEPS if name != "machine"], lambda: None)
+    finally:
+        robot.close()
+    print(report(progress))
+    assert all(step.is_done for step in progress.steps)
+    assert {stop.joint for stop in progress.stops} == {"lift", "arm", "wrist_yaw", "base"}
+    assert all(stop.seconds < 0.5 for stop in progress.stops)
+    assert abs(twin.do("where")["wheels_m"][0]) < 0.03
+    assert load(calibration_file()).is_measured
+
+
+@needs_library
+@pytest.mark.processes
+def test_after_a_run_that_died_the_service_presses_the_runstop(twin: Twin) -> None:
+    """As `ExecStopPost` of the unit does it: by the robot's own power board, when nobody else speaks to it."""
+    script = Path(__file__).parents[3] / "bridges" / "stretch" / "onboard" / "runstop.py"
+    for result, is_pressed in (("success", False), ("watchdog", True)):
+        environment = {**os.environ, "SERVICE_RESULT": result}
+        ended = subprocess.run([PYTHON, "-E", str(script)], env=environment, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 0, ended.stderr
+        assert twin.do("where")["is_runstopped"] is is_pressed
+    assert "the runstop is pressed" in ended.stdout
