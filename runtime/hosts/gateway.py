@@ -120,6 +120,9 @@ class Gateway:
         self._count_lock = threading.Lock()
         self._bytes = Counter(sent=0, received=0)
         self._is_stopped = False
+        self._states_heard = 0
+        self._states_sent = self.clock.now_ns()
+        """The number of the last state: they go over two connections, and that of a later start is higher."""
         self._accounts = 0
 
     # what comes from this host, in its inlet's thread
@@ -139,7 +142,13 @@ class Gateway:
         else:
             frames = encode(stamped.envelope, stamped.message)
             born_ns = stamped.envelope.published_ns
-            self.small.append((topic, list(frames), born_ns) if is_reliable else ("", [wire.MESSAGE, *frames], 0))
+            if is_reliable:
+                self.small.append((topic, list(frames), born_ns))
+            elif stamped.message.message_kind == "state":
+                self._states_sent += 1
+                self.small.append(("", [wire.STATE, wire.number_frame(self._states_sent), *frames], 0))
+            else:
+                self.small.append(("", [wire.MESSAGE, *frames], 0))
             self._doors.small.wake()
 
     # life
@@ -235,7 +244,7 @@ class Gateway:
                 self._drop("link full")
 
     def _put(self, frames: list[Frame]) -> bool:
-        is_sent = self._doors.small.send(frames)
+        is_sent = self._doors.small.send(frames, twice=frames[0] == wire.STATE)
         if is_sent:
             self._count("sent", frames)
         return is_sent
@@ -277,6 +286,14 @@ class Gateway:
     def _take_small(self, frames: list[bytes]) -> None:
         if frames[0] == wire.MESSAGE:
             self._take_message(frames[1:])
+            return
+        if frames[0] == wire.STATE:
+            if len(frames) < 3:
+                raise CodecError(f"{len(frames)} frames; expected a state")
+            number = wire.read_number(frames[1])
+            if number > self._states_heard:  # else it came over the other connection, or a newer one did
+                self._states_heard = number
+                self._take_message(frames[2:])
             return
         if frames[0] == wire.RECEIPT:
             self._mail.take_receipt(frames[1:], self.clock.now_ns())
@@ -326,6 +343,7 @@ class Gateway:
             return
         if hello.session != self.peer_session:
             self.peer_session, self._offset, self._answered_ns = hello.session, ClockOffset(), 0
+            self._states_heard = 0
             self._entry.forget()
             self._mail.begin(self.session, hello.session)
         if not hello.is_reply:

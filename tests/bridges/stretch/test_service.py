@@ -1,4 +1,4 @@
-"""The service on a Stretch: systemd knows its lines and hears that the run lives; a dead one has the runstop pressed."""
+"""The service on a Stretch: systemd knows its lines, hears that it lives, and presses the runstop after one that died."""
 
 from __future__ import annotations
 

@@ -11,12 +11,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bridges.stretch.bringup import STEPS, Bringup, Progress, report
+from bridges.stretch.bringup import STEPS, Bringup, Progress, Refused, report
 from bridges.stretch.calibration import load
 from bridges.stretch.link import Process, found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
@@ -353,13 +354,16 @@ def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin
     progress = Progress("twin")
     robot.start(CLOCK.now_ns())
     try:
-        Bringup(robot, progress, person).run([name for name in STEPS if name != "machine"], lambda: None)
+        for _ in range(3):  # an answer that a busy machine gives too late ends a homing; it goes on where it was left
+            with suppress(Refused):
+                Bringup(robot, progress, person).run([name for name in STEPS if name != "machine"], lambda: None)
+                break
     finally:
         robot.close()
     print(report(progress))
     assert all(step.is_done for step in progress.steps)
     assert {stop.joint for stop in progress.stops} == {"lift", "arm", "wrist_yaw", "base"}
-    assert all(stop.seconds < 0.5 for stop in progress.stops)
+    assert all(0.0 < stop.speed < 0.3 and stop.seconds < 0.5 for stop in progress.stops)
     assert abs(twin.do("where")["wheels_m"][0]) < 0.03
     assert load(calibration_file()).is_measured
 
