@@ -73,7 +73,7 @@ class Broken:
     @property
     def is_good(self) -> bool:
         """Held while it was broken, back within a second, and moved by a person's word only."""
-        return self.held_s < 1.0 and self.back_s < 1.0 and not self.moves_before_resume and self.moves_after_resume
+        return self.held_s < 0.6 and self.back_s < 1.0 and not self.moves_before_resume and self.moves_after_resume
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,12 @@ class Whole:
 
     minutes: float
     false_holds: int
+    reasons: tuple[str, ...]
     commands: int
     gap_p99_ms: float
     longest_gap_ms: float
+    image_age_p99_ms: float  # behind a command, when it was published
+    oldest_image_ms: float
     packets: int
     packets_lost: int
 
@@ -141,13 +144,21 @@ def held(shape: Shape, folder: Path, minutes: float) -> Whole:
             begun_ns = CLOCK.now_ns()
             CLOCK.block(minutes * 60)
             ended_ns = CLOCK.now_ns()
-        told, _, commanded_ns = _heard(folder)
-        modes = [mode for at_ns, mode in told if begun_ns < at_ns < ended_ns]
-        times_ns = [at_ns for at_ns in commanded_ns if begun_ns < at_ns < ended_ns]
+        heard = _heard(folder)
+        told = [state for at_ns, state in heard.states if begun_ns < at_ns < ended_ns]
+        false = [after.reason for before, after in pairwise(told) if before.mode == "moving" != after.mode]
+        times_ns = [at_ns for at_ns in heard.commanded_ns if begun_ns < at_ns < ended_ns]
         gaps_ms = [(after - before) / 1e6 for before, after in pairwise(times_ns)]
-        false = sum(before == "moving" and after != "moving" for before, after in pairwise(modes))
-        gaps = percentile(gaps_ms, 99), max(gaps_ms)
-        return Whole(minutes, false, len(times_ns), *gaps, sum(cable.passed), sum(cable.lost))
+        ages_ms = [heard.image_ages_ns[at_ns] / 1e6 for at_ns in times_ns if at_ns in heard.image_ages_ns]
+        return Whole(
+            minutes,
+            len(false),
+            tuple(false),
+            len(times_ns),
+            *(percentile(gaps_ms, 99), max(gaps_ms)),
+            *(percentile(ages_ms, 99), max(ages_ms)),
+            *(sum(cable.passed), sum(cable.lost)),
+        )
     finally:
         cable.close()
 
@@ -173,35 +184,41 @@ def _resume(cable: Cable, hosts: Hosts) -> None:
     subprocess.run([*cable.within(ROBOT), *command], env=environment, capture_output=True, timeout=60, check=True)
 
 
-Heard = tuple[list[tuple[int, str]], list[int], list[int]]
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the robot recorded, with the times at which it was published."""
+
+    states: list[tuple[int, GuardState]]
+    said_ns: list[int]
+    commanded_ns: list[int]
+    image_ages_ns: dict[int, int]  # by command
 
 
 def _heard(folder: Path) -> Heard:
-    """The guard's modes with their times; when words were said, and commands published."""
-    modes: list[tuple[int, str]] = []
-    said_ns: list[int] = []
-    commanded_ns: list[int] = []
+    heard = Heard([], [], [], {})
     for message in BagReader(folder / "robot.mcap"):
         at_ns = message.envelope.published_ns
         if message.topic == "guard/state":
-            modes.append((at_ns, message.message(GuardState).mode))
+            heard.states.append((at_ns, message.message(GuardState)))
         elif message.topic == "said":
-            said_ns.append(at_ns)
+            heard.said_ns.append(at_ns)
         elif message.topic == "command":
-            commanded_ns.append(at_ns)
-    return modes, said_ns, commanded_ns
+            heard.commanded_ns.append(at_ns)
+            if (image_ns := message.envelope.origins.get("image")) is not None:
+                heard.image_ages_ns[at_ns] = at_ns - image_ns
+    return heard
 
 
 def _broken(moment: Moment, heard: Heard) -> Broken:
-    modes, said_ns, commanded_ns = heard
+    modes = [(at_ns, state.mode) for at_ns, state in heard.states]
     broken_ns, mended_ns, asked_ns = moment.broken_ns, moment.mended_ns, moment.asked_ns
     held_ns = next((at_ns for at_ns, mode in modes if at_ns > broken_ns and mode in STANDS), 0)
-    last_ns = max((at_ns for at_ns in commanded_ns if at_ns <= held_ns), default=0)
+    last_ns = max((at_ns for at_ns in heard.commanded_ns if at_ns <= held_ns), default=0)
     return Broken(
         moment.way,
         held_s=_since_s(broken_ns, held_ns),
         held_after_command_s=_since_s(last_ns, held_ns),
-        said_s=_since_s(broken_ns, next((at_ns for at_ns in said_ns if at_ns > broken_ns), 0)),
+        said_s=_since_s(broken_ns, next((at_ns for at_ns in heard.said_ns if at_ns > broken_ns), 0)),
         back_s=_since_s(mended_ns, moment.back_ns),
         moves_before_resume=any(mode == "moving" for at_ns, mode in modes if held_ns < at_ns < asked_ns),
         moves_after_resume=any(

@@ -32,6 +32,8 @@ from runtime.transport.reliable.tag import Terms
 
 ASK_EVERY_NS = to_ns(0.1)
 LOST_AFTER_NS = to_ns(1.0)
+ONE_WAY_NS = to_ns(0.3)
+"""States of a host that has not answered for so long are not passed on: it may not hear what they are about."""
 ANSWERS_NEEDED = 3  # before messages are let through
 FAREWELLS, FAREWELL_S = 20, 0.05
 HEARD_BYE = 0  # no image has this number
@@ -120,7 +122,7 @@ class Gateway:
         self._count_lock = threading.Lock()
         self._bytes = Counter(sent=0, received=0)
         self._is_stopped = False
-        self._states_heard = 0
+        self._states_heard = self._asked_ns = self._replied_ns = 0
         self._states_sent = self.clock.now_ns()
         """The number of the last state: they go over two connections, and that of a later start is higher."""
         self._accounts = 0
@@ -257,7 +259,7 @@ class Gateway:
         if now_ns >= self._next_ask_ns:
             self._next_ask_ns = now_ns + ASK_EVERY_NS
             if self.peer_session:
-                door.send(wire.word(wire.ClockQuestion(now_ns, self.session)))
+                door.send(wire.word(wire.ClockQuestion(now_ns, self.session)), twice=True)
             else:
                 self._greet(door)
         is_up = self.is_up()
@@ -291,8 +293,12 @@ class Gateway:
             if len(frames) < 3:
                 raise CodecError(f"{len(frames)} frames; expected a state")
             number = wire.read_number(frames[1])
-            if number > self._states_heard:  # else it came over the other connection, or a newer one did
-                self._states_heard = number
+            if number <= self._states_heard:
+                return  # it came over the other connection, or a newer one did
+            self._states_heard = number
+            if self.clock.now_ns() - self._answered_ns > ONE_WAY_NS:
+                self._drop("unanswered")
+            else:
                 self._take_message(frames[2:])
             return
         if frames[0] == wire.RECEIPT:
@@ -309,7 +315,9 @@ class Gateway:
             case wire.HostHello():
                 self._take_hello(word, door)
             case wire.ClockQuestion(sent_ns=sent_ns, session=session) if session == self.peer_session:
-                door.send(wire.word(wire.ClockAnswer(sent_ns, self.clock.now_ns())))
+                if sent_ns > self._asked_ns:  # else it came over the other connection
+                    self._asked_ns = sent_ns
+                    door.send(wire.word(wire.ClockAnswer(sent_ns, self.clock.now_ns())), twice=True)
             case wire.ClockQuestion():
                 self._greet(door)  # it was restarted, or we were: who is there?
             case wire.ClockAnswer(sent_ns=sent_ns, there_ns=there_ns):
@@ -343,7 +351,7 @@ class Gateway:
             return
         if hello.session != self.peer_session:
             self.peer_session, self._offset, self._answered_ns = hello.session, ClockOffset(), 0
-            self._states_heard = 0
+            self._states_heard = self._asked_ns = 0
             self._entry.forget()
             self._mail.begin(self.session, hello.session)
         if not hello.is_reply:
@@ -351,8 +359,9 @@ class Gateway:
 
     def _take_answer(self, sent_ns: int, there_ns: int) -> None:
         now_ns = self.clock.now_ns()
-        if not now_ns - to_ns(60) < sent_ns <= now_ns:
-            return  # no question of ours
+        if not max(now_ns - to_ns(60), self._replied_ns) < sent_ns <= now_ns:
+            return  # no question of ours, or one that was answered
+        self._replied_ns = sent_ns
         jumps = self._offset.jumps
         self._offset.answered(sent_ns, there_ns, now_ns)
         if self._offset.jumps > jumps:

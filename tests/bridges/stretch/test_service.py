@@ -1,4 +1,4 @@
-"""The service on a Stretch: systemd knows its lines, hears that it lives, and presses the runstop after one that died."""
+"""The service on a Stretch: systemd knows its lines, hears that it lives, and presses the runstop where it died."""
 
 from __future__ import annotations
 

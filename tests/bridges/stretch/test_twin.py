@@ -43,6 +43,7 @@ class Twin:
     """The process that plays the robot."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bridges.stretch.twin", str(folder), "--python", python_with_library()],
@@ -379,3 +380,16 @@ def test_after_a_run_that_died_the_service_presses_the_runstop(twin: Twin) -> No
         assert ended.returncode == 0, ended.stderr
         assert twin.do("where")["is_runstopped"] is is_pressed
     assert "the runstop is pressed" in ended.stdout
+
+
+@needs_library
+@pytest.mark.long
+@pytest.mark.processes
+def test_a_driver_that_dies_while_the_library_starts_leaves_nobody_who_holds_the_robot(twin: Twin) -> None:
+    script = Path(__file__).parents[3] / "bridges" / "stretch" / "onboard"
+    settings = {"profile": "default", "avoid_collisions": False, "key": "00" * 32, "endpoint": f"ipc://{twin.folder}/b"}
+    with subprocess.Popen([PYTHON, "-E", str(script)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        process.communicate(json.dumps(settings).encode() + b"\n", timeout=60)  # and its input ends
+    again = TwinBench(twin)
+    again.robot.start(again.now_ns)
+    again.close()
