@@ -5,6 +5,7 @@ By path and on the robot's own Python, like the process that speaks to stretch_b
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import time
@@ -20,11 +21,10 @@ def main() -> int:
     if result in ENDED_BY_ITSELF:
         return 0
     try:
-        from stretch_body.pimu import Pimu
+        pimu = importlib.import_module("stretch_body.pimu").Pimu()
     except (Exception, SystemExit) as problem:  # noqa: BLE001  # it reads the environment and files, and may exit
         print(f"the runstop is not pressed: stretch_body does not load: {problem}", file=sys.stderr)
         return 1
-    pimu = Pimu()
     if not pimu.startup():
         print("the runstop is not pressed: the power board (hello-pimu) does not answer", file=sys.stderr)
         return 1

@@ -69,7 +69,8 @@ def test_the_service_may_do_little_besides_its_work() -> None:
 def test_old_logs_and_recordings_are_removed_and_new_ones_stay(tmp_path: Path) -> None:
     configuration = tmp_path / TMPFILES.name
     configuration.write_text(TMPFILES.read_text().replace("/home/hello-robot", str(tmp_path)))
-    kept, removed = [], []
+    kept: list[Path] = []
+    removed: list[Path] = []
     for folder in ("stretch_user/log/stretch_body_logger", "runs"):
         (tmp_path / folder).mkdir(parents=True)
         for name, files in (("new", kept), ("old", removed)):
