@@ -102,7 +102,7 @@ def test_a_robot_that_is_not_what_it_should_be_is_refused_before_anything_moves(
         elif wrong == "range":
             self.arm.soft_motion_limits["current"] = [0.3, 0.31]
         else:
-            self.status["pimu"]["voltage"] = 11.0
+            world.battery_v = 11.0
 
     monkeypatch.setattr(fake_stretch_body.Robot, "__init__", other)
     refused(world, ["robot"], print, says)
