@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import grp
+import math
 import os
 import resource
 import shutil
@@ -336,15 +337,16 @@ class Bringup:
     def stopped(self, name: str) -> Stop:
         """Set a joint or the base going, say stop, and watch the encoders; then it goes back."""
         before = self.hear()
-        if name == "base":
-            command = JointCommand(position=before.position, base_v_mps=SHARE * 0.3)
-        else:
+        position, way = list(before.position), 0.0
+        if name != "base":
             place = JOINTS.index(name)
-            position = list(before.position)
-            position[place] = self.target(before, place) + (self.target(before, place) - before.position[place])
-            command = JointCommand(position=tuple(position))
+            way = self.target(before, place) - position[place]
+            way = math.copysign(SHARE * self.robot.limits.joints[place].speed * PERIOD_S, way)
         for _ in range(round(0.8 / PERIOD_S)):
-            state = self.tick(command)
+            if name != "base":
+                position[place] += way
+            v_mps = SHARE * 0.3 if name == "base" else 0.0
+            state = self.tick(JointCommand(position=tuple(position), base_v_mps=v_mps))
         said_ns, there, speed = CLOCK.now_ns(), _where(state, name), _speed(state, name)
         self.robot.stop()
         chain = {"wrist_yaw": "end_of_arm", "base": "left_wheel"}.get(name, name)

@@ -32,6 +32,8 @@ from runtime.transport.reliable.tag import Terms
 
 ASK_EVERY_NS = to_ns(0.1)
 LOST_AFTER_NS = to_ns(1.0)
+ONE_WAY_NS = to_ns(0.3)
+"""States of a host that has not answered for so long are not passed on: it may not hear what they are about."""
 ANSWERS_NEEDED = 3  # before messages are let through
 FAREWELLS, FAREWELL_S = 20, 0.05
 HEARD_BYE = 0  # no image has this number
@@ -120,6 +122,9 @@ class Gateway:
         self._count_lock = threading.Lock()
         self._bytes = Counter(sent=0, received=0)
         self._is_stopped = False
+        self._states_heard = self._asked_ns = self._replied_ns = 0
+        self._states_sent = self.clock.now_ns()
+        """The number of the last state: they go over two connections, and that of a later start is higher."""
         self._accounts = 0
 
     # what comes from this host, in its inlet's thread
@@ -139,7 +144,13 @@ class Gateway:
         else:
             frames = encode(stamped.envelope, stamped.message)
             born_ns = stamped.envelope.published_ns
-            self.small.append((topic, list(frames), born_ns) if is_reliable else ("", [wire.MESSAGE, *frames], 0))
+            if is_reliable:
+                self.small.append((topic, list(frames), born_ns))
+            elif stamped.message.message_kind == "state":
+                self._states_sent += 1
+                self.small.append(("", [wire.STATE, wire.number_frame(self._states_sent), *frames], 0))
+            else:
+                self.small.append(("", [wire.MESSAGE, *frames], 0))
             self._doors.small.wake()
 
     # life
@@ -235,7 +246,7 @@ class Gateway:
                 self._drop("link full")
 
     def _put(self, frames: list[Frame]) -> bool:
-        is_sent = self._doors.small.send(frames)
+        is_sent = self._doors.small.send(frames, twice=frames[0] == wire.STATE)
         if is_sent:
             self._count("sent", frames)
         return is_sent
@@ -248,7 +259,7 @@ class Gateway:
         if now_ns >= self._next_ask_ns:
             self._next_ask_ns = now_ns + ASK_EVERY_NS
             if self.peer_session:
-                door.send(wire.word(wire.ClockQuestion(now_ns, self.session)))
+                door.send(wire.word(wire.ClockQuestion(now_ns, self.session)), twice=True)
             else:
                 self._greet(door)
         is_up = self.is_up()
@@ -278,6 +289,18 @@ class Gateway:
         if frames[0] == wire.MESSAGE:
             self._take_message(frames[1:])
             return
+        if frames[0] == wire.STATE:
+            if len(frames) < 3:
+                raise CodecError(f"{len(frames)} frames; expected a state")
+            number = wire.read_number(frames[1])
+            if number <= self._states_heard:
+                return  # it came over the other connection, or a newer one did
+            self._states_heard = number
+            if self.clock.now_ns() - self._answered_ns > ONE_WAY_NS:
+                self._drop("unanswered")
+            else:
+                self._take_message(frames[2:])
+            return
         if frames[0] == wire.RECEIPT:
             self._mail.take_receipt(frames[1:], self.clock.now_ns())
             return
@@ -292,7 +315,9 @@ class Gateway:
             case wire.HostHello():
                 self._take_hello(word, door)
             case wire.ClockQuestion(sent_ns=sent_ns, session=session) if session == self.peer_session:
-                door.send(wire.word(wire.ClockAnswer(sent_ns, self.clock.now_ns())))
+                if sent_ns > self._asked_ns:  # else it came over the other connection
+                    self._asked_ns = sent_ns
+                    door.send(wire.word(wire.ClockAnswer(sent_ns, self.clock.now_ns())), twice=True)
             case wire.ClockQuestion():
                 self._greet(door)  # it was restarted, or we were: who is there?
             case wire.ClockAnswer(sent_ns=sent_ns, there_ns=there_ns):
@@ -326,6 +351,7 @@ class Gateway:
             return
         if hello.session != self.peer_session:
             self.peer_session, self._offset, self._answered_ns = hello.session, ClockOffset(), 0
+            self._states_heard = self._asked_ns = 0
             self._entry.forget()
             self._mail.begin(self.session, hello.session)
         if not hello.is_reply:
@@ -333,8 +359,9 @@ class Gateway:
 
     def _take_answer(self, sent_ns: int, there_ns: int) -> None:
         now_ns = self.clock.now_ns()
-        if not now_ns - to_ns(60) < sent_ns <= now_ns:
-            return  # no question of ours
+        if not max(now_ns - to_ns(60), self._replied_ns) < sent_ns <= now_ns:
+            return  # no question of ours, or one that was answered
+        self._replied_ns = sent_ns
         jumps = self._offset.jumps
         self._offset.answered(sent_ns, there_ns, now_ns)
         if self._offset.jumps > jumps:

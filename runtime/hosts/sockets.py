@@ -9,7 +9,7 @@ import os
 import secrets
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
@@ -24,6 +24,10 @@ from runtime.serialization.codec import Frame
 MAX_FRAME_BYTES = 8 << 20
 SMALL_QUEUE, BULK_QUEUE = 1024, 4
 _HEARTBEAT_MS, _HEARTBEAT_TIMEOUT_MS = 200, 1000
+_CONNECT_MS, _AGAIN_MS, _AGAIN_MOST_MS = 500, 50, 200
+"""A call into a broken cable is given up and made anew: the kernel would wait up to seconds for its own next try."""
+_SPARE = b"+"
+"""What the second connection of a host that calls adds to its name."""
 _SAY_AGAIN_NS = to_ns(5.0)
 
 _EVENTS = (
@@ -50,7 +54,11 @@ class Peer:
 
 
 class HostSocket:
-    """One socket of a pair. All but `wake` belongs to one thread."""
+    """One socket of a pair. All but `wake` belongs to one thread.
+
+    What is small has a spare connection beside it: TCP holds back all that follows a lost packet, for as long as a
+    robot waits for a command. What is sent `twice` goes over both, and is there when the first of them has it.
+    """
 
     def __init__(
         self,
@@ -88,19 +96,10 @@ class HostSocket:
         self._wake_reader, self._wake_writer = os.pipe()
         for fd in (self._wake_reader, self._wake_writer):
             os.set_blocking(fd, False)
-        socket = context.socket(zmq.ROUTER if self.is_server else zmq.DEALER)
-        self._socket = socket
-        socket.setsockopt(zmq.IPV6, where.is_ipv6)
-        socket.setsockopt(zmq.LINGER, 300)
-        socket.setsockopt(zmq.SNDHWM, queue)
-        socket.setsockopt(zmq.RCVHWM, SMALL_QUEUE)
-        socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
-        socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
-        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
-        socket.setsockopt(zmq.HANDSHAKE_IVL, 5000)
-        socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a peer that is not there
-        if meeting.is_encrypted:
-            self._encrypt(meeting, own, secret)
+        self._is_ipv6, self._queue = where.is_ipv6, queue
+        self._lock_of = (meeting, own, secret)
+        socket = self._socket = self._opened(context)
+        self._spare = self._opened(context) if self._lets_in and not self.is_server else None
         self._monitor = socket.get_monitor_socket(_EVENTS)
         try:
             if self.is_server:
@@ -108,10 +107,13 @@ class HostSocket:
                 socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
                 socket.bind(self.address)
             else:
-                socket.setsockopt(zmq.ROUTING_ID, ident)
-                socket.setsockopt(zmq.RECONNECT_IVL, 50)
-                socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
-                socket.connect(self.address)
+                for one, name in ((socket, ident), (self._spare, ident + _SPARE)):
+                    if one is not None:
+                        one.setsockopt(zmq.ROUTING_ID, name)
+                        one.setsockopt(zmq.CONNECT_TIMEOUT, _CONNECT_MS)
+                        one.setsockopt(zmq.RECONNECT_IVL, _AGAIN_MS)
+                        one.setsockopt(zmq.RECONNECT_IVL_MAX, _AGAIN_MOST_MS)
+                        one.connect(self.address)
         except zmq.ZMQError as problem:
             self.close()
             hint = "; is that an address of this machine?" if problem.errno == errno.EADDRNOTAVAIL else ""
@@ -119,11 +121,27 @@ class HostSocket:
                 f"{self.address} of host {meeting.server.name} cannot be had: {problem.strerror}{hint}"
             ) from problem
         self._poller = zmq.Poller()
-        for polled in (socket, self._monitor, self._wake_reader):
-            self._poller.register(polled, zmq.POLLIN)
+        for polled in (socket, self._spare, self._monitor, self._wake_reader):
+            if polled is not None:
+                self._poller.register(polled, zmq.POLLIN)
 
-    def _encrypt(self, meeting: HostPair, own: str, secret: str) -> None:
-        socket = self._socket
+    def _opened(self, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
+        meeting, own, secret = self._lock_of
+        socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER if self.is_server else zmq.DEALER)
+        socket.setsockopt(zmq.IPV6, self._is_ipv6)
+        socket.setsockopt(zmq.LINGER, 300)
+        socket.setsockopt(zmq.SNDHWM, self._queue)
+        socket.setsockopt(zmq.RCVHWM, SMALL_QUEUE)
+        socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
+        socket.setsockopt(zmq.HANDSHAKE_IVL, 5000)
+        socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a peer that is not there
+        if meeting.is_encrypted:
+            self._encrypt(socket, meeting, own, secret)
+        return socket
+
+    def _encrypt(self, socket: zmq.Socket[bytes], meeting: HostPair, own: str, secret: str) -> None:
         socket.curve_secretkey = secret.encode()
         if self.is_server:
             socket.curve_publickey = meeting.server.key.encode()
@@ -133,29 +151,39 @@ class HostSocket:
             socket.curve_publickey = meeting.client.key.encode()
             socket.curve_serverkey = meeting.server.key.encode()
 
-    def send(self, frames: Sequence[Frame]) -> bool:
+    def send(self, frames: Sequence[Frame], *, twice: bool = False) -> bool:
         """Send without waiting; False where nobody is there or the queue is full."""
         if self.is_server and not self._peer.ident:
             return False
+        done = [self._put(frames, is_spare=False)]
+        if self._lets_in and (twice or done != ["sent"]):
+            done.append(self._put(frames, is_spare=True))
+            if done == ["gone", "gone"]:
+                self._peer.ident = b""  # both of its connections are: the next one may come
+        return "sent" in done
+
+    def _put(self, frames: Sequence[Frame], *, is_spare: bool) -> Literal["sent", "full", "gone"]:
+        socket = self._spare if is_spare and self._spare is not None else self._socket
+        head = [self._peer.ident + (_SPARE if is_spare else b"")] if self.is_server else []
         try:
-            self._socket.send_multipart([self._peer.ident, *frames] if self.is_server else list(frames), zmq.NOBLOCK)
+            socket.send_multipart([*head, *frames], zmq.NOBLOCK)
         except zmq.ZMQError as problem:
-            if problem.errno == zmq.EHOSTUNREACH and self._lets_in:
-                self._peer.ident = b""  # its connection is gone: the next one may come
-            return False
-        return True
+            return "gone" if problem.errno == zmq.EHOSTUNREACH else "full"
+        return "sent"
 
     def receive(self) -> list[bytes] | None:
         """The next frames; None where none came."""
-        while True:
-            try:
-                frames: list[bytes] = self._socket.recv_multipart(zmq.NOBLOCK)
-            except zmq.Again:
-                return None
-            if not self.is_server:
-                return frames
-            if self._admits(frames[0]):
-                return frames[1:]
+        for socket in (self._socket, self._spare):
+            while socket is not None:
+                try:
+                    frames: list[bytes] = socket.recv_multipart(zmq.NOBLOCK)
+                except zmq.Again:
+                    break
+                if not self.is_server:
+                    return frames
+                if self._admits(frames[0].removesuffix(_SPARE)):
+                    return frames[1:]
+        return None
 
     def _admits(self, ident: bytes) -> bool:
         """Whether to listen to this connection."""
@@ -195,6 +223,8 @@ class HostSocket:
         self._socket.disable_monitor()
         self._monitor.close()
         self._socket.close()
+        if self._spare is not None:
+            self._spare.close()
         os.close(self._wake_reader)
         os.close(self._wake_writer)
 

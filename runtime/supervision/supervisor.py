@@ -24,6 +24,7 @@ from runtime.message import Stamped, array_fields
 from runtime.supervision.child_process import STUCK, ChildProcess, lines_of, start_command
 from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration
+from runtime.supervision.systemd import Systemd
 from runtime.supervision.view import View, shown_by
 from runtime.transport.zeromq import SubscriberThread
 
@@ -141,6 +142,7 @@ class Supervisor:
         self._ending: asyncio.Future[tuple[bool, str] | None] | None = None
         self._restarts: set[asyncio.Task[None]] = set()
         self._beside = tuple(beside)
+        self._systemd = Systemd()
         self._registration: Registration | None = None
         self._claims: Claims | None = None
         self.restarted: dict[str, int] = {}
@@ -179,6 +181,7 @@ class Supervisor:
             self._is_going = True
             for child in self._children.values():
                 self._go(child)
+            self._systemd.tell("READY=1")
             beside = asyncio.create_task(self._look_on(), name="beside") if self._beside else None
             try:
                 return await asyncio.wait_for(asyncio.shield(self._ending), for_s)
@@ -187,6 +190,7 @@ class Supervisor:
         finally:
             if not self._ending.done():
                 self._ending.set_result(None)
+            self._systemd.tell("STOPPING=1")
             await self._stop_all()
             drawing.cancel()
             if beside is not None:
@@ -280,6 +284,7 @@ class Supervisor:
     async def _draw(self) -> None:
         while True:
             self._view.refresh(self._clock.now_ns())
+            self._systemd.tell("WATCHDOG=1")
             if self._is_going:
                 self._end_frozen()
             await asyncio.sleep(LOOK_S)

@@ -45,6 +45,8 @@ def main() -> int:
     with suppress(OSError):  # it should wait for no policy; a systemd unit may allow it (LimitNICE)
         os.nice(-10)
     os.register_at_fork(after_in_child=_die_with_parent)  # stretch_body forks a worker that would keep its lock
+    ended = threading.Event()
+    _start("end of input", lambda: _wait_for_end(ended))  # a driver may die while the library starts
     body = Body(settings["profile"], settings["avoid_collisions"], grip_percent_of(calibration_file()))
     try:
         hello = body.open()
@@ -55,15 +57,14 @@ def main() -> int:
     socket.setsockopt(zmq.SNDHWM, 20)
     socket.bind(settings["endpoint"])
     seal: Seal[Order] = Seal(bytes.fromhex(settings["key"]), b"body", b"driver", Order)
-    socket.send(seal.close(hello))
+    while not ended.is_set() and not _is_sent(socket, seal.close(hello)):
+        time.sleep(0.02)
     if hello.problem:
         socket.close()
         zmq.Context.instance().term()  # it was heard by then
         return 1
-    ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # the library has taken them over
         signal.signal(number, lambda *_: ended.set())
-    _start("end of input", lambda: _wait_for_end(ended))
     try:
         _keep(body, socket, seal, ended)
     finally:
@@ -109,6 +110,14 @@ def _keep(body: Body, socket: zmq.Socket[bytes], seal: Seal[Order], ended: threa
         time.sleep(0.005)
 
 
+def _is_sent(socket: zmq.Socket[bytes], frame: bytes) -> bool:
+    try:
+        socket.send(frame, zmq.NOBLOCK)
+    except zmq.Again:
+        return False
+    return True
+
+
 def _waiting(socket: zmq.Socket[bytes]) -> bytes | None:
     try:
         return socket.recv(zmq.NOBLOCK)
@@ -126,6 +135,8 @@ def _wait_for_end(ended: threading.Event) -> None:
     while sys.stdin.buffer.read(1):
         pass
     ended.set()
+    time.sleep(HELD_WITHIN_S + CLOSED_WITHIN_S)
+    os._exit(3)  # the library was still starting, or hangs; it must not go on holding its lock
 
 
 def _start(name: str, call: Callable[[], None]) -> None:

@@ -171,8 +171,8 @@ class Body:
             position=tuple(position),
             velocity=tuple(velocity),
             effort=tuple(effort),
-            pose=(_number(base["x"]), _number(base["y"]), _number(base["theta"])),
-            twist=(_number(base["x_vel"]), _number(base["theta_vel"])),
+            pose=(_number(base["x"]), _number(base["y"]), self._heading(_number(base["theta"]))),
+            twist=self._twist(base),
             wheel_effort=tuple(_number(value) for value in base.get("effort", ())),
             gripper_percent=_number(_part(status, "gripper")["pos_pct"]),
             guarded=tuple(
@@ -396,6 +396,19 @@ class Body:
                 if now_ns - since_ns < TOLD_S * 1e9:
                     alerts.append(f"watchdog stopped {name}")
         return tuple(alerts)
+
+    def _heading(self, told: float) -> float:
+        """Told within a turn, handed on without jumps."""
+        before = self._before.pose[2]
+        return before + math.remainder(told - before, math.tau)
+
+    def _twist(self, base: Mapping[str, Any]) -> tuple[float, float]:
+        """By the wheels' own speeds: the library divides by the stamps of two boards, which it asks at two moments."""
+        left, right = (
+            float(self._robot.base.motor_rad_to_translate(_number(base[wheel].get("vel"))))
+            for wheel in ("left_wheel", "right_wheel")
+        )
+        return (left + right) / 2, (right - left) / self._track_m
 
     def _opening(self, part: Mapping[str, Any], was_m: float) -> float:
         percent = part["pos_pct"]

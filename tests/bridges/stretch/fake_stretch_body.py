@@ -170,6 +170,9 @@ class Prismatic(Joint):
             self.status["motor"]["timestamp"] = self.world.now_s
 
 
+MOTOR_RAD_PER_M = 3.8 / (0.1016 / 2)
+
+
 class Base:
     """Two wheels; velocities only last for a second."""
 
@@ -222,12 +225,15 @@ class Base:
         left, right = self.wheels
         x, y, theta = self.pose
         self.status.update(
-            x=x, y=y, theta=theta, x_vel=(left + right) / 2, y_vel=0.0, theta_vel=(right - left) / TRACK_M,
+            x=x, y=y, theta=theta % math.tau, x_vel=(left + right) / 2, y_vel=0.0, theta_vel=(right - left) / TRACK_M,
             effort=list(self.world.wheel_effort), timestamp_pc=self.world.now_s,
         )  # fmt: skip
-        for wheel in ("left_wheel", "right_wheel"):
+        for wheel, speed_mps in zip(("left_wheel", "right_wheel"), self.wheels, strict=True):
             if wheel not in self.world.dead:
-                self.status[wheel] = {"timestamp": self.world.now_s}
+                self.status[wheel] = {"timestamp": self.world.now_s, "vel": speed_mps * MOTOR_RAD_PER_M}
+
+    def motor_rad_to_translate(self, x_r: float) -> float:
+        return x_r / MOTOR_RAD_PER_M
 
 
 class Dynamixel(Joint):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -9,7 +11,12 @@ import pytest
 
 from bridges.stretch.bringup import STEPS, Bringup, BringupStep, Progress, Refused, Stop, main, report
 from bridges.stretch.calibration import Calibration, load, save
+from bridges.stretch.onboard.words import Reading
 from bridges.stretch.robot import StretchRobot
+from runtime.clock import SystemClock
+from tests.bridges.stretch import fake_stretch_body
+from tests.bridges.stretch.fake_stretch_body import World, install
+from tests.bridges.stretch.test_robot import InProcess
 
 
 def test_a_machine_without_a_robots_configuration_is_refused_and_can_go_on(
@@ -64,3 +71,74 @@ def test_a_grasp_is_more_effort_than_empty_at_the_same_place(tmp_path: Path) -> 
     (tmp_path / "polyrhythm.json").write_text("{")
     with pytest.raises(ValueError, match="measure again"):
         load(tmp_path / "polyrhythm.json")
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
+    monkeypatch.setattr("bridges.stretch.robot.calibration_file", lambda: tmp_path / "polyrhythm.json")
+    return install(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("model", "this is a SE2; the bridge was written for a Stretch 3"),
+        ("lift", "lift ends at 0.900 m, the robot's model at 1.1 m; calibrate it again"),
+        ("range", "arm has no range: its limits contradict each other; calibrate it again"),
+        ("battery", "the battery has 11.0 V; charge it above"),
+    ],
+)
+def test_a_robot_that_is_not_what_it_should_be_is_refused_before_anything_moves(
+    wrong: str, says: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = fake_stretch_body.Robot.__init__
+
+    def other(self: fake_stretch_body.Robot) -> None:
+        made(self)
+        if wrong == "model":
+            self.params["model_name"] = "SE2"
+        elif wrong == "lift":
+            self.lift.soft_motion_limits["current"] = [0.0, 0.9]
+        elif wrong == "range":
+            self.arm.soft_motion_limits["current"] = [0.3, 0.31]
+        else:
+            world.battery_v = 11.0
+
+    monkeypatch.setattr(fake_stretch_body.Robot, "__init__", other)
+    refused(world, ["robot"], print, says)
+
+
+def test_a_runstop_in_the_middle_of_a_step_ends_it_and_the_step_is_not_done(world: World) -> None:
+    def press(asked: str) -> None:
+        world.is_runstopped = True
+
+    assert refused(world, ["joints"], press, "it does not follow any more: the runstop is pressed") == [False]
+
+
+class InTime(InProcess):
+    """The world goes on with the machine's clock."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world, self.turned_ns = world, self.now_ns()
+
+    def turn(self) -> Reading:
+        now_ns = self.now_ns()
+        self.world.advance((now_ns - self.turned_ns) * 1e-9)
+        self.turned_ns = now_ns
+        return super().turn()
+
+
+def refused(world: World, steps: list[str], ask: Callable[[str], None], says: str) -> list[bool]:
+    """Bring-up stops with that sentence, and no motor was sent anywhere."""
+    robot = StretchRobot(link=InTime(world))
+    robot.start(SystemClock().now_ns())
+    progress = Progress("robot")
+    before = [joint.pos for joint in (world.robots[0].lift, world.robots[0].arm)]
+    try:
+        with pytest.raises(Refused, match=re.escape(says)):
+            Bringup(robot, progress, ask).run(steps, lambda: None)
+    finally:
+        robot.close()
+    assert [joint.pos for joint in (world.robots[0].lift, world.robots[0].arm)] == before
+    return [step.is_done for step in progress.steps]

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -153,6 +154,15 @@ def test_limits_are_read_from_the_robot_at_hand(world: World) -> None:
     assert (bench.robot.limits.joints[0].lowest, bench.robot.limits.joints[0].highest) == (0.0, 1.10)
     assert bench.robot.limits.base.wheel_speed_mps == 0.12  # of the default profile
     bench.close()
+
+
+def test_turning_to_the_right_goes_on_below_zero(bench: StretchBench) -> None:
+    """The library tells a heading from 0 to 2 pi, which jumps at the first degree to the right."""
+    position = bench.robot.read(bench.now_ns).position
+    bench.run(0.5, JointCommand(position=position, base_w_radps=-0.5))
+    headings = [bench.run(0.1, JointCommand(position=position, base_w_radps=-0.5)).base_heading_rad for _ in range(10)]
+    assert headings[0] < 0.0
+    assert all(-0.1 < after - before < 0.0 for before, after in pairwise(headings))
 
 
 def test_commands_are_pushed_in_batches_at_25_hz(bench: StretchBench) -> None:

@@ -11,13 +11,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridges.stretch.bringup import STEPS, Bringup, Progress, Refused, report
+from bridges.stretch.calibration import load
 from bridges.stretch.link import Process, found_python
-from bridges.stretch.robot import StretchRobot
+from bridges.stretch.robot import StretchRobot, calibration_file
 from bridges.stretch.twin.wire import PacketReader, framed, packet_crc, status_packet, unframed
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
@@ -40,6 +43,7 @@ class Twin:
     """The process that plays the robot."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "bridges.stretch.twin", str(folder), "--python", python_with_library()],
@@ -77,11 +81,20 @@ class TwinBench(Bench):
         super().__init__(StretchRobot(link=self.link))
         self.now_ns = CLOCK.now_ns()
         self.due_ns = self.now_ns
+        self.held = 0
 
     def pass_time(self, seconds: float) -> None:
         self.due_ns = max(self.due_ns + round(seconds * 1e9), CLOCK.now_ns())
         CLOCK.block(max(0.0, (self.due_ns - CLOCK.now_ns()) * 1e-9))
         self.now_ns = CLOCK.now_ns()
+
+    def run(self, seconds: float, command: JointCommand | None = None) -> RobotState:
+        """As a driver does. Where this machine was so busy that the robot's side held, let go and ask again."""
+        for _ in range(round(seconds / PERIOD_S)):
+            was_held = self.mode == "ready" and self.robot.status(self.now_ns).why != ""
+            self.held += was_held
+            super().run(PERIOD_S, None if was_held else command)
+        return self.robot.read(self.now_ns)
 
     def drift(self, seconds: float) -> RobotState:
         """A homing that took its half minute in `home` need not be waited for again."""
@@ -100,12 +113,10 @@ class TwinBench(Bench):
         return "lift"
 
     def arrive(self, position: tuple[float, ...], seconds: float = 20.0) -> RobotState:
-        """Send all joints there. Where the machine was so busy that the robot's side held, let go and ask again."""
+        """Send all joints there."""
         until_ns = CLOCK.now_ns() + round(seconds * 1e9)
         while CLOCK.now_ns() < until_ns:
             state = self.run(0.2, JointCommand(position=position))
-            if self.robot.status(self.now_ns).why:
-                state = self.run(0.1)
             if all(abs(is_at - wanted) < 0.01 for is_at, wanted in zip(state.position, position, strict=True)):
                 return state
         return state
@@ -320,3 +331,65 @@ def test_orders_reach_the_buses_at_115200_baud_in_time(bench: TwinBench) -> None
         share = (busy[bus] - before[bus]) / seconds
         print(f"-- bus {bus}: {100 * share:.0f} % of the wire in use")
         assert share < 0.8
+
+
+@needs_library
+@pytest.mark.long
+@pytest.mark.processes
+def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin: Twin) -> None:
+    """A person's part is played: who presses the runstop and holds a sponge. Most of it is at a tenth of the speed."""
+
+    def person(asked: str) -> None:
+        print(f"   {asked}")
+        for said, what, value in (
+            ("press the runstop", "runstop", True),
+            ("hold it for two seconds", "runstop", False),
+            ("hold a sponge", "between_fingers", 5200.0),
+            ("take it out again", "between_fingers", None),
+        ):
+            if said in asked:
+                twin.do(what, value)
+
+    twin.do("unhome")
+    robot = StretchRobot(link=Process(python_with_library(), "default", avoid_collisions=False))
+    progress = Progress("twin")
+    robot.start(CLOCK.now_ns())
+    try:
+        for _ in range(3):  # an answer that a busy machine gives too late ends a homing; it goes on where it was left
+            with suppress(Refused):
+                Bringup(robot, progress, person).run([name for name in STEPS if name != "machine"], lambda: None)
+                break
+    finally:
+        robot.close()
+    print(report(progress))
+    assert all(step.is_done for step in progress.steps)
+    assert {stop.joint for stop in progress.stops} == {"lift", "arm", "wrist_yaw", "base"}
+    assert all(0.0 < stop.speed < 0.3 and stop.seconds < 0.5 for stop in progress.stops)
+    assert abs(twin.do("where")["wheels_m"][0]) < 0.03
+    assert load(calibration_file()).is_measured
+
+
+@needs_library
+@pytest.mark.processes
+def test_after_a_run_that_died_the_service_presses_the_runstop(twin: Twin) -> None:
+    """As `ExecStopPost` of the unit does it: by the robot's own power board, when nobody else speaks to it."""
+    script = Path(__file__).parents[3] / "bridges" / "stretch" / "onboard" / "runstop.py"
+    for result, is_pressed in (("success", False), ("watchdog", True)):
+        environment = {**os.environ, "SERVICE_RESULT": result}
+        ended = subprocess.run([PYTHON, "-E", str(script)], env=environment, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 0, ended.stderr
+        assert twin.do("where")["is_runstopped"] is is_pressed
+    assert "the runstop is pressed" in ended.stdout
+
+
+@needs_library
+@pytest.mark.long
+@pytest.mark.processes
+def test_a_driver_that_dies_while_the_library_starts_leaves_nobody_who_holds_the_robot(twin: Twin) -> None:
+    script = Path(__file__).parents[3] / "bridges" / "stretch" / "onboard"
+    settings = {"profile": "default", "avoid_collisions": False, "key": "00" * 32, "endpoint": f"ipc://{twin.folder}/b"}
+    with subprocess.Popen([PYTHON, "-E", str(script)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        process.communicate(json.dumps(settings).encode() + b"\n", timeout=60)  # and its input ends
+    again = TwinBench(twin)
+    again.robot.start(again.now_ns)
+    again.close()

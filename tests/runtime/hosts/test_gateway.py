@@ -16,7 +16,7 @@ from runtime.hosts.clock_offset import TRUST_NS
 from runtime.hosts.hosts_table import Host, HostPair
 from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Stamped
-from runtime.msgs import EStop, Image, Interrupt, Utterance
+from runtime.msgs import EStop, Image, Interrupt, RobotState, Utterance
 from runtime.serialization.codec import encode
 from runtime.transport.reliable.tag import Terms
 from tests.support.gateway_ends import (
@@ -37,6 +37,7 @@ from tests.support.gateway_ends import (
 )
 from tests.support.ports import free_ports, needs_ipv6
 from tests.support.running import eventually
+from tests.support.standing import standing
 
 pytestmark = pytest.mark.processes
 
@@ -336,3 +337,21 @@ def test_a_host_whose_clock_is_an_hour_off_is_understood() -> None:
         arrived = robot.of("heard")[0].envelope
         assert 0 <= CLOCK.now_ns() - arrived.published_ns < 5_000_000_000
         assert 0 <= CLOCK.now_ns() - arrived.begun_ns("utterance") < 5_000_000_000
+
+
+def test_a_state_goes_over_two_connections_and_comes_once_in_order() -> None:
+    """TCP holds back what follows a lost packet; a command must not wait for that."""
+    with ExitStack() as stack:
+        pair = meeting(free_ports(2))
+        down = Traffic({"robot/state": RobotState}, {"heard": Utterance}, {"heard": ("vlm",)})
+        up = Traffic({"heard": Utterance}, {"robot/state": RobotState}, {"robot/state": ("driver",)})
+        robot = stack.enter_context(end("robot", pair, ROBOT_SECRET, down))
+        desktop = stack.enter_context(end("desktop", pair, DESKTOP_SECRET, up))
+        until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
+        until_it_crosses(robot, desktop, "robot/state", standing(1), "driver")
+        last = 20_000
+        for number in range(last - 100, last + 1):
+            robot.send("robot/state", standing(number), seq=number, source="driver")
+        eventually(lambda: desktop.of("robot/state")[-1].envelope.seq == last, "the newest comes")
+        numbers = [stamped.envelope.seq for stamped in desktop.of("robot/state")]
+        assert numbers == sorted(set(numbers))
