@@ -106,10 +106,14 @@ class Partner(Node):
     def listen(self, utterance: Utterance) -> None:
         """Words wait for the first scene, which says what they can be about."""
         self.unheard = [*self.unheard, utterance.text][-MOST_HEARD:]
-        self.think()
+        self._think()
 
     @on(scene)
-    def think(self, _: Scene | None = None) -> None:
+    def see(self, _: Scene) -> None:
+        """A first scene, or another thing."""
+        self._think()
+
+    def _think(self) -> None:
         """Take in what waits; tell what has changed."""
         scene, skills = self.scene.latest(), self.skills.latest()
         if scene is None or skills is None:

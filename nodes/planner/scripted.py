@@ -81,7 +81,7 @@ class ScriptedPlanner(SeatNode):
         self._note(f"{utterance.speaker}: {utterance.text}")
         if self._knows():
             self._hear(utterance.text)
-            self.consider()
+            self._consider()
         else:
             self.unheard.append((self.clock.now_ns(), utterance.text))
 
@@ -107,7 +107,11 @@ class ScriptedPlanner(SeatNode):
     # --- asking first
 
     @on(objections)
-    def consider(self, _: Objections | None = None) -> None:
+    def expect(self, _: Objections) -> None:
+        """Somebody will probably object to something else than before."""
+        self._consider()
+
+    def _consider(self) -> None:
         """Ask before a thing is moved to whose removal somebody will probably object."""
         told, order = self.objections.latest(), self.plan.order
         if told is None or order is None or self.asking is not None or self.plan.asked_ns:
@@ -137,7 +141,7 @@ class ScriptedPlanner(SeatNode):
         thing = self.asking[0]
         self.settled.add((thing.label, thing.colour))
         self.asking, self.plan = None, replace(self.plan, is_paused=False)
-        self.consider()
+        self._consider()
         self._publish()
 
     def _around(self) -> Surroundings:
@@ -156,7 +160,7 @@ class ScriptedPlanner(SeatNode):
         if asked:
             self._answer(asked)
             self._publish()
-        self.consider()
+        self._consider()
 
     def _catch_up(self) -> None:
         while self.unheard:
