@@ -30,7 +30,13 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "training data of a run: filtered prompts and acts, with a card",
         "polyrhythm episodes dataset runs/episodes-1.sqlite --filter bc --format alpaca --out data/bc",
     )
-    parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="a run's file (.sqlite); several are mixed")
+    parser.add_argument(
+        "--mix",
+        choices=("all", "best"),
+        default="all",
+        help="of several runs: all that is kept of each, or task by task of the run that is rated highest" + DEFAULT,
+    )
     parser.add_argument(
         "--filter",
         choices=("bc", "sr", "released", "omega"),
@@ -57,9 +63,10 @@ def _dataset(asked: argparse.Namespace) -> int:
     from nodes.episodes.learning.dataset import CARD, write_dataset
 
     statistics = write_dataset(
-        asked.run,
+        asked.runs,
         asked.out,
         asked.filter,
+        mix=asked.mix,
         format_name=asked.format,
         prompts=asked.prompts,
         judge=asked.judge,

@@ -54,7 +54,7 @@ class TaskPages:
         self._evaluation = {one.id: ("the evaluation task", one) for one in evaluation}
 
     def page(self, path: str, query: Mapping[str, str], sent: Mapping[str, str] | None = None) -> str:
-        """The list, or one task; a form decides on it, and the next one that nobody has read comes. Raises UserError."""
+        """The list, or one task; a form decides on it, and the next that nobody has read comes. Raises UserError."""
         if path == "/":
             return self._list()
         if path != "/task":
@@ -150,7 +150,8 @@ class TaskPages:
         )
         review = self.reviews().get(name)
         return (
-            f"<p><a href='/'>all tasks</a> <a href='/task?id={escape(following, quote=True)}' accesskey='n'>next</a></p>"
+            "<p><a href='/'>all tasks</a> "
+            f"<a href='/task?id={escape(following, quote=True)}' accesskey='n'>next</a></p>"
             f"<h1>Task {place + 1} of {len(self.made)}</h1><p>{STATES[review.state if review else '']}. "
             f"<small>Made from: {escape(made.prompt)}</small></p>"
             + (f"<p class='wrong' role='alert'>{escape(problem)}</p>" if problem else "")
