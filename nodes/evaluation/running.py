@@ -73,6 +73,7 @@ class Runs:
         self._launch = launch
         self._launch_text = launch_text
         self._changes = {variant.name: variant.changes for variant in variants}
+        self._added = {variant.name: variant.added for variant in variants}
         self._changes_of_task = changes_of_task
         self._folder = folder
         self._is_virtual = is_virtual
@@ -142,7 +143,8 @@ class Runs:
 
     def _modules(self, trial: EvaluationRun) -> list[str]:
         """What the process that others are forked from imports: all that the graph's nodes and the report are in."""
-        launch = load(Path(self._launch), overrides=self._changes_with(trial))
+        added = self._added[trial.variant]
+        launch = load(Path(self._launch), overrides=self._changes_with(trial), added=added)
         nodes = {spec.cls.__module__ for spec in launch.graph.nodes.values()}
         return [*_LIBRARIES, self._report.partition(":")[0], *sorted(nodes)]
 
@@ -166,6 +168,7 @@ class Runs:
         command += ["--virtual"] if self._is_virtual else []
         command += ["--for", str(self._for_s)] if self._for_s is not None else []
         command += ["--out", str(folder), "--record", str(recording)]
+        command += [part for node in self._added[trial.variant] for part in ("--add", node)]
         return command + [part for change in (*changes, f"run.report={self._report}") for part in ("--set", change)]
 
 

@@ -11,10 +11,11 @@ NO_TASK = ""
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """One way to run the graph: a name, and what `--set` changes in the launch file."""
+    """One way to run the graph: a name, and what `--set` changes in the launch file and `--add` adds to it."""
 
     name: str
     changes: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
 
 class EvaluationRun(msgspec.Struct, frozen=True):

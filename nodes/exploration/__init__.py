@@ -1,1 +1,1 @@
-"""Explore, be asked, explore again, answer (thesis, 4.1): rooms by seed, questions that need trying, a score."""
+"""Explore, be asked, explore again, answer (thesis, 4.1): a simulated robot in rooms made by seed, and a score."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.repair import UnreadableError, read_object
 from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
+from nodes.exploration.messages import StepDone
 from nodes.exploration.questions import Question
-from nodes.exploration.room import MOVES, SIDE, SIGHT, TRIED_BY, Cell, Room
+from nodes.exploration.room import MOVES, SIDE, SIGHT, TRIED_BY, Cell, cell_after, is_inside, ways
 from nodes.models.servers import Servers
 
 DONE = "done"
@@ -22,26 +23,35 @@ DONE = "done"
 class Memory:
     """What an explorer has found out: all that it answers from."""
 
+    at: Cell = (0, 0)
+    actions: tuple[str, ...] = ()
     places: dict[str, Cell] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     floor: set[Cell] = field(default_factory=set)
 
-    def look(self, room: Room) -> None:
-        """Take in what is seen from here."""
-        x, y = room.at
-        self.floor |= {(x + dx, y + dy) for dx in range(-SIGHT, SIGHT + 1) for dy in range(-SIGHT, SIGHT + 1)}
-        self.places |= {thing.name: thing.at for thing in room.seen()}
+    def look(self, step: StepDone) -> None:
+        """Take in where the last step led."""
+        self.at, self.actions = (step.x, step.y), step.actions
+        reach = range(-SIGHT, SIGHT + 1)
+        self.floor |= {cell for dx in reach for dy in reach if is_inside(cell := (step.x + dx, step.y + dy))}
+        self.places |= {thing.name: (thing.x, thing.y) for thing in step.things}
+        if step.found is not None:
+            self.states[step.found[0]] = step.found[1]
 
     def untried(self, wanted: set[str] | None = None) -> list[str]:
         """Known things whose state is not known; of those wanted."""
         return [name for name in self.places if name not in self.states and (wanted is None or name in wanted)]
 
+    def is_open(self, question: Question) -> bool:
+        """Whether its answer has not been found out yet."""
+        return question.about not in (self.states if question.needs_trying else self.places)
+
 
 class Explorer(Protocol):
     """Chooses one action at a time; `questions` are those it could not answer, in the second exploration."""
 
-    async def act(self, room: Room, memory: Memory, questions: Sequence[Question]) -> str:
-        """An action of `room.actions()`, or `DONE`."""
+    async def act(self, memory: Memory, questions: Sequence[Question]) -> str:
+        """An action of `memory.actions`, or `DONE`. Raises OutageError."""
         ...
 
 
@@ -52,31 +62,30 @@ class RandomExplorer:
         self._chance = random.Random(f"explorer {seed}")
         self._left = SIDE * SIDE
 
-    async def act(self, room: Room, memory: Memory, questions: Sequence[Question]) -> str:
+    async def act(self, memory: Memory, questions: Sequence[Question]) -> str:
         if questions:
             self._left -= 1
             if self._left < 0:
                 return DONE
-        return self._chance.choice(room.actions())
+        return self._chance.choice(memory.actions)
 
 
 class FrontierExplorer:
     """Tries what is near and untried, else goes to the nearest floor that it has not seen; then only what is asked."""
 
-    async def act(self, room: Room, memory: Memory, questions: Sequence[Question]) -> str:
+    async def act(self, memory: Memory, questions: Sequence[Question]) -> str:
         wanted = {one.about for one in questions if one.needs_trying} if questions else None
         unseen = {(x, y) for x in range(SIDE) for y in range(SIDE)} - memory.floor
         missing = {one.about for one in questions} - set(memory.places)
-        goals = [(memory.places[name], name) for name in memory.untried(wanted)]
-        near = sorted(goals, key=lambda goal: (_far(goal[0], room.at), goal[1]))
-        if near and (_far(near[0][0], room.at) <= 1):
-            name = near[0][1]
-            return f"{TRIED_BY[name.split()[-1]][0]} {name}"
-        if near and (questions or _far(near[0][0], room.at) <= 2 * SIGHT):
-            return _towards(room.at, near[0][0])
+        near = sorted((_far(memory.places[name], memory.at), name) for name in memory.untried(wanted))
+        if near and near[0][0] <= 1:
+            return f"{TRIED_BY[near[0][1].split()[-1]][0]} {near[0][1]}"
+        beside = [cell_after(memory.places[name], move) for _, name in near for move in MOVES]
+        if beside and (questions or near[0][0] <= 2 * SIGHT):
+            return _towards(memory, beside)
         if unseen and (not questions or missing):
-            return _towards(room.at, min(unseen, key=lambda cell: (_far(cell, room.at), cell)))
-        return _towards(room.at, near[0][0]) if near else DONE
+            return _towards(memory, unseen)
+        return _towards(memory, beside) if beside else DONE
 
 
 class ModelExplorer:
@@ -90,17 +99,17 @@ class ModelExplorer:
         self._left = SIDE * SIDE
         self.unreadable = 0
 
-    async def act(self, room: Room, memory: Memory, questions: Sequence[Question]) -> str:
+    async def act(self, memory: Memory, questions: Sequence[Question]) -> str:
         """One question to the model. Raises OutageError."""
         self._left -= bool(questions)
         if self._left < 0:
             return DONE
-        options = room.actions() + ([DONE] if questions else [])
+        options = [*memory.actions, *([DONE] if questions else [])]
         known = [f"{n} at {at}, {memory.states.get(n, 'not tried')}" for n, at in sorted(memory.places.items())]
         asked = "".join(f"\n- {one.text}" for one in questions)
         prompt = (
             f"You explore a room of {SIDE} by {SIDE} cells and find out what its things hold, how full and how "
-            f"warm they are. You stand at {room.at}. You have seen {len(memory.floor)} cells. "
+            f"warm they are. You stand at {memory.at}. You have seen {len(memory.floor)} cells. "
             f"Known: {'; '.join(known) or 'nothing'}."
             + (f"\nYou could not answer:{asked}" if asked else "")
             + f'\nActions: {", ".join(options)}. Answer with one JSON object and nothing else: {{"action": "..."}}'
@@ -114,7 +123,7 @@ class ModelExplorer:
             action = ""
         if action not in options:
             self.unreadable += 1
-            return self._chance.choice(room.actions())
+            return self._chance.choice(memory.actions)
         return action
 
 
@@ -122,5 +131,8 @@ def _far(first: Cell, second: Cell) -> int:
     return abs(first[0] - second[0]) + abs(first[1] - second[1])
 
 
-def _towards(at: Cell, goal: Cell) -> str:
-    return min(MOVES, key=lambda name: (_far((at[0] + MOVES[name][0], at[1] + MOVES[name][1]), goal), name))
+def _towards(memory: Memory, goals: Collection[Cell]) -> str:
+    """The first move to the nearest of these cells, around the things that are known; `DONE` where none is reached."""
+    found = ways(memory.at, set(memory.places.values()))
+    first = [(found[cell], cell) for cell in goals if cell in found and found[cell][0]]
+    return min(first)[0][1] if first else DONE

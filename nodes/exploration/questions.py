@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from nodes.exploration.room import SIDE, TRIED_BY, Room
+from nodes.exploration.room import TRIED_BY, Room, corner_of
 
 PHRASES = Path(__file__).with_name("phrases.jsonl")
 PER_ROOM = 20
@@ -41,10 +42,11 @@ class Phrase(msgspec.Struct, frozen=True):
     is_it: str = ""
 
 
-def phrases() -> list[Phrase]:
+@cache
+def phrases() -> tuple[Phrase, ...]:
     """Those that come with the package."""
     lines = PHRASES.read_text(encoding="utf-8").splitlines()
-    return [msgspec.json.decode(line, type=Phrase) for line in lines if line]
+    return tuple(msgspec.json.decode(line, type=Phrase) for line in lines if line)
 
 
 def questions_of(room: Room, seed: int, count: int = PER_ROOM) -> list[Question]:
@@ -66,6 +68,16 @@ def questions_of(room: Room, seed: int, count: int = PER_ROOM) -> list[Question]
     return chance.sample(tried, most) + chance.sample(seen, count - most)
 
 
+def question_in(text: str, names: Iterable[str]) -> Question | None:
+    """What a text asks about, by the phrases and the names of things; its answer is not known."""
+    for phrase in phrases():
+        for name in names:
+            if phrase.text.replace("{thing}", name) == text:
+                options = TRIED_BY[name.split()[-1]][1] if phrase.fact == "state" else CORNERS
+                return Question(text, name, phrase.fact, ("yes", "no") if phrase.is_it else options, "")
+    return None
+
+
 def majority(seeds: Iterable[int]) -> dict[str, str]:
     """The most usual answer to each choice of answers, in other rooms: what one says who has seen nothing."""
     counts: dict[str, Counter[str]] = {}
@@ -85,9 +97,7 @@ def answer(
         known = states.get(question.about)
     else:
         at = places.get(question.about)
-        known = None if at is None else (
-            f"{'north' if at[1] < SIDE // 2 else 'south'}-{'west' if at[0] < SIDE // 2 else 'east'}"
-        )  # fmt: skip
+        known = None if at is None else corner_of(at)
     if known is None:
         return usual.get("|".join(question.choices), question.choices[0])
     if question.choices != ("yes", "no"):

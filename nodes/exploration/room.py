@@ -1,12 +1,15 @@
 """`Room`: a floor with things on it, made by seed. What a thing looks like is seen; what it holds or weighs is tried.
 
-A grid stands for the floor and one step moves by a cell or tries one thing: this is no physics, and no camera. It asks
-whether an agent finds out what it will be asked about, not whether a hand can.
+The floor is divided into cells; things stand in some of them, and the robot drives through the others. A step goes to
+the next cell or tries one thing. What the world does is known by rules, not by physics: it asks whether a robot finds
+out what it will be asked about, not whether its hand can.
 """
 
 from __future__ import annotations
 
 import random
+from collections import deque
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
@@ -27,12 +30,48 @@ TRIED_BY: dict[str, tuple[Trial, tuple[str, ...]]] = {
 """Kind of thing -> how its state is found out, and the states there are."""
 
 SIDE = 12
+CELL_M = 0.6
 THINGS = 16
 SIGHT = 2
 """Cells; things farther away are not seen."""
 
 MOVES = {"north": (0, -1), "south": (0, 1), "west": (-1, 0), "east": (1, 0)}
 Cell = tuple[int, int]
+
+
+def is_inside(cell: Cell) -> bool:
+    """Whether the cell is one of the room."""
+    return 0 <= cell[0] < SIDE and 0 <= cell[1] < SIDE
+
+
+def cell_after(at: Cell, move: str) -> Cell:
+    """The next cell in that direction."""
+    return at[0] + MOVES[move][0], at[1] + MOVES[move][1]
+
+
+def corner_of(cell: Cell) -> str:
+    """Which quarter of the room a cell lies in."""
+    return f"{'north' if cell[1] < SIDE // 2 else 'south'}-{'west' if cell[0] < SIDE // 2 else 'east'}"
+
+
+def metres(cell: Cell, began_at: Cell) -> tuple[float, float]:
+    """The middle of a cell, odometry frame: x to the east, y to the north, from where the robot began."""
+    return (cell[0] - began_at[0]) * CELL_M, (began_at[1] - cell[1]) * CELL_M
+
+
+def ways(at: Cell, taken: Collection[Cell]) -> dict[Cell, tuple[int, str]]:
+    """Every cell that is reached from here around what is taken: how far it is, and the first move to it."""
+    found: dict[Cell, tuple[int, str]] = {at: (0, "")}
+    waiting = deque([at])
+    while waiting:
+        here = waiting.popleft()
+        far, first = found[here]
+        for move in MOVES:
+            there = cell_after(here, move)
+            if is_inside(there) and there not in taken and there not in found:
+                found[there] = far + 1, first or move
+                waiting.append(there)
+    return found
 
 
 class Thing(msgspec.Struct, frozen=True):
@@ -47,7 +86,7 @@ class Thing(msgspec.Struct, frozen=True):
     @property
     def corner(self) -> str:
         """Which quarter of the room it stands in."""
-        return f"{'north' if self.at[1] < SIDE // 2 else 'south'}-{'west' if self.at[0] < SIDE // 2 else 'east'}"
+        return corner_of(self.at)
 
 
 class Room:
@@ -56,7 +95,11 @@ class Room:
     def __init__(self, seed: int) -> None:
         chance = random.Random(f"room {seed}")
         cells = [(x, y) for x in range(SIDE) for y in range(SIDE)]
-        *places, self.at = chance.sample(cells, THINGS + 1)
+        while True:
+            *places, self.at = chance.sample(cells, THINGS + 1)
+            if len(ways(self.at, set(places))) == len(cells) - THINGS:  # the robot gets to all of the floor
+                break
+        self.began_at = self.at
         names = chance.sample([(colour, kind) for colour in COLOURS for kind in TRIED_BY], THINGS)
         self.things = {
             f"{colour} {kind}": Thing(f"{colour} {kind}", kind, colour, at, chance.choice(TRIED_BY[kind][1]))
@@ -73,7 +116,9 @@ class Room:
     def actions(self) -> list[str]:
         """What can be done here: moves that stay inside, and trials of things within reach."""
         x, y = self.at
-        moves = [name for name, (dx, dy) in MOVES.items() if 0 <= x + dx < SIDE and 0 <= y + dy < SIDE]
+        taken = {thing.at for thing in self.things.values()}
+        free = {(x + dx, y + dy) for dx, dy in MOVES.values()} - taken
+        moves = [name for name, (dx, dy) in MOVES.items() if (x + dx, y + dy) in free and is_inside((x + dx, y + dy))]
         reach = [t for t in self.things.values() if abs(t.at[0] - x) + abs(t.at[1] - y) <= 1]
         return moves + [f"{TRIED_BY[thing.kind][0]} {thing.name}" for thing in reach]
 
@@ -83,7 +128,7 @@ class Room:
         if action not in self.actions():
             return None
         if action in MOVES:
-            self.at = (self.at[0] + MOVES[action][0], self.at[1] + MOVES[action][1])
+            self.at = cell_after(self.at, action)
             return None
         name = action.partition(" ")[2]
         return name, self.things[name].state

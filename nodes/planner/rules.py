@@ -189,7 +189,7 @@ def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings) -> tuple[Ord
     if not (intent.protected or intent.released):
         return plan, ""
     protected = tuple(dict.fromkeys((*plan.talk.protected, *intent.protected)))
-    protected = tuple(one for one in protected if not any(_covers(free, one) for free in intent.released))
+    protected = tuple(one for one in protected if not any(covers(free, one) for free in intent.released))
     return _nothing(
         replace(plan, talk=replace(plan.talk, protected=protected)),
         Intent("nothing", (), intent.protected, intent.released),
@@ -220,7 +220,7 @@ def _nothing(plan: OrdersUnderWay, intent: Intent) -> tuple[OrdersUnderWay, str]
 
 
 def _with_exclusions(plan: OrdersUnderWay, order: Order, intent: Intent) -> OrdersUnderWay:
-    kept = [one for one in order.excluding if not any(_covers(free, one) for free in intent.released)]
+    kept = [one for one in order.excluding if not any(covers(free, one) for free in intent.released)]
     new = [Reference(label=one.label, colour=one.colour) for one in intent.protected]
     excluding = tuple(dict.fromkeys((*kept, *new)))
     if excluding == order.excluding:
@@ -229,7 +229,8 @@ def _with_exclusions(plan: OrdersUnderWay, order: Order, intent: Intent) -> Orde
     return replace(plan, orders=(changed, *plan.orders[1:]), revision=plan.revision + 1)
 
 
-def _covers(pattern: Reference, one: Reference) -> bool:
+def covers(pattern: Reference, one: Reference) -> bool:
+    """Whether a pattern of kind and colour, either of which may be open, is met."""
     return pattern.label in ("*", one.label) and pattern.colour in ("", one.colour)
 
 
@@ -291,7 +292,7 @@ def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int) -> str:
     if order is None or not is_soon or intent.is_correction or order.skill != "place" or new.skill != "place":
         return ""
     if order.place == new.place or not any(
-        _covers(one, two) or _covers(two, one) for one in order.things for two in new.things
+        covers(one, two) or covers(two, one) for one in order.things for two in new.things
     ):
         return ""
     return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"

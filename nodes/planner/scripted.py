@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
+from typing import Literal
 
 from nodes.interrupts.intent import understand
-from nodes.planner.rules import OrdersUnderWay, Surroundings, doubt, given_up, hear, report
+from nodes.planner.parser import Noun
+from nodes.planner.partner import Objections, doubt_about
+from nodes.planner.rules import OrdersUnderWay, Surroundings, covers, doubt, given_up, hear, parser_of, report
+from nodes.planner.understanding import Conversation, Order, understand_in
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_s
 from runtime.msgs import (
     Feedback,
     Interrupt,
+    Reference,
     Scene,
     SceneDescription,
     SkillCatalogue,
@@ -22,12 +28,18 @@ HISTORY_KEPT = 100
 KNOWS_WITHIN_S = 8.0
 """How long an utterance waits for the first scene and the first skills; then it is answered without."""
 
+ASK_FROM = 0.3
+"""How probable an objection is worth a question: what a question costs, as a share of what the deed would harm."""
+LEAVES_AFTER_S = 10.0
+"""What was asked about and not answered for so long is left alone."""
+
 
 class ScriptedPlanner(SeatNode):
     """0.5 Hz, and at once when somebody says something.
 
     The subtask is published again with each tick, so that a VLM that was restarted learns of it; the same one again
-    changes nothing there. A restarted planner learns its own order from the VLM's description.
+    changes nothing there. A restarted planner learns its own order from the VLM's description. Where a `Partner` tells
+    what somebody will object to, it asks before it moves such a thing, from the probability `ask_from` on.
     """
 
     provenance = "script:planner-rules-1"
@@ -41,12 +53,16 @@ class ScriptedPlanner(SeatNode):
     skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
+    objections = Subscription(Objections, "partner/objections", qos=QoS(required=False))
 
     subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
 
-    def __init__(self, speaker: str = "robot") -> None:
+    def __init__(self, speaker: str = "robot", ask_from: float = ASK_FROM) -> None:
         self.speaker = speaker
+        self.ask_from = ask_from
+        self.asking: tuple[Reference, int] | None = None  # what was asked about, and when
+        self.settled: set[tuple[str, str]] = set()  # label and colour of what was asked about and answered
         self.plan = OrdersUnderWay()
         self.unheard: deque[tuple[int, str]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
@@ -65,15 +81,68 @@ class ScriptedPlanner(SeatNode):
         self._note(f"{utterance.speaker}: {utterance.text}")
         if self._knows():
             self._hear(utterance.text)
+            self._consider()
         else:
             self.unheard.append((self.clock.now_ns(), utterance.text))
 
     def _hear(self, text: str) -> None:
-        before = self.plan
-        self.plan, reply = hear(before, text, self._around(), self.clock.now_ns())
+        before, around = self.plan, self._around()
+        if self.asking is not None:
+            answer = self._answer_in(text, self.asking[0], around)
+            if answer == "yes":
+                self._settle()
+                return
+            text = self._leave() if answer == "no" else text
+        self.plan, reply = hear(before, text, around, self.clock.now_ns())
+        if self.asking is not None:
+            order, thing = self.plan.order, self.asking[0]
+            is_open = order is not None and not any(covers(one, thing) for one in order.excluding)
+            self.plan = replace(self.plan, is_paused=is_open)
+            if not is_open:
+                self._settle()
         self._answer(reply)
         if self.plan != before or reply:
             self._publish()
+
+    # --- asking first
+
+    @on(objections)
+    def expect(self, _: Objections) -> None:
+        """Somebody will probably object to something else than before."""
+        self._consider()
+
+    def _consider(self) -> None:
+        """Ask before a thing is moved to whose removal somebody will probably object."""
+        told, order = self.objections.latest(), self.plan.order
+        if told is None or order is None or self.asking is not None or self.plan.asked_ns:
+            return
+        thing = doubt_about(order, told.of, self.ask_from, self.settled)
+        if thing is not None:
+            self.asking = thing, self.clock.now_ns()
+            self.plan = replace(self.plan, is_paused=True)
+            self._answer(f"May I take the {thing.colour} {thing.label}?")
+            self._publish()
+
+    @staticmethod
+    def _answer_in(text: str, thing: Reference, around: Surroundings) -> Literal["yes", "no", ""]:
+        named = (Noun(kind=thing.label, colour=thing.colour),)
+        talk = Conversation(question=Order("place", (thing,)), awaits="yes", mentioned=named)
+        intent, _ = understand_in(text, around.world, talk, parser_of(around.world))
+        if intent.deed == "do" and all(covers(thing, one) for one in intent.orders[0].things):
+            return "yes"
+        return "no" if intent.why in ("declined", "cancelled") else ""
+
+    def _leave(self) -> str:
+        assert self.asking is not None
+        return f"Leave the {self.asking[0].colour} {self.asking[0].label}"
+
+    def _settle(self) -> None:
+        assert self.asking is not None
+        thing = self.asking[0]
+        self.settled.add((thing.label, thing.colour))
+        self.asking, self.plan = None, replace(self.plan, is_paused=False)
+        self._consider()
+        self._publish()
 
     def _around(self) -> Surroundings:
         scene, skills = self.scene.latest(), self.skills.latest()
@@ -91,6 +160,7 @@ class ScriptedPlanner(SeatNode):
         if asked:
             self._answer(asked)
             self._publish()
+        self._consider()
 
     def _catch_up(self) -> None:
         while self.unheard:
@@ -143,6 +213,8 @@ class ScriptedPlanner(SeatNode):
         now_ns = self.clock.now_ns()
         if self.unheard and to_s(now_ns - self.unheard[0][0]) > KNOWS_WITHIN_S:
             self._catch_up()
+        if self.asking is not None and to_s(now_ns - self.asking[1]) > LEAVES_AFTER_S:
+            self._hear(self._leave())
         description = self.description.latest()
         if description is not None:
             self.plan, reply = report(self.plan, description, self._around(), now_ns)

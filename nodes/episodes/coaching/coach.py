@@ -5,6 +5,7 @@ It is one more node: the moderator asks it before it asks a seat, and goes on wi
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Literal, Self
 
@@ -49,7 +50,7 @@ class Coaching:
         self._works: dict[int, SeatWork] = {}
         self._confirmed: set[int] = set()
         self._native_left = 0
-        self._half_seat = plan.seed % 2
+        self._half_seat = random.Random(f"half {plan.task}").randrange(2)  # another for another task, as in the paper
         self._failure = ""
 
     async def guide(self, seat: int, ask: int, turns: Sequence[Turn]) -> Guidance:
@@ -102,7 +103,8 @@ class Coaching:
         except (OutageError, UnreadableError):
             return None
         self.note(len(turns) - 1, rating, "final_")
-        used = TurnScore(len(turns) - 1, "coach", "final_negotiated", float(self.negotiated))
+        is_negotiation = self.negotiated or self.variant in ("nsi", "half-nsi")  # whose bound is theirs in any case
+        used = TurnScore(len(turns) - 1, "coach", "final_negotiated", float(is_negotiation))
         self.scores.append(used)
         return rating
 

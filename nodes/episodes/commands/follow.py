@@ -41,7 +41,11 @@ def follow(asked: argparse.Namespace) -> int:
         totals: dict[str, list[float]] = {}
         for row in done:
             turns, found = store.turns(row.id), []
-            rated = {one.turn: one.score for one in store.turn_scores(row.id) if one.dimension == RELEVANCE}
+            rated = {
+                one.turn: one.score
+                for one in store.turn_scores(row.id)
+                if one.dimension == RELEVANCE and asked.judge in ("", one.judge)
+            }
             checks = store.checks(row.id)
             for person in row.names:
                 acts = acts_of(turns, person)
@@ -66,6 +70,8 @@ def follow(asked: argparse.Namespace) -> int:
     else:
         print(f"{len(done)} episodes, encoder {name}" + (": words, not meanings" if name == "hashing" else ""))
         print("\n".join(f"  {key:14} {value:.3f}" for key, value in means.items()))
+        if "S_rel" not in means:
+            print("  S_rel, S_sif   not judged: no model has rated the turns; --judge MODEL[@URL] does")
     if unreadable:
         print(f"{unreadable} turns could not be rated; the same command asks for those", file=sys.stderr)
     return 1 if unreadable else 0

@@ -30,7 +30,13 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "training data of a run: filtered prompts and acts, with a card",
         "polyrhythm episodes dataset runs/episodes-1.sqlite --filter bc --format alpaca --out data/bc",
     )
-    parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="a run's file (.sqlite); several are mixed")
+    parser.add_argument(
+        "--mix",
+        choices=("all", "best"),
+        default="all",
+        help="of several runs: all that is kept of each, or task by task of the run that is rated highest" + DEFAULT,
+    )
     parser.add_argument(
         "--filter",
         choices=("bc", "sr", "released", "omega"),
@@ -57,9 +63,10 @@ def _dataset(asked: argparse.Namespace) -> int:
     from nodes.episodes.learning.dataset import CARD, write_dataset
 
     statistics = write_dataset(
-        asked.run,
+        asked.runs,
         asked.out,
         asked.filter,
+        mix=asked.mix,
         format_name=asked.format,
         prompts=asked.prompts,
         judge=asked.judge,
@@ -84,8 +91,9 @@ def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     parser.add_argument(
         "what",
-        choices=("new", "lint"),
-        help="new: the same command goes on where it was stopped; lint: casts, goals, what is given away, in --tasks",
+        choices=("new", "edit", "lint"),
+        help="new: the same command goes on where it was stopped; edit: a page where people edit, accept or refuse "
+        "what stands in --out; lint: casts, goals, what is given away, in --tasks",
     )
     parser.add_argument("--from", dest="prompts", type=Path, metavar="CSV", help="new: prompt[,source]")
     parser.add_argument("--casts", type=int, default=5, metavar="N", help="lint: so many should fit" + DEFAULT)
@@ -95,7 +103,8 @@ def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--evaluation", default="starter", help="starter, hard or a folder: none of these" + DEFAULT)
     parser.add_argument("--not-in", type=Path, action="append", default=[], metavar="FOLDER", help="of earlier tasks")
     parser.add_argument("--seed", type=int, default=0, help="of the template" + DEFAULT)
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="new: a folder for --tasks")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="new, edit: a folder for --tasks")
+    parser.add_argument("--port", type=int, default=8427, metavar="N", help="edit: of the page; 0: any" + DEFAULT)
     parser.set_defaults(command=_scenarios)
 
 
@@ -118,6 +127,12 @@ def _scenarios(asked: argparse.Namespace) -> int:
 
     if asked.what == "lint":
         return _lint(library_of(asked.tasks), asked.casts, as_json=asked.json)
+    if asked.what == "edit":
+        from nodes.episodes.learning.task_page import edit
+
+        if asked.out is None:
+            raise UserError("scenarios edit: expected --out FOLDER, where `scenarios new` has put its tasks")
+        return edit(asked.out, asked.port, library_of(asked.evaluation).scenarios.values())
     if asked.prompts is None or asked.out is None:
         raise UserError("scenarios new: expected --from CSV with prompts, and --out FOLDER for the tasks")
     made = asyncio.run(

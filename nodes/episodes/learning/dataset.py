@@ -6,6 +6,7 @@ README.md (the card, which the loaders of `datasets` read). The folder appears w
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from nodes.episodes.agents.seat_caller import sha_of
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import prompt_text, small_prompt_text
 from nodes.episodes.dialogue.turn_based import PromptRecord
-from nodes.episodes.learning.filters import Decision, decide
+from nodes.episodes.learning.filters import Decision, best_of_runs, decide
 from nodes.episodes.results.store import Store
 from nodes.models.budget import estimated_tokens
 from runtime.errors import UserError
@@ -28,6 +29,7 @@ from runtime.msgs.episode import Asks, Observation, Turn
 
 TRAIN, HELD_OUT, DECISIONS, CARD = "train.jsonl", "held_out.jsonl", "decisions.jsonl", "README.md"
 PROMPTS = {"full": prompt_text, "small": small_prompt_text}
+Mix = Literal["all", "best"]
 PromptKind = Literal["shown", "full", "small"]
 
 
@@ -44,7 +46,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 def write_dataset(
-    run: Path,
+    runs: Sequence[Path],
     folder: Path,
     filter_name: str,
     *,
@@ -54,34 +56,57 @@ def write_dataset(
     agent: str = "",
     held_out: float = 0.0,
     most_tokens: int = 0,
+    mix: Mix = "all",
 ) -> dict[str, Any]:
-    """Filter a run and write its data; the statistics that the card holds. Raises UserError where nothing is kept."""
+    """Filter runs and write their data; the statistics that the card holds. Raises UserError where nothing is kept.
+
+    `mix`: of several runs all that is kept, or task by task what is kept of the run that is rated highest.
+    """
+    named = " and ".join(str(path) for path in runs)
     if folder.exists():
         raise UserError(f"{folder}: exists already; name another folder with --out")
-    with Store.read(run) as store:
-        decisions = decide(store, filter_name, judge=judge, agent=agent)
+    if len({path.resolve() for path in runs}) < len(runs):
+        raise UserError(f"{', '.join(map(str, runs))}: a run is named twice")
+    with contextlib.ExitStack() as stack:
+        stores = [stack.enter_context(Store.read(run)) for run in runs]
+        of_runs = [decide(store, filter_name, judge=judge, agent=agent) for store in stores]
+        if mix == "best":
+            of_runs = best_of_runs(list(zip(stores, of_runs, strict=True)))
+        of_runs = [
+            [msgspec.structs.replace(one, run=run.name) for one in of_run]
+            for run, of_run in zip(runs, of_runs, strict=True)
+        ]
+        decisions = [one for of_run in of_runs for one in of_run]
         kept = [one for one in decisions if one.is_kept]
         if not kept:
             reasons = sorted({one.why for one in decisions})
-            raise UserError(f"{run}: the filter {filter_name} keeps nothing: {reasons[0] if reasons else 'no episode'}")
-        pairs = [pair for one in kept for pair in pairs_of(store, one, prompts)]
-        judges = [judge] if judge else store.judges()
+            raise UserError(
+                f"{named}: the filter {filter_name} keeps nothing: {reasons[0] if reasons else 'no episode'}"
+            )
+        pairs = [
+            pair
+            for store, of_run in zip(stores, of_runs, strict=True)
+            for one in of_run
+            if one.is_kept
+            for pair in pairs_of(store, one, prompts)
+        ]
+        judges = [judge] if judge else sorted({one for store in stores for one in store.judges()})
     lengths = {id(pair): estimated_tokens(len(pair.prompt) + len(pair.act)) for pair in pairs}
     fitting = [pair for pair in pairs if not most_tokens or lengths[id(pair)] <= most_tokens]
     apart = held_out_tasks([pair.task for pair in fitting], held_out)
     train = [pair for pair in fitting if pair.task not in apart]
     held = [pair for pair in fitting if pair.task in apart]
     if not train:
-        raise UserError(f"{run}: no pair is left to train on ({len(pairs)} kept, {len(fitting)} short enough)")
+        raise UserError(f"{named}: no pair is left to train on ({len(pairs)} kept, {len(fitting)} short enough)")
     sizes = sorted(lengths[id(pair)] for pair in fitting)
     statistics: dict[str, Any] = {
-        "run": run.name,
+        "run": ", ".join(path.name for path in runs),
         "filter": filter_name,
         "format": format_name,
         "judges": judges,
         "agent": agent or "all",
-        "conversations": len({one.episode for one in decisions}),
-        "conversations_kept": len({one.episode for one in kept}),
+        "conversations": len({(one.run, one.episode) for one in decisions}),
+        "conversations_kept": len({(one.run, one.episode) for one in kept}),
         "seats": len(decisions),
         "seats_kept": len(kept),
         "kept_by_seat": {str(s): sum(one.seat == s for one in kept) for s in sorted({one.seat for one in decisions})},

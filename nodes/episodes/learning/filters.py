@@ -44,6 +44,7 @@ class Decision(msgspec.Struct, frozen=True):
     rank: int  # within task and seat, from 1; 0: not ranked
     is_kept: bool
     why: str
+    run: str = ""  # the file's name, where decisions are written
 
 
 def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") -> list[Decision]:
@@ -152,6 +153,31 @@ def coached(store: Store) -> list[Decision]:
             for seat in range(len(plan.names)):
                 said = why if is_kept else f"attempt {best.episode} is kept"
                 found.append(Decision(one.episode, plan.scenario, seat, one.goal_c, rank, is_kept, said))
+    return found
+
+
+def best_of_runs(runs: Sequence[tuple[Store, list[Decision]]]) -> list[list[Decision]]:
+    """Of several runs of the same tasks the one whose kept dialogues are rated highest, task by task; else the first.
+
+    SOTOPIA-Omega's "Raw mix NSI".
+    """
+    ratings: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    tasks = [{row.id: row.task for row in store.episodes()} for store, _ in runs]
+    for number, (_, decisions) in enumerate(runs):
+        for one in decisions:
+            if one.is_kept and one.goal is not None:
+                ratings[tasks[number][one.episode]][number].append(one.goal)
+    best = {task: max(sorted(of), key=lambda number: _mean(of[number])) for task, of in ratings.items()}
+    found = []
+    for number, (_, decisions) in enumerate(runs):
+        kept = []
+        for one in decisions:
+            winner = best.get(tasks[number][one.episode], number)
+            if one.is_kept and winner != number:
+                why = f"run {winner + 1} of {len(runs)} is rated higher on this task"
+                one = msgspec.structs.replace(one, is_kept=False, why=why)
+            kept.append(one)
+        found.append(kept)
     return found
 
 

@@ -15,7 +15,7 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -28,11 +28,14 @@ from nodes.episodes.scenarios.sampling import allowed_casts
 from nodes.models.servers import Servers
 from runtime.errors import UserError
 
-GENERATION = "generation.jsonl"
+GENERATION, REVIEWS = "generation.jsonl", "reviews.jsonl"
 ALIKE = 0.5
 """Tasks of which so many word triples are the same (Jaccard) are one task."""
 
 TASK_TOKENS = 1500
+
+
+_Line = TypeVar("_Line", "Generated", "Review")
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -57,6 +60,15 @@ class Generated(msgspec.Struct, frozen=True, omit_defaults=True):
     scenario: Scenario | None = None
 
 
+class Review(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a person decided on a generated task."""
+
+    id: str
+    state: Literal["accepted", "refused"]
+    why: str = ""
+    scenario: Scenario | None = None  # as it was edited; accepted ones have it
+
+
 def read_prompts(path: Path) -> list[Prompt]:
     """The rows of a CSV file with a column `prompt` and perhaps `source`; doubles once. Raises UserError."""
     try:
@@ -72,13 +84,25 @@ def read_prompts(path: Path) -> list[Prompt]:
 
 def generated_in(folder: Path) -> list[Generated]:
     """What earlier calls made of their prompts; a line that a kill cut short does not count."""
-    path = folder / GENERATION
+    return _lines_of(folder / GENERATION, Generated)
+
+
+def accepted_in(folder: Path) -> tuple[list[Scenario], dict[str, Review]]:
+    """The tasks that `--tasks` takes, all until a person has decided on one, then the accepted; and the decisions."""
+    made = {one.scenario.id: one.scenario for one in generated_in(folder) if one.scenario is not None}
+    reviews = {one.id: one for one in _lines_of(folder / REVIEWS, Review)}
+    if not reviews:
+        return list(made.values()), {}
+    return [one.scenario for name in made if (one := reviews.get(name)) and one.scenario is not None], reviews
+
+
+def _lines_of(path: Path, kind: type[_Line]) -> list[_Line]:
     if not path.is_file():
         return []
     found = []
     for line in path.read_bytes().split(b"\n")[:-1]:
         try:
-            found.append(msgspec.json.decode(line, type=Generated))
+            found.append(msgspec.json.decode(line, type=kind))
         except msgspec.MsgspecError as problem:
             raise UserError(f"{path}: is no file of generated tasks: {problem}") from problem
     return found
@@ -111,7 +135,7 @@ async def generate(
         AgentSpec.parse(model).check_model(servers)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _cut_to_lines(folder / GENERATION)
+        cut_to_lines(folder / GENERATION)
         accepted = sum(one.state == "accepted" for one in done)
         with open(folder / GENERATION, "ab") as file:
             for prompt in prompts:
@@ -133,7 +157,9 @@ async def generate(
                 if one.scenario is not None:
                     accepted += 1
                     known[one.scenario.id] = ("the task", one.scenario)
-        _write_library(folder, library, [one.scenario for one in done if one.scenario is not None])
+        write_rows(folder, "characters", list(library.characters.values()))
+        write_rows(folder, "relationships", list(library.bonds))
+        write_rows(folder, "scenarios", accepted_in(folder)[0])
     except OSError as problem:
         raise UserError(f"{folder}: cannot be written: {problem.strerror}") from problem
     finally:
@@ -245,19 +271,14 @@ def by_template(prompt: Prompt, seed: int = 0) -> Scenario:
     return make(where, {"id": f"new-{prompt.key}", "source": prompt.source[:60], "tag": "template", **fact}, Scenario)
 
 
-def _cut_to_lines(path: Path) -> None:
+def cut_to_lines(path: Path) -> None:
     """Drop what a kill left of a last line."""
     if path.is_file() and (data := path.read_bytes()) and not data.endswith(b"\n"):
         os.truncate(path, data.rfind(b"\n") + 1)
 
 
-def _write_library(folder: Path, library: Library, scenarios: Sequence[Scenario]) -> None:
-    """The folder as `--tasks` reads it: the accepted scenarios, with the library's people and how they stand."""
-    for stem, rows in (
-        ("characters", list(library.characters.values())),
-        ("relationships", list(library.bonds)),
-        ("scenarios", list(scenarios)),
-    ):
-        part = folder / f"{stem}.jsonl.part"
-        part.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-        shutil.move(part, folder / f"{stem}.jsonl")
+def write_rows(folder: Path, stem: str, rows: Sequence[object]) -> None:
+    """One table of a folder as `--tasks` reads it; it appears whole."""
+    part = folder / f"{stem}.jsonl.part"
+    part.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    shutil.move(part, folder / f"{stem}.jsonl")

@@ -153,7 +153,7 @@ class Rounds:
     def _filter(self, folder: Path, one: Round) -> Any:
         shutil.rmtree(folder / "data", ignore_errors=True)
         return write_dataset(
-            folder / "played.sqlite",
+            [folder / "played.sqlite"],
             folder / "data",
             one.filter,
             format_name=self.loop.data_format,

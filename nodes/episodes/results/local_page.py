@@ -1,4 +1,4 @@
-"""A page of plain HTML for this machine alone: the server of `browse` and `rate`, their looks, how they show turns."""
+"""A page of plain HTML for this machine: the server of `browse`, `rate` and `scenarios edit`, its looks, its turns."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def make_server(page: Page, port: int, *, title: str, style: str, takes_forms: b
 
         def _answer(self, sent: Mapping[str, str] | None) -> None:
             host = (self.headers.get("host") or "").rpartition(":")[0] or self.headers.get("host") or ""
-            if host not in ("127.0.0.1", "localhost"):  # a page elsewhere must not reach this one by a name of its own
+            origin = self.headers.get("origin")
+            is_foreign = sent is not None and origin is not None and urlsplit(origin).netloc != self.headers.get("host")
+            if host not in ("127.0.0.1", "localhost") or is_foreign:  # no page elsewhere reads or sends here
                 self._send(HTTPStatus.FORBIDDEN, "<p>This page is for this machine only.</p>")
                 return
             parts = urlsplit(self.path)

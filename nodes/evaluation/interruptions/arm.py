@@ -24,6 +24,10 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "O": (),
 }
 """What `--set` makes of launch/interruptions.toml for each arm, besides latencies."""
+PARTNER_ARMS: Mapping[str, tuple[str, ...]] = {"M": (), "Q": ("planner.ask_from=0.0",)}
+"""A with a partner in mind, which asks where an objection is likely, and A that always asks; no part of `ARMS`."""
+PARTNER = "partner=nodes.planner.partner:Partner"
+"""The node that those arms have besides."""
 REGIMES: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
     "edge": ((0.3, 0.6), (0.05, 0.12)),
     "cloud": ((0.8, 2.0), (0.05, 0.12)),
@@ -65,10 +69,11 @@ def _latencies(regime: str) -> tuple[tuple[float, float], tuple[float, float]]:
 
 def changes_of(arm: str, regime: str = "cloud", *, recogniser_s: float = 0.0) -> tuple[str, ...]:
     """What `--set` makes of the launch file for an arm under these latencies. Raises UserError."""
-    if arm not in ARMS:
-        raise UserError(f"arm {arm!r}: known: {choices(ARMS)}")
+    arms = {**ARMS, **PARTNER_ARMS}
+    if arm not in arms:
+        raise UserError(f"arm {arm!r}: known: {choices(arms)}")
     planner, vlm = (f"{{p50={p50},p99={p99}}}" for p50, p99 in _latencies(regime))
-    changes = [*ARMS[arm]]
+    changes = [*arms[arm]]
     if (swept := swept_value(regime)) is not None and swept[0] != "planner":
         changes.append(f"{swept[0]}.hz={swept[1]:g}")
     own = [f"listen={recogniser_s}"] if recogniser_s else []

@@ -12,9 +12,9 @@ import msgspec
 
 from nodes.evaluation.command import run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
-from nodes.evaluation.interruptions.arm import ARMS, REGIMES, SWEEPS, changes_of
-from nodes.evaluation.interruptions.comparisons import compare, figures_of, table, variant_name
-from nodes.evaluation.interruptions.scenarios import names, shipped
+from nodes.evaluation.interruptions.arm import ARMS, PARTNER, PARTNER_ARMS, REGIMES, SWEEPS, changes_of
+from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table, variant_name
+from nodes.evaluation.interruptions.scenarios import names, partner_names, shipped
 from nodes.evaluation.running import Runs
 from nodes.evaluation.trials import Card, Result, Variant, trials_of
 from runtime.clock import wall_time_text
@@ -35,14 +35,12 @@ def main(argv: list[str]) -> int:
     asked = _parser().parse_args(argv)
     regimes = [*(asked.regime or ()), *(name for who in asked.sweep or () for name in SWEEPS[who])] or ["cloud"]
     variants = [
-        Variant(variant_name(arm, regime), changes_of(arm, regime, recogniser_s=asked.recogniser))
-        for regime in regimes
-        for arm in asked.arm or list(ARMS)
+        _variant(arm, regime, recogniser_s=asked.recogniser) for regime in regimes for arm in asked.arm or list(ARMS)
     ]
     scenarios = _scenarios(asked.scenario)
     path = find(LAUNCH)
     for variant in variants:
-        check(load(path, overrides=variant.changes))
+        check(load(path, overrides=variant.changes, added=variant.added))
     launch = load(path)
     trials = trials_of(variants, scenarios, seeds_of(asked.seeds))
     out: Path = asked.out or unique_path(Path("runs") / f"interruptions-{wall_time_text()}")
@@ -92,7 +90,7 @@ def _sheets(results: Sequence[Result], out: Path, jobs: int | None) -> list[tupl
 
     path = find(LAUNCH)
     names = list(dict.fromkeys(one.trial.variant for one in harmful(results)))
-    variants = [Variant(name, changes_of(*_arm_and_regime(name))) for name in names]
+    variants = [_variant(*_arm_and_regime(name)) for name in names]
     sheets: dict[str, tuple[str, bytes]] = {}
 
     def with_images(task: str, changes: Sequence[str]) -> Sequence[str]:
@@ -112,6 +110,11 @@ def _sheets(results: Sequence[Result], out: Path, jobs: int | None) -> list[tupl
     return [sheets[name] for name in sorted(sheets)]
 
 
+def _variant(arm: str, regime: str, *, recogniser_s: float = 0.0) -> Variant:
+    added = (PARTNER,) if arm in PARTNER_ARMS else ()
+    return Variant(variant_name(arm, regime), changes_of(arm, regime, recogniser_s=recogniser_s), added)
+
+
 def _arm_and_regime(variant: str) -> tuple[str, str]:
     arm, _, regime = variant.rpartition("-")
     return arm, regime
@@ -119,14 +122,14 @@ def _arm_and_regime(variant: str) -> tuple[str, str]:
 
 def _scenarios(asked: Sequence[str]) -> tuple[str, ...]:
     """Those named; a kind stands for its three moments, none for all. Raises UserError."""
-    known = names()
+    kinds, known = (*shipped().kinds, "partner"), (*names(), *partner_names())
     found: list[str] = []
     for name in asked:
-        mine = [one for one in known if one == name or (name in shipped().kinds and one.startswith(f"{name}-"))]
+        mine = [one for one in known if one == name or (name in kinds and one.startswith(f"{name}-"))]
         if not mine:
-            raise UserError(f"--scenario {name!r}: known: {choices((*shipped().kinds, *known))}")
+            raise UserError(f"--scenario {name!r}: known: {choices((*kinds, *known))}")
         found += mine
-    return tuple(dict.fromkeys(found)) or known
+    return tuple(dict.fromkeys(found)) or names()
 
 
 def _with_scenario(task: str, changes: Sequence[str]) -> Sequence[str]:
@@ -136,7 +139,10 @@ def _with_scenario(task: str, changes: Sequence[str]) -> Sequence[str]:
 def _tell(results: Sequence[Result], out: Path, *, as_json: bool) -> None:
     figures, comparisons = figures_of(results), compare(results)
     if not as_json:
-        print(table(figures, comparisons))
+        if figures:
+            print(table(figures, comparisons))
+        if any(one.trial.task.startswith("partner-") for one in results):
+            print(partner_table(results))
         for result in results:
             if why := reason_without(result):
                 print(f"! {result.trial.name}: {why}")
@@ -164,9 +170,15 @@ def _parser() -> argparse.ArgumentParser:
         "recordings. docs/decisions/interruption-experiment.md specifies it.",
         epilog="example: polyrhythm eval interruptions --arm A --arm B+ --scenario retraction --seeds 3",
     )
-    parser.add_argument("--arm", action="append", choices=list(ARMS), help="several; default: all")
-    parser.add_argument("--scenario", action="append", default=[], metavar="NAME",
-                        help="a kind (stop), one at a moment (stop-carry), a control; default: all")  # fmt: skip
+    parser.add_argument("--arm", action="append", choices=[*ARMS, *PARTNER_ARMS],
+                        help="several; default: all but M and Q, which predict objections and ask first")  # fmt: skip
+    parser.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a kind (stop), one at a moment (stop-carry), a control; default: all but `partner`",
+    )
     parser.add_argument(
         "--regime",
         action="append",

@@ -162,5 +162,50 @@ def table(figures: Sequence[ArmFigures], comparisons: Sequence[PrimaryComparison
     return "\n".join(lines)
 
 
+PARTNER_PAIRS = (("M", "A"), ("M", "Q"))
+"""A partner in mind against the same robot without one, and against one that always asks."""
+
+
+def partner_table(results: Sequence[Result]) -> str:
+    """Of the runs with somebody who has a cup of their own: harm, questions and time by arm, and the differences."""
+    mine = [one for one in results if one.trial.task.startswith("partner-") and one.measures.get("is_measured")]
+    by_variant: dict[str, dict[tuple[str, int], Result]] = defaultdict(dict)
+    for one in mine:
+        by_variant[one.trial.variant][one.trial.task, one.trial.seed] = one
+    lines = ["| arm | runs | harmed | questions a run | done after, median in s |", "|---|---|---|---|---|"]
+    for variant, of in by_variant.items():
+        harm, questions, done = (
+            [value for one in of.values() if (value := value_of(one, measure)) is not None]
+            for measure in ("is_harm", "questions", "completion_s")
+        )
+        lines.append(
+            f"| {variant} | {len(of)} | {sum(harm):.0f} | {sum(questions) / len(questions):.2f} "
+            f"| {_number(quantile(done, 0.5))} of {len(done)} |"
+        )
+    lines += ["", "| difference | pairs | harmed | questions | done, s |", "|---|---|---|---|---|"]
+    for regime in dict.fromkeys(name.rpartition("-")[2] for name in by_variant):
+        for first, second in PARTNER_PAIRS:
+            ours, theirs = (by_variant.get(variant_name(arm, regime), {}) for arm in (first, second))
+            both = [(ours[key], theirs[key], key[1]) for key in ours if key in theirs]
+            if both:
+                cells = [_mean_difference(both, measure) for measure in ("is_harm", "questions", "completion_s")]
+                lines.append(f"| {first} less {second} ({regime}) | {len(both)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _mean_difference(pairs: Sequence[tuple[Result, Result, int]], measure: str) -> str:
+    """The mean difference with its 95 % interval; seeds are drawn whole."""
+    clusters: dict[int, list[float]] = defaultdict(list)
+    for one, other, seed in pairs:
+        first, second = value_of(one, measure), value_of(other, measure)
+        if first is not None and second is not None:
+            clusters[seed].append(first - second)
+    if not clusters:
+        return "-"
+    found = paired_difference(clusters.values(), estimate=lambda all_: float(all_.mean()))
+    bounds = "" if found.low is None or found.high is None else f" [{found.low:+.2f}, {found.high:+.2f}]"
+    return f"{found.estimate:+.2f}{bounds}"
+
+
 def _number(value: float | None, sign: str = "") -> str:
     return "-" if value is None else f"{value:{sign}.3f}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 from nodes.evaluation.interruptions.contract import thing_of
-from nodes.evaluation.interruptions.scenarios import BURST_S, draw, names
+from nodes.evaluation.interruptions.scenarios import BURST_S, draw, names, partner_names
 from nodes.sim.judgement import ON_TABLE_M, list_words
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.stretch.kinematics import grasp_point, to_odometry
@@ -15,6 +16,8 @@ from runtime.msgs import Action, GuardState, RobotState, Utterance
 
 ORDER = "Please clear the table: put the cups in the bin"
 GO_ON = "All right, go on"
+ANSWERS = {True: "No, leave the {colour} one", False: "Yes, the {colour} one can go"}
+ORDER_AFTER_REMARK_S, ANSWERS_AFTER_S = 4.0, 1.5
 ORDER_AFTER_S, GO_ON_AFTER_S, GO_ON_AGAIN_S = 1.0, 3.0, 5.0
 NEAR_M = 0.05
 """Closer than this the gripper is at its target, or the target is lifted."""
@@ -51,8 +54,8 @@ class InterruptingPerson(Node):
     interruption = Publisher(Interruption, "interruption", qos=RELIABLE)
 
     def __init__(self, scenario: str = "nothing", patience_s: float = 150.0, name: str = "Sam") -> None:
-        if scenario not in names():
-            raise UserError(f"person: scenario is {scenario!r}; known: {choices(names())}")
+        if scenario not in (*names(), *partner_names()):
+            raise UserError(f"person: scenario is {scenario!r}; known: {choices((*names(), *partner_names()))}")
         if not 0.0 < patience_s < float("inf"):
             raise UserError(f"person: patience_s is {patience_s}; expected a positive number of seconds")
         self.scenario, self.patience_s, self.speaker = scenario, patience_s, name
@@ -68,12 +71,15 @@ class InterruptingPerson(Node):
 
     def on_start(self) -> None:
         self.drawn = draw(self.scenario, self.run_info.seed)
+        if self.drawn.own:
+            self.thing, self.colour = f"{self.drawn.own}_cup", self.drawn.own
 
     @on(action)
     def follow(self, action: Action) -> None:
-        """The first thing that is reached for is the one that is talked about."""
+        """The first thing that is reached for is the one that is talked about; or a cup of one's own."""
         thing = thing_of(action)
-        if action.skill == "pick" and thing is not None and not self.thing:
+        is_own = thing is not None and self.drawn.own in (None, thing.colour)
+        if action.skill == "pick" and thing is not None and is_own and "approach" not in self.began_ns:
             self.thing, self.colour = f"{thing.colour}_{thing.label}", thing.colour
             self.thing_m = (thing.x_m, thing.y_m, thing.z_m)
             self._enter("approach")
@@ -94,8 +100,12 @@ class InterruptingPerson(Node):
 
     @on(said)
     def listen(self, utterance: Utterance) -> None:
-        """ "I am done" is judged a moment later."""
+        """ "I am done" is judged a moment later; who has cups of their own in mind answers what is asked about cups."""
         text = utterance.text.lower()
+        colours = [one for one in ("blue", "red") if one in text]
+        if self.drawn.own is not None and text.endswith("?") and len(colours) == 1:
+            answer = ANSWERS[colours[0] == self.drawn.own].format(colour=colours[0])
+            self.lines.append((self.clock.now_ns() + to_ns(ANSWERS_AFTER_S), answer))
         if ("i am done" in text or "give up" in text) and "interrupted" in self.began_ns:
             self._mark("told")
 
@@ -106,9 +116,18 @@ class InterruptingPerson(Node):
         self.last = truth
         self._mark("arrived")
         if "ordered" not in self.began_ns:
-            if self._since(now_ns, "arrived") > ORDER_AFTER_S and self.guard.latest() is not None:
+            wait_s = ORDER_AFTER_S
+            if self.drawn.remark:
+                wait_s += ORDER_AFTER_REMARK_S
+                if self._since(now_ns, "arrived") > ORDER_AFTER_S and "remarked" not in self.began_ns:
+                    self._mark("remarked")
+                    self._say(self.drawn.remark, self.speaker)
+            if self._since(now_ns, "arrived") > wait_s and self.guard.latest() is not None:
                 self._mark("ordered")
                 self._say(ORDER, self.speaker)
+                if self.drawn.own is not None:  # such a run is measured from the order on
+                    self._mark("interrupted")
+                    self._tell([self.drawn.remark])
             return
         stood = next((one for one in truth.objects if one.name == self.thing), None)
         if stood is not None:
@@ -123,7 +142,7 @@ class InterruptingPerson(Node):
     # --- the interruption
 
     def _interrupt(self, now_ns: int, state: RobotState) -> None:
-        if "interrupted" in self.began_ns or self.drawn.moment not in self.began_ns:
+        if "spoken" in self.began_ns or self.drawn.moment not in self.began_ns:
             return
         due_ns = self.began_ns[self.drawn.moment] + to_ns(self.drawn.offset_s)
         body_due_ns = due_ns - (to_ns(BODY_BEFORE_WORD_S) if self.drawn.lines else 0)
@@ -132,10 +151,16 @@ class InterruptingPerson(Node):
             self._put_body(state)
         if now_ns < due_ns:
             return
-        self._mark("interrupted")
+        self._mark("spoken")
+        lines = [line.format(colour=self.colour, it=self.thing.replace("_", " ")) for line in self.drawn.lines]
+        if "interrupted" not in self.began_ns:
+            self._mark("interrupted")
+            self._tell(lines)
+        self.lines += [(now_ns + to_ns(number * BURST_S), line) for number, line in enumerate(lines)]
+
+    def _tell(self, lines: Sequence[str]) -> None:
         if self.last is not None:
             self.in_bin_then = frozenset(one.name for one in self.last.objects if one.is_in_bin)
-        lines = [line.format(colour=self.colour, it=self.thing.replace("_", " ")) for line in self.drawn.lines]
         self.interruption.publish(
             Interruption(
                 scenario=self.scenario, kind=self.drawn.kind, moment=self.drawn.moment,
@@ -143,7 +168,6 @@ class InterruptingPerson(Node):
                 wants=self.drawn.wants, offset_s=self.drawn.offset_s, phase=self.phase,
             )
         )  # fmt: skip
-        self.lines = [(now_ns + to_ns(number * BURST_S), line) for number, line in enumerate(lines)]
 
     def _put_body(self, state: RobotState) -> None:
         if self.drawn.body == "hand":

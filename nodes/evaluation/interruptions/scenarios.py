@@ -35,12 +35,21 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body: str = ""
 
 
+class PartnerKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Remarks before the order, about the own cup and about any."""
+
+    wants: str
+    telling: tuple[str, ...]
+    idle: tuple[str, ...]
+
+
 class Scenarios(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of them."""
 
     moments: dict[str, Moment]
     kinds: dict[str, Kind]
     controls: dict[str, Kind]
+    partner: PartnerKind
 
 
 class Drawn(msgspec.Struct, frozen=True):
@@ -53,6 +62,8 @@ class Drawn(msgspec.Struct, frozen=True):
     wants: str
     body: str
     offset_s: float  # from the beginning of the phase to the end of the (first) words
+    own: str | None = None  # colour of the cup that is not to be taken; "": there is none; None: the first one picked
+    remark: str = ""  # said before the order
 
 
 @cache
@@ -80,10 +91,12 @@ def names() -> tuple[str, ...]:
 def draw(name: str, seed: int) -> Drawn:
     """The scenario of that name with this seed's wording and offset. Raises UserError."""
     known = shipped()
-    if name not in names():
-        raise UserError(f"scenario {name!r}: known: {choices(names())}")
+    if name not in (*names(), *partner_names()):
+        raise UserError(f"scenario {name!r}: known: {choices((*names(), *partner_names()))}")
     generator = random.Random(f"{name}/{seed}")
     what, _, moment = name.partition("-")
+    if what == "partner":
+        return _draw_partner(known, moment, generator)
     if not moment:
         control = known.controls[what]
         lines = control.burst or ((generator.choice(control.words),) if control.words else ())
@@ -94,3 +107,21 @@ def draw(name: str, seed: int) -> Drawn:
         lines, is_new = ((*kind.known, *kind.new)[number],), number >= len(kind.known)
     offset_s = generator.uniform(0.0, known.moments[moment].length_s)
     return Drawn(what, moment, lines, is_new, kind.wants, kind.body, offset_s)
+
+
+def partner_names() -> tuple[str, ...]:
+    """The scenarios of somebody with a cup of their own; they are no part of the main experiment."""
+    return tuple(f"partner-{moment}" for moment in shipped().moments)
+
+
+def _draw_partner(known: Scenarios, moment: str, generator: random.Random) -> Drawn:
+    """Own cup blue, red or none, a third each. Of its owners 60 % tell, 20 % say something idle; of others half do."""
+    own, told = generator.choice(("blue", "red", "")), generator.random()
+    says = "telling" if own and told < 0.6 else "idle" if told < (0.8 if own else 0.5) else ""
+    colour = own if says == "telling" else generator.choice(("blue", "red"))
+    words = {"telling": known.partner.telling, "idle": known.partner.idle}.get(says, ("",))
+    objection = generator.choice((*known.kinds["retraction"].known, *known.kinds["retraction"].new))
+    return Drawn(
+        "partner", moment, (objection,), False, known.partner.wants if own else "cups", "",
+        generator.uniform(0.0, known.moments[moment].length_s), own, generator.choice(words).format(colour=colour),
+    )  # fmt: skip

@@ -6,11 +6,20 @@ import json
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from nodes.exploration.command import BASELINES, main, score_of
-from nodes.exploration.questions import answer, majority, phrases, questions_of
-from nodes.exploration.room import TRIED_BY, Room
+from nodes.exploration.command import BASELINES, baseline, main
+from nodes.exploration.examiner import Examiner, score_of
+from nodes.exploration.explorer import ExplorerNode
+from nodes.exploration.messages import ExplorationResult, StepDone
+from nodes.exploration.questions import answer, majority, phrases, question_in, questions_of
+from nodes.exploration.room import MOVES, SIDE, TRIED_BY, Room, cell_after, metres, ways
+from nodes.guard.node import Guard
+from nodes.robot.driver import Driver
+from runtime import NodeSpec, Simulation
+from runtime.bag.file import BagReader
+from runtime.msgs import RobotState
 from tests.support.fake_openai_server import FakeOpenAI, answers
 
 
@@ -50,33 +59,90 @@ def test_who_knows_nothing_answers_what_is_usual_elsewhere() -> None:
         assert answer(question, {}, {}, usual) == usual["|".join(question.choices)]
 
 
-def test_one_command_makes_a_table_with_the_baselines_and_a_record_of_each(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--seeds", "8", "--out", str(tmp_path / "out"), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["policies"]
-    assert list(rows) == [*BASELINES, "random", "frontier"]
-    assert rows["frontier"]["acc_ref"] == 1.0  # it looks for what it was asked until it knows
-    assert rows["frontier"]["score"] > rows["random"]["score"] > rows["random answers"]["score"]
-    assert len(list((tmp_path / "out").iterdir())) == 4 * 8
-    lines = (tmp_path / "out" / "frontier-0.jsonl").read_text().splitlines()
-    assert [json.loads(line).get("phase") for line in lines[1:26]] == ["explore"] * 25
-    assert main(["--seeds", "1", "--out", str(tmp_path / "out")]) == 2
+def test_all_of_the_floor_is_reached_and_no_way_leads_through_a_thing() -> None:
+    for seed in range(20):
+        room = Room(seed)
+        taken = {thing.at for thing in room.things.values()}
+        assert room.at not in taken
+        assert set(ways(room.at, taken)) == {(x, y) for x in range(SIDE) for y in range(SIDE)} - taken
+        assert not any(cell_after(room.at, move) in taken for move in room.actions() if move in MOVES)
 
 
-def test_a_model_explores_and_what_it_answers_wrongly_is_counted(
+def test_a_text_says_what_is_asked_and_not_its_answer() -> None:
+    for question in questions_of(Room(5), 5):
+        assert question_in(question.text, Room(5).things) == msgspec.structs.replace(question, answer="")
+    assert question_in("What time is it?", Room(5).things) is None
+
+
+def explored(policy: str, seed: int, **task: int) -> tuple[ExplorationResult, list[RobotState], list[StepDone]]:
+    """One room with a kinematic robot behind its guard, in virtual time."""
+    simulation = Simulation(
+        NodeSpec("explorer", ExplorerNode, params={"policy": policy}),
+        NodeSpec("examiner", Examiner, params=dict(task)),
+        NodeSpec("driver", Driver, params={"robot": "nodes.sim.kinematic:KinematicRobot"}),
+        NodeSpec("guard", Guard, params={"arm": "auto"}),
+        seed=seed,
+    )
+    results: list[ExplorationResult] = simulation.record_topic("room/result", ExplorationResult)
+    states: list[RobotState] = simulation.record_topic("robot/state", RobotState)
+    steps: list[StepDone] = simulation.record_topic("room/step", StepDone)
+    for _ in range(120):
+        simulation.run(seconds=5.0)
+        if results:
+            break
+    simulation.close()
+    return results[0], states, steps
+
+
+def test_the_robots_body_goes_through_the_room_and_refines_what_it_was_asked() -> None:
+    result, states, steps = explored("frontier", 3, steps=3, questions=3, most_steps=60)
+    assert result.acc_ref == 1.0 >= result.acc_exp  # it looks for what it was asked until it knows
+    assert result.late_steps == 0
+    assert result.t3 == steps[-1].number - 3
+    assert result.score == pytest.approx(score_of(result.acc_exp, 1.0, result.t3, 0.01))
+    room = Room(3)
+    where = [(state.base_x_m, state.base_y_m) for state in states]
+    for step in steps:  # each step ends where the body is
+        assert any(math.dist(metres((step.x, step.y), room.began_at), at) < 0.12 for at in where)
+    for thing in room.things.values():  # 0.6 m cells: the base passes beside things, never over them
+        assert min(math.dist(metres(thing.at, room.began_at), at) for at in where) > 0.4
+
+
+def test_a_random_robot_does_worse_and_ends_too() -> None:
+    result, _, steps = explored("random", 3, steps=3, questions=3, most_steps=6)
+    assert result.t3 == 6
+    assert [step.number for step in steps] == sorted(step.number for step in steps)
+    assert 0.0 <= result.acc_exp <= result.acc_ref <= 1.0
+
+
+def test_who_sees_nothing_is_right_by_chance_or_by_what_is_usual() -> None:
+    usual = majority(range(100, 150))
+    chance, most = ([baseline(name, seed, 20, usual)["score"] for seed in range(40)] for name in BASELINES)
+    assert 0.35 < sum(chance) / 40 < 0.5 < sum(most) / 40 < 0.65  # yes or no, three or four choices
+
+
+@pytest.mark.processes
+def test_one_command_makes_a_table_with_the_baselines_and_a_recording_of_each(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     task = tmp_path / "task.toml"
-    task.write_text("[explore]\nsteps = 4\nquestions = 10\nenergy = 0.02\nmost_steps = 3\n")
+    task.write_text("[explore]\nsteps = 4\nquestions = 5\nenergy = 0.02\nmost_steps = 3\n")
     go, prose, stop = answers('{"action": "north"}'), answers("Let me look around."), answers('{"action": "done"}')
     with FakeOpenAI(go, prose, go, go, stop) as server:
-        asked = ["--policy", f"m@{server.url}", "--seeds", "1", "--task", str(task), "--json"]
-        assert main(asked) == 0
-        row = json.loads(capsys.readouterr().out)["policies"][f"m@{server.url}"]
+        model, out = f"m@{server.url}", tmp_path / "out"
+        asked = ["--policy", model, "--policy", "frontier", "--seeds", "1", "--task", str(task), "--out", str(out)]
+        assert main([*asked, "--jobs", "1", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)["policies"]
         assert "You could not answer" in server.requests[4].user_text
-    assert row["t3"] == 0  # done at once
-    assert 1 <= row["unreadable"] <= 3  # the prose, and north where there is a wall
+        assert main([*asked, "--jobs", "1"]) == 0  # all of it stands there already
+        assert len(server.requests) == 5
+    assert list(rows) == [*BASELINES, model, "frontier"]
+    assert rows[model]["t3"] == 0  # done at once
+    assert rows[model]["unreadable"] >= 1
+    recordings = sorted(out.glob("*/run.mcap"))
+    assert len(recordings) == 2
+    topics = {message.topic for message in BagReader(recordings[0])}
+    assert {"robot/state", "room/step", "heard", "said", "scene", "room/result"} <= topics
     task.write_text("[explore]\nstep = 4\n")
     assert main(["--task", str(task)]) == 2
     assert "step" in capsys.readouterr().err

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.dialogue.planning import starter_library
-from nodes.episodes.learning.new_tasks import GENERATION, Prompt, by_template, generated_in, refusal
+from nodes.episodes.learning.new_tasks import GENERATION, REVIEWS, Prompt, by_template, generated_in, refusal
+from nodes.episodes.learning.task_page import TaskPages
+from nodes.episodes.results.browse import serve_in_thread
+from nodes.episodes.results.local_page import make_server
 from nodes.episodes.scenarios.library import read_folder
+from runtime.errors import UserError
 from tests.support.fake_openai_server import FakeOpenAI, answers
 
 PROMPTS = Path(__file__).parents[4] / "examples" / "social_learning" / "prompts.csv"
@@ -73,3 +79,79 @@ def test_a_model_writes_tasks_and_prose_is_a_state_of_its_own(
     (tmp_path / "bad.csv").write_text("text\nx\n")
     assert main(["scenarios", "new", "--from", str(tmp_path / "bad.csv"), "--out", str(tmp_path / "u")]) == 2
     assert "expected prompt[,source]" in capsys.readouterr().err
+
+
+def decide(pages: TaskPages, name: str, state: str, **changes: str) -> str:
+    task = pages.current(name)
+    form = {"context": task.context, "goal0": task.goals[0], "goal1": task.goals[1], "state": state, **changes}
+    return pages.page("/task", {"id": name}, {"relationship": task.relationship.word, **form})
+
+
+def test_people_edit_accept_and_refuse_and_a_run_takes_what_they_accepted(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    assert new(folder, "--n", "4") == 0
+    pages = TaskPages(folder, starter_library().scenarios.values())
+    one, two, three, _ = pages.made
+    assert len(read_folder(folder).scenarios) == 4  # nobody has read any yet
+    assert "Task 2 of 4" in decide(pages, one, "accepted", context="A stall at dusk.")  # the next one comes
+    decide(pages, two, "refused", why="dull")
+    scenarios = read_folder(folder).scenarios
+    assert list(scenarios) == [one]
+    assert scenarios[one].context == "A stall at dusk."
+    with open(folder / REVIEWS, "ab") as file:  # a kill cut the next line short
+        file.write(b'{"id":"half')
+    again = TaskPages(folder)
+    assert {name: review.state for name, review in again.reviews().items()} == {one: "accepted", two: "refused"}
+    decide(again, three, "accepted")
+    assert new(folder, "--n", "6") == 0  # more tasks: nobody has read those, and decisions stay
+    assert list(read_folder(folder).scenarios) == [one, three]
+    assert main(["run", "--tasks", str(folder), "--out", str(tmp_path / "run.sqlite")]) == 0
+
+
+def test_an_edit_that_cannot_be_taken_keeps_the_words_and_says_why(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    assert new(folder, "--n", "2") == 0
+    evaluation = starter_library().scenarios["cello-with-a-crack"]
+    pages = TaskPages(folder, [evaluation])
+    name = next(iter(pages.made))
+    for why, changes in (
+        ("keep the numbers", {"goal0": "You want to sell it <b>well</b>."}),
+        ("expected", {"context": ""}),
+        ("evaluation task cello-with-a-crack", {
+            "context": evaluation.context, "goal0": evaluation.goals[0] + pages.current(name).goals[0],
+            "goal1": evaluation.goals[1] + pages.current(name).goals[1]}),
+    ):  # fmt: skip
+        page = decide(pages, name, "accepted", **changes)
+        assert why in page
+        assert "<b>" not in page
+    assert not pages.reviews()
+    with pytest.raises(UserError, match="there is no task"):
+        pages.page("/task", {"id": "nobody"})
+    with pytest.raises(UserError, match="holds no generated task"):
+        TaskPages(tmp_path)
+
+
+@pytest.mark.processes
+def test_the_page_takes_a_form_and_none_from_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    assert new(folder, "--n", "2") == 0
+    pages = TaskPages(folder)
+    name = next(iter(pages.made))
+    server = make_server(pages.page, 0, title="Tasks", style="", takes_forms=True)
+    thread = serve_in_thread(server)
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}/task?id={name}"
+        page = urllib.request.urlopen(url, timeout=30).read().decode()
+        for told in ("autofocus", "accesskey='a'", "accesskey='r'", "<label>"):  # all of it without a mouse
+            assert told in page
+        foreign = urllib.request.Request(url, b"state=refused", {"Origin": "http://elsewhere.example"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(foreign, timeout=30)
+        assert not pages.reviews()
+        own = urllib.request.Request(url, b"state=refused", {"Origin": url.partition("/task")[0]})
+        assert urllib.request.urlopen(own, timeout=30).status == 200
+        assert pages.reviews()[name].state == "refused"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

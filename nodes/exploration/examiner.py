@@ -1,0 +1,182 @@
+"""`Examiner`: the room around a robot, and who asks about it: explore, be asked, explore again, answer again.
+
+It knows the room's truth and where the robot's body is, and tells what is seen and found out from there. In the end it
+scores: Acc_exp + (Acc_ref - Acc_exp) exp(-k T3).
+"""
+
+from __future__ import annotations
+
+import math
+
+from nodes.exploration.messages import Deed, ExplorationResult, Phase, PhaseBegins, StepDone, ThingInSight
+from nodes.exploration.policies import DONE
+from nodes.exploration.questions import Question, questions_of
+from nodes.exploration.room import CELL_M, MOVES, Room, cell_after, metres
+from runtime import RELIABLE, Node, Publisher, Subscription, UserError, every, on, to_s
+from runtime.msgs import JOINTS, RobotState, Scene, SeenObject, Utterance
+
+NEAR_M = 0.10
+"""So near to the middle of a cell the robot has got there."""
+REACHED_M = 0.12
+"""An arm that is out so far, beside a thing, tries it."""
+STILL_MPS, STILL_RADPS = 0.03, 0.1
+LATE_S = 40.0
+"""A step that takes longer has failed: somebody has stopped the robot, or stands in its way."""
+
+ARM = JOINTS.index("arm")
+
+
+def score_of(acc_exp: float, acc_ref: float, t3: int, energy: float) -> float:
+    """Acc_exp + (Acc_ref - Acc_exp) exp(-k T3)."""
+    return acc_exp + (acc_ref - acc_exp) * math.exp(-energy * t3)
+
+
+class Examiner(Node):
+    """`steps` of the first exploration, `questions` asked, at most `most_steps` of the second; `energy` is k.
+
+    The room follows from the run's seed.
+    """
+
+    provenance = "script:examiner-1"
+    is_ears = True  # it plays a person who asks
+
+    state = Subscription(RobotState, "robot/state")
+    deed = Subscription(Deed, "room/deed", qos=RELIABLE)
+    said = Subscription(Utterance, "said", qos=RELIABLE)
+
+    step = Publisher(StepDone, "room/step", qos=RELIABLE)
+    phase = Publisher(PhaseBegins, "room/phase", qos=RELIABLE)
+    heard = Publisher(Utterance, "heard", qos=RELIABLE)
+    scene = Publisher(Scene, "scene")
+    result = Publisher(ExplorationResult, "room/result", qos=RELIABLE)
+
+    def __init__(self, steps: int = 25, questions: int = 20, energy: float = 0.01, most_steps: int = 300) -> None:
+        if min(steps, questions) < 1 or most_steps < 0 or not 0.0 <= energy < math.inf:
+            raise UserError("examiner: steps and questions are at least 1, most_steps and energy are not negative")
+        self.steps, self.count, self.energy, self.most_steps = steps, questions, energy, most_steps
+        self.room = Room(0)
+        self.questions: list[Question] = []
+        self.answers: list[str] = []
+        self.right: list[list[bool]] = []  # of each time that it was asked
+        self.doing: tuple[str, int] | None = None  # the action under way, and since when
+        self.left = 0  # steps of this phase
+        self.late_steps = self.done_before = 0
+        self.unreadable = 0
+
+    def on_start(self) -> None:
+        """Make the room."""
+        self.room = Room(self.run_info.seed)
+        self.questions = questions_of(self.room, self.run_info.seed, self.count)
+
+    @on(deed)
+    def begin(self, deed: Deed) -> None:
+        """The robot sets about a step."""
+        if deed.number != self.room.steps + 1 or self.doing is not None or self.left <= 0:
+            return  # of a phase that is over
+        self.unreadable += deed.is_unreadable
+        if deed.action == DONE:
+            self._ask()
+        elif deed.action in self.room.actions():
+            self.doing = deed.action, self.clock.now_ns()
+        else:
+            self._end()
+
+    @on(state)
+    def follow(self, state: RobotState) -> None:
+        """A step ends where the body has got to."""
+        if not self.right and self.left == 0 and not self.answers:
+            self._begin("explore", self.steps)
+        if self.doing is None:
+            return
+        action, since_ns = self.doing
+        is_late = to_s(self.clock.now_ns() - since_ns) > LATE_S
+        if is_late or self._is_done(action, state):
+            self._end(action, is_late=is_late)
+
+    def _is_done(self, action: str, state: RobotState) -> bool:
+        goal = metres(cell_after(self.room.at, action) if action in MOVES else self.room.at, self.room.began_at)
+        is_there = math.dist(goal, (state.base_x_m, state.base_y_m)) < NEAR_M
+        is_still = abs(state.base_v_mps) < STILL_MPS and abs(state.base_w_radps) < STILL_RADPS
+        return is_there and is_still and (action in MOVES or state.position[ARM] > REACHED_M)
+
+    def _begin(self, phase: Phase, steps: int) -> None:
+        self.left, self.done_before = steps, self.room.steps
+        self.phase.publish(PhaseBegins(phase=phase))
+        self._tell(None)
+
+    def _end(self, action: str = "", *, is_late: bool = False) -> None:
+        """One step less; what cannot be done here costs one, too."""
+        self.doing = None
+        self.left -= 1
+        self.late_steps += is_late
+        found = self.room.do("" if is_late else action)
+        self._tell(found, is_late=is_late)
+        if self.left <= 0:
+            self._ask()
+
+    def _tell(self, found: tuple[str, str] | None, *, is_late: bool = False) -> None:
+        things = tuple(ThingInSight(name=one.name, x=one.at[0], y=one.at[1]) for one in self.room.seen())
+        self.step.publish(
+            StepDone(
+                number=self.room.steps, x=self.room.at[0], y=self.room.at[1], actions=tuple(self.room.actions()),
+                things=things, left=self.left, found=found, is_late=is_late,
+            )
+        )  # fmt: skip
+
+    @every(hz=2)
+    def show(self) -> None:
+        """What is seen, for viewers."""
+        things = []
+        for one in self.room.seen():
+            x_m, y_m = metres(one.at, self.room.began_at)
+            things.append(
+                SeenObject(
+                    id=one.name, label=one.kind, colour=one.colour, x_m=x_m, y_m=y_m, z_m=0.25, width_m=CELL_M / 2,
+                    height_m=0.5, u_px=0.0, v_px=0.0,
+                )
+            )  # fmt: skip
+        self.scene.publish(Scene(things=tuple(things)))
+
+    # --- the questions
+
+    def _ask(self) -> None:
+        self.left, self.answers = 0, []
+        self.heard.publish(Utterance(speaker="examiner", text=self.questions[0].text))
+
+    @on(said)
+    def listen(self, utterance: Utterance) -> None:
+        """An answer; then the next question."""
+        if self.left > 0 or len(self.answers) == len(self.questions):
+            return
+        self.answers.append(utterance.text)
+        if len(self.answers) < len(self.questions):
+            self.heard.publish(Utterance(speaker="examiner", text=self.questions[len(self.answers)].text))
+            return
+        self.right.append([
+            said.strip().lower() == one.answer for said, one in zip(self.answers, self.questions, strict=True)
+        ])  # fmt: skip
+        if len(self.right) == 1 and self.most_steps:
+            self._begin("refine", self.most_steps)
+        else:
+            self._conclude()
+
+    def _conclude(self) -> None:
+        first, last = self.right[0], self.right[-1]
+        trying = [number for number, one in enumerate(self.questions) if one.needs_trying]
+        t3 = self.room.steps - self.done_before if len(self.right) > 1 else 0
+        exp, ref = share(first), share(last)
+        score = score_of(exp, ref, t3, self.energy)
+        self.phase.publish(PhaseBegins(phase="over"))
+        self.result.publish(
+            ExplorationResult(
+                acc_exp=exp, acc_ref=ref, tried_exp=share([first[one] for one in trying]),
+                tried_ref=share([last[one] for one in trying]), t3=t3, score=score, unreadable=self.unreadable,
+                late_steps=self.late_steps,
+            )
+        )  # fmt: skip
+        self.finish(ok=True, reason=f"score {score:.3f}: {exp:.0%} right, {ref:.0%} after {t3} steps more")
+
+
+def share(right: list[bool]) -> float:
+    """How many are right; 0 of none."""
+    return sum(right) / len(right) if right else 0.0

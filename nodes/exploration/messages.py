@@ -1,0 +1,58 @@
+"""What examiner and explorer say to each other, besides questions on `heard` and answers on `said`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from runtime.message import Message
+
+
+class ThingInSight(Message):
+    """A thing near enough to be seen, and the cell that it stands in; its state is not seen."""
+
+    name: str
+    x: int
+    y: int
+
+
+class Deed(Message):
+    """The next step of the robot: "north", "open red box", or "done" (topic `room/deed`)."""
+
+    number: int  # of the step, from 1
+    action: str
+    is_unreadable: bool = False  # a model answered something else, and this is a step at random
+
+
+class StepDone(Message):
+    """A step has ended: where the robot stands, what it sees and can do there, what it found (topic `room/step`)."""
+
+    number: int  # steps done; 0: the beginning
+    x: int
+    y: int
+    actions: tuple[str, ...]
+    things: tuple[ThingInSight, ...]
+    left: int  # steps of this phase; 0: it is over
+    found: tuple[str, str] | None = None  # thing, state
+    is_late: bool = False  # the robot did not get there in time
+
+
+Phase = Literal["explore", "refine", "over"]
+
+
+class PhaseBegins(Message):
+    """The robot may go about; between the phases it is asked (topic `room/phase`)."""
+
+    phase: Phase
+
+
+class ExplorationResult(Message):
+    """What the examiner found in the end (topic `room/result`)."""
+
+    acc_exp: float
+    acc_ref: float
+    tried_exp: float  # accuracy on the questions that need trying
+    tried_ref: float
+    t3: int
+    score: float
+    unreadable: int
+    late_steps: int
