@@ -338,7 +338,8 @@ class BagReader:
                     self.damage.append(_lost(self.path, error, damaged_at, good_until))
                     is_damaged = True
                     ends_early = good_until is None and isinstance(error, EndOfFile | struct.error)
-                    self.has_left_out = self.has_left_out or not ends_early
+                    if not ends_early or _opcode_at(file, damaged_at) == Opcode.CHUNK:
+                        self.has_left_out = True
             self.is_complete = self.is_complete and not is_damaged
 
 
@@ -351,6 +352,12 @@ class _Bounded:
 
     def read(self, length: int) -> bytes:
         return self._file.read(min(length, self._size))
+
+
+def _opcode_at(file: IO[bytes], position: int) -> int:
+    """The kind of the record that begins there; 0 at the end."""
+    file.seek(position)
+    return int.from_bytes(file.read(1))
 
 
 def next_chunk(file: IO[bytes], start: int, size: int) -> int | None:
