@@ -51,7 +51,7 @@ class _Watched:
 class LongCalls:
     """The calls of these nodes' handlers that hold up others; `look` is for one thread, which runs no handlers."""
 
-    def __init__(self, nodes: Iterable[BoundNode], now_ns: Callable[[], int] = SystemClock().now_ns) -> None:
+    def __init__(self, nodes: Iterable[BoundNode], now_ns: Callable[[], int] = SystemClock.now_ns) -> None:
         self._nodes = {bound.name: bound for bound in nodes}
         self._now_ns = now_ns
         self._threads: list[_Watched] = []

@@ -67,4 +67,4 @@ class Slumber(Node):
 
     @every(hz=5)
     async def tick(self) -> None:
-        time.sleep(60)  # noqa: ASYNC251  # a user's mistake
+        time.sleep(60)  # a user's mistake

@@ -19,7 +19,6 @@ from runtime.errors import GraphError, PolyrhythmError
 from runtime.launch.graph import NodeSpec
 from tests.support.served_nodes import Adder, Asker, Story
 
-
 ROOT = Path(__file__).resolve().parents[3]
 
 

@@ -67,9 +67,7 @@ def test_of_a_call_that_goes_on_fewer_and_fewer_lines_are_told(caplog: pytest.Lo
         def tick(self) -> None:
             is_over.wait()
 
-    bound = BoundNode(
-        Waits(), name="it", clock=SystemClock(), seed=0, output=Silent(), fence=PreemptionEpochs()
-    )
+    bound = BoundNode(Waits(), name="it", clock=SystemClock(), seed=0, output=Silent(), fence=PreemptionEpochs())
     calls = LongCalls([bound], lambda: round(time_s * NS_PER_S))
     thread = threading.Thread(target=bound.node.tick)  # type: ignore[attr-defined]  # of the class above
     thread.start()
@@ -82,7 +80,16 @@ def test_of_a_call_that_goes_on_fewer_and_fewer_lines_are_told(caplog: pytest.Lo
         is_over.set()
         thread.join()
     calls.look()
-    assert [float(record.getMessage().split()[4]) for record in caplog.records] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+    assert [float(record.getMessage().split()[4]) for record in caplog.records] == [
+        0.5,
+        1.0,
+        2.0,
+        4.0,
+        8.0,
+        16.0,
+        32.0,
+        64.0,
+    ]
 
 
 @pytest.mark.processes
