@@ -42,12 +42,6 @@ MISTAKES = {
         def tick(self): ...
     """: "Mine.tick (beginner.py:11): a handler is no property; leave out @property",
     """
-    class Mine(Node):
-        @staticmethod
-        @every(hz=1)
-        def tick(): ...
-    """: "Mine.tick (beginner.py:11): a handler takes self; leave out @staticmethod",
-    """
     def loud(method):
         return lambda self: method(self)
 
@@ -224,7 +218,7 @@ MISTAKES = {
         @every(hz=5)
         def tick():
             pass
-    """: "Mine.tick: a handler takes self; leave out @staticmethod",
+    """: "Mine.tick (beginner.py:11): a handler takes self; leave out @staticmethod",
     """
     class Mine(Node):
         @every(hz=5)

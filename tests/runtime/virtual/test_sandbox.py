@@ -84,29 +84,35 @@ def pool() -> None:
 
 
 SOCKET = socket.socket()
-SOCKETS = socket.socketpair()
 SELECTOR = selectors.SelectSelector()
-POOL = ThreadPoolExecutor(1)
-ENDED = threading.Event()
-CHILDREN: list[subprocess.Popen[bytes]] = []
-SLEEPER = threading.Thread(target=ENDED.wait)
+
+
+class Others:
+    """What handlers wait for here; opened and closed for the tests of this module."""
+
+    pool: ThreadPoolExecutor
+    sleeper: threading.Thread
+    child: subprocess.Popen[bytes]
+    sockets: tuple[socket.socket, socket.socket]
+
+
 ZEROMQ = zmq.Context()
 ZEROMQ_SOCKET = ZEROMQ.socket(zmq.PAIR)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _closed_socket() -> Iterator[None]:
-    if SLEEPER.ident is None:  # this module is imported twice under xdist's eyes
-        SLEEPER.start()
-    CHILDREN.append(subprocess.Popen(["true"]))
-    POOL.submit(int).result()  # one of its threads is idle
+    is_over = threading.Event()
+    Others.pool, Others.sleeper = ThreadPoolExecutor(1), threading.Thread(target=is_over.wait)
+    Others.sleeper.start()
+    Others.pool.submit(int).result()  # one of its threads is idle
+    Others.child, Others.sockets = subprocess.Popen(["true"]), socket.socketpair()
     yield
-    ENDED.set()
-    SLEEPER.join()
-    POOL.shutdown()
-    CHILDREN[0].wait()
-    SELECTOR.close()
-    for end in (SOCKET, *SOCKETS):
+    is_over.set()
+    Others.sleeper.join()
+    Others.pool.shutdown()
+    Others.child.wait()
+    for end in (SOCKET, *Others.sockets):
         end.close()
     ZEROMQ_SOCKET.close(0)
     ZEROMQ.term()
@@ -152,20 +158,20 @@ DEEDS: dict[str, Callable[[Node], object]] = {
     "waited in real time (Event.wait)": lambda _: threading.Event().wait(0.01),
     "waited in real time (Queue.get)": lambda _: queue.Queue[int]().get(timeout=0.01),
     "waited in real time (Semaphore.acquire)": lambda _: threading.Semaphore(0).acquire(timeout=0.01),
-    "waited in real time (Thread.join)": lambda _: SLEEPER.join(0.01),
+    "waited in real time (Thread.join)": lambda _: Others.sleeper.join(0.01),
     "waited in real time (Future.result)": lambda _: Future[int]().result(0.01),
     "waited in real time (concurrent.futures.wait)": lambda _: concurrent.futures.wait([Future[int]()], 0.01),
-    "waited in real time (select.select)": lambda _: select.select([SOCKETS[0]], [], [], 0.01),
+    "waited in real time (select.select)": lambda _: select.select([Others.sockets[0]], [], [], 0.01),
     "waited in real time (select.poll)": lambda _: select.poll(),
     "waited in real time (SelectSelector.select)": lambda _: SELECTOR.select(0.01),
-    "waited in real time (Popen.poll)": lambda _: CHILDREN[0].poll(),
-    "waited in real time (Popen.wait)": lambda _: CHILDREN[0].wait(0.01),
+    "waited in real time (Popen.poll)": lambda _: Others.child.poll(),
+    "waited in real time (Popen.wait)": lambda _: Others.child.wait(0.01),
     "waited in real time (os.waitpid)": lambda _: os.waitpid(-1, os.WNOHANG),
     "waited in real time (signal.sigtimedwait)": lambda _: signal.sigtimedwait([signal.SIGUSR1], 0.01),
     "set a timer of real time (signal.setitimer)": lambda _: signal.setitimer(signal.ITIMER_REAL, 0),
     "read the clock of its process (os.times)": lambda _: os.times(),
     "read the wall clock (timeit.default_timer)": lambda _: timeit.default_timer(),
-    "used a socket (socket.recv)": lambda _: SOCKETS[0].recv(1),
+    "used a socket (socket.recv)": lambda _: Others.sockets[0].recv(1),
     "asked for its process (os.getpid)": lambda _: os.getpid(),
     "started a process": lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
 }
@@ -190,7 +196,7 @@ SYSTEM_RANDOM = random.SystemRandom()
     [
         lambda _: local_import(),
         lambda _: pool(),
-        lambda _: POOL.submit(int),
+        lambda _: Others.pool.submit(int),
         *(
             lambda _, draw=draw: draw(SYSTEM_RANDOM)
             for draw in (
@@ -393,7 +399,6 @@ ORIGINALS: dict[str, object] = {
     "signal.setitimer": signal.setitimer,
     "socket.socket.recv": socket.socket.recv,
     "timeit.default_timer": timeit.default_timer,
-    "ThreadPoolExecutor.submit": ThreadPoolExecutor.submit,
     "np.random.rand": np.random.rand,
     "np.random.RandomState": np.random.RandomState,
     "perf_counter": perf_counter,
