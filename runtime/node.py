@@ -379,7 +379,6 @@ def handlers_of(cls: type[Node]) -> list[Handler]:
     return list(_handlers_of(cls))  # type: ignore[arg-type]  # classes are hashable
 
 
-@cache
 def _at(cls: type, name: str, method: Any) -> str:
     """A method with its file and line, for a sentence that says what is wrong with it."""
     code = getattr(inspect.unwrap(method), "__code__", None)
@@ -387,6 +386,7 @@ def _at(cls: type, name: str, method: Any) -> str:
     return f"{cls.__name__}.{name}{place}"
 
 
+@cache
 def _handlers_of(cls: Any) -> list[Handler]:
     found: dict[str, list[Handler]] = {}
     attribute_of = {id(port): name for name, port in ports_of(cls, Subscription).items()}

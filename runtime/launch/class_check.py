@@ -92,19 +92,25 @@ def _lost_marks(cls: type[Node]) -> list[str]:
     return found
 
 
+def _enclosed(method: types.FunctionType) -> Iterator[object]:
+    """What a function has from the one that made it."""
+    for cell in method.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            continue  # it is not set yet
+
+
 def _covered_marks(cls: type[Node]) -> list[str]:
     """Handlers under a decorator that has made another function of them, so that their mark is gone."""
-    found = []
-    for base in cls.__mro__:
-        for name, method in vars(base).items():
-            if inspect.isfunction(method) and not is_marked(method):
-                cells = [cell.cell_contents for cell in method.__closure__ or () if cell != types.CellType()]
-                if any(inspect.isfunction(one) and is_marked(one) for one in cells):
-                    found.append(
-                        f"{base.__name__}.{name} ({_line_of_class(base, name)}) has a decorator above its @every or "
-                        "@on, which hides that mark, so nobody calls it; put @every or @on on top"
-                    )
-    return found
+    return [
+        f"{base.__name__}.{name} ({_line_of_class(base, name)}) has a decorator above its @every or @on, which hides "
+        "that mark, so nobody calls it; put @every or @on on top"
+        for base in cls.__mro__
+        for name, method in vars(base).items()
+        if inspect.isfunction(method) and not is_marked(method)
+        if any(inspect.isfunction(one) and is_marked(one) for one in _enclosed(method))
+    ]
 
 
 def _own_start(cls: type[Node]) -> list[str]:
@@ -130,7 +136,8 @@ def _missing_ports(cls: type[Node]) -> list[str]:
     found = []
     for base in cls.__mro__:
         for name, hint in inspect.get_annotations(base).items():
-            said = hint if isinstance(hint, str) else str(getattr(get_origin(hint) or hint, "__name__", ""))
+            origin = get_origin(hint)
+            said = hint if isinstance(hint, str) else getattr(hint if origin is None else origin, "__name__", "")
             kind = said.rpartition(".")[2].partition("[")[0]
             if kind in ("Publisher", "Subscription") and not hasattr(cls, name):
                 found.append(
@@ -300,7 +307,7 @@ def idle_parameters(cls: type[Node], params: Collection[str]) -> list[str]:
 def init_problem(cls: type[Node], problem: BaseException) -> ParameterError:
     """What an exception of `__init__` means."""
     if inspect.isabstract(cls):
-        unwritten = ", ".join(sorted(cls.__abstractmethods__))
+        unwritten = ", ".join(sorted(vars(cls)["__abstractmethods__"]))
         return ParameterError(
             f"{cls.__name__} does not say what its {unwritten} does; write it, or name a class that does"
         )
