@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Never, Protocol, Self, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
@@ -378,6 +379,13 @@ def handlers_of(cls: type[Node]) -> list[Handler]:
     return list(_handlers_of(cls))  # type: ignore[arg-type]  # classes are hashable
 
 
+def _at(cls: type, name: str, method: Any) -> str:
+    """A method with its file and line, for a sentence that says what is wrong with it."""
+    code = getattr(inspect.unwrap(method), "__code__", None)
+    place = f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code is not None else ""
+    return f"{cls.__name__}.{name}{place}"
+
+
 @cache
 def _handlers_of(cls: Any) -> list[Handler]:
     found: dict[str, list[Handler]] = {}
@@ -385,17 +393,21 @@ def _handlers_of(cls: Any) -> list[Handler]:
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
             if isinstance(value, staticmethod | classmethod) and is_marked(value.__func__):
-                raise UserError(f"{cls.__name__}.{name}: a handler takes self; leave out @{type(value).__name__}")
+                raise UserError(
+                    f"{_at(cls, name, value.__func__)}: a handler takes self; leave out @{type(value).__name__}"
+                )
+            if isinstance(value, property) and is_marked(value.fget):
+                raise UserError(f"{_at(cls, name, value.fget)}: a handler is no property; leave out @property")
             mark: _Mark | None = getattr(value, _MARK, None) if callable(value) else None
             if mark is None:
                 found.pop(name, None)
                 continue
             is_async = inspect.iscoroutinefunction(value)
             if is_async and mark.blocking:
-                raise UserError(f"{cls.__name__}.{name}: an async handler cannot be blocking; choose one of the two")
+                raise UserError(f"{_at(cls, name, value)}: an async handler cannot be blocking; choose one of the two")
             style: Style = "async" if is_async else "blocking" if mark.blocking else "plain"
             if style == "async" and cls.realtime:
-                raise UserError(f"{cls.__name__}.{name}: a realtime node has no async handlers; make it plain")
+                raise UserError(f"{_at(cls, name, value)}: a realtime node has no async handlers; make it plain")
             if mark.hz is not None:
                 found[name] = [Timer(name, style, mark.hz, mark.overrun, mark.phase)]
                 continue
@@ -403,11 +415,14 @@ def _handlers_of(cls: Any) -> list[Handler]:
             for marked in mark.ports:
                 port = attribute_of.get(id(marked))
                 if port is None:
-                    raise UserError(f"{cls.__name__}.{name}: @on names a port that is no subscription of this class")
+                    raise UserError(
+                        f"{_at(cls, name, value)}: @on names a port that is no subscription of this class; declare one "
+                        "on this class, under a name of its own"
+                    )
                 if mark.is_deadline:
                     if ports_of(cls, Subscription)[port].qos.deadline_s is None:
                         raise UserError(
-                            f"{cls.__name__}.{name}: @on_deadline names port {port!r}, which has no deadline; "
+                            f"{_at(cls, name, value)}: @on_deadline names port {port!r}, which has no deadline; "
                             "give it QoS(deadline_s=...)"
                         )
                     found[name] = [DeadlineWatch(name, style, port)]

@@ -335,10 +335,11 @@ class BagReader:
                     break
                 except _DAMAGE as error:
                     damaged_at, good_until = good_until, next_chunk(file, good_until + 1, size)
-                    self.damage.append(_lost(self.path, error, damaged_at, good_until))
                     is_damaged = True
                     ends_early = good_until is None and isinstance(error, EndOfFile | struct.error)
-                    self.has_left_out = self.has_left_out or not ends_early
+                    is_chunk = ends_early and _opcode_at(file, damaged_at) == Opcode.CHUNK
+                    self.damage.append(_lost(self.path, error, damaged_at, good_until, is_chunk=is_chunk))
+                    self.has_left_out = self.has_left_out or not ends_early or is_chunk
             self.is_complete = self.is_complete and not is_damaged
 
 
@@ -351,6 +352,12 @@ class _Bounded:
 
     def read(self, length: int) -> bytes:
         return self._file.read(min(length, self._size))
+
+
+def _opcode_at(file: IO[bytes], position: int) -> int:
+    """The kind of the record that begins there; 0 at the end."""
+    file.seek(position)
+    return int.from_bytes(file.read(1))
 
 
 def next_chunk(file: IO[bytes], start: int, size: int) -> int | None:
@@ -395,8 +402,9 @@ def _bag_message(record: Record, channel: Channel | None, schemas: Mapping[int, 
     return message
 
 
-def _lost(path: Path, error: Exception, damaged_at: int, goes_on_at: int | None) -> str:
+def _lost(path: Path, error: Exception, damaged_at: int, goes_on_at: int | None, *, is_chunk: bool) -> str:
     why = "it ends early" if isinstance(error, EndOfFile | struct.error) else f"{type(error).__name__}: {error}"
     if goes_on_at is not None:
         return f"{path}: bytes {damaged_at} to {goes_on_at} are damaged and left out ({why})"
-    return f"{path}: was not closed or is damaged ({why}); everything before that is read"
+    what = "breaks off inside a chunk, which is left out" if is_chunk else f"was not closed or is damaged ({why})"
+    return f"{path}: {what}; everything before that is read"

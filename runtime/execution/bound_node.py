@@ -196,6 +196,11 @@ class BoundNode:
             current_call.reset(token)
             self.journal.end("on_start", call, self.clock.now_ns())
 
+    def period_s(self, handler: str) -> float:
+        """The period of a timer; 0: that handler is none."""
+        hz = next((one.hz for lane in self.lanes for one in lane.timers if one.timer.name == handler), 0.0)
+        return 1 / hz if hz else 0.0
+
     def takes_stamped(self, handler: str) -> bool:
         """Whether that handler takes the message with its envelope."""
         return handler in self._takes_stamped

@@ -69,7 +69,7 @@ def direct_call(bound: BoundNode, lane: Lane, handler: str, port: Subscription[A
             current_call.reset(token)
         ended_ns = now()
         if ended_ns - now_ns > SLOW_NS:
-            tell_slow(bound, lane, Work(handler, lane.style, stamped), ended_ns - now_ns)
+            tell_slow(bound, Work(handler, lane.style, stamped), ended_ns - now_ns)
         return ended_ns
 
     return handle

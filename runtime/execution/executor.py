@@ -24,6 +24,7 @@ from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.deep_queue import DeepPort
 from runtime.execution.direct_call import direct_call
 from runtime.execution.lane import Lane
+from runtime.execution.long_calls import LongCalls
 from runtime.execution.reporting import health_of
 from runtime.execution.runners import LaneRunner, LoopRunner, MessageSource, ThreadRunner, run_guarded
 from runtime.launch.budgets_table import Budgets
@@ -146,6 +147,7 @@ class Executor(NodeOutput):
             if keeps_journal and not spec.cls.subscribes_all:
                 bound.keep_journal()
             self.bound_nodes.append(bound)
+        self.long_calls = LongCalls(self.bound_nodes)
         self._open_sources()
 
     def _open_sources(self) -> None:
@@ -243,14 +245,22 @@ class Executor(NodeOutput):
             for publisher in bound.publishers:
                 if publisher.topic not in self._routes and publisher.message not in _FOR_ALL:
                     publisher.transmit = self._transport.writer(publisher.topic, publisher.message)
+        self.long_calls.watch_loop(self._loop.call_soon_threadsafe)
         for runner in self._runners:
             runner.start()
-        while not stop.is_set():
-            try:
-                await asyncio.wait_for(stop.wait(), _HEALTH_PERIOD_S)
-            except TimeoutError:
-                self._publish_health()
-                self._transport.each_second()
+            if isinstance(runner, ThreadRunner):
+                runner.be_watched(self.long_calls)
+        try:
+            while not stop.is_set():
+                try:
+                    await asyncio.wait_for(stop.wait(), _HEALTH_PERIOD_S)
+                except TimeoutError:
+                    self._publish_health()
+                    self._transport.each_second()
+        except BaseException:  # Ctrl-C in a handler that does not return: no thread goes on without the loop
+            for runner in self._runners:
+                runner.stop()
+            raise
         await self._stop()
 
     async def _stop(self) -> None:

@@ -55,12 +55,12 @@ class Failures:
 
 SLOW_S = 0.1
 """A plain handler of this length is told, where it is longer than its period, too."""
-_BLOCKS_S = 0.5
+BLOCKS_S = 0.5
 """One without a period is told from here on."""
 
 
 class SlowCalls:
-    """Which plain handlers of one node held up all others of their process; called by the thread that runs them."""
+    """Which plain handlers of one node held up all others of their process; for the thread that runs them."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -68,12 +68,17 @@ class SlowCalls:
 
     def tell(self, handler: str, took_s: float, period_s: float) -> None:
         """Note a call; `period_s` 0: it is no timer. Said at once where it is the first one of that handler."""
-        if took_s < max(period_s, SLOW_S if period_s else _BLOCKS_S):
+        if took_s < max(period_s, SLOW_S if period_s else BLOCKS_S):
             return
         worst_s, _, number = self._worst.get(handler, (0.0, 0.0, 0))
         self._worst[handler] = (max(took_s, worst_s), period_s, number + 1)
         if not number:
             self._log.warning("%s took %s", handler, _took(took_s, period_s))
+
+    def tell_unended(self, handler: str, place: str, for_s: float, period_s: float) -> None:
+        """Say that a call has not ended yet, and in which line it is (any thread)."""
+        of = f" of its {period_s:.3g} s" if period_s else ""
+        self._log.warning("%s still runs after %.1f s%s, at %s; make it blocking or async", handler, for_s, of, place)
 
     def sum_up(self) -> None:
         """Say at the end which ones did so, and how often."""

@@ -1,4 +1,7 @@
-"""`run`: nodes in real time in this process, from Python; the counterpart of `Simulation`."""
+"""`run`: nodes in real time in this process, from Python; the counterpart of `Simulation`.
+
+It starts a thread that tells of handlers which do not return.
+"""
 
 from __future__ import annotations
 
@@ -53,17 +56,26 @@ async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, st
         authority=graph.authority,
     )
     executor.prepare()
+    was_asked = False
+
+    def interrupted(*_: object) -> None:
+        nonlocal was_asked
+        if was_asked:
+            raise KeyboardInterrupt  # asked twice: at once, also out of a handler that does not return
+        was_asked = True
+        loop.call_soon_threadsafe(stop.set)
+
     is_main = threading.current_thread() is threading.main_thread()
-    if is_main:
-        loop.add_signal_handler(signal.SIGINT, stop.set)
+    before = signal.signal(signal.SIGINT, interrupted) if is_main else None
     end = None if seconds is None else loop.call_later(to_ns(seconds) * 1e-9, stop.set)
     try:
-        await executor.run(stop)
+        with executor.long_calls.looking():
+            await executor.run(stop)
     finally:
         if end is not None:
             end.cancel()
         if is_main:
-            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, before)
     if executor.stuck:
         raise PolyrhythmError(f"{', '.join(executor.stuck)} did not end: a blocking handler does not return")
     failed = [

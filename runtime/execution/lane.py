@@ -279,6 +279,19 @@ class Lane:
         due_ns = self.known_due_ns
         return due_ns if due_ns is None or due_ns > now_ns else self.next_due_ns()
 
+    @property
+    def handlers(self) -> list[str]:
+        """The names of its handlers."""
+        timed = [*(state.timer.name for state in self.timers), *(deadline.handler for deadline in self.deadlines)]
+        return timed + [handler for handler, _ in self.listeners]
+
+    @property
+    def calls(self) -> int:
+        """How many calls have begun so far (any thread may ask)."""
+        told = sum(port.delivered for _, port in self.listeners)
+        missed = sum(deadline.port.deadlines_missed for deadline in self.deadlines)
+        return told + missed + sum(state.stats.ticks for state in self.timers)
+
     def start(self, now_ns: int) -> None:
         """Set the phase of the timers, and let the deadlines run."""
         for state in self.timers:

@@ -18,6 +18,7 @@ from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
+from runtime.execution.long_calls import LongCalls
 from runtime.os_realtime import ask_for_fifo, be_ordinary, name_thread
 from runtime.transport.channel import Handle
 from runtime.transport.direct import DirectLink, DirectReader
@@ -122,10 +123,9 @@ def run_guarded(bound: BoundNode, work: Work) -> None:
             bound.failures.tell(work.handler, problem)
 
 
-def tell_slow(bound: BoundNode, lane: Lane, work: Work, took_ns: int) -> None:
+def tell_slow(bound: BoundNode, work: Work, took_ns: int) -> None:
     """Say that a plain handler took long, where that is long for it."""
-    hz = next((state.hz for state in lane.timers if state.timer.name == work.handler), 0.0)
-    bound.slow.tell(work.handler, took_ns / NS_PER_S, 1 / hz if hz else 0.0)
+    bound.slow.tell(work.handler, took_ns / NS_PER_S, bound.period_s(work.handler))
 
 
 class _Overtaking:
@@ -294,7 +294,7 @@ class LoopRunner:
                 run_guarded(self._bound, work)
             before_ns, now_ns = now_ns, self._clock.now_ns()
             if now_ns - before_ns > SLOW_NS:
-                tell_slow(self._bound, self._lane, work, now_ns - before_ns)
+                tell_slow(self._bound, work, now_ns - before_ns)
         self._is_woken = True
         self._loop.call_soon(self._go_on)
 
@@ -398,6 +398,11 @@ class ThreadRunner:
     def wake(self) -> None:
         self._source.wake()
 
+    def be_watched(self, calls: LongCalls) -> None:
+        """Let a plain handler of this thread be told that does not return."""
+        if self._lane.style == "plain":
+            calls.watch_thread(self._thread, self._lane)
+
     def void(self) -> None:
         """A thread cannot be cancelled; what it publishes too late is dropped."""
 
@@ -427,7 +432,7 @@ class ThreadRunner:
             if work is not None:
                 run_guarded(bound, work)
                 if lane.style == "plain" and (took_ns := now() - now_ns) > SLOW_NS:
-                    tell_slow(bound, lane, work, took_ns)
+                    tell_slow(bound, work, took_ns)
             elif overtaking.serve_or_drain(now_ns + _STALE_NS) == 0:
                 due_ns = lane.next_due_ns()
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9

@@ -31,7 +31,7 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
 
     A class is looked through once: thousands of episodes have the same few.
     """
-    found = [*_hidden_members(cls), *_lost_marks(cls)]
+    found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
     for handler in handlers:
         method = inspect.getattr_static(cls, handler.name)
         if not inspect.isfunction(method):
@@ -92,9 +92,77 @@ def _lost_marks(cls: type[Node]) -> list[str]:
     return found
 
 
+def _enclosed(method: types.FunctionType) -> Iterator[object]:
+    """What a function has from the one that made it."""
+    for cell in method.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            continue  # it is not set yet
+
+
+def _covered_marks(cls: type[Node]) -> list[str]:
+    """Handlers under a decorator that has made another function of them, so that their mark is gone."""
+    return [
+        f"{base.__name__}.{name} ({_line_of_class(base, name)}) has a decorator above its @every or @on, which hides "
+        "that mark, so nobody calls it; put @every or @on on top"
+        for base in cls.__mro__
+        for name, method in vars(base).items()
+        if inspect.isfunction(method) and not is_marked(method)
+        if any(inspect.isfunction(one) and is_marked(one) for one in _enclosed(method))
+    ]
+
+
+def _own_start(cls: type[Node]) -> list[str]:
+    """An `on_start` or `on_stop` that cannot be called as the runtime calls it."""
+    found = []
+    for name in ("on_start", "on_stop"):
+        method = inspect.getattr_static(cls, name)
+        if not inspect.isfunction(method):
+            continue
+        place = f"{cls.__name__}.{name} ({place_of(method)})"
+        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
+            found.append(f"{place} is no plain method, so that a call runs none of it; write `def {name}(self)`")
+            continue
+        try:
+            inspect.signature(method).bind(None)
+        except TypeError:
+            found.append(f"{place} takes nothing but self; write `def {name}(self)`")
+    return found
+
+
+def _missing_ports(cls: type[Node]) -> list[str]:
+    """Ports that are annotated and not made."""
+    found = []
+    for base in cls.__mro__:
+        for name, hint in inspect.get_annotations(base).items():
+            origin = get_origin(hint)
+            said = hint if isinstance(hint, str) else getattr(hint if origin is None else origin, "__name__", "")
+            kind = said.rpartition(".")[2].partition("[")[0]
+            if kind in ("Publisher", "Subscription") and not hasattr(cls, name):
+                found.append(
+                    f"{base.__name__}.{name} ({_line_of_class(base, name)}) names a type and makes no port; write "
+                    f"`{name} = {kind}(Beat, 'beat')`, with its message and topic"
+                )
+    return found
+
+
+def _untyped_values(message: type) -> list[str]:
+    """Values of a message class that were meant to be fields."""
+    return [
+        f"{message.__name__}.{name} ({_line_of_class(message, name)}) is no field, since it has no type; "
+        f"write `{name}: {type(value).__name__} = {value!r}`"
+        for name, value in vars(message).items()
+        if isinstance(value, bool | int | float | str) and not name.startswith(("_", "message_"))
+        if name not in inspect.get_annotations(message)
+    ]
+
+
 @cache
 def message_problem(message: type) -> str:
     """What of a message cannot travel; "" where all of it can."""
+    if untyped := _untyped_values(message):
+        return untyped[0]
     try:
         kinds = msgspec.inspect.type_info(message)
     except (NameError, TypeError) as problem:
@@ -238,12 +306,23 @@ def idle_parameters(cls: type[Node], params: Collection[str]) -> list[str]:
 
 def init_problem(cls: type[Node], problem: BaseException) -> ParameterError:
     """What an exception of `__init__` means."""
-    place = place_of_problem(problem) or place_of(inspect.unwrap(cls.__init__))
+    if inspect.isabstract(cls):
+        unwritten = ", ".join(sorted(vars(cls)["__abstractmethods__"]))
+        return ParameterError(
+            f"{cls.__name__} does not say what its {unwritten} does; write it, or name a class that does"
+        )
+    init = inspect.unwrap(cls.__init__)
+    place = place_of_problem(problem) or (place_of(init) if inspect.isfunction(init) else cls.__module__)
     own = _NO_SETTER.match(str(problem)) if isinstance(problem, AttributeError) else None
     if own is not None and own[1] in vars(Node):
         return ParameterError(
             f"{cls.__name__}.__init__ ({place}) sets self.{own[1]}, which every node has from its graph; "
             f"call yours otherwise, such as self.own_{own[1]}"
+        )
+    if str(problem).startswith("object.__init__() takes exactly one argument"):
+        return ParameterError(
+            f"{cls.__name__}.__init__ ({place}) gives its base class arguments, which takes none; write "
+            "`super().__init__()`: a node has its name from its table in the launch file"
         )
     if isinstance(problem, ValueError | TypeError) and _is_raised(problem):
         return ParameterError(f"{cls.__name__} refuses its parameters: {problem}")
@@ -297,7 +376,7 @@ def _line_that_says(function: Any, words: str) -> str:
 
 def _line_of_class(cls: type, name: str) -> str:
     """File and line at which a class, or a base of it, says what `name` is."""
-    owner = next(base for base in cls.__mro__ if name in vars(base))
+    owner = next(base for base in cls.__mro__ if name in vars(base) or name in inspect.get_annotations(base))
     try:
         lines, first = inspect.getsourcelines(owner)
     except (OSError, TypeError):

@@ -6,7 +6,7 @@ import importlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -20,11 +20,13 @@ from runtime.launch.class_check import place_of_problem
 from runtime.launch.graph import NodeSpec, Restart
 from runtime.launch.latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of, rate_problem
+from runtime.qos import QoS
 from runtime.renamed import renamed
 from runtime.toml_errors import Table, convert
 
 _NODE_NAME = "[a-z][a-z0-9_]{0,63}"
 _PORT_CALL = re.compile(r"(Publisher|Subscription)\.__init__\(\)")
+_QOS_WORD = re.compile(r"QoS\.__init__\(\) got an unexpected keyword argument '(\w+)'")
 _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -211,6 +213,10 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         missing = problem.name or module_name
         parent = importlib.sys.modules.get(module_name.partition(".")[0])  # type: ignore[attr-defined]
         where = f" ({parent.__name__} was found at {_place(parent)})" if parent is not None else ""
+        if missing.endswith(".py"):
+            raise UserError(
+                f"{name!r}: a module is named without '.py'; write {name.replace('.py', '')!r}"
+            ) from problem
         own = missing == module_name.partition(".")[0]
         do = (
             f"install its package, or start from the folder that holds {missing}"
@@ -222,6 +228,8 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         what = str(problem) if isinstance(problem, UserError) else f"{type(problem).__name__}: {problem}"
         if isinstance(problem, TypeError) and (port := _PORT_CALL.match(str(problem))):
             what += f"; write {port[1]}(Beat, 'beat', qos=QoS(...)), qos where it is needed"
+        if isinstance(problem, TypeError) and (word := _QOS_WORD.match(str(problem))):
+            what = f"QoS knows no {word[1]!r}; known: {', '.join(field.name for field in fields(QoS))}"
         place = place_of_problem(problem)
         at = f" at {place}" if place and not isinstance(problem, SyntaxError) else ""
         raise UserError(f"{name!r}: module {module_name!r} cannot be imported{at}: {what}") from problem

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from runtime.clock import SystemClock
 from runtime.os_realtime import name_thread
 
 _GRACE_S = 1.5  # after the supervisor's death a process has this long to stop by itself
@@ -36,6 +37,10 @@ class Control:
     """A process's end of the pipes."""
 
     def __init__(self, read_fd: int, write_fd: int, on_order: Callable[[dict[str, Any]], None]) -> None:
+        self.on_beat: Callable[[], None] | None = None
+        """What its thread does about every half second."""
+        self._clock = SystemClock()
+        self._beat_s = 0.0
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._on_order = on_order
@@ -87,6 +92,7 @@ class Control:
             writes = [self._write_fd] if line and is_heard else []
             reads = (self._read_fd, self._wake_reader)
             readable, writable, _ = select.select(reads, writes, (), HEARTBEAT_S)
+            self._beat()
             if writable:
                 try:
                     line = line[os.write(self._write_fd, line) :]
@@ -107,6 +113,16 @@ class Control:
                 *whole, orders = (orders + more).split(b"\n")
                 for order in whole:
                     self._on_order(json.loads(order))
+
+    def _beat(self) -> None:
+        if self.on_beat is None or (now_s := self._clock.now_s()) - self._beat_s < HEARTBEAT_S:
+            return
+        self._beat_s = now_s
+        try:
+            self.on_beat()
+        except Exception:  # this thread obeys the supervisor, whatever else fails
+            self.on_beat = None
+            logging.getLogger("control").exception("what is done at each heartbeat failed, and is not done any more")
 
     def _next_line(self) -> bytes:
         line = self._lines.popleft()

@@ -166,6 +166,8 @@ class Process:
         if order["do"] == "refused" and self._executor is not None:
             fields = {key: value for key, value in order.items() if key != "do"}
             self._executor.hear_refusal(**fields)
+        if order["do"] == "stop" and self._executor is not None:
+            self._executor.long_calls.end()
         event = {"go": self._go, "stop": self._stop}.get(order["do"])
         if event is not None:
             try:
@@ -206,6 +208,7 @@ class Process:
             authority=plan.authority,
             control_priority=start.control,
         )
+        self._control.on_beat = executor.long_calls.look
         outlet.kept.update((topic, ()) for topic in executor.topics_kept)
         inlet = SubscriberThread(
             executor.shared_types,

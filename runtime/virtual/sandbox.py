@@ -15,6 +15,10 @@ import importlib
 import os
 import random
 import secrets
+import select
+import selectors
+import signal
+import subprocess
 import sys
 import sysconfig
 import threading
@@ -34,6 +38,7 @@ RANDOM_ADVICE = "use self.random"
 SLEEP_ADVICE = "use await self.clock.sleep(), or a timer"
 LATENCY_ADVICE = "say how long it takes with `latency` in the launch file: virtual time does not wait"
 WAIT_ADVICE = "use a Subscription, or asyncio's own inside an async handler"
+OUTSIDE_ADVICE = "await it inside self.clock.external()"
 SEED_ADVICE = "give it a seed from self.random"
 _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     *(
@@ -55,17 +60,36 @@ _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     *((uuid, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("uuid1", "uuid4")),
     *((os, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("urandom", "getrandom")),
     *((os, name, "asked for its process", "each run has another: use self.name") for name in ("getpid", "getppid")),
+    (os, "times", "read the clock of its process", TIME_ADVICE),
+    *((signal, name, "set a timer of real time", "use a timer of the node") for name in ("alarm", "setitimer")),
 )  # fmt: skip
 _OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
 """Of `time`: these read the clock where they are given no more arguments than that."""
 _NUMPY_STATE = ("get_state", "set_state")
 """Of numpy's global generator, these draw nothing."""
 _SOCKETS = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto")
+_ON_SOCKETS = ("accept", "recv", "recv_into", "recvfrom", "send", "sendall")
+"""What is done with a socket that was opened before, of which no audit event tells."""
+_USED_SOCKETS = tuple(f"socket.{name}" for name in _ON_SOCKETS)
 _THREADS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 _PROCESSES = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.system")
 _ZEROMQ = "zmq.Socket."
 
-_WAITS = (SLEEP_ADVICE, WAIT_ADVICE)
+_WAITS = (SLEEP_ADVICE, WAIT_ADVICE, OUTSIDE_ADVICE)
+_WAITING_FUNCTIONS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (select, ("select", "poll", "epoll", "kqueue")),
+    (os, ("wait", "wait3", "wait4", "waitid", "waitpid")),
+    (signal, ("pause", "sigwait", "sigwaitinfo", "sigtimedwait")),
+)
+"""What waits for the world: for a file, a process or a signal."""
+_WAITING_METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (subprocess.Popen, ("wait", "communicate", "poll")),
+    *(
+        (cls, ("select",))
+        for cls in dict.fromkeys(one for one in vars(selectors).values() if isinstance(one, type))
+        if issubclass(cls, selectors.BaseSelector) and "select" in vars(cls)
+    ),
+)
 _RANDOM = random.__file__
 _HERE = str(Path(__file__).resolve().parents[1]) + os.sep
 _MESSENGERS = (__file__, str(Path(__file__).with_name("scheduler.py")))
@@ -148,17 +172,17 @@ class DeterminismGuard:
         if frame is not None and not self.is_outside and self.kind(frame.f_code.co_filename) == "own" and self.place:
             self.fail(frame, what, LATENCY_ADVICE if self.is_blocking and advice in _WAITS else advice)
 
-    def waits(self) -> None:
-        """A lock, an event or a queue is being waited for, for as long as another thread pleases."""
+    def waits(self, what: str, advice: str = WAIT_ADVICE) -> None:
+        """Another thread, a process or the world is being waited for, for as long as that pleases."""
         if self.is_outside or not self.place:
             return
         frame: types.FrameType | None = sys._getframe(2)
-        what = "Condition.wait"
         while frame is not None and self.kind(frame.f_code.co_filename) == "library":
-            owner = type(frame.f_locals["self"]).__name__ if "self" in frame.f_locals else "threading"
+            module = str(frame.f_globals["__name__"]).removesuffix("._base")
+            owner = type(frame.f_locals["self"]).__name__ if "self" in frame.f_locals else module
             what = f"{owner}.{frame.f_code.co_name}"
             frame = frame.f_back
-        self.called(frame, f"waited in real time ({what})", WAIT_ADVICE)
+        self.called(frame, f"waited in real time ({what})", advice)
 
     def event(self, event: str) -> None:
         """A thread, a socket or a process is being opened somewhere below the frame that calls this."""
@@ -173,11 +197,13 @@ class DeterminismGuard:
                 if event in _THREADS:
                     self.fail(frame, "started a thread", "mark it blocking=True instead")
                 if event in _PROCESSES:
-                    self.fail(frame, "started a process", "await it inside self.clock.external()")
+                    self.fail(frame, "started a process", OUTSIDE_ADVICE)
                 if event.startswith(_ZEROMQ):
                     self.fail(frame, f"used a ZeroMQ socket ({event})", "use a Publisher or a Subscription")
-                self.fail(frame, f"opened a socket ({event})", "await the call inside self.clock.external()")
-            if kind == "runtime" or (kind == "other" and event not in _SOCKETS and not event.startswith(_ZEROMQ)):
+                verb = "used" if event in _USED_SOCKETS else "opened"
+                self.fail(frame, f"{verb} a socket ({event})", "await the call inside self.clock.external()")
+            is_socket = event in _SOCKETS or event in _USED_SOCKETS
+            if kind == "runtime" or (kind == "other" and not is_socket and not event.startswith(_ZEROMQ)):
                 return  # what a library keeps a thread or a process for is its own affair
             frame = frame.f_back
 
@@ -282,7 +308,11 @@ class _Patches:
     def function(self, module: types.ModuleType, name: str, wrapper: Any) -> None:
         """Wrap a function of a module; own modules that have imported it by its name see the wrapper, too."""
         self.known(getattr(module, name), wrapper)
-        self._functions.append((vars(module), {name: wrapper}, {name: getattr(module, name)}))
+        self.names(vars(module), name, wrapper)
+
+    def names(self, names: Names, name: str, wrapper: Any) -> None:
+        """Wrap what a module has under that name, and nothing else."""
+        self._functions.append((names, {name: wrapper}, {name: names[name]}))
 
     def known(self, original: Any, wrapper: Any) -> None:
         """Wrap it only where an own module has imported it."""
@@ -348,6 +378,8 @@ def _make_wrappers(patches: _Patches) -> None:
         _wrap_thread_start(patches)
     _wrap_seed(patches)
     _wrap_wait(patches)
+    _wrap_join(patches)
+    _wrap_outside(patches)
 
 
 class _Watched:
@@ -424,27 +456,93 @@ def _wrap_wait(patches: _Patches) -> None:
     def wait(self: threading.Condition, timeout: float | None = None) -> bool:
         watch = _active.watch
         if watch is not None:
-            watch.waits()
+            watch.waits("Condition.wait")
         return original(self, timeout)
 
     patches.method(threading.Condition, "wait", wait)
 
 
+def _wrap_join(patches: _Patches) -> None:
+    """A thread that has ended is not waited for."""
+    original = threading.Thread.join
+
+    @functools.wraps(original)
+    def join(self: threading.Thread, timeout: float | None = None) -> None:
+        watch = _active.watch
+        if watch is not None and self.is_alive():
+            watch.waits("Thread.join")
+        original(self, timeout)
+
+    patches.method(threading.Thread, "join", join)
+
+
+def _wrap_outside(patches: _Patches) -> None:
+    """Waits for files, processes and signals, whichever function of Python's library waits in here."""
+    for module, names in _WAITING_FUNCTIONS:
+        for name in names:
+            if hasattr(module, name):  # not on every machine
+                patches.function(module, name, _waiting(getattr(module, name), f"{module.__name__}.{name}"))
+    for cls, names in _WAITING_METHODS:
+        for name in names:
+            patches.method(cls, name, _waiting(getattr(cls, name), f"{cls.__name__}.{name}"))
+
+
+def _wrap_pool(patches: _Patches) -> None:
+    """Where a thread of the pool is idle, none is started, and no event tells of it."""
+    pool: Any = sys.modules["concurrent.futures.thread"].ThreadPoolExecutor
+    original: Callable[..., Any] = pool.submit
+
+    @functools.wraps(original)
+    def submit(*args: Any, **kwargs: Any) -> Any:
+        watch = _active.watch
+        if watch is not None:
+            watch.event(_THREADS[0])
+        return original(*args, **kwargs)
+
+    patches.method(pool, "submit", submit)
+
+
+def _waiting(original: Callable[..., Any], what: str) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wait(*args: Any, **kwargs: Any) -> Any:
+        watch = _active.watch
+        if watch is not None:
+            watch.waits(what, OUTSIDE_ADVICE)
+        return original(*args, **kwargs)
+
+    return wait
+
+
+def _wrap_socket(patches: _Patches) -> None:
+    _wrap_methods(patches, sys.modules["socket"].socket, "socket.", _ON_SOCKETS)
+
+
 def _wrap_zeromq(patches: _Patches) -> None:
     """Its sockets are opened far from Python, so that no audit event tells of them."""
-    zmq: Any = sys.modules["zmq"]
-    for name in ("bind", "connect", "send", "recv", "poll"):
-        original: Callable[..., Any] = getattr(zmq.Socket, name)
+    _wrap_methods(patches, sys.modules["zmq"].Socket, _ZEROMQ, ("bind", "connect", "send", "recv", "poll"))
+
+
+def _wrap_methods(patches: _Patches, cls: Any, owner: str, names: Iterable[str]) -> None:
+    """Let each call of these methods be an event."""
+    for name in names:
+        original: Callable[..., Any] = getattr(cls, name)
 
         def call(
-            self: Any, *args: Any, _original: Callable[..., Any] = original, _name: str = name, **kwargs: Any
+            self: Any, *args: Any, _original: Callable[..., Any] = original, _event: str = owner + name, **kwargs: Any
         ) -> Any:
             watch = _active.watch
             if watch is not None:
-                watch.event(f"{_ZEROMQ}{_name}")
+                watch.event(_event)
             return _original(self, *args, **kwargs)
 
-        patches.method(zmq.Socket, name, functools.wraps(original)(call))
+        patches.method(cls, name, functools.wraps(original)(call))
+
+
+def _wrap_timeit(patches: _Patches) -> None:
+    """It has `time.perf_counter` under a name of its own."""
+    names = vars(sys.modules["timeit"])
+    wrapper = _Watched(names["default_timer"], "read the wall clock (timeit.default_timer)", TIME_ADVICE)
+    patches.names(names, "default_timer", wrapper)
 
 
 def _wrap_numpy(patches: _Patches) -> None:
@@ -488,7 +586,13 @@ def _wrap_numpy(patches: _Patches) -> None:
             patches.function(module, "RandomState", RandomState)
 
 
-_LIBRARIES: dict[str, Callable[[_Patches], None]] = {"numpy": _wrap_numpy, "zmq": _wrap_zeromq}
+_LIBRARIES: dict[str, Callable[[_Patches], None]] = {
+    "concurrent.futures.thread": _wrap_pool,
+    "numpy": _wrap_numpy,
+    "zmq": _wrap_zeromq,
+    "socket": _wrap_socket,
+    "timeit": _wrap_timeit,
+}
 """Libraries that are watched where somebody has imported them."""
 
 

@@ -169,6 +169,7 @@ def test_polyrhythm_gives_out_the_names_of_runtime(python: Path, tmp_path: Path)
         "import polyrhythm, polyrhythm.msgs, runtime, runtime.msgs\n"
         "for thin, whole in ((polyrhythm, runtime), (polyrhythm.msgs, runtime.msgs)):\n"
         "    assert all(getattr(thin, name) is getattr(whole, name) for name in whole.__all__)\n"
+        "assert polyrhythm.__version__ == runtime.__version__\n"
     )
     ran = run(python, tmp_path, "-c", program)
     assert ran.returncode == 0, ran.stderr

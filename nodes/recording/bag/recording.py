@@ -76,9 +76,9 @@ class Recording:
 
     @property
     def has_left_out(self) -> bool:
-        """Whether a chunk or a part of it was left out; one that was cut off has lost nothing that it still had.
+        """Whether a chunk or a part of it was left out, also one that the file breaks off in.
 
-        Known once the messages were read.
+        Known once the messages were read. Where the file breaks off between two chunks, all of it was read.
         """
         return self._has_lost_part or any(reader.has_left_out for reader in self.readers)
 

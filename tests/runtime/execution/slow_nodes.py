@@ -47,3 +47,24 @@ class Sleeper(Node):
     def tick(self) -> None:
         time.sleep(1.4)  # a user's mistake
         self.log.info("tick ends")
+
+
+class Endless(Node):
+    @every(hz=5)
+    def tick(self) -> None:
+        while True:  # a user's mistake
+            pass
+
+
+class EndlessLoop(Endless):
+    """The same in the control loop of a thread."""
+
+    realtime = True
+
+
+class Slumber(Node):
+    """Waits for long where others of its process wait with it."""
+
+    @every(hz=5)
+    async def tick(self) -> None:
+        time.sleep(60)  # a user's mistake

@@ -19,6 +19,8 @@ from runtime.errors import GraphError, PolyrhythmError
 from runtime.launch.graph import NodeSpec
 from tests.support.served_nodes import Adder, Asker, Story
 
+ROOT = Path(__file__).resolve().parents[3]
+
 
 class Ends(Node):
     """Ends the run with the third beat."""
@@ -92,7 +94,7 @@ def test_ctrl_c_ends_a_run_as_its_time_does() -> None:
 
 
 def test_the_tests_of_the_page_run_as_they_stand_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).resolve().parents[3] / "docs" / "testing.md"
+    page = ROOT / "docs" / "testing.md"
     room = types.ModuleType("tests_of_the_page")
     monkeypatch.setitem(sys.modules, room.__name__, room)  # messages look their types up in their module
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
@@ -110,3 +112,28 @@ run(Talker(start=40), Listener(), seconds=0.2)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert "INFO node.listener: heard beat 41" in done.stderr
+
+
+@pytest.mark.processes
+def test_ctrl_c_a_second_time_ends_a_handler_that_never_returns() -> None:
+    script = """
+import signal
+from runtime import run
+from tests.runtime.execution.slow_nodes import Endless
+signal.signal(signal.SIGINT, signal.default_int_handler)
+print("goes", flush=True)
+try:
+    run(Endless())
+except KeyboardInterrupt:
+    print("ended by hand", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert "tick still runs after" in running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        assert "tick still runs after" in running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        assert running.communicate(timeout=30)[0] == "goes\nended by hand True\n"
+    assert running.returncode == 0

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from runtime import NS_PER_S, Message, Node, every
+from runtime.clock import SystemClock
+from runtime.coordination.fence import PreemptionEpochs
+from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.failures import SlowCalls
+from runtime.execution.long_calls import LongCalls
+from runtime.message import Envelope
 
 ROOT = Path(__file__).resolve().parents[3]
 NODES = "tests.runtime.execution.slow_nodes"
@@ -27,6 +35,61 @@ def test_a_handler_that_blocks_is_named_live_and_at_the_end(tmp_path: Path) -> N
     live, end = (line for line in done.stdout.splitlines() if "make it blocking or async" in line)
     assert "it: warning: tick took 0.3 s of its 0.2 s; make it blocking or async" in live
     assert "tick took up to 0.3 s of its 0.2 s; make it blocking or async; 2 times in this run" in end
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("cls", ["Endless", "EndlessLoop", "Slumber"])
+def test_a_plain_handler_that_never_returns_is_named_with_its_line_while_it_runs_and_at_the_end(
+    tmp_path: Path, cls: str
+) -> None:
+    done = ran(tmp_path, cls, "--for", "1.5")
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = re.findall(r"it: warning: tick still runs after (\S+) s of its 0.2 s, at slow_nodes.py:(\d+); ", done.stdout)
+    assert len(told) >= 2, done.stdout
+    lines = (ROOT / "tests/runtime/execution/slow_nodes.py").read_text().splitlines()
+    assert {lines[int(line) - 1].split("#")[0].strip() for _, line in told} <= {"while True:", "pass", "time.sleep(60)"}
+    assert float(told[-1][0]) > float(told[0][0])
+    assert "it was killed by SIGKILL" in done.stderr or "it had to be left behind" in done.stderr
+
+
+class Silent(NodeOutput):
+    """Nobody listens."""
+
+    def send(self, envelope: Envelope, message: Message) -> None:
+        return
+
+
+def test_of_a_call_that_goes_on_fewer_and_fewer_lines_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    time_s, is_over = 0.0, threading.Event()
+
+    class Waits(Node):
+        @every(hz=5)
+        def tick(self) -> None:
+            is_over.wait()
+
+    bound = BoundNode(Waits(), name="it", clock=SystemClock(), seed=0, output=Silent(), fence=PreemptionEpochs())
+    calls = LongCalls([bound], lambda: round(time_s * NS_PER_S))
+    thread = threading.Thread(target=bound.node.tick)  # type: ignore[attr-defined]  # of the class above
+    thread.start()
+    try:
+        calls.watch_thread(thread, bound.lanes[0])
+        for look in range(240):
+            time_s = look / 2
+            calls.look()
+    finally:
+        is_over.set()
+        thread.join()
+    calls.look()
+    assert [float(record.getMessage().split()[4]) for record in caplog.records] == [
+        0.5,
+        1.0,
+        2.0,
+        4.0,
+        8.0,
+        16.0,
+        32.0,
+        64.0,
+    ]
 
 
 @pytest.mark.processes

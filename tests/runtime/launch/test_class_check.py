@@ -32,6 +32,71 @@ MISTAKES = {
     """
     class Mine(Node):
         def __init__(self):
+            super().__init__("mine")
+    """: "Mine.__init__ (beginner.py:12) gives its base class arguments, which takes none; write `super().__init__()`: "
+    "a node has its name from its table in the launch file",
+    """
+    class Mine(Node):
+        @property
+        @every(hz=1)
+        def tick(self): ...
+    """: "Mine.tick (beginner.py:11): a handler is no property; leave out @property",
+    """
+    def loud(method):
+        return lambda self: method(self)
+
+    class Mine(Node):
+        @loud
+        @every(hz=1)
+        def tick(self): ...
+    """: "Mine.tick (beginner.py:16) has a decorator above its @every or @on, which hides that mark, so nobody calls "
+    "it; put @every or @on on top",
+    """
+    class Mine(Node):
+        beat: Subscription[Beat]
+    """: "Mine.beat (beginner.py:11) names a type and makes no port; write `beat = Subscription(Beat, 'beat')`, with "
+    "its message and topic",
+    """
+    class Mine(Node):
+        async def on_start(self): ...
+    """: "Mine.on_start (beginner.py:11) is no plain method, so that a call runs none of it; "
+    "write `def on_start(self)`",
+    """
+    class Mine(Node):
+        def on_stop(self, reason): ...
+    """: "Mine.on_stop (beginner.py:11) takes nothing but self; write `def on_stop(self)`",
+    """
+    class Twist(Message):
+        speed = 0.0
+
+    class Mine(Node):
+        twist = Publisher(Twist, "twist")
+    """: "Twist.speed (beginner.py:11) is no field, since it has no type; write `speed: float = 0.0`",
+    """
+    from abc import ABC, abstractmethod
+
+    class Mine(Node, ABC):
+        @abstractmethod
+        def go(self): ...
+    """: "Mine does not say what its go does; write it, or name a class that does",
+    """
+    class Other(Node):
+        beat = Subscription(Beat, "beat")
+
+    class Mine(Node):
+        @on(Other.beat)
+        def heard(self, beat: Beat): ...
+    """: "Mine.heard (beginner.py:14): @on names a port that is no subscription of this class; declare one on this "
+    "class, under a name of its own",
+    """
+    class Mine(Node):
+        beat = Publisher(Beat, "beat", qos=QoS(reliability="best_effort"))
+    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: QoS knows no 'reliability'; known: "
+    "depth, lifespan_s, deadline_s, drop, required, late_join, candidates, reliable, hold_s, exclusive, "
+    "in_process, max_hz",
+    """
+    class Mine(Node):
+        def __init__(self):
             self.name = "mine"
     """: "Mine.__init__ (beginner.py:12) sets self.name, which every node has from its graph; call yours otherwise, "
     "such as self.own_name",
@@ -153,7 +218,7 @@ MISTAKES = {
         @every(hz=5)
         def tick():
             pass
-    """: "Mine.tick: a handler takes self; leave out @staticmethod",
+    """: "Mine.tick (beginner.py:11): a handler takes self; leave out @staticmethod",
     """
     class Mine(Node):
         @every(hz=5)

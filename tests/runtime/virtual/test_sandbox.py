@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import copy
 import datetime
@@ -16,15 +17,18 @@ import queue
 import random
 import re
 import secrets
+import select
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import timeit
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
 from datetime import datetime as a_datetime
 from pathlib import Path
@@ -80,14 +84,36 @@ def pool() -> None:
 
 
 SOCKET = socket.socket()
+SELECTOR = selectors.SelectSelector()
+
+
+class Others:
+    """What handlers wait for here; opened and closed for the tests of this module."""
+
+    pool: ThreadPoolExecutor
+    sleeper: threading.Thread
+    child: subprocess.Popen[bytes]
+    sockets: tuple[socket.socket, socket.socket]
+
+
 ZEROMQ = zmq.Context()
 ZEROMQ_SOCKET = ZEROMQ.socket(zmq.PAIR)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _closed_socket() -> Iterator[None]:
+    is_over = threading.Event()
+    Others.pool, Others.sleeper = ThreadPoolExecutor(1), threading.Thread(target=is_over.wait)
+    Others.sleeper.start()
+    Others.pool.submit(int).result()  # one of its threads is idle
+    Others.child, Others.sockets = subprocess.Popen(["true"]), socket.socketpair()
     yield
-    SOCKET.close()
+    is_over.set()
+    Others.sleeper.join()
+    Others.pool.shutdown()
+    Others.child.wait()
+    for end in (SOCKET, *Others.sockets):
+        end.close()
     ZEROMQ_SOCKET.close(0)
     ZEROMQ.term()
 
@@ -131,6 +157,21 @@ DEEDS: dict[str, Callable[[Node], object]] = {
     "used a ZeroMQ socket (zmq.Socket.send)": lambda _: ZEROMQ_SOCKET.send(b"", zmq.NOBLOCK),
     "waited in real time (Event.wait)": lambda _: threading.Event().wait(0.01),
     "waited in real time (Queue.get)": lambda _: queue.Queue[int]().get(timeout=0.01),
+    "waited in real time (Semaphore.acquire)": lambda _: threading.Semaphore(0).acquire(timeout=0.01),
+    "waited in real time (Thread.join)": lambda _: Others.sleeper.join(0.01),
+    "waited in real time (Future.result)": lambda _: Future[int]().result(0.01),
+    "waited in real time (concurrent.futures.wait)": lambda _: concurrent.futures.wait([Future[int]()], 0.01),
+    "waited in real time (select.select)": lambda _: select.select([Others.sockets[0]], [], [], 0.01),
+    "waited in real time (select.poll)": lambda _: select.poll(),
+    "waited in real time (SelectSelector.select)": lambda _: SELECTOR.select(0.01),
+    "waited in real time (Popen.poll)": lambda _: Others.child.poll(),
+    "waited in real time (Popen.wait)": lambda _: Others.child.wait(0.01),
+    "waited in real time (os.waitpid)": lambda _: os.waitpid(-1, os.WNOHANG),
+    "waited in real time (signal.sigtimedwait)": lambda _: signal.sigtimedwait([signal.SIGUSR1], 0.01),
+    "set a timer of real time (signal.setitimer)": lambda _: signal.setitimer(signal.ITIMER_REAL, 0),
+    "read the clock of its process (os.times)": lambda _: os.times(),
+    "read the wall clock (timeit.default_timer)": lambda _: timeit.default_timer(),
+    "used a socket (socket.recv)": lambda _: Others.sockets[0].recv(1),
     "asked for its process (os.getpid)": lambda _: os.getpid(),
     "started a process": lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
 }
@@ -155,6 +196,7 @@ SYSTEM_RANDOM = random.SystemRandom()
     [
         lambda _: local_import(),
         lambda _: pool(),
+        lambda _: Others.pool.submit(int),
         *(
             lambda _, draw=draw: draw(SYSTEM_RANDOM)
             for draw in (
@@ -349,6 +391,14 @@ ORIGINALS: dict[str, object] = {
     "os.getpid": os.getpid,
     "threading.Thread.start": threading.Thread.start,
     "threading.Condition.wait": threading.Condition.wait,
+    "threading.Thread.join": threading.Thread.join,
+    "subprocess.Popen.wait": subprocess.Popen.wait,
+    "select.select": select.select,
+    "selectors.SelectSelector.select": selectors.SelectSelector.select,
+    "os.waitpid": os.waitpid,
+    "signal.setitimer": signal.setitimer,
+    "socket.socket.recv": socket.socket.recv,
+    "timeit.default_timer": timeit.default_timer,
     "np.random.rand": np.random.rand,
     "np.random.RandomState": np.random.RandomState,
     "perf_counter": perf_counter,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 from pathlib import Path
 
@@ -237,10 +238,26 @@ def test_a_recording_is_never_written_over_itself(
 def test_cut_and_diff_say_what_could_not_be_read(tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "broken.mcap"
     broken.write_bytes(run.read_bytes()[:60_000])
-    assert main(["cut", str(broken), "--to", "99", "--out", str(tmp_path / "cut.mcap")]) == 0
-    assert "broken.mcap: was not closed or is damaged" in capsys.readouterr().out
+    assert main(["cut", str(broken), "--to", "99", "--out", str(tmp_path / "cut.mcap")]) == 1
+    assert "broken.mcap: breaks off inside a chunk, which is left out" in capsys.readouterr().out
     assert main(["diff", str(run), str(broken)]) == 1
-    assert "broken.mcap: was not closed or is damaged" in capsys.readouterr().out
+    assert "broken.mcap: breaks off inside a chunk, which is left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["info", "cut", "export"])
+def test_what_was_not_closed_is_read_whole_and_a_chunk_that_breaks_off_is_told_by_the_exit_code(
+    tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    more = {"cut": ["--to", "99"], "export": ["--to", "jsonl"]}.get(command, [])
+    summary = make_reader(io.BytesIO(run.read_bytes())).get_summary()
+    assert summary is not None
+    chunk = summary.chunk_indexes[-1]
+    for kept, code in ((chunk.chunk_length, 0), (chunk.chunk_length // 2, 1)):
+        killed = tmp_path / f"killed-{code}.mcap"
+        killed.write_bytes(run.read_bytes()[: chunk.chunk_start_offset + kept])
+        out = [] if command == "info" else ["--out", str(tmp_path / f"out-{code}")]
+        assert main([command, str(killed), *more, *out]) == code
+        assert ("breaks off inside a chunk" in "".join(capsys.readouterr())) == bool(code)
 
 
 def test_a_cut_without_a_span_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

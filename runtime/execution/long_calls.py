@@ -1,0 +1,147 @@
+"""`LongCalls`: names a plain or async handler that does not return, while it still runs.
+
+Nothing is noted when a call begins. From time to time another thread looks at what the threads of handlers are in.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, NamedTuple
+
+from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.execution.failures import BLOCKS_S
+from runtime.execution.lane import Lane
+from runtime.node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runtime.execution.bound_node import BoundNode
+
+_LOOK_S = 0.5
+_MOST_S = 60.0  # at least so often it is told again
+
+
+class _Seen(NamedTuple):
+    """What a thread was in, and how often it had done something by then."""
+
+    node: str
+    handler: str
+    progress: int
+
+
+class _Watched:
+    """A thread that runs handlers; `loop` where it is that of the asyncio loop."""
+
+    def __init__(self, ident: int, progress: Callable[[], int], move_on: Callable[[], None]) -> None:
+        self.ident = ident
+        self.progress = progress
+        self.move_on = move_on
+        self.seen: _Seen | None = None
+        self.since_ns = 0
+        self.tell_ns = 0
+
+
+class LongCalls:
+    """The calls of these nodes' handlers that hold up others; `look` is for one thread, which runs no handlers."""
+
+    def __init__(self, nodes: Iterable[BoundNode], now_ns: Callable[[], int] = SystemClock.now_ns) -> None:
+        self._nodes = {bound.name: bound for bound in nodes}
+        self._now_ns = now_ns
+        self._threads: list[_Watched] = []
+        self._is_ending = False
+        self._codes: dict[CodeType, str] = {}
+        for bound in self._nodes.values():
+            for lane in bound.lanes:
+                if lane.style != "blocking":
+                    for handler in lane.handlers:
+                        self._codes[_code_of(bound.node, handler)] = handler
+
+    def watch_loop(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
+        """Watch the thread that calls this: it runs a loop, and `call_soon` (any thread) has something done in it."""
+        turns = 0
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+
+        def move_on() -> None:
+            try:
+                call_soon(turn)
+            except RuntimeError:
+                pass  # the loop is closed: the process ends
+
+        self._threads.append(_Watched(threading.get_ident(), lambda: turns, move_on))
+
+    def watch_thread(self, thread: threading.Thread, lane: Lane) -> None:
+        """Watch a thread that drives a lane of plain handlers."""
+        if thread.ident is not None:
+            self._threads.append(_Watched(thread.ident, lambda: lane.calls, _nothing))
+
+    def end(self) -> None:
+        """The process is to stop: whatever keeps it from that is told once more at the next look."""
+        self._is_ending = True
+
+    def look(self) -> None:
+        """Tell of each call that has run for longer than it may, and again when that time has doubled."""
+        now_ns, frames = self._now_ns(), sys._current_frames()
+        is_ending, self._is_ending = self._is_ending, False
+        for thread in self._threads:
+            frame = self._handler_frame(frames.get(thread.ident))
+            node = frame.f_locals.get("self") if frame is not None else None
+            if frame is None or not isinstance(node, Node) or node.name not in self._nodes:
+                thread.seen = None
+                continue
+            seen = _Seen(node.name, self._codes[frame.f_code], thread.progress())
+            period_s = self._nodes[node.name].period_s(seen.handler)
+            if seen != thread.seen:
+                thread.seen, thread.since_ns = seen, now_ns
+                thread.tell_ns = now_ns + to_ns(max(period_s, BLOCKS_S))
+                thread.move_on()
+            elif now_ns >= thread.tell_ns or is_ending:
+                for_ns = now_ns - thread.since_ns
+                thread.tell_ns = now_ns + min(for_ns, to_ns(_MOST_S))
+                place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                self._nodes[node.name].slow.tell_unended(seen.handler, place, for_ns / NS_PER_S, period_s)
+
+    def _handler_frame(self, frame: FrameType | None) -> FrameType | None:
+        """The frame of the handler that a thread is in."""
+        found = None
+        while frame is not None:
+            if frame.f_code in self._codes:
+                found = frame
+            frame = frame.f_back
+        return found
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Look meanwhile, in a thread that this starts: for a process that has no other one to do so."""
+        is_over = threading.Event()
+
+        def watch() -> None:
+            while not is_over.wait(_LOOK_S):
+                self.look()
+
+        thread = threading.Thread(target=watch, name="long-calls", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+
+def _code_of(node: Node, handler: str) -> CodeType:
+    """The code that a user wrote, also under decorators."""
+    code: CodeType = inspect.unwrap(getattr(type(node), handler)).__code__
+    return code
+
+
+def _nothing() -> None:
+    """A lane counts its calls by itself."""
