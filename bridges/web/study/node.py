@@ -26,9 +26,10 @@ from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_wo
 from bridges.web.study import wire
 from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import ConditionEffect
-from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
+from bridges.web.study.protocol import EXAMPLE, MEDIA, Protocol, read_protocol
 from bridges.web.study.session import Event, SessionProgress, SessionRefused, words_of
 from bridges.web.study.session_store import SessionStore
+from bridges.web.study.steps import media_name
 from bridges.web.study.views import experimenter_view, participant_view
 from runtime import (
     LEASE_TOPIC,
@@ -169,6 +170,8 @@ class Study(VoicePorts, TalkPorts):
         page = Page("study", "Study", "study/page.html", self, wire.decode, roles)
         self._recordings = RecordingsHandler(self._folder, self._now_s)
         self.pages.start(page, self.clock, self.log, beside=(recordings(self._recordings),), node=self)
+        for name, file in self._protocol.media.items():
+            self.pages.serve(media_name(name), file.read_bytes(), MEDIA[file.suffix.lower()])
 
     def on_stop(self) -> None:
         """Close the pages."""
@@ -285,6 +288,7 @@ class Study(VoicePorts, TalkPorts):
                     gestures=tuple(one.get("gesture", "") for one in self._canned.get(condition.id, ())),
                     groups=tuple(one.get("group", "") for one in self._canned.get(condition.id, ())),
                     voices=self._protocol.wizard.voices,
+                    locked=self._protocol.wizard.lock,
                 )
             )
             self._effect.begin(progress, now_s, now_ns)

@@ -151,7 +151,7 @@ def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -
         take_driving(page)
         page.reload()
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is still theirs")
-        assert "holds policy" in text(page, "#story")
+        assert "holds policy" in text(page, "#events")
         give_back(page)
 
 
@@ -275,7 +275,7 @@ def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "it is passed on")
         one.click("[data-force=policy]")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "you", "and taken back")
-        wait(one, lambda: "by force" in text(one, "#story"), "which everybody sees")
+        wait(one, lambda: "by force" in text(one, "#events"), "which everybody sees")
         other.click("[data-force=policy]")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "the other has it")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "operator", "one has it no more")
