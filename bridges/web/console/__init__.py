@@ -2,6 +2,7 @@
 
 - the node: `node`, `ports`, `page_handler` (what each page is given, and where its messages go), `view_command`
 - shown: `feed`, `shadows`, `path_preview`, `response_time`, `robot_sound` (its voice and ears)
-- acts: `actions`, `teleop`, `way` (past what stands around), `poses`, `canned_phrases`, `draft_review`, `signing` (requests to the guard)
+- acts: `actions`, `teleop`, `way` (past what stands around), `poses`, `canned_phrases`, `draft_review`,
+  `signing` (requests to the guard)
 - seats: `occupancy`, `seat_requests`, `human_nodes`
 """

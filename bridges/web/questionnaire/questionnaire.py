@@ -12,7 +12,7 @@ from runtime.toml_errors import Table, convert, read_toml
 
 Value = str | int | float
 SHIPPED = Path(__file__).with_name("scales")
-LONGEST_TEXT = 4000
+LONGEST_TEXT = 16_000
 
 
 class Item(Table, frozen=True):

@@ -73,7 +73,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("by", "", "who did it"),
         Column("item", "", "the mark's label, or the seat that a condition is about"),
         Column("value", "", "statements ticked, or the seat's holder"),
-        Column("how", "", "set, undone or lost, of a condition; on or off, of a pause"),
+        Column("how", "", "set, undone or lost, of a condition; on or off, of a pause; heard, of a wizard's mark"),
         Column("text", "", "words of a mark or note"),
     ),
     "utterances": (

@@ -55,6 +55,10 @@ NOBODY_LISTENS = "nobody listens at the moment; that was not said"
 NOT_IN_FORCE = "the trial was broken off: its condition did not come into force. Is a wizard at the console?"
 
 
+HEARD = "heard"
+"""How a mark came into a session that was not made at the study's own pages."""
+
+
 class StudyAnswer(Message):
     """One answer to one item of a questionnaire; a later one to the same item takes its place."""
 
@@ -102,6 +106,7 @@ class Study(VoicePorts, TalkPorts):
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     responses = Subscription(WizardResponse, "console/response", qos=OPTIONAL)
+    marks = Subscription(Mark, "mark", qos=OPTIONAL)
     recorder = Subscription(RecorderState, "trial_recorder/state", qos=OPTIONAL)
 
     trial = Publisher(Trial, "study/trial", qos=RELIABLE)
@@ -216,6 +221,21 @@ class Study(VoicePorts, TalkPorts):
         except SessionRefused as refusal:  # the disk is full
             self.log.warning("how long the wizard took: %s", refusal)
 
+    @on(marks)
+    def note_mark(self, mark: Stamped[Mark]) -> None:
+        """What a wizard marks in a trial, their own mistakes too, belongs to it; what the study has marked is there."""
+        store, message = self.store, mark.message
+        if mark.envelope.source == self.name or store is None or store.progress is None:
+            return
+        if store.progress.phase != "running":
+            return
+        told = Event("mark", self._now_s(), by=message.by, step=store.progress.step.ident, item=message.label,
+                     text=message.note, how=HEARD)  # fmt: skip
+        try:
+            store.do(lambda progress: told)
+        except SessionRefused as refusal:  # the disk is full
+            self.log.warning("the mark %r: %s", message.label, refusal)
+
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""
         if self.store is None or self.store.progress is None or self.store.progress.is_over:
@@ -240,6 +260,8 @@ class Study(VoicePorts, TalkPorts):
             )
         elif event.what == "note":
             self.note.publish(StudyNote(participant=progress.code, step=event.step, text=event.text, by=event.by))
+        elif event.what == "mark" and event.how == HEARD:
+            pass  # whoever made it has published it
         elif event.what == "mark":
             self.mark.publish(Mark(label=event.item, note=event.text, by=event.by))
         elif event.what == "trial":

@@ -145,7 +145,7 @@ export function participant(link) {
         Object.assign(input, { type: "number", min: item.low, max: item.high, step: item.step });
       } else {
         input.rows = 4;
-        input.maxLength = 4000;
+        input.maxLength = 16000;
       }
       input.addEventListener("input", () => {
         branch(step.items);
