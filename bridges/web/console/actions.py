@@ -279,12 +279,15 @@ class Actions:
             case BeQuiet():
                 self._unsaid = None
                 self._gestures.clear()
-                kept = {name: getattr(self.voice, name) for name in ("volume", "speed", "pitch")}
-                hushed = VoiceOrder(by=session.name, is_silenced=True, **kept)
+                now = self.voice
+                hushed = VoiceOrder(
+                    by=session.name, is_silenced=True, volume=now.volume, speed=now.speed, pitch=now.pitch
+                )
                 self._ports.voice_order.publish(hushed)
             case SetVoice():
-                asked = {"volume": message.volume, "speed": message.speed, "pitch": message.pitch}
-                self.voice = VoiceOrder(by=session.name, **asked)
+                self.voice = VoiceOrder(
+                    by=session.name, volume=message.volume, speed=message.speed, pitch=message.pitch
+                )
                 self._ports.voice_order.publish(self.voice)
             case ListenIn():
                 session.listens = message.on

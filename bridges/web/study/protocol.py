@@ -250,12 +250,11 @@ def _problem(protocol: Protocol, *, has_files: bool) -> str:
         if not file.is_file():
             return f"media {name!r} is not there; expected it at {file}"
     known = {f"{asked.id}/{item.id}" for asked in protocol.questionnaire for item in asked.item}
-    for what, one in (
-        *(("task", one) for one in protocol.task),
-        *(("questionnaire", one) for one in protocol.questionnaire),
-    ):
-        if unknown := [name for name in one.when if name not in known]:
-            return f'[[{what}]] {one.id}: when names {unknown[0]!r}; expected "questionnaire/item" of this protocol'
+    branches = [("task", task.id, task.when) for task in protocol.task]
+    branches += [("questionnaire", asked.id, asked.when) for asked in protocol.questionnaire]
+    for what, ident, when in branches:
+        if unknown := [one for one in when if one not in known]:
+            return f'[[{what}]] {ident}: when names {unknown[0]!r}; expected "questionnaire/item" of this protocol'
     for task in protocol.task:
         if not 0 <= task.limit_s < float("inf"):
             return f"[[task]] {task.id}: limit_s is {task.limit_s}; expected 0 (none) or a positive number"

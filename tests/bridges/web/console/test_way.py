@@ -13,9 +13,7 @@ from tests.support.standing import standing
 
 
 def at(x_m: float, y_m: float) -> RobotState:
-    state = standing(0)
-    fields = {name: getattr(state, name) for name in state.__struct_fields__}
-    return RobotState(**{**fields, "base_x_m": x_m, "base_y_m": y_m})
+    return standing(0, pose=(x_m, y_m, 0.0))
 
 
 def seen(*places: tuple[float, float]) -> SceneDescription:
