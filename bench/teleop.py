@@ -158,7 +158,13 @@ class Wizard:
         page.evaluate("() => document.activeElement.blur()")
         done: list[str] = []
         tried: dict[str, int] = {}
+        carried = ""  # a cup that did not get to the bin yet
         while self.left_s > 0:
+            if carried and self.holds_something():
+                if self.puts_in(self.bin()):
+                    done.append(carried)
+                    self.tell(f"{LIMIT_S - self.left_s:5.0f} s: {carried} is in the bin")
+                continue
             left = [one for one in self.sees() if one.endswith("cup") and tried.get(one, 0) < TRIES and one not in done]
             if not left:
                 if len(done) >= 5 or not self.finds_more(done, tried):
@@ -166,12 +172,12 @@ class Wizard:
                 continue
             cup = min(left, key=lambda one: tried.get(one, 0))
             tried[cup] = tried.get(cup, 0) + 1
-            bin_ = next((one for one in self.sees() if one.endswith("bin")), "teal bin")
-            if self.takes(cup) and self.puts_in(bin_):
-                done.append(cup)
-                self.tell(f"{LIMIT_S - self.left_s:5.0f} s: {cup} is in the bin")
+            carried = cup if self.takes(cup) else ""
         page.keyboard.press("p", delay=HOLD_MS)
         return done
+
+    def bin(self) -> str:
+        return next((one for one in self.sees() if one.endswith("bin")), "teal bin")
 
     def finds_more(self, done: list[str], tried: dict[str, int]) -> bool:
         def is_new() -> bool:
