@@ -24,7 +24,7 @@ print(f"{len(sessions)} participants, {len(finished)} of them to the end")
 
 figures: dict[tuple[str, str], list[float]] = defaultdict(list)  # (condition, measure) -> a value for each trial
 for one in trials:
-    if one["participant"] in finished and one["outcome"] in ("completed", "time"):
+    if one["participant"] in finished and not one["practice"] and one["outcome"] in ("completed", "time"):
         figures[one["condition"], "length, s"].append(float(one["duration_s"]))
 scales: dict[tuple[str, str, str], list[float]] = defaultdict(list)  # one questionnaire of one trial
 for one in answers:

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from nodes.kitchen.messages import Obstacles
-from nodes.kitchen.route import find_route
-from nodes.kitchen.world import Kitchen, Place, load_world
+from nodes.kitchen.world import FreeSpace, Kitchen, Place, load_world
 from nodes.policy.expert import RATE_HZ, ExpertPolicy
 from nodes.policy.sight import spot_of
 from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
 from nodes.policy.skill_phases import LEAVE, PICK, PUT_BACK, SET_BACK, Phase, Spot, plan
+from nodes.robot.route import find_route
 from runtime import Publisher, QoS, Subscription, every, on
 from runtime.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SkillArgument, SkillSpec, Utterance
 
@@ -232,7 +232,7 @@ class KitchenPolicy(ExpertPolicy):
         near = self.obstacles.latest()
         circles = (*near.furniture, *near.people) if near is not None else ()
         name = target.label if target.is_place else f"{target.colour} {target.label}".strip()
-        way = find_route(self.kitchen, (state.base_x_m, state.base_y_m), pose[:2], circles)
+        way = find_route(FreeSpace(self.kitchen, circles), (state.base_x_m, state.base_y_m), pose[:2])
         if way is None:
             return f"there is no way to the {name}"
         corners = [Spot(name, x, y, 0.9, 0.0) for x, y in way]

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from nodes.robot.route import PointM
 from nodes.sim.table_scene import Rgb, Thing
 from runtime.errors import UserError, choices
 
@@ -142,6 +143,33 @@ class Kitchen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     obstacles: dict[str, Obstacle]
     kinds: dict[str, Kind]
     colours: dict[str, Rgb]
+
+
+Circle = tuple[float, float, float]
+"""x, y and radius of something that stands in the room, m."""
+
+
+class FreeSpace:
+    """Where the middle of the base may be in a kitchen, as a `Floor`."""
+
+    def __init__(self, kitchen: Kitchen, circles: Sequence[Circle] = ()) -> None:
+        self._kitchen, self._circles = kitchen, circles
+        self._radius_m = kitchen.room.robot_radius_m
+
+    def is_free(self, at: PointM) -> bool:
+        """Whether the base may stand there, turned as it likes."""
+        (west, east), (south, north) = self._kitchen.room.x_m, self._kitchen.room.y_m
+        x, y, r = *at, self._radius_m
+        if not (west + r < x < east - r and south + r < y < north - r):
+            return False
+        if any(math.dist(at, (cx, cy)) < r + radius for cx, cy, radius in self._circles):
+            return False
+        for place in self._kitchen.places.values():
+            dx = max(place.x_m[0] - x, 0.0, x - place.x_m[1])
+            dy = max(place.y_m[0] - y, 0.0, y - place.y_m[1])
+            if math.hypot(dx, dy) < r:
+                return False
+        return True
 
 
 class ThingSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -44,6 +44,8 @@ TALLEST_M = 0.68
 NEAR_M = 0.006
 LOW_NEAR_M = 0.025
 """A hand that is on its way down stays on it this far off."""
+DROP_NEAR_M, STILL_MPS = 0.03, 0.03
+"""Good enough above a bin, and for what falls from a hand that drives."""
 CARRIED_BELOW_M = 0.10
 """How far what is carried may hang below the point between the fingertips."""
 CLOSED_M = 0.006
@@ -107,6 +109,19 @@ class StretchHand:
             return Reaching({JOINTS[GRIPPER]: OPEN_M})
         return Reaching(_looking(state, thing_m) | {JOINTS[LIFT]: reach.lift_m, JOINTS[GRIPPER]: OPEN_M})
 
+    def place(self, state: RobotState, thing_m: PointM, height_m: float) -> Reaching:
+        """Remembers nothing, either: fingers that have let go are open, and those that are shut hold nothing."""
+        opening = state.position[GRIPPER]
+        if not state.is_grasping and opening < CLOSED_M:
+            return Reaching({}, why_not="there is nothing in the hand to put there: take something first")
+        if not state.is_grasping:  # they open to the end, or what they held sticks to one of them
+            return Reaching({JOINTS[GRIPPER]: OPEN_M})
+        carried = self.above(state, thing_m)
+        reach = solve(thing_m, *_base(state))
+        if reach is None or carried.why_not or not _is_above(state, reach, carried.goals[JOINTS[LIFT]]):
+            return carried
+        return Reaching({JOINTS[GRIPPER]: OPEN_M})
+
 
 TOO_FAR = "it is out of the arm's reach: drive until it is on the robot's right"
 
@@ -128,6 +143,13 @@ def _is_over(state: RobotState, reach: Reach) -> bool:
     wrist = (state.position[WRIST_YAW], state.position[WRIST_PITCH] - DOWN_RAD, state.position[WRIST_ROLL])
     is_down = max(abs(angle) for angle in wrist) < WRIST_TOLERANCE_RAD
     return is_down and max(abs(reach.travel_m), abs(reach.arm_m - state.position[ARM])) < near_m
+
+
+def _is_above(state: RobotState, reach: Reach, lift_m: float) -> bool:
+    """Whether what the hand carries would fall into what is below it, and nothing swings."""
+    off_m = max(abs(reach.travel_m), abs(reach.arm_m - state.position[ARM]))
+    is_high = state.position[LIFT] > lift_m - LIFT_SLACK_M
+    return is_high and off_m < DROP_NEAR_M and abs(state.base_v_mps) < STILL_MPS
 
 
 def _slope(position: JointVector, joint: int) -> Vector:

@@ -220,3 +220,7 @@ class Hand(Protocol):
         `thing_m` is its middle in the odometry frame, `height_m` how tall it is.
         """
         ...
+
+    def place(self, state: RobotState, thing_m: PointM, height_m: float) -> Reaching:
+        """One step on the way to let go of what is held over that thing: carry it there, open, and up."""
+        ...

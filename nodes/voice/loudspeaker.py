@@ -20,7 +20,17 @@ from nodes.models.budget import Budget, budget_of
 from nodes.voice.program import ProgramError
 from nodes.voice.speaking.pieces import LONGEST_TEXT, pieces_of
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
-from nodes.voice.speaking.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
+from nodes.voice.speaking.synthesis import (
+    PACE,
+    PITCH,
+    Manner,
+    ProgramVoice,
+    SilentVoice,
+    Voice,
+    give_up,
+    softened,
+    voice_problems,
+)
 from nodes.voice.speaking.turn import SpeakingTurn
 from nodes.voice.speaking.utterance import SpokenUtterance
 from runtime import (
@@ -35,9 +45,9 @@ from runtime import (
     on,
     to_s,
 )
-from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, SpokenSound, Utterance
+from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, SpokenSound, Utterance, VoiceOrder
 
-ESPEAK = "espeak-ng --stdin --stdout"
+ESPEAK = f"espeak-ng --stdin --stdout -s {PACE} -p {PITCH}"
 NOWHERE = "none"
 LONGEST_WAIT_S = 0.25
 """How often a device is looked after while it plays."""
@@ -86,6 +96,7 @@ class Loudspeaker(Node):
     speech = Subscription(Speech, "speech", qos=QoS(required=False))
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     spoken = Subscription(SpokenSound, "said/sound", qos=QoS(required=False, depth=256))
+    order = Subscription(VoiceOrder, "voice/order", qos=QoS(required=False))
     saying = Publisher(Saying, "saying", qos=RELIABLE)
     state = Publisher(LoudspeakerState, "loudspeaker")
 
@@ -128,6 +139,7 @@ class Loudspeaker(Node):
         self.is_known = False  # whether there is a player was found out
         self.fault = ""  # of the player, as told
         self.voice_fault = ""
+        self.volume, self.manner = 1.0, Manner()
         self.turn: SpokenUtterance | None = None
         self.waiting: deque[SpokenUtterance] = deque()
         self.sounds: deque[str] = deque(maxlen=MOST_WAITING)  # ids that were queued
@@ -234,6 +246,13 @@ class Loudspeaker(Node):
                 self._tell(turn, "cut", "the run ended")
             raise
 
+    @on(order)
+    def adjust(self, order: VoiceOrder) -> None:
+        """Louder, faster, or silent: what is said after that is said again."""
+        self.volume, self.manner = order.volume, Manner(order.speed, order.pitch)
+        if order.is_silenced:
+            self._silence(self.clock.now_ns(), f"{order.by} silenced it")
+
     @on(interrupt)
     def obey(self, interrupt: Interrupt) -> None:
         """A stop silences at once."""
@@ -315,7 +334,8 @@ class Loudspeaker(Node):
         return asyncio.create_task(self._sound(piece), name=f"{self.name}.speak")
 
     async def _sound(self, piece: str) -> bytes:
-        return await self.clock.external(self.voice.sound(piece), self.latency_s)
+        sound = await self.clock.external(self.voice.sound(piece, self.manner), self.latency_s)
+        return sound if self.volume == 1.0 else softened(sound, self.volume)
 
     async def _may_begin(self, turn: SpokenUtterance) -> str:
         """Wait until it may begin: why it may not any more, or ""."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         SkillCatalogue,
         SkillSpec,
         Subtask,
+        TrainingScore,
         Trial,
         Utterance,
         aimed_at,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         SoundSoFar,
         Speech,
         SpokenSound,
+        VoiceOrder,
     )
 
 __all__ = [
@@ -121,8 +123,10 @@ __all__ = [
     "Speech",
     "SpokenSound",
     "Subtask",
+    "TrainingScore",
     "Trial",
     "Utterance",
+    "VoiceOrder",
     "aimed_at",
 ]
 

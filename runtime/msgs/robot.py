@@ -398,6 +398,19 @@ class Trial(Message):
     phase: Literal["started", "completed", "aborted", "time", "interrupted"]
 
 
+class TrainingScore(Message, kind="state"):
+    """How a wizard who practises with a simulated robot has done so far, on `training/score`."""
+
+    task: str  # "the cups into the bin"
+    done: int
+    of: int
+    elapsed_s: float  # since somebody took over; 0: nobody has yet
+    stops: int  # by contact, or of the guard
+    dropped: int  # on the floor
+    points: int  # 0 to 100
+    is_over: bool = False
+
+
 class RunningTrial(Message, kind="state"):
     """Which trial of a study runs, on `study/running`, for those who come late; `number` 0: none."""
 

@@ -75,6 +75,16 @@ class Speech(Message):
     begun_ns: int = 0  # when this speech began; 0 where nobody speaks
 
 
+class VoiceOrder(Message):
+    """What a person asks of the robot's voice (topic `voice/order`)."""
+
+    by: str
+    is_silenced: bool = False  # it stops, and nothing more is said of what waits
+    volume: float = 1.0  # 0 to 1
+    speed: float = 1.0  # 1: as ever; kept as near as the voice can
+    pitch: float = 1.0  # likewise
+
+
 class Saying(Message):
     """How far the loudspeaker has got with an utterance of the robot (topic `saying`)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import hypot
@@ -16,6 +17,7 @@ from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
+from bridges.web.console.way import Way
 from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import Mark
 from bridges.web.http.listener import PageHost
@@ -24,6 +26,8 @@ from bridges.web.http.wire import (
     ActRequest,
     AnswerSeatRequest,
     AskForSeat,
+    AskRobot,
+    BeQuiet,
     CallMe,
     Decide,
     Drive,
@@ -31,12 +35,15 @@ from bridges.web.http.wire import (
     Give,
     Incoming,
     InvitePerson,
+    ListenIn,
     NoteMark,
     PlanRequest,
     PointedPlace,
     Resume,
     RevokeInvite,
     Say,
+    Seat,
+    SetVoice,
     StopPressed,
     Supervise,
     Take,
@@ -44,7 +51,18 @@ from bridges.web.http.wire import (
 )
 from nodes.robot.protocol import Hand, RobotLimits
 from runtime.clock import to_ns, to_s
-from runtime.msgs import TERMINAL, Action, EStop, Reference, SeenObject, Subtask, Utterance, aimed_at
+from runtime.msgs import (
+    TERMINAL,
+    Action,
+    EStop,
+    Reference,
+    RobotState,
+    SeenObject,
+    Subtask,
+    Utterance,
+    VoiceOrder,
+    aimed_at,
+)
 
 TOLD_NS = to_ns(3.0)
 """So long the reason stands beside the controls why something held moves nothing."""
@@ -53,6 +71,8 @@ NEAR_M = 0.15
 OLDEST_SETPOINT_S = 0.25
 OLDEST_PICTURE_S = 1.0
 """Nobody drives by a picture that is older."""
+LATEST_S = 0.5
+"""What was held longer ago than this and the link's own way there and back is not driven by."""
 DEPTH = " depth"
 """What a camera's name ends in whose depth is meant."""
 WORDS = {
@@ -67,6 +87,9 @@ WORDS = {
 }
 NEED_NOTHING = ("put_back", "hold", "nod", "shake")
 GESTURES = ("nod", "shake", "look", "point")
+MOST_GESTURES = 3
+"""So many, one after the other, go with a sentence."""
+PART_OF_SEAT: dict[Seat, str] = {"policy": "drive", "vlm": "act", "planner": "plan"}
 GESTURE_S = 8.0
 """So long at the most a gesture keeps the VLM's seat, also where nobody says how it went."""
 
@@ -170,8 +193,14 @@ class Actions:
         *,
         undo_s: float = 0.0,
         invitations: PageHost | None = None,
+        locked: Callable[[], tuple[str, ...]] = tuple,
+        is_canned: Callable[[str], bool] = lambda text: True,
     ) -> None:
-        """`voices`: those in which operators may speak now. `undo_s`: so long the robot's next sentence waits."""
+        """`voices`: those in which operators may speak now. `undo_s`: so long the robot's next sentence waits.
+
+        `locked`: the parts of the page that a study has locked; `is_canned`: whether a sentence is one of the deck.
+        """
+        self._locked, self._is_canned = locked, is_canned
         self._invitations = invitations
         self._undo_ns = to_ns(undo_s)
         self._unsaid: Unsaid | None = None
@@ -189,6 +218,9 @@ class Actions:
         self._keys = HeldKeys()
         self._message_ids = seats.message_ids
         self._gesture: Gesture | None = None
+        self._gestures: deque[Action] = deque(maxlen=MOST_GESTURES)  # those that come after it
+        self._ways: dict[str, Way] = {}  # page -> how it goes to a place
+        self.voice = VoiceOrder(by="")  # as it was last set
         self._refusals: dict[str, tuple[str, int]] = {}  # page -> why it does not drive, when
         self._aimed: dict[str, tuple[SeenObject, int]] = {}  # page -> what it goes to, when last wanted
 
@@ -214,6 +246,8 @@ class Actions:
         now_ns = self._ports.clock.now_ns()
         self._measure(session, message)
         match message:
+            case _ if (part := self._lock_of(message)) and session.is_operator:
+                session.notice(f"the study has locked this part of the page: {part}")
             case Say() if session.is_operator and message.voice not in self._voices():
                 only = " or ".join(self._voices())
                 session.notice(f"not said: while this trial runs, operators speak as {only} only")
@@ -242,6 +276,24 @@ class Actions:
             case Unsay():
                 if self._unsaid is not None and self._unsaid.by == session.ident:
                     self._unsaid = None
+            case BeQuiet():
+                self._unsaid = None
+                self._gestures.clear()
+                now = self.voice
+                hushed = VoiceOrder(
+                    by=session.name, is_silenced=True, volume=now.volume, speed=now.speed, pitch=now.pitch
+                )
+                self._ports.voice_order.publish(hushed)
+            case SetVoice():
+                self.voice = VoiceOrder(
+                    by=session.name, volume=message.volume, speed=message.speed, pitch=message.pitch
+                )
+                self._ports.voice_order.publish(self.voice)
+            case ListenIn():
+                session.listens = message.on
+            case AskRobot():
+                self._ports.service.publish(self._seats.signer.service(message.verb, session.name, now_ns))
+                self._feed.tell("seat", session.name, f"asks the robot to {message.verb}", now_ns)
             case InvitePerson() | RevokeInvite() if self._invitations is not None:
                 self._invite(session, message, self._invitations, now_ns)
             case CallMe():
@@ -256,6 +308,26 @@ class Actions:
                 self._act(session, message, now_ns)
             case _:
                 session.notice(f"{type(message).__name__} is not expected now")
+
+    def _lock_of(self, message: Incoming) -> str:
+        """The part of the page that this is of, where a study has locked it; giving back and stopping never are."""
+        part = ""
+        match message:
+            case Take() | AskForSeat():
+                part = PART_OF_SEAT[message.seat]
+            case Drive():
+                part = "drive"
+            case ActRequest():
+                part = "gestures" if message.skill in GESTURES else "act"
+            case PlanRequest():
+                part = "plan"
+            case Say() if not self._is_canned(message.text) and not self._is_stop(message.text):
+                part = "free text"
+            case AskRobot():
+                part = "robot"
+            case SetVoice():
+                part = "voice"
+        return part if part in self._locked() else ""
 
     def _measure(self, session: Session, message: Incoming) -> None:
         """The first thing that a wizard does after a participant's words is told, with how long they waited."""
@@ -324,6 +396,9 @@ class Actions:
         is_doubtful = self._standstill.distrusts(now_ns)
         if not self._keys.hears(session.ident, now_ns, is_held=message.is_held, is_doubtful=is_doubtful):
             return "let go and press again: something stood still, and a key that was held counts no more"
+        round_trip_s = (session.round_trip_ms or 0.0) * 1e-3
+        if message.at_ms and (late_s := now_ns * 1e-9 - message.at_ms * 1e-3 - round_trip_s) > LATEST_S:
+            return f"what you hold came {late_s:.1f} s late: not driving by it"
         state = self._ports.robot.stamped()
         if state is None or state.age_s(now_ns) > OLDEST_SETPOINT_S:
             return "the robot's state is not known: not driving"
@@ -334,7 +409,10 @@ class Actions:
             return f"there is no {message.to.colour} {message.to.label} there any more".replace("  ", " ")
         thing_m = (thing.x_m, thing.y_m, thing.z_m) if thing is not None else None
         height_m = thing.height_m if thing is not None else 0.0
-        aim = drive.aim(message, self._limits, self._hand, state.message, thing_m, height_m)
+        way = self._way(session, message, state.message) if message.to is not None and thing is None else None
+        if way is not None and way.why_not:
+            return way.why_not
+        aim = drive.aim(message, self._limits, self._hand, state.message, thing_m, height_m, way)
         asked = self._ports.setpoint.stamped()
         is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
         here = asked.message.position if asked is not None and is_known else state.message.position
@@ -347,6 +425,15 @@ class Actions:
         command = drive.command(message, self._limits, here, state.message.velocity, aim)
         self._ports.command.publish(command, stems_from=(state, *newest))
         return aim.why_not
+
+    def _way(self, session: Session, message: Drive, state: RobotState) -> Way | None:
+        """The corners of the way to a spot on the floor, past what is known to stand there; kept while it is held."""
+        if message.to is None or message.do != "go" or not self._limits.base.wheel_speed_mps:
+            return None
+        before = self._ways.get(session.ident)
+        scene, believed = self._ports.scene.latest(), self._ports.believed.latest()
+        self._ways = {session.ident: Way.to(message.to, state, scene, believed, before)}
+        return self._ways[session.ident]
 
     def _aim_at(self, session: Session, to: PointedPlace, now_ns: int) -> SeenObject | None:
         """The thing that is meant; one that the hand hides, or carries, stays the same as long as the page holds on."""
@@ -430,6 +517,8 @@ class Actions:
         action = Action(id=self._message_ids.next(), skill=message.skill, arguments=arguments, text=text)
         if is_holder and self._gesture is None:
             self._ports.act.publish(action)
+        elif self._gesture is not None and self._gesture.session is session and len(self._gestures) < MOST_GESTURES:
+            self._gestures.append(action)
         elif self._gesture is not None:
             session.notice(f"the robot is busy with: {self._gesture.action.text}")
         elif self._seats.has_person("policy"):
@@ -443,13 +532,17 @@ class Actions:
         """Send the gesture once the seat is there, and give the seat back when it is done."""
         if not self._seats.holds("vlm", gesture.session):
             self._gesture = None
+            self._gestures.clear()
             return
         if not gesture.is_sent and self._seats.has_person("vlm"):
             gesture.is_sent = True
             self._ports.act.publish(gesture.action)
         answer = self._ports.feedback.latest()
         is_answered = answer is not None and answer.action_id == gesture.action.id and answer.status != "running"
-        if is_answered or to_s(now_ns - gesture.since_ns) > GESTURE_S:
+        is_over = is_answered or to_s(now_ns - gesture.since_ns) > GESTURE_S
+        if is_over and self._gestures:
+            self._gesture = Gesture(gesture.session, self._gestures.popleft(), now_ns)
+        elif is_over:
             self._gesture = None
             self._seats.give("vlm", gesture.session, now_ns)
 

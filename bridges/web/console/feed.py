@@ -241,16 +241,22 @@ class Recorders:
 
 
 def scene_document(
-    stamped: Stamped[SceneDescription] | None, now_ns: int, believed: Scene | None = None
+    stamped: Stamped[SceneDescription] | None,
+    now_ns: int,
+    believed: Scene | None = None,
+    reaches: Callable[[SeenObject], bool] = lambda thing: True,
 ) -> dict[str, Any] | None:
-    """What the VLM sees, and in sentences how things stand and what people do."""
+    """What the VLM sees, and in sentences how things stand and what people do.
+
+    `reaches`: whether the hand gets there from where the robot stands.
+    """
     if stamped is None:
         return None
     scene = stamped.message
     return {
         "text": scene.text,
         "progress": scene.progress,
-        "objects": [_thing(thing) for thing in scene.objects[:64]],
+        "objects": [{**_thing(thing), "reach": reaches(thing)} for thing in scene.objects[:64]],
         "told": [] if believed is None else scene_sentences(believed)[:MOST_TOLD],
         "age_ms": age_ms(stamped, now_ns),
     }

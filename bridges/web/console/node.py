@@ -17,10 +17,13 @@ from bridges.web.console.draft_review import DraftReview, ReviewedSeat, check_re
 from bridges.web.console.feed import Recorders, RunFeed
 from bridges.web.console.page_handler import ConsoleHandler
 from bridges.web.console.ports import ConsolePorts
+from bridges.web.console.poses import POSES, read_poses
 from bridges.web.console.response_time import ResponseTimes
+from bridges.web.console.robot_sound import RobotSound, RobotWords
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
 from bridges.web.console.signing import RequestSigner
+from bridges.web.console.teleop import TURN_RADPS
 from bridges.web.http.auth import ROLES, Role
 from bridges.web.http.graph_messages import StudySetting
 from bridges.web.http.ids import MessageIds
@@ -39,6 +42,8 @@ from runtime.msgs import (
     JointCommand,
     RecorderState,
     RobotState,
+    Saying,
+    Sound,
     Subtask,
     Utterance,
 )
@@ -60,6 +65,7 @@ class Console(ConsolePorts):
     `review` says how a person begins on the planner's or the VLM's seat: "write" (they choose themselves), "approve"
     (the model's drafts wait for a yes) or "undo" (they go out after a second, if nobody takes them back). `undo_s`: so
     long a sentence that an operator lets the robot say can be taken back; a stop never waits.
+    `poses` is a file of named postures, in the form of bridges/web/console/poses.toml (""; those of a Stretch).
     `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
     """
 
@@ -83,6 +89,7 @@ class Console(ConsolePorts):
         stop_words: str = STOP_WORDS,
         review: Mapping[str, str] | None = None,
         undo_s: float = 0.0,
+        poses: str = "",
     ) -> None:
         check_review(review or {})
         if not 0.0 <= undo_s <= MOST_UNDO_S:
@@ -104,6 +111,8 @@ class Console(ConsolePorts):
                 {"name": joint.name, "lowest": joint.lowest, "highest": joint.highest} for joint in limits.joints
             ],
             "review": dict(review or {}),
+            "poses": read_poses(Path(poses) if poses else POSES, limits, is_own=bool(poses)),
+            "base_speed": {"v_mps": limits.base.wheel_speed_mps, "w_radps": TURN_RADPS},
             "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True)),
         }
         self._is_stop = load_stop_words(stop_words)
@@ -124,6 +133,7 @@ class Console(ConsolePorts):
         self._shadows = Shadows(self._limits.joints)
         self._recorders = Recorders()
         self._responses = ResponseTimes()
+        self._sound, self._words = RobotSound(), RobotWords()
         self._talking = PushToTalk(self, self.run_info)
         self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
@@ -142,6 +152,8 @@ class Console(ConsolePorts):
             self._responses,
             undo_s=self._undo_s,
             invitations=self.pages,
+            locked=lambda: self._canned.locked,
+            is_canned=self._canned.has,
         )
         handler = ConsoleHandler(
             self,
@@ -157,6 +169,8 @@ class Console(ConsolePorts):
             self._recorders,
             self._talking,
             self._responses,
+            self._sound,
+            self._words,
         )
         page = Page(
             "console", "Console", "console/page.html", handler, decode, {role: role for role in self.page_roles}
@@ -191,6 +205,16 @@ class Console(ConsolePorts):
     def note_recorder(self, state: Stamped[RecorderState]) -> None:
         self._recorders.take(state)
 
+    @on(ConsolePorts.people_heard, ConsolePorts.people_so_far)
+    def note_sound(self, sound: Sound) -> None:
+        self._sound.take(sound)
+        self._poke()
+
+    @on(ConsolePorts.saying)
+    def note_saying(self, saying: Saying) -> None:
+        self._words.learn(saying)
+        self._poke()
+
     @on(ConsolePorts.heard)
     def note_heard(self, heard: Stamped[Utterance]) -> None:
         self._talking.note(heard.message)
@@ -212,6 +236,8 @@ class Console(ConsolePorts):
     def note(self, stamped: Stamped[Message]) -> None:
         """Put it on the page's feed."""
         about = stamped.envelope
+        if about.topic == "said" and isinstance(stamped.message, Utterance):
+            self._words.queue(stamped.message.text)
         self._feed.take(stamped.message, topic=about.topic, at_ns=about.published_ns, provenance=about.provenance)
         self._poke()
 
@@ -258,7 +284,7 @@ class Console(ConsolePorts):
             {"text": text, "as": voice, "key": key, "group": group, "gesture": gesture}
             for (text, voice, key), group, gesture in each
         ]
-        self._canned.set(own, message.voices)
+        self._canned.set(own, message.voices, message.locked)
         self._poke()
 
     def _poke(self) -> None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from bridges.web.console.actions import DEPTH, OLDEST_PICTURE_S, Actions
@@ -22,6 +23,7 @@ from bridges.web.console.feed import (
 from bridges.web.console.occupancy import SEATS
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
+from bridges.web.console.robot_sound import RobotSound, RobotWords
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
 from bridges.web.http.client import CameraStream, Session
@@ -31,7 +33,7 @@ from bridges.web.speech.push_to_talk import PushToTalk
 from nodes.robot.path_preview import path
 from nodes.robot.protocol import Hand
 from runtime import Stamped, Subscription, to_s
-from runtime.msgs import JOINTS, Image, RobotState
+from runtime.msgs import JOINTS, Image, RobotState, SeenObject, TrainingScore
 
 _NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
 
@@ -39,6 +41,10 @@ FRESH_S = 1.0
 """A chunk or command that is older says nothing about where the robot is going."""
 PAN, TILT = JOINTS.index("head_pan"), JOINTS.index("head_tilt")
 RATE_OVER_NS = 2_500_000_000
+
+
+def _score_document(score: TrainingScore | None) -> dict[str, Any] | None:
+    return None if score is None else dict(msgspec.to_builtins(score))
 
 
 class ConsoleHandler:
@@ -59,6 +65,8 @@ class ConsoleHandler:
         recorders: Recorders,
         talking: PushToTalk,
         responses: ResponseTimes,
+        sound: RobotSound,
+        words: RobotWords,
     ) -> None:
         """`setting`: what each page is told once: joints, head_camera."""
         self._ports = ports
@@ -74,6 +82,7 @@ class ConsoleHandler:
         self._recorders = recorders
         self._talking = talking
         self._responses = responses
+        self._sound, self._words = sound, words
         self._cameras = {"head": ports.head_image, "wrist": ports.wrist_image, "room": ports.room_image}
         self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
         self._pictures = JpegCache()
@@ -101,17 +110,25 @@ class ConsoleHandler:
             return document
         if session.invited is not None:
             document["invited"], session.invited = session.invited, None
+        heard, newest = self._sound.since(session.told_sound)
+        session.told_sound = newest
+        if heard is not None and session.listens:
+            document["sound"] = heard
         if session.is_operator and session.told_canned != self._canned.version:
             session.told_canned = self._canned.version
             document |= self._canned.document()
         document.update(
             self._feed.decisions(),
+            clock_ms=round(now_ns * 1e-6, 1),
+            words=self._words.document(),
+            voice_set={name: getattr(self._actions.voice, name) for name in ("volume", "speed", "pitch")},
+            score=_score_document(self._ports.score.latest()),
             link_ms=None if session.round_trip_ms is None else round(session.round_trip_ms, 1),
             robot=robot_document(self._ports.robot.stamped(), now_ns, self._hand.point),
             status=status_document(self._ports.status.latest()),
             path=self._path(now_ns),
             guard=guard_document(self._ports.guard.stamped(), now_ns),
-            scene=scene_document(self._ports.scene.stamped(), now_ns, self._ports.believed.latest()),
+            scene=scene_document(self._ports.scene.stamped(), now_ns, self._ports.believed.latest(), self._reaches),
             cameras={name: self._camera_document(name, port, now_ns) for name, port in self._cameras.items()},
             seats=self._seat_documents(session, now_ns),
             reviews={seat: one.document(now_ns) for seat, one in self._reviews.items()}
@@ -196,6 +213,11 @@ class ConsoleHandler:
         for seat in SEATS:
             documents[seat].update(self._shadows.documents(seat, self._seats.holder(seat), here, now_ns))
         return documents
+
+    def _reaches(self, thing: SeenObject) -> bool:
+        """Whether the hand gets to above it; as long as nothing is known of the robot, everywhere."""
+        state = self._ports.robot.latest()
+        return state is None or not self._hand.above(state, (thing.x_m, thing.y_m, thing.z_m)).why_not
 
     def _path(self, now_ns: int) -> dict[str, Any] | None:
         state, command, chunk = self._ports.robot.latest(), self._ports.setpoint.stamped(), self._ports.chunk.stamped()

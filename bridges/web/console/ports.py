@@ -17,13 +17,19 @@ from runtime.msgs import (
     Interrupt,
     JointCommand,
     RecorderState,
+    RobotService,
     RobotState,
     RobotStatus,
+    Saying,
     Scene,
     SceneDescription,
     SeatRequest,
+    Sound,
+    SoundSoFar,
     Subtask,
+    TrainingScore,
     Utterance,
+    VoiceOrder,
 )
 
 CANDIDATES = QoS(required=False, depth=8, candidates=True)
@@ -52,6 +58,10 @@ class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
     candidate_action = Subscription(Action, "action", qos=CANDIDATES)
     candidate_command = Subscription(JointCommand, "command", qos=CANDIDATES)
     candidate_said = Subscription(Utterance, "said", qos=CANDIDATES)
+    saying = Subscription(Saying, "saying", qos=OPTIONAL)
+    people_heard = Subscription(Sound, "microphone/speech", qos=OPTIONAL)
+    people_so_far = Subscription(SoundSoFar, "microphone/so_far", qos=OPTIONAL)
+    score = Subscription(TrainingScore, "training/score", qos=OPTIONAL)
     marks = Subscription(Mark, "mark", qos=OPTIONAL)
     seat_words = Subscription(SeatWord, "console/seat", qos=OPTIONAL)
     settings = Subscription(StudySetting, "study/setting", qos=OPTIONAL)
@@ -64,6 +74,8 @@ class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
     request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
     order = Publisher(GuardOrder, "guard/order", qos=SOON)
     estop = Publisher(EStop, "estop", qos=URGENT)
+    voice_order = Publisher(VoiceOrder, "voice/order", qos=RELIABLE)
+    service = Publisher(RobotService, "robot/service", qos=RELIABLE)
     seat_word = Publisher(SeatWord, "console/seat")
     draft_decision = Publisher(DraftDecision, "console/draft", qos=RELIABLE)
     response = Publisher(WizardResponse, "console/response", qos=RELIABLE)

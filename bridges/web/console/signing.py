@@ -7,8 +7,8 @@ from typing import Literal
 
 from bridges.web.http.wire import Seat
 from runtime.errors import PolyrhythmError
-from runtime.msgs import GuardOrder, SeatRequest
-from runtime.msgs.signature import order, request, token_of
+from runtime.msgs import GuardOrder, RobotService, SeatRequest
+from runtime.msgs.signature import order, request, service, token_of
 from runtime.run_facts import RunFacts
 
 
@@ -26,6 +26,10 @@ class RequestSigner:
     def order(self, do: Literal["arm", "rearm", "resume"], by: str, now_ns: int) -> GuardOrder:
         """An order to arm, to arm again after an emergency stop, or to go on after a stop."""
         return order(self._token(), do, by, self._stamp(now_ns))
+
+    def service(self, verb: Literal["home", "stow"], by: str, now_ns: int) -> RobotService:
+        """A wish that the robot itself fulfils, where the guard lets it."""
+        return service(self._token(), verb, by, self._stamp(now_ns))
 
     def _stamp(self, now_ns: int) -> int:
         self._last_ns = max(now_ns, self._last_ns + 1)  # each proof is good once

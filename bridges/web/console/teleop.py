@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import atan2, copysign, cos, hypot, pi, sqrt
 
-from bridges.web.http.wire import Drive, PointedPlace
+from bridges.web.console.way import Way
+from bridges.web.http.wire import Drive
 from nodes.robot.protocol import BaseLimit, Hand, JointLimit, PointM, RobotLimits, Twist
 from runtime.msgs import JointCommand, JointVector, RobotState
 
@@ -22,6 +23,9 @@ LEAD_S = 0.12
 STILL = 0.02
 """Of a joint's speed: below it, a joint stands."""
 ARRIVED_M = 0.04
+TURNED_RAD = 0.03
+PointM2 = tuple[float, float]
+"""x, y on the floor, odometry frame."""
 ALIGNED_RAD = 0.35
 """The base drives towards a spot once it looks there so well, and turns on the spot before."""
 BRAKE_SHARE = 0.7
@@ -46,10 +50,11 @@ def aim(
     state: RobotState,
     thing_m: PointM | None,
     height_m: float = 0.0,
+    way: Way | None = None,
 ) -> Aim:
-    """What the held hand arrows, "go there" or "lower and grasp" ask for.
+    """What the held hand arrows, "go there" "take it" or "put it there" ask for.
 
-    `thing_m` is where the thing of `wanted.to` is, `height_m` how tall it is.
+    `thing_m` is where the thing of `wanted.to` is, `height_m` how tall it is; `way` leads to where there is none.
     """
     if wanted.hand:
         speed, turn = HAND_MPS * wanted.scale, HAND_RADPS * wanted.scale
@@ -65,24 +70,41 @@ def aim(
     if wanted.to is None:
         return Aim()
     fastest = wanted.scale * limits.base.wheel_speed_mps
-    if thing_m is None and wanted.is_grasp:
-        return Aim(why_not="select a thing that the robot sees: a spot of the floor is nothing to take")
+    if thing_m is None and wanted.do != "go":
+        return Aim(why_not="select a thing that the robot sees: a spot of the floor will not do")
     if thing_m is None:
-        v_mps, w_radps = towards(wanted.to, state, limits.base, fastest, wanted.scale * TURN_RADPS)
+        corners = way.corners if way is not None and way.corners else ((wanted.to.x_m, wanted.to.y_m),)
+        v_mps, w_radps = towards(corners, wanted.to.heading_rad, state, limits.base, fastest, wanted.scale * TURN_RADPS)
         return Aim(v_mps=v_mps, w_radps=w_radps)
-    reaching = hand.grasp(state, thing_m, height_m) if wanted.is_grasp else hand.above(state, thing_m)
+    match wanted.do:
+        case "take":
+            reaching = hand.grasp(state, thing_m, height_m)
+        case "put":
+            reaching = hand.place(state, thing_m, height_m)
+        case _:
+            reaching = hand.above(state, thing_m)
     v_mps = copysign(min(abs(reaching.base_v_mps), fastest), reaching.base_v_mps)
     return Aim(goals=reaching.goals, v_mps=v_mps, why_not=reaching.why_not)
 
 
 def towards(
-    spot: PointedPlace, state: RobotState, base: BaseLimit, fastest_mps: float, fastest_radps: float
+    corners: Sequence[PointM2],
+    heading_rad: float | None,
+    state: RobotState,
+    base: BaseLimit,
+    fastest_mps: float,
+    fastest_radps: float,
 ) -> tuple[float, float]:
-    """Base speed and turn on the way to a spot on the floor: look there first, then drive, and stop before it."""
-    dx, dy = spot.x_m - state.base_x_m, spot.y_m - state.base_y_m
+    """Base speed and turn on the way over these corners: look there first, then drive, and stop before the last one.
+
+    `heading_rad`: how to stand there in the end, where that matters.
+    """
+    (x_m, y_m), is_last = corners[0], len(corners) == 1
+    dx, dy = x_m - state.base_x_m, y_m - state.base_y_m
     away_m = hypot(dx, dy)
-    if away_m < ARRIVED_M:
-        return 0.0, 0.0
+    if is_last and away_m < (ARRIVED_M if heading_rad is None else 2 * ARRIVED_M):
+        off = 0.0 if heading_rad is None else (heading_rad - state.base_heading_rad + pi) % (2 * pi) - pi
+        return 0.0, 0.0 if abs(off) < TURNED_RAD else copysign(min(fastest_radps, 1.5 * abs(off)), off)
     off = (atan2(dy, dx) - state.base_heading_rad + pi) % (2 * pi) - pi
     turn = copysign(min(fastest_radps, 1.5 * abs(off)), off)
     if abs(off) > ALIGNED_RAD:

@@ -37,6 +37,7 @@ class StudySetting(Message):
     utterances: tuple[tuple[str, str, str], ...] = ()  # text, voice and key of the console's sentences; none: its own
     groups: tuple[str, ...] = ()  # of each of these sentences
     gestures: tuple[str, ...] = ()  # with each of these sentences
+    locked: tuple[str, ...] = ()  # parts of the operators' page that they do without
     voices: tuple[str, ...] = ()  # the only ones in which operators of the console speak; none: both
 
 

@@ -142,6 +142,11 @@ class PageHost:
             return ""
         return self._url(self._server, self.pages[0], role)
 
+    def serve(self, name: str, content: bytes, kind: str) -> None:
+        """Give that out under /static, once the page is open."""
+        if self._server is not None:
+            self._server.serve(name, content, kind)
+
     def invite(self, role: Role, name: str, by: str) -> str:
         """An address of that person's own. Raises ValueError in words where there cannot be one."""
         if self._server is None:

@@ -217,6 +217,10 @@ class WebServer:
         self.tokens = self.tokens.renewed(role)
         return self.tokens.by_role[role]
 
+    def serve(self, name: str, content: bytes, kind: str) -> None:
+        """Give that out under /static, beside the pages' own files."""
+        self._files[name] = content, kind
+
     def invite(self, role: Role, name: str, by: str) -> str:
         """A token of that person's own. Raises ValueError in words where there cannot be one."""
         self.tokens, token = self.tokens.inviting(role, name, by)

@@ -77,6 +77,30 @@ class Unsay(FromBrowser, frozen=True, tag="unsay"):
     """Take back the sentence of the robot that waits its moment (`undo_s` of the console)."""
 
 
+class BeQuiet(FromBrowser, frozen=True, tag="quiet"):
+    """The robot stops speaking, and nothing more is said of what waits."""
+
+
+class SetVoice(FromBrowser, frozen=True, tag="voice"):
+    """How loud, fast and high the robot speaks; 1: as ever."""
+
+    volume: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 1.0
+    speed: Annotated[float, msgspec.Meta(ge=0.5, le=2.0)] = 1.0
+    pitch: Annotated[float, msgspec.Meta(ge=0.5, le=1.5)] = 1.0
+
+
+class ListenIn(FromBrowser, frozen=True, tag="listen"):
+    """Hear what the robot's microphone hears of people, or no more."""
+
+    on: bool
+
+
+class AskRobot(FromBrowser, frozen=True, tag="service"):
+    """What the robot does by itself: find its zeros, or fold."""
+
+    verb: Literal["home", "stow"]
+
+
 class InvitePerson(FromBrowser, frozen=True, tag="invite"):
     """Make an address of somebody's own, who is called so."""
 
@@ -170,6 +194,7 @@ class PointedPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     y_m: Metres
     label: Short = ""
     colour: Short = ""
+    heading_rad: Annotated[float, msgspec.Meta(ge=-7.0, le=7.0)] | None = None  # of the base there, where it matters
 
 
 class Drive(FromBrowser, frozen=True, tag="drive"):
@@ -182,8 +207,9 @@ class Drive(FromBrowser, frozen=True, tag="drive"):
     goals: Annotated[dict[Short, float], msgspec.Meta(max_length=16)] = {}
     hand: Annotated[dict[Turn, Fraction], msgspec.Meta(max_length=5)] = {}
     to: PointedPlace | None = None
-    is_grasp: bool = False  # at `to`, the hand goes down and takes the thing
+    do: Literal["go", "take", "put"] = "go"  # what the hand does at `to`
     camera: Short = "head"  # the one whose picture is large: by it somebody drives
+    at_ms: float = 0.0  # when it was held, by the clock that the console's states tell; 0: nobody says
 
     @property
     def is_held(self) -> bool:
@@ -218,6 +244,10 @@ Incoming = (
     | WatchCameras
     | Say
     | Unsay
+    | BeQuiet
+    | SetVoice
+    | ListenIn
+    | AskRobot
     | InvitePerson
     | RevokeInvite
     | CallMe

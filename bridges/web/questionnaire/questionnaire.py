@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from runtime.errors import UserError
 from runtime.toml_errors import Table, convert, read_toml
 
 Value = str | int | float
 SHIPPED = Path(__file__).with_name("scales")
-LONGEST_TEXT = 4000
+LONGEST_TEXT = 16_000
 
 
 class Item(Table, frozen=True):
@@ -26,6 +28,8 @@ class Item(Table, frozen=True):
     high_label: str = ""
     choices: tuple[str, ...] = ()
     required: bool = True
+    media: str = ""  # a picture or video beside the protocol
+    when: dict[str, str | int] = msgspec.field(default_factory=dict)  # shown only after these answers, "other-item" = 3
 
     def problem(self) -> str:
         """Why this is no usable item; "" where it is one."""
@@ -66,7 +70,10 @@ class Questionnaire(Table, frozen=True):
     item: tuple[Item, ...]
     intro: str = ""
     source: str = ""
+    licence: str = ""
+    scoring: str = ""
     per_agent: bool = False  # asked once for each of the protocol's agents
+    when: dict[str, str | int] = msgspec.field(default_factory=dict)  # only after these answers, "questionnaire/item"
 
     def problem(self) -> str:
         """Why this is no usable questionnaire; "" where it is one."""
@@ -78,12 +85,26 @@ class Questionnaire(Table, frozen=True):
                 return f"item {number} ({item.id!r}) {problem}"
             if item.id in seen:
                 return f"has two items with the id {item.id!r}"
+            if unknown := [other for other in item.when if other not in seen]:
+                return f"item {number} ({item.id!r}) has when = {unknown[0]!r}; expected the id of an item before it"
             seen.add(item.id)
         return ""
 
+    def is_shown(self, item: Item, answers: dict[str, Value]) -> bool:
+        """Whether the answers given so far ask for it; an item behind one that is not shown is not shown, either."""
+        by_id = {one.id: one for one in self.item}
+        return all(
+            answers.get(other, "") == value and self.is_shown(by_id[other], answers)
+            for other, value in item.when.items()
+        )
+
     def missing(self, answers: dict[str, Value]) -> list[str]:
         """The required items without an answer."""
-        return [item.id for item in self.item if item.required and answers.get(item.id, "") == ""]
+        return [
+            item.id
+            for item in self.item
+            if item.required and answers.get(item.id, "") == "" and self.is_shown(item, answers)
+        ]
 
 
 def read_questionnaire(path: Path) -> Questionnaire:

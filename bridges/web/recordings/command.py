@@ -129,11 +129,12 @@ def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
     if asked.json:
         print(json.dumps([asdict(one) for one in found]))
         return 0
-    print("dimension  raters  items  kappa (people)  alpha (people)  Pearson (people, model)")
+    print("dimension  raters  items  kappa  weighted  alpha    ICC  Pearson (people, model)")
     for one in found:
         pearson = f"{_or_dash(one.pearson)} on {one.matched}" if one.matched else "it gave none"
-        people = f"{_or_dash(one.kappa):>14}  {_or_dash(one.alpha):>14}"
-        print(f"{one.dimension:9}  {one.raters:6}  {one.items:5}  {people}  {pearson}")
+        people = (f"{_or_dash(value):>{width}}" for value, width in (
+            (one.kappa, 5), (one.weighted_kappa, 8), (one.alpha, 5), (one.icc, 5)))  # fmt: skip
+        print(f"{one.dimension:9}  {one.raters:6}  {one.items:5}  {'  '.join(people)}  {pearson}")
     if not found:
         print("nobody has rated anything yet")
     return 0

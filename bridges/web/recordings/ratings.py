@@ -7,13 +7,14 @@ import fcntl
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import msgspec
 
 from bridges.web.http.jsonl import LineFile, read_lines
 from bridges.web.questionnaire.questionnaire import Item
-from nodes.statistics.agreement import krippendorff_alpha, merged, pearson, randolph_kappa
+from nodes.statistics.agreement import icc, krippendorff_alpha, merged, pearson, randolph_kappa, weighted_kappa
 from runtime.errors import UserError
 
 CLASSES = 5
@@ -96,6 +97,8 @@ class RaterAgreement:
     items: int  # agents of recordings that somebody rated
     kappa: float | None
     alpha: float | None  # Krippendorff's, ordinal, of the scores as they were given
+    weighted_kappa: float | None  # Cohen's, squared weights; the mean over pairs of raters
+    icc: float | None  # ICC(2,1) of what all of them rated
     matched: int  # of these, how many the model scored, too
     pearson: float | None
 
@@ -114,6 +117,7 @@ def agreement(
             items.setdefault((rating.episode, rating.name), []).append(rating.score)
         if not items:
             continue
+        whole = _whole(own, scale)
         classes = [[merged(score, scale.low, scale.high) for score in values] for values in items.values()]
         pairs = [
             (sum(values) / len(values), scores[episode, name, scale.id])
@@ -127,11 +131,30 @@ def agreement(
                 len(items),
                 randolph_kappa(classes, CLASSES),
                 krippendorff_alpha(list(items.values()), "ordinal"),
+                _mean_weighted_kappa(whole, scale.high - scale.low + 1),
+                icc(whole, "two-way random") if whole else None,
                 len(pairs),
                 pearson([human for human, _ in pairs], [machine for _, machine in pairs]),
             )
         )
     return found
+
+
+def _whole(ratings: Sequence[Rating], scale: Item) -> list[list[int]]:
+    """What all raters of this dimension have rated: items x raters, from 0."""
+    raters = sorted({one.rater for one in ratings})
+    by_item: dict[tuple[str, str], dict[str, int]] = {}
+    for one in ratings:
+        assert one.score is not None
+        by_item.setdefault((one.episode, one.name), {})[one.rater] = one.score - scale.low
+    return [[scores[rater] for rater in raters] for scores in by_item.values() if len(scores) == len(raters)]
+
+
+def _mean_weighted_kappa(whole: Sequence[Sequence[int]], categories: int) -> float | None:
+    columns = list(zip(*whole, strict=True))
+    found = [weighted_kappa(one, other, categories) for one, other in combinations(columns, 2)]
+    known = [kappa for kappa in found if kappa is not None]
+    return sum(known) / len(known) if known else None
 
 
 def exported(ratings: Iterable[Rating], form: str) -> str:

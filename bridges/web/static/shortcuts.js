@@ -12,6 +12,21 @@ export function letterOf({ key, code, shiftKey = false }) {
   return key;
 }
 
+// A key with what is held beside it, as a file of sentences names it: "alt+y", "ctrl+shift+k", "F4"; "" for a plain key.
+export function chordOf(event) {
+  const key = letterOf(event).replace(/^[A-Z]$/, (one) => one.toLowerCase()),
+    beside = [
+      event.ctrlKey && "ctrl",
+      event.altKey && "alt",
+      event.shiftKey && "shift",
+      event.metaKey && "meta",
+    ].filter(Boolean);
+  if (/^F\d+$/.test(key)) return [...beside, key].join("+");
+  if (!beside.some((one) => one !== "shift") || key.length !== 1) return "";
+  const place = /^(?:Key([A-Z])|Digit([0-9]))$/.exec(event.code ?? ""); // Alt writes other letters on some systems
+  return [...beside, /^[a-z0-9]$/.test(key) ? key : (place?.[1]?.toLowerCase() ?? place?.[2] ?? key)].join("+");
+}
+
 // Whether the space bar stops where the focus is: `kind` is "" (no field), "text", "number" or "choice".
 export const spaceStops = ({ kind, value }) => kind !== "text" || value === "";
 

@@ -15,6 +15,18 @@ export type Say = { t: "say"; voice: "collaborator" | "robot"; text: string };
 /** Take back the sentence of the robot that waits its moment (`undo_s` of the console). */
 export type Unsay = { t: "unsay" };
 
+/** The robot stops speaking, and nothing more is said of what waits. */
+export type BeQuiet = { t: "quiet" };
+
+/** How loud, fast and high the robot speaks; 1: as ever. */
+export type SetVoice = { t: "voice"; volume?: number; speed?: number; pitch?: number };
+
+/** Hear what the robot's microphone hears of people, or no more. */
+export type ListenIn = { t: "listen"; on: boolean };
+
+/** What the robot does by itself: find its zeros, or fold. */
+export type AskRobot = { t: "service"; verb: "home" | "stow" };
+
 /** Make an address of somebody's own, who is called so. */
 export type InvitePerson = { t: "invite"; role: string; name: string };
 
@@ -58,7 +70,7 @@ export type AnswerSeatRequest = { t: "answer"; seat: "planner" | "policy" | "vlm
 export type Give = { t: "give"; seat: "planner" | "policy" | "vlm" };
 
 /** What is held down right now; repeated every 50 ms while anything is, and good for nothing afterwards. */
-export type Drive = { t: "drive"; ahead?: number; left?: number; scale?: number; jog?: { [key in string]?: number }; goals?: { [key in string]?: number }; hand?: { [key in "ahead" | "left" | "pitch" | "up" | "yaw"]?: number }; to?: { x_m: number; y_m: number; label?: string; colour?: string } | null; is_grasp?: boolean; camera?: string };
+export type Drive = { t: "drive"; ahead?: number; left?: number; scale?: number; jog?: { [key in string]?: number }; goals?: { [key in string]?: number }; hand?: { [key in "ahead" | "left" | "pitch" | "up" | "yaw"]?: number }; to?: { x_m: number; y_m: number; label?: string; colour?: string; heading_rad?: number | null } | null; do?: "go" | "put" | "take"; camera?: string; at_ms?: number };
 
 /** On a seat: decide about the model's drafts (`on`), or choose oneself. `at_end`: when the time is up. */
 export type Supervise = { t: "supervise"; on: boolean; seat?: "planner" | "vlm"; wait_s?: number; at_end?: "drop" | "send" };
@@ -117,7 +129,7 @@ export type Seek = { t: "seek"; at_s: number };
 /** A score and why; None takes the score back. */
 export type RateRecording = { t: "rate"; name: string; dimension: string; score: number | null; rationale?: string };
 
-export type FromConsole = PageHello | FrameSeen | WatchCameras | Say | Unsay | InvitePerson | RevokeInvite | CallMe | Talk | SoundPiece | Talked | StopPressed | Resume | Emergency | NoteMark | Take | AskForSeat | AnswerSeatRequest | Give | Drive | Supervise | Decide | PlanRequest | ActRequest;
+export type FromConsole = PageHello | FrameSeen | WatchCameras | Say | Unsay | BeQuiet | SetVoice | ListenIn | AskRobot | InvitePerson | RevokeInvite | CallMe | Talk | SoundPiece | Talked | StopPressed | Resume | Emergency | NoteMark | Take | AskForSeat | AnswerSeatRequest | Give | Drive | Supervise | Decide | PlanRequest | ActRequest;
 
 export type FromStudy = PageHello | FrameSeen | WatchCameras | BeginSession | Agree | AnswerItem | Submit | StartTrial | EndTrial | PauseTrial | Skip | Withdraw | ExperimenterNote | NoteMark | Speak | Talk | SoundPiece | Talked | StopPressed | Resume;
 

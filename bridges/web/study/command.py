@@ -63,6 +63,9 @@ def checked(protocol: Protocol, participants: int) -> list[str]:
         lines.append(f"  {protocol.code_of(number)}: {order}")
     lines.append(f"what {protocol.code_of(1)} goes through:")
     lines += [f"  {place}. {step_words(step)}" for place, step in enumerate(steps_of(protocol, 1), 1)]
+    branches = [one.title for one in steps_of(protocol, 1) if one.asks_for]
+    if branches:
+        lines.append(f"only after certain answers: {', '.join(branches)}")
     longest_s = sum(task.limit_s for task, _ in protocol.trials_of(1))
     unlimited = sorted({task.id for task in protocol.task if not task.limit_s})
     lines.append(
@@ -84,8 +87,9 @@ def _doubts(protocol: Protocol) -> list[str]:
     count = len(protocol.condition)
     if count > 1 and protocol.design.conditions == "fixed":
         found.append('[design] conditions = "fixed": everybody has the same order, which then is part of the effect')
-    if protocol.design.trials == "paired" and len(protocol.task) > count:
-        found.append(f"{len(protocol.task)} tasks and {count} conditions: paired, a participant has {count} of them")
+    own = [task for task in protocol.task if not task.practice]
+    if protocol.design.trials == "paired" and len(own) > count:
+        found.append(f"{len(own)} tasks and {count} conditions: paired, a participant has {count} of them")
     persons = [one.id for one in protocol.condition if any("human_" in who for who in one.seats.values())]
     if persons and "collaborator" in protocol.wizard.voices:
         found.append(

@@ -49,6 +49,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
     "trials": (
         *_WHERE,
+        Column("practice", "", "yes: a practice trial, which is no part of the design"),
         Column("started_at", "UTC", "when the experimenter started it"),
         Column("ended_at", "UTC", "when it ended; empty where the files do not say"),
         Column("duration_s", "s", "from start to end"),
@@ -72,7 +73,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("by", "", "who did it"),
         Column("item", "", "the mark's label, or the seat that a condition is about"),
         Column("value", "", "statements ticked, or the seat's holder"),
-        Column("how", "", "set, undone or lost, of a condition; on or off, of a pause"),
+        Column("how", "", "set, undone or lost, of a condition; on or off, of a pause; heard, of a wizard's mark"),
         Column("text", "", "words of a mark or note"),
     ),
     "utterances": (
@@ -162,7 +163,9 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
         at, where = _utc(event.at_s), place.here()
         if event.what == "trial" and event.how == "started":
             trial = place.row(event.number, event.attempt)
+            step = progress.step
             trial |= {
+                "practice": "yes" if step.is_practice else "",
                 "started_at": at,
                 "ended_at": "",
                 "duration_s": "",

@@ -26,9 +26,10 @@ from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_wo
 from bridges.web.study import wire
 from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import ConditionEffect
-from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
+from bridges.web.study.protocol import EXAMPLE, MEDIA, Protocol, read_protocol
 from bridges.web.study.session import Event, SessionProgress, SessionRefused, words_of
 from bridges.web.study.session_store import SessionStore
+from bridges.web.study.steps import media_name
 from bridges.web.study.views import experimenter_view, participant_view
 from runtime import (
     LEASE_TOPIC,
@@ -52,6 +53,10 @@ COLLABORATOR = "collaborator"
 """The speaker of a participant's words: a study writes nobody's name down."""
 NOBODY_LISTENS = "nobody listens at the moment; that was not said"
 NOT_IN_FORCE = "the trial was broken off: its condition did not come into force. Is a wizard at the console?"
+
+
+HEARD = "heard"
+"""How a mark came into a session that was not made at the study's own pages."""
 
 
 class StudyAnswer(Message):
@@ -101,6 +106,7 @@ class Study(VoicePorts, TalkPorts):
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     responses = Subscription(WizardResponse, "console/response", qos=OPTIONAL)
+    marks = Subscription(Mark, "mark", qos=OPTIONAL)
     recorder = Subscription(RecorderState, "trial_recorder/state", qos=OPTIONAL)
 
     trial = Publisher(Trial, "study/trial", qos=RELIABLE)
@@ -169,6 +175,8 @@ class Study(VoicePorts, TalkPorts):
         page = Page("study", "Study", "study/page.html", self, wire.decode, roles)
         self._recordings = RecordingsHandler(self._folder, self._now_s)
         self.pages.start(page, self.clock, self.log, beside=(recordings(self._recordings),), node=self)
+        for name, file in self._protocol.media.items():
+            self.pages.serve(media_name(name), file.read_bytes(), MEDIA[file.suffix.lower()])
 
     def on_stop(self) -> None:
         """Close the pages."""
@@ -213,6 +221,21 @@ class Study(VoicePorts, TalkPorts):
         except SessionRefused as refusal:  # the disk is full
             self.log.warning("how long the wizard took: %s", refusal)
 
+    @on(marks)
+    def note_mark(self, mark: Stamped[Mark]) -> None:
+        """What a wizard marks in a trial, their own mistakes too, belongs to it; what the study has marked is there."""
+        store, message = self.store, mark.message
+        if mark.envelope.source == self.name or store is None or store.progress is None:
+            return
+        if store.progress.phase != "running":
+            return
+        told = Event("mark", self._now_s(), by=message.by, step=store.progress.step.ident, item=message.label,
+                     text=message.note, how=HEARD)  # fmt: skip
+        try:
+            store.do(lambda progress: told)
+        except SessionRefused as refusal:  # the disk is full
+            self.log.warning("the mark %r: %s", message.label, refusal)
+
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""
         if self.store is None or self.store.progress is None or self.store.progress.is_over:
@@ -237,6 +260,8 @@ class Study(VoicePorts, TalkPorts):
             )
         elif event.what == "note":
             self.note.publish(StudyNote(participant=progress.code, step=event.step, text=event.text, by=event.by))
+        elif event.what == "mark" and event.how == HEARD:
+            pass  # whoever made it has published it
         elif event.what == "mark":
             self.mark.publish(Mark(label=event.item, note=event.text, by=event.by))
         elif event.what == "trial":
@@ -285,6 +310,7 @@ class Study(VoicePorts, TalkPorts):
                     gestures=tuple(one.get("gesture", "") for one in self._canned.get(condition.id, ())),
                     groups=tuple(one.get("group", "") for one in self._canned.get(condition.id, ())),
                     voices=self._protocol.wizard.voices,
+                    locked=self._protocol.wizard.lock,
                 )
             )
             self._effect.begin(progress, now_s, now_ns)

@@ -12,10 +12,20 @@ import msgspec
 
 from bridges.web.questionnaire.questionnaire import Questionnaire, questionnaire_of, shipped, shipped_names
 from bridges.web.study.condition import Allowed, Condition
-from runtime.errors import UserError
+from runtime.errors import UserError, choices
 from runtime.toml_errors import Table, convert, parse_toml, read_text
 
 EXAMPLE = Path(__file__).with_name("clear-the-table.toml")
+MEDIA = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+    ".mp4": "video/mp4",
+    ".webm": "video/webm",
+}
+"""What participants can be shown, by the end of the file's name."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
@@ -37,13 +47,17 @@ class StudyTask(Table, frozen=True):
     text: str
     notes: str = ""
     limit_s: float = 0.0
+    practice: bool = False  # before the trials, once, and nothing is asked after it
+    media: tuple[str, ...] = ()  # pictures and videos of the participant's page, found from the protocol's folder
+    when: dict[str, str | int] = msgspec.field(default_factory=dict)  # only after these answers, "questionnaire/item"
 
 
 class Design(Table, frozen=True):
     """`paired`: a trial for each condition, tasks dealt out in turn; `crossed`: each task under each condition;
-    `between`: each participant has one condition, and every task under it."""
+    `between`: each participant has one condition, and every task under it; `drawn`: each task once, its condition drawn
+    (each as often as can be)."""
 
-    trials: Literal["paired", "crossed", "between"] = "paired"
+    trials: Literal["paired", "crossed", "between", "drawn"] = "paired"
     conditions: Order = "latin-square"
     tasks: Order = "fixed"
     seed: int = 0
@@ -61,6 +75,14 @@ class ForWizards(Table, frozen=True):
     """What the console lets operators do while a trial runs."""
 
     voices: tuple[Literal["robot", "collaborator"], ...] = ("robot", "collaborator")
+    lock: tuple[Literal["drive", "act", "plan", "gestures", "free text", "robot", "voice"], ...] = ()
+
+
+class ForExperimenters(Table, frozen=True):
+    """What the experimenter's page shows."""
+
+    sees_answers: bool = True
+    sees_condition: bool = True
 
 
 class MarkKey(Table, frozen=True):
@@ -84,6 +106,7 @@ class Written(Table, frozen=True):
     design: Design = Design()
     participant: Allowed = Allowed()
     wizard: ForWizards = ForWizards()
+    experimenter: ForExperimenters = ForExperimenters()
     # whom participants are shown, instead of the name under which somebody speaks
     names: dict[str, str] = msgspec.field(default_factory=dict)
     questionnaires: When = When()
@@ -112,19 +135,32 @@ class Protocol(Written, frozen=True):
         """The questionnaire of that id."""
         return next(one for one in self.questionnaire if one.id == name)
 
+    def practice_of(self, number: int) -> list[tuple[StudyTask, Condition]]:
+        """The practice trials of a participant, under the condition of their first trial."""
+        trials = self.trials_of(number)
+        return [(task, trials[0][1]) for task in self.task if task.practice]
+
+    @property
+    def media(self) -> dict[str, Path]:
+        """The pictures and videos that it names: name -> file."""
+        names = [*(name for task in self.task for name in task.media)]
+        names += [item.media for asked in self.questionnaire for item in asked.item if item.media]
+        return {name: self.folder / name for name in names}
+
     def trials_of(self, number: int) -> list[tuple[StudyTask, Condition]]:
         """The trials of a participant (numbered from 1), in their order."""
-        design = self.design
+        design, own = self.design, tuple(task for task in self.task if not task.practice)
         conditions = order_of(len(self.condition), number, design.conditions, design.seed)
         # Tasks move on once per round of the conditions, so that no task sticks to a condition.
-        tasks = order_of(
-            len(self.task), 1 + (number - 1) // rows_of(len(self.condition)), design.tasks, design.seed + 1
-        )
+        tasks = order_of(len(own), 1 + (number - 1) // rows_of(len(self.condition)), design.tasks, design.seed + 1)
         if design.trials == "between":
-            return [(self.task[task], self.condition[conditions[0]]) for task in tasks]
+            return [(own[task], self.condition[conditions[0]]) for task in tasks]
+        if design.trials == "drawn":
+            drawn = drawn_for(len(tasks), len(self.condition), number, design.seed)
+            return [(own[task], self.condition[place]) for task, place in zip(tasks, drawn, strict=True)]
         if design.trials == "crossed":
-            return [(self.task[task], self.condition[place]) for place in conditions for task in tasks]
-        return [(self.task[tasks[at % len(tasks)]], self.condition[place]) for at, place in enumerate(conditions)]
+            return [(own[task], self.condition[place]) for place in conditions for task in tasks]
+        return [(own[tasks[at % len(tasks)]], self.condition[place]) for at, place in enumerate(conditions)]
 
 
 def read_protocol(path: Path) -> Protocol:
@@ -206,6 +242,19 @@ def _problem(protocol: Protocol, *, has_files: bool) -> str:
     for name, shown in protocol.names.items():
         if not shown.strip():
             return f"[names] {name} is empty; expected what participants are shown instead"
+    if all(task.practice for task in protocol.task):
+        return "every [[task]] is practice = true; expected one or more of the trials themselves"
+    for name, file in protocol.media.items() if has_files else ():
+        if file.suffix.lower() not in MEDIA:
+            return f"media {name!r} has a form that no page shows; expected {choices(MEDIA)}"
+        if not file.is_file():
+            return f"media {name!r} is not there; expected it at {file}"
+    known = {f"{asked.id}/{item.id}" for asked in protocol.questionnaire for item in asked.item}
+    branches = [("task", task.id, task.when) for task in protocol.task]
+    branches += [("questionnaire", asked.id, asked.when) for asked in protocol.questionnaire]
+    for what, ident, when in branches:
+        if unknown := [one for one in when if one not in known]:
+            return f'[[{what}]] {ident}: when names {unknown[0]!r}; expected "questionnaire/item" of this protocol'
     for task in protocol.task:
         if not 0 <= task.limit_s < float("inf"):
             return f"[[task]] {task.id}: limit_s is {task.limit_s}; expected 0 (none) or a positive number"
@@ -244,6 +293,17 @@ def balanced_square(size: int) -> list[list[int]]:
     if size % 2 and size > 1:
         rows += [row[::-1] for row in rows]
     return rows
+
+
+def drawn_for(trials: int, conditions: int, participant: int, seed: int) -> list[int]:
+    """A condition for each trial, at random, each as often as the others or once more."""
+    chance = random.Random(f"{seed}/{participant}/drawn")
+    found: list[int] = []
+    while len(found) < trials:
+        found += chance.sample(range(conditions), conditions)
+    found = found[:trials]
+    chance.shuffle(found)
+    return found
 
 
 def rows_of(size: int) -> int:

@@ -114,9 +114,12 @@ class Rehearsal:
         store.do(lambda now: spoken)
 
     def _questionnaire(self, store: SessionStore, step: SessionStep) -> None:
+        given: dict[str, Value] = {}
         for item in step.questionnaire.item if step.questionnaire is not None else ():
+            if step.questionnaire is not None and not step.questionnaire.is_shown(item, given):
+                continue
             self._after(ANSWERS_S)
-            value = self._answer(item)
+            value = given[item.id] = self._answer(item)
             store.do(lambda now, item=item, value=value: now.answer(self._now_s, step.ident, item.id, value))  # type: ignore[misc]  # mypy does not see the defaults
         self._after(ANSWERS_S)
         store.do(lambda now: now.submit(self._now_s, step.ident))

@@ -118,7 +118,8 @@ class SessionProgress:
         self.count += 1
         match event.what:
             case "consent" | "submit" | "skip":
-                self.place, self.phase, self.attempt = self.place + 1, "ready", 0
+                self.phase, self.attempt = "ready", 0
+                self._go_on()
             case "answer":
                 self.answers.setdefault(event.step, {})[event.item] = event.value
             case "trial" if event.how == "started":
@@ -132,7 +133,8 @@ class SessionProgress:
             case "trial":
                 self.phase = "ready"
                 if event.how in ("completed", "time"):
-                    self.place, self.attempt = self.place + 1, 0
+                    self.attempt = 0
+                    self._go_on()
             case "withdraw":
                 self.phase, self.has_withdrawn = "ready", True
             case "condition" if event.how == "undone":
@@ -142,6 +144,18 @@ class SessionProgress:
         match event.what:
             case "mark" | "note" | "said" | "condition":
                 self.lines = [*self.lines[-LINES_KEPT:], _line(event, self.count)]
+
+    def _go_on(self) -> None:
+        """To the next step that the answers given so far ask for; the last one always comes."""
+        given = {
+            f"{step.questionnaire.id}/{item}": value
+            for step in self.steps
+            if step.questionnaire is not None
+            for item, value in self.answers.get(step.ident, {}).items()
+        }
+        self.place += 1
+        while not self.steps[self.place].is_due(given):
+            self.place += 1
 
     # --- what a wish becomes
 

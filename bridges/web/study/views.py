@@ -6,6 +6,7 @@ from typing import Any
 
 from bridges.web.study.protocol import Protocol
 from bridges.web.study.session import SessionProgress
+from bridges.web.study.steps import SessionStep
 
 SPOKEN = ("said",)
 ROLES = ("operator", "viewer", "experimenter")
@@ -50,6 +51,11 @@ def _spoken(protocol: Protocol, progress: SessionProgress) -> list[dict[str, Any
     ]
 
 
+def _about(protocol: Protocol, step: SessionStep) -> str:
+    condition = step.condition.title if step.condition is not None and protocol.experimenter.sees_condition else ""
+    return ", ".join(part for part in ("practice" if step.is_practice else "", condition) if part)
+
+
 def experimenter_view(protocol: Protocol, progress: SessionProgress | None, finished: list[str]) -> dict[str, Any]:
     """Everything."""
     found: dict[str, Any] = {
@@ -76,7 +82,7 @@ def experimenter_view(protocol: Protocol, progress: SessionProgress | None, fini
             {
                 "title": one.title,
                 "kind": one.kind,
-                "about": one.condition.title if one.condition is not None else "",
+                "about": _about(protocol, one),
             }
             for one in progress.steps
         ],
@@ -86,7 +92,7 @@ def experimenter_view(protocol: Protocol, progress: SessionProgress | None, fini
             {"step": place.title, "trial": place.trial, "item": item, "value": value}
             for place in progress.steps
             for item, value in progress.answers.get(place.ident, {}).items()
-            if value != ""
+            if value != "" and protocol.experimenter.sees_answers
         ],
     }
     if step.task is not None and step.condition is not None:
@@ -94,6 +100,8 @@ def experimenter_view(protocol: Protocol, progress: SessionProgress | None, fini
             "trial": step.trial,
             "limit_s": step.task.limit_s,
             "task": {"title": step.task.title, "text": step.task.text, "notes": step.task.notes},
-            "condition": {"title": step.condition.title, "notes": step.condition.notes},
+            "condition": {"title": step.condition.title, "notes": step.condition.notes}
+            if protocol.experimenter.sees_condition
+            else {"title": "hidden by the protocol", "notes": ""},
         }
     return found

@@ -22,7 +22,7 @@ from bridges.web.http.wire import (
 )
 
 StepName = Annotated[str, msgspec.Meta(max_length=200)]
-Given = Annotated[str, msgspec.Meta(max_length=4000)] | int
+Given = Annotated[str, msgspec.Meta(max_length=16_000)] | int
 
 
 class BeginSession(FromBrowser, frozen=True, tag="begin"):

@@ -9,7 +9,7 @@ from runtime.errors import PolyrhythmError
 from runtime.msgs.voice import SPOKEN_RATE_HZ
 
 RATE_HZ = SPOKEN_RATE_HZ
-BYTES_PER_FRAME = 2
+BYTES_PER_FRAME, SAMPLE = 2, "<i2"
 """A sound is 16-bit samples of one channel at RATE_HZ; a frame is one sample."""
 
 

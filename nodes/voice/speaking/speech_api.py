@@ -13,7 +13,7 @@ from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import Budget, estimated_tokens
 from nodes.models.openai_errors import is_free, model_error, new_sdk
 from nodes.voice.speaking.playing import VoiceError
-from nodes.voice.speaking.synthesis import MOST_BYTES, decoded
+from nodes.voice.speaking.synthesis import AS_EVER, MOST_BYTES, Manner, decoded
 
 DEFAULT_MODEL = "gpt-4o-mini-tts"
 DEFAULT_VOICE = "alloy"
@@ -32,12 +32,12 @@ class SpeechApi:
         self._jitter = jitter
         self._sdk = new_sdk(settings, keep_open=keep_open)
 
-    async def sound(self, text: str) -> bytes:
+    async def sound(self, text: str, manner: Manner = AS_EVER) -> bytes:
         """The samples. Raises VoiceError and ModelError; BudgetError where no call is left."""
         where, deadline_s = self.settings.where, self.settings.deadline_s
         try:
             async with asyncio.timeout(deadline_s):
-                data = await self._with_one_retry(text)
+                data = await self._with_one_retry(text, manner)
         except TimeoutError as problem:
             raise ModelError(f"{where} did not answer within {deadline_s:g} s") from problem
         return await decoded(data, where)
@@ -45,9 +45,9 @@ class SpeechApi:
     async def close(self) -> None:
         await self._sdk.close()
 
-    async def _with_one_retry(self, text: str) -> bytes:
+    async def _with_one_retry(self, text: str, manner: Manner) -> bytes:
         try:
-            return await self._once(text)
+            return await self._once(text, manner)
         except ModelError as problem:
             if not problem.may_retry:
                 raise
@@ -55,14 +55,14 @@ class SpeechApi:
             if wait_s >= self.settings.deadline_s:
                 raise
         await asyncio.sleep(wait_s)
-        return await self._once(text)
+        return await self._once(text, manner)
 
-    async def _once(self, text: str) -> bytes:
+    async def _once(self, text: str, manner: Manner) -> bytes:
         tokens = estimated_tokens(len(text))
         self.budget.take_call(self.settings.where, tokens)
         cost = tokens
         try:
-            return await self._wav(text)
+            return await self._wav(text, manner)
         except (ModelError, VoiceError):
             raise
         except Exception as problem:
@@ -72,11 +72,11 @@ class SpeechApi:
             if cost:
                 self._pay(cost)
 
-    async def _wav(self, text: str) -> bytes:
+    async def _wav(self, text: str, manner: Manner) -> bytes:
         parts: list[bytes] = []
         size = 0
         request = self._sdk.audio.speech.with_streaming_response.create(
-            model=self.settings.model, voice=self._voice, input=text, response_format="wav"
+            model=self.settings.model, voice=self._voice, input=text, response_format="wav", speed=manner.speed
         )
         async with request as response:
             async for part in response.iter_bytes(1 << 16):

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
 
 from nodes.voice.program import command_problems, run_program
 from nodes.voice.speaking.pieces import estimated_s
-from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ
+from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, SAMPLE
 
 MOST_BYTES = 1 << 24
 """Of a WAV file for one sentence: a minute and a half of the best there is."""
 WINDING_UP_S = 2.0
+USUAL_PACE, PACE = 175, "{words_a_minute}"
+USUAL_PITCH, PITCH = 50, "{pitch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the robot speaks; 1: as ever."""
+
+    speed: float = 1.0
+    pitch: float = 1.0
+
+
+AS_EVER = Manner()
 
 
 class Voice(Protocol):
     """Makes sound of a sentence."""
 
-    async def sound(self, text: str) -> bytes:
-        """The samples, see `nodes.voice.speaking.playing`. Raises VoiceError, ProgramError or ModelError."""
+    async def sound(self, text: str, manner: Manner = AS_EVER) -> bytes:
+        """The samples, see `nodes.voice.speaking.playing`; in that manner as far as the voice can.
+
+        Raises VoiceError, ProgramError or ModelError.
+        """
         ...
 
     async def close(self) -> None:
@@ -29,27 +48,43 @@ class Voice(Protocol):
 class SilentVoice:
     """As long as somebody would speak, and not to be heard."""
 
-    async def sound(self, text: str) -> bytes:
-        return bytes(round(estimated_s(text) * RATE_HZ) * BYTES_PER_FRAME)
+    async def sound(self, text: str, manner: Manner = AS_EVER) -> bytes:
+        return bytes(round(estimated_s(text) / manner.speed * RATE_HZ) * BYTES_PER_FRAME)
 
     async def close(self) -> None:
         """There is nothing to release."""
 
 
 class ProgramVoice:
-    """A program such as espeak-ng or Piper, started for each sentence."""
+    """A program such as espeak-ng or Piper, started for each sentence.
+
+    PACE and PITCH in its command are how fast and how high it speaks.
+    """
 
     def __init__(self, command: str, deadline_s: float) -> None:
         self._command = command
         self._deadline_s = deadline_s
 
-    async def sound(self, text: str) -> bytes:
+    async def sound(self, text: str, manner: Manner = AS_EVER) -> bytes:
         data = text.encode("utf-8", errors="replace") + b"\n"
-        wav = await run_program(self._command, data, deadline_s=self._deadline_s, most_bytes=MOST_BYTES)
+        wav = await run_program(
+            command_at(self._command, manner), data, deadline_s=self._deadline_s, most_bytes=MOST_BYTES
+        )
         return await decoded(wav, self._command.split()[0])
 
     async def close(self) -> None:
         """Nothing is kept from one sentence to the next."""
+
+
+def command_at(command: str, manner: Manner) -> str:
+    """The program with its pace and pitch, where its command asks for them."""
+    paced = command.replace(PACE, str(round(USUAL_PACE * manner.speed)))
+    return paced.replace(PITCH, str(round(USUAL_PITCH * manner.pitch)))
+
+
+def softened(sound: bytes, volume: float) -> bytes:
+    """The same samples, less loud; `volume` 0 to 1."""
+    return (np.frombuffer(sound, SAMPLE) * volume).astype(SAMPLE).tobytes()
 
 
 async def decoded(data: bytes, what: str) -> bytes:

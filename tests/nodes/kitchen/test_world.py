@@ -9,9 +9,9 @@ import pytest
 
 from nodes.kitchen.eyes import Eyes
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
-from nodes.kitchen.route import FreeSpace, find_route
 from nodes.kitchen.scenario import SHIPPED, holds, load_scenario
-from nodes.kitchen.world import ThingSpec, default_specs, lay_out, load_world
+from nodes.kitchen.world import FreeSpace, ThingSpec, default_specs, lay_out, load_world
+from nodes.robot.route import find_route, is_clear
 from runtime import UserError
 
 SCENARIO = """
@@ -62,18 +62,18 @@ def test_what_a_gripper_takes_stands_far_enough_apart() -> None:
 def test_a_way_goes_round_the_stool_and_keeps_off_all_furniture() -> None:
     world = load_world()
     stool = (0.05, 0.6, 0.15)
-    way = find_route(world, (0.05, 0.0), (0.05, 1.2), (stool,))
+    room, here = FreeSpace(world, (stool,)), (0.05, 0.0)
+    way = find_route(room, here, (0.05, 1.2))
     assert way is not None
     assert len(way) > 1
     assert way[-1] == (0.05, 1.2)
-    room, here = FreeSpace(world, (stool,)), (0.05, 0.0)
     for corner in way:
-        assert room.is_clear(here, corner)
+        assert is_clear(room, here, corner)
         here = corner
 
 
 def test_there_is_no_way_to_where_somebody_stands() -> None:
-    assert find_route(load_world(), (0.0, 0.0), (0.0, 1.2), ((0.0, 1.1, 0.2),)) is None
+    assert find_route(FreeSpace(load_world(), ((0.0, 1.1, 0.2),)), (0.0, 0.0), (0.0, 1.2)) is None
 
 
 @pytest.mark.parametrize(

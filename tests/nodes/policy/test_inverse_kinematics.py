@@ -93,3 +93,17 @@ def test_fingers_that_closed_on_nothing_say_so_and_those_that_hold_something_are
     carrying = follow(over, {"gripper": 0.05}, is_grasping=True)
     assert "gripper" not in STRETCH_HAND.above(carrying, CUP).goals
     assert STRETCH_HAND.above(carrying, CUP).goals["lift"] > STRETCH_HAND.above(over, CUP).goals["lift"]
+
+
+def test_what_is_held_is_let_go_of_over_the_place_and_not_on_the_way() -> None:
+    bin_ = (0.3, -0.6, 0.25)
+    over = follow(state_at(STOW), {"lift": 1.0, "gripper": 0.05}, is_grasping=True)
+    way = STRETCH_HAND.place(over, bin_, 0.3)
+    assert way.base_v_mps > 0.1
+    assert "gripper" not in way.goals
+    there = follow(state_at(STOW, x_m=0.3), {"lift": 1.0, "gripper": 0.05, **way.goals}, is_grasping=True)
+    assert STRETCH_HAND.place(there, bin_, 0.3).goals == {"gripper": 0.115}
+    driving = msgspec.structs.replace(there, base_v_mps=0.2)  # type: ignore[type-var]  # a Struct, but not to type checkers
+    assert "gripper" not in STRETCH_HAND.place(driving, bin_, 0.3).goals
+    empty = follow(there, {"gripper": 0.0}, is_grasping=False)
+    assert "nothing in the hand" in STRETCH_HAND.place(empty, bin_, 0.3).why_not

@@ -11,9 +11,10 @@ import pytest
 
 from nodes.voice.loudspeaker import Loudspeaker
 from nodes.voice.speaking.playing import RATE_HZ, VoiceError
+from nodes.voice.speaking.synthesis import AS_EVER, Manner, command_at, softened
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, on
 from runtime.coordination.fence import Fence
-from runtime.msgs import Interrupt, Saying, Speech, SpokenSound, Utterance
+from runtime.msgs import Interrupt, Saying, Speech, SpokenSound, Utterance, VoiceOrder
 from runtime.qos import RELIABLE
 
 LONG = "I put the blue cup in the bin now. Then I take the red one, and after that the green one."
@@ -319,7 +320,7 @@ def test_a_sentence_that_cannot_be_made_cuts_the_utterance_after_what_was_heard_
     made = stage.node.voice.sound
 
     class Hoarse:
-        async def sound(self, text: str) -> bytes:
+        async def sound(self, text: str, manner: Manner = AS_EVER) -> bytes:
             if "oh" in text:
                 raise VoiceError("espeak-ng failed (exit code 1)")
             return await made(text)
@@ -400,3 +401,33 @@ def test_sound_that_breaks_off_gives_the_turn_to_the_next() -> None:
     assert [(one.phase, one.why) for _, one in stage.told] == [
         ("begun", ""), ("cut", "its sound broke off"), ("begun", ""), ("done", ""),
     ]  # fmt: skip
+
+
+def test_a_person_silences_the_robot_with_all_that_waits_and_what_is_said_then_is_said(stage: Stage) -> None:
+    stage.say(LONG)
+    stage.say("And this.")
+    stage.run(1.5)
+    stage.sim.publish("voice/order", VoiceOrder(by="Wiz", is_silenced=True))
+    stage.run(0.5)
+    stage.say("Hello there.")
+    stage.run(3.0)
+    assert [(phase, why) for phase, _, why in stage.ends] == [
+        ("cut", "Wiz silenced it"),
+        ("cut", "Wiz silenced it"),
+        ("done", ""),
+    ]
+
+
+def test_a_faster_voice_takes_less_time(stage: Stage) -> None:
+    stage.sim.publish("voice/order", VoiceOrder(by="Wiz", speed=2.0))
+    stage.say("Hello there.")
+    stage.say("I am ready.")
+    stage.run(5.0)
+    assert stage.begun == [(0.2, "Hello there."), (pytest.approx(0.757, abs=0.002), "I am ready.")]
+
+
+def test_a_softer_voice_is_softer_and_a_program_is_told_how_fast_to_speak() -> None:
+    assert softened(b"\x10\x00\xf0\xff", 0.5) == b"\x08\x00\xf8\xff"
+    brisk = Manner(1.2, 0.8)
+    assert command_at("espeak-ng -s {words_a_minute} -p {pitch}", brisk) == "espeak-ng -s 210 -p 40"
+    assert command_at("piper", brisk) == "piper"

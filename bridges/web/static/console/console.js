@@ -1,22 +1,17 @@
 // The page: one socket, what it brings is drawn, what a person does is sent. All text goes in as text.
 import { Link } from "/static/link.js";
 import { Holding } from "/static/console/holding.js";
-import { drawMap, drawRobot, floorAt, overlay, overlayPath, pickAt } from "/static/console/draw.js";
+import { drawMap, drawRobot, paintOf, floorAt, overlay, overlayPath, pickAt } from "/static/console/draw.js";
 import { found, grouped, recent } from "/static/console/deck.js";
 import { People } from "/static/console/people.js";
+import { Layout, save } from "/static/console/layout.js";
+import { Library } from "/static/console/library.js";
+import { RobotVoice } from "/static/console/robot_voice.js";
 import { Drafts, shadows, wishes } from "/static/console/seats.js";
 import { hasKeys, isText, keysSwitch, stopKeys } from "/static/keyboard.js";
-import { HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
+import { $, all, make, notice } from "/static/page.js";
+import { chordOf, HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
-
-const $ = (selector) => document.querySelector(selector);
-const all = (selector) => [...document.querySelectorAll(selector)];
-const make = (tag, className, text) => {
-  const one = document.createElement(tag);
-  if (className) one.className = className;
-  if (text !== undefined) one.textContent = text;
-  return one;
-};
 
 let welcome = null;
 let state = null;
@@ -75,6 +70,11 @@ const holding = new Holding(
   {
     stop: (why) => stop(why),
     resume: () => resume(),
+    way: () => $("input[name=way]:checked").value,
+    letGo: () => library?.letGo(),
+    holds: (control, now, scale) => library?.holds(control, now, scale) ?? null,
+    gaze: () => library?.gaze() ?? null,
+    clock: () => (state?.clock_ms ? state.clock_ms + performance.now() - state.at : 0),
     refused: () => notDriving(),
     camera: () => large,
     hand: (on) => {
@@ -86,6 +86,9 @@ const holding = new Holding(
 );
 const talking = new PushToTalk(link, () => welcome?.role === "operator");
 $("#talk").append(talking.box);
+let library = null;
+new Layout({ library: () => library, large: (camera) => enlarge(camera), largeNow: () => large });
+const voice = new RobotVoice(link);
 const people = new People(link);
 const drafts = {}; // seat -> its model's drafts
 function review(begins) {
@@ -141,7 +144,14 @@ function build() {
     }),
   );
   holding.attach(all("[data-hold]"), all("input[data-joint]"));
+  library = new Library(
+    welcome,
+    () => state?.robot ?? null,
+    () => selected,
+    (buttons) => holding.attach(buttons, []),
+  );
   $("#story").replaceChildren();
+  $("#events").replaceChildren();
   review(welcome.review);
 }
 
@@ -297,11 +307,15 @@ function show(message) {
     link.send(pending);
     pending = null;
   }
+  words("#robot-mode", status ? [status.mode, status.why].filter(Boolean).join(": ") : "–");
   $("#battery-box").hidden = status?.battery_v == null;
   $("#battery").textContent = status?.battery_v == null ? "–" : `${status.battery_v} V${status.charging ? " ⚡" : ""}`;
   for (const camera of welcome.cameras)
     $(`[data-camera=${camera}] .rate`).textContent = `${message.cameras[camera].hz} Hz`;
+  score(message.score);
+  voice.show(message);
   if (robot) {
+    library.show(robot);
     const last = trail.at(-1);
     if (!last || Math.hypot(robot.x - last[0], robot.y - last[1]) > 0.01) trail.push([robot.x, robot.y]);
     if (trail.length > 600) trail.shift();
@@ -342,13 +356,34 @@ function show(message) {
   document.body.dataset.drives = String(message.seats.policy.mine);
   things(message.scene?.objects ?? []);
   words("#why-still", whyStill(message));
+  for (const button of all("[data-hold].held")) button.classList.toggle("refused", Boolean(message.driving));
   words("#height", heightOver(robot));
   const told = (message.scene?.told ?? []).join("; ");
   if ($("#scene").textContent !== told) $("#scene").textContent = told;
 }
 
 // A control is as its joint is: at the end of its range, or touching something.
+const PADS = {
+  "hand+up": ["lift", "+"],
+  "hand-up": ["lift", "-"],
+  "hand+left": ["arm", "-"],
+  "hand-left": ["arm", "+"],
+};
 function limits(robot) {
+  for (const [control, [name, sign]] of Object.entries(PADS)) {
+    const place = welcome.joints.findIndex((joint) => joint.name === name);
+    if (place < 0) continue;
+    const { lowest, highest } = welcome.joints[place],
+      slack = 0.01 * (highest - lowest),
+      value = robot.position[place];
+    const isEnd = sign === "+" ? value > highest - slack : value < lowest + slack;
+    for (const button of all(`[data-hold='${control}']`)) {
+      button.classList.toggle("limit", isEnd);
+      button.classList.toggle("touches", robot.contact.includes(name));
+    }
+  }
+  for (const button of all(".pad [data-hold]:not([data-hold^=hand])"))
+    button.classList.toggle("touches", robot.contact.includes("base"));
   for (const button of all("#joints [data-hold]")) {
     const place = welcome.joints.findIndex((joint) => joint.name === button.dataset.hold.slice(1)),
       joint = welcome.joints[place],
@@ -369,42 +404,57 @@ function tell(message) {
   if (message.robot === undefined) {
     $("#guard-mode").textContent = "connected";
   }
-  const story = $("#story"),
-    atEnd = story.scrollHeight - story.scrollTop - story.clientHeight < 40;
-  for (const event of message.events) {
-    const line = make("p", event.kind);
-    if (event.kind === "guard" || event.kind === "interrupt")
-      line.dataset.bad = String(/^(e?stopped|stop)\b/.test(event.text));
-    line.append(
-      make("time", "", `${event.at_s.toFixed(1)} s`),
-      make(
-        "span",
-        "who",
-        event.kind === "heard" || event.kind === "said"
-          ? event.who
-          : `${event.kind === event.who ? event.who : `${event.kind} · ${event.who}`}`,
-      ),
-      `: ${event.text}`,
-    );
-    if (event.person && event.kind === "said") line.append(make("kbd", "", "by a person"));
-    story.append(line);
-  }
-  while (story.children.length > 400) story.firstChild.remove();
-  if (atEnd && message.events.length) story.scrollTop = story.scrollHeight;
+  const said = message.events.filter((event) => TALK.has(event.kind));
+  write($("#story"), said);
+  write(
+    $("#events"),
+    message.events.filter((event) => !TALK.has(event.kind)),
+  );
   if (message.voices) voices(message.voices);
   if (message.invited) people.invited(message.invited);
   if (message.canned) sentences(message.canned);
+  if (message.locked) lock(message.locked);
   if (message.voice) talking.show(message.voice);
   if (message.notices.length) notice(message.notices.at(-1));
 }
 
-let noticeTimer = 0;
-function notice(text) {
-  $("#notice").textContent = text;
-  clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(() => {
-    $("#notice").textContent = "";
-  }, 4000);
+// What people and the robot say stands apart from what guard, seats and policies do.
+const TALK = new Set(["said", "heard", "mark"]);
+function write(box, events) {
+  const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
+  for (const event of events) {
+    const line = make("p", event.kind),
+      who = ["heard", "said", event.who].includes(event.kind) ? event.who : `${event.kind} · ${event.who}`;
+    if (event.kind === "guard" || event.kind === "interrupt")
+      line.dataset.bad = String(/^(e?stopped|stop)\b/.test(event.text));
+    line.append(make("time", "", `${event.at_s.toFixed(1)} s`), make("span", "who", who), `: ${event.text}`);
+    if (event.person && event.kind === "said") line.append(make("kbd", "", "by a person"));
+    box.append(line);
+  }
+  while (box.children.length > 400) box.firstChild.remove();
+  if (atEnd && events.length) box.scrollTop = box.scrollHeight;
+}
+
+// How somebody who practises does: the simulator counts.
+function score(now) {
+  $("#score").hidden = !now;
+  if (!now) return;
+  const [minutes, seconds] = [Math.floor(now.elapsed_s / 60), Math.floor(now.elapsed_s % 60)];
+  words(
+    "#score",
+    `Practice: ${now.done} of ${now.of}, ${now.task}; ${minutes}:${String(seconds).padStart(2, "0")}; ${now.stops} stops, ${now.dropped} dropped; ${now.points} points${now.is_over ? ". Done." : ""}`,
+  );
+}
+
+// Parts that a study has locked are not there.
+function lock(parts) {
+  for (const one of all("[data-lock]")) one.dataset.locked = String(parts.includes(one.dataset.lock));
+  document.body.dataset.locksDrive = String(parts.includes("drive"));
+  const open = all("[role=tab]").find(
+      (one) => one.getAttribute("aria-selected") === "true" && one.dataset.locked === "true",
+    ),
+    other = open && all("[role=tab]").find((one) => one.dataset.locked !== "true");
+  if (other) tab(other.id.slice(4));
 }
 
 function figure(selector, value, worst) {
@@ -424,6 +474,7 @@ function things(objects) {
         const button = make("button", "", name);
         button.type = "button";
         button.dataset.place = place;
+        button.style.setProperty("--paint", paintOf(objects[place]));
         button.addEventListener("click", () => select(state.scene.objects[place]));
         return button;
       }),
@@ -431,11 +482,15 @@ function things(objects) {
   }
   if (!selected && !spot) $("#selection").textContent = objects.length ? CHOOSE : NOTHING_SEEN;
   if (selected) selected = objects.find((thing) => same(thing, selected)) ?? selected;
-  for (const button of box.children)
+  for (const button of box.children) {
+    const isFar = objects[Number(button.dataset.place)]?.reach === false;
+    button.classList.toggle("far", isFar);
+    button.title = isFar ? "out of the arm's reach from here" : "";
     button.setAttribute(
       "aria-pressed",
       String(Boolean(selected) && same(objects[Number(button.dataset.place)], selected)),
     );
+  }
 }
 
 const CHOOSE = "Click a thing in the head camera's image, or choose one here.";
@@ -450,6 +505,7 @@ const same = (one, other) =>
 
 function select(thing) {
   selected = thing ?? null;
+  $("#selection").classList.toggle("hidden", Boolean(thing));
   $("#selection").textContent = thing
     ? `Selected: ${thing.colour} ${thing.label}`
     : state?.scene?.objects.length
@@ -539,7 +595,6 @@ $("[data-camera=head] canvas").addEventListener("click", (event) => {
   select(thing);
   if (thing) {
     spot = null;
-    if (!state.seats.policy.mine) tab("vlm");
   } else goal(floorAt(u, v, frame.header, poseOf(frame.header), welcome.head_camera));
 });
 $("#map").addEventListener("click", (event) => {
@@ -550,6 +605,7 @@ $("#map").addEventListener("click", (event) => {
 });
 function goal(place) {
   spot = place;
+  if (place) $("#selection").classList.remove("hidden");
   if (place) $("#selection").textContent = `The floor at x ${place.x.toFixed(2)} m, y ${place.y.toFixed(2)} m`;
   paint("head");
 }
@@ -571,23 +627,37 @@ function stop(why = "stop button") {
   link.send({ t: "stop", why });
   if (welcome?.role === "participant") notice(link.stopWords);
 }
+// A sentence with a parameter other than the selected thing goes to the text field first, where that is filled in.
+const OPEN = /\{\w+\}/;
 function speak(sentence) {
   if (sentence.text.includes("{object}") && !selected) {
     notice("select a thing first: this sentence names it");
     return;
   }
-  if (["look", "point"].includes(sentence.gesture) && !selected) {
+  const gestures = sentence.gesture ? sentence.gesture.split("+") : [];
+  if (gestures.some((one) => ["look", "point"].includes(one)) && !selected) {
     notice("select a thing first: this sentence comes with a gesture to it");
     return;
   }
-  if (sentence.gesture) act(sentence.gesture);
+  const text = filled(sentence.text);
+  if (OPEN.test(text)) {
+    edit(sentence);
+    return;
+  }
+  for (const one of gestures) act(one);
   lately = recent(lately, sentence);
   deck();
-  link.send({
-    t: "say",
-    voice: sentence.as,
-    text: sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : ""),
-  });
+  send({ t: "say", voice: sentence.as, text });
+}
+const filled = (text) =>
+  text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "{object}");
+let lastDone = ""; // what this person did last, in words: a mistake is marked with it
+function send(message) {
+  lastDone =
+    message.t === "say"
+      ? `said “${message.text}”`
+      : `did ${[message.skill, message.colour, message.label].filter(Boolean).join(" ")}`;
+  link.send(message);
 }
 // Lifts a stop; what is more than that (re-arming, arming) is only done by the button.
 function resume() {
@@ -657,7 +727,7 @@ function act(skill) {
     return;
   }
   if (seat.mine || (isGesture && !seat.by))
-    link.send(message); // for a gesture the seat is lent
+    send(message); // for a gesture the seat is lent
   else if (seat.by) notice(`${seat.by} sits on the VLM's seat; ask for it`);
   else {
     pending = message;
@@ -666,10 +736,15 @@ function act(skill) {
   if (driver.mine) notice("you drive: the robot does this by itself once you give driving back (hold P)");
   else if (driver.by) notice(`${driver.by} drives: the robot does this by itself once they give driving back`);
 }
-function mark() {
-  link.send({ t: "mark", label: "mark", note: $("#note").value });
+function mark(label = "mark", note = "") {
+  const words = [note, $("#note").value].filter(Boolean).join(": ");
+  link.send({ t: "mark", label, note: words });
   $("#note").value = "";
-  notice("marked");
+  notice(label === "mark" ? "marked" : `marked as a mistake${note ? `: ${note}` : ""}`);
+}
+function mistake() {
+  if (state?.unsaid) link.send({ t: "unsay" });
+  mark("wizard mistake", lastDone);
 }
 function tab(name) {
   for (const one of all("[role=tab]")) {
@@ -732,11 +807,52 @@ $("#mark").addEventListener("submit", (event) => {
   event.preventDefault();
   mark();
 });
+for (const one of all("[data-shows]"))
+  one.addEventListener("click", () => {
+    for (const other of all("[data-shows]")) other.setAttribute("aria-pressed", String(other === one));
+    $("#joints").hidden = one.dataset.shows !== "joints";
+    $("#library").hidden = one.dataset.shows === "joints";
+    $("#library").dataset.page = one.dataset.shows;
+  });
+$("#mistake").addEventListener("click", mistake);
+for (const one of all("[data-service]"))
+  one.addEventListener("click", () => {
+    const { service } = one.dataset,
+      isSure = one.dataset.asks === "true";
+    one.dataset.asks = String(!isSure);
+    one.textContent = isSure ? service.replace(/^./, (first) => first.toUpperCase()) : `Sure? ${service}`;
+    if (isSure) link.send({ t: "service", verb: /** @type {"home" | "stow"} */ (service) });
+    else
+      setTimeout(() => {
+        if (one.dataset.asks === "true") {
+          one.dataset.asks = "false";
+          one.textContent = service.replace(/^./, (first) => first.toUpperCase());
+        }
+      }, 4000);
+  });
+for (const one of all("[data-still]"))
+  one.addEventListener("click", (event) => {
+    event.stopPropagation();
+    const camera = one.dataset.still,
+      frame = frames[camera];
+    if (!frame) return;
+    const picture = make("canvas");
+    Object.assign(picture, { width: frame.header.width, height: frame.header.height });
+    picture.getContext("2d").drawImage(frame.bitmap, 0, 0);
+    const name = `${camera}-${Math.round(frame.header.captured_ms)}.png`;
+    picture.toBlob((blob) => blob && save(blob, name));
+    link.send({ t: "mark", label: "still", note: name });
+  });
 $("#say").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = $("#words").value.trim();
   if (!text) return;
-  link.send({ t: "say", voice: $("input[name=voice]:checked").value, text });
+  if (OPEN.test(text)) {
+    pickOpen();
+    notice(`fill in ${OPEN.exec(text)[0]} first`);
+    return;
+  }
+  send({ t: "say", voice: /** @type {"robot" | "collaborator"} */ ($("input[name=voice]:checked").value), text });
   $("#words").value = "";
 });
 for (const one of all("input[name=voice]"))
@@ -769,11 +885,15 @@ function choose(act) {
 function edit(sentence) {
   $(`input[name=voice][value=${sentence.as}]`).checked = true;
   $("#say").dataset.voice = sentence.as;
-  $("#words").value = sentence.text.replaceAll(
-    "{object}",
-    selected ? `${selected.colour} ${selected.label}`.trim() : "{object}",
-  );
+  $("#words").value = filled(sentence.text);
   $("#words").focus();
+  pickOpen();
+}
+function pickOpen() {
+  const field = $("#words"),
+    open = OPEN.exec(field.value);
+  field.focus();
+  if (open) field.setSelectionRange(open.index, open.index + open[0].length);
 }
 
 const GESTURES = { n: "nod", b: "shake", u: "look", t: "point" };
@@ -788,6 +908,14 @@ keysSwitch($("#single-keys"));
 addEventListener(
   "keydown",
   (event) => {
+    const chord = welcome?.role === "operator" && !event.repeat ? chordOf(event) : "",
+      chorded = chord && canned.find((one) => one.key === chord);
+    if (chorded) {
+      event.preventDefault();
+      event.stopPropagation();
+      speak(chorded);
+      return;
+    }
     if (isText(event.target)) {
       if (event.key === "Escape") /** @type {HTMLElement} */ (event.target).blur();
       return;
@@ -814,6 +942,7 @@ addEventListener(
     else if (GESTURES[key] && seats?.vlm?.mine) act(GESTURES[key]);
     else if (GESTURES[key]) hold(event, () => act(GESTURES[key]), `${GESTURES[key]} in the VLM's place`);
     else if (key === "y") hold(event, resume, "resume");
+    else if (key === "Delete") mistake();
     else if (key === "m") {
       event.preventDefault();
       mark();

@@ -3,10 +3,14 @@ export const PERIOD_MS = 50,
   FROZEN_MS = 1000,
   PRECISE = 0.15;
 
+export const STEP_MS = 250,
+  CLICK_MS = 10000;
+
 export class DeadMan {
   constructor() {
     this.held = new Map(); // what holds (a key, a pointer) -> control
     this.goals = new Map(); // joint -> value
+    this.ends = new Map(); // what holds by itself -> until when
     this.isHand = false;
     this.isPrecise = false;
     this.wasSending = false;
@@ -21,11 +25,27 @@ export class DeadMan {
 
   let(by) {
     this.isDoubted = false;
+    this.ends.delete(by);
     return this.held.delete(by);
+  }
+
+  // A press by hand: held until it is let go, for one step, or from click to click (and never for longer than that).
+  press(by, control, way, now) {
+    const wasOn = this.ends.has(by);
+    for (const other of [...this.ends.keys()]) this.let(other);
+    if (way === "click" && wasOn) return;
+    this.hold(by, control);
+    if (way !== "hold") this.ends.set(by, now + (way === "step" ? STEP_MS : CLICK_MS));
+  }
+
+  // The end of that press; a step and a click go on.
+  lift(by) {
+    return this.ends.has(by) ? false : this.let(by);
   }
 
   release() {
     this.held.clear();
+    this.ends.clear();
     this.goals.clear();
     this.isPrecise = false;
     this.isDoubted = false;
@@ -36,7 +56,22 @@ export class DeadMan {
   }
 
   // What to send now, or null. `pad`: what a gamepad holds, or null; `goal()`: where "go there" goes, or null.
-  beat(now, { isMine, isHidden, scale, pad, goal, camera = "head" }) {
+  // `holds(control)`: what a control of the library adds; `gaze()`: where the head looks meanwhile, or null;
+  // `clock()`: the console's time, by which a message that comes late is refused.
+  beat(
+    now,
+    {
+      isMine,
+      isHidden,
+      scale,
+      pad,
+      goal,
+      camera = "head",
+      holds = (_control, _now, _scale) => null,
+      gaze = () => null,
+      clock = () => 0,
+    },
+  ) {
     if (this.beatAt !== null && now - this.beatAt > FROZEN_MS) {
       // the page stood still: nobody knows what is held
       const wasHeld = this.held.size > 0 || this.goals.size > 0;
@@ -44,6 +79,7 @@ export class DeadMan {
       this.isDoubted = wasHeld;
     }
     this.beatAt = now;
+    for (const [by, end] of this.ends) if (now >= end) this.let(by);
     const held = this.controls;
     const isHeld = isMine && !isHidden && (held.size > 0 || this.goals.size > 0 || pad !== null);
     if (!isHeld && !this.wasSending) return null;
@@ -58,6 +94,7 @@ export class DeadMan {
       goals: {},
       hand: {},
       camera,
+      at_ms: clock(),
     };
     if (!isHeld) return drive;
     drive.ahead = Number(held.has("ahead")) - Number(held.has("back")) || pad?.ahead || 0;
@@ -65,17 +102,25 @@ export class DeadMan {
     for (const [joint, value] of Object.entries(pad?.jog ?? {})) if (value) drive.jog[joint] = value;
     for (const [way, value] of Object.entries(pad?.hand ?? {})) if (value) drive.hand[way] = value;
     for (const control of held) {
-      if (control.startsWith("hand")) drive.hand[control.slice(5)] = control[4] === "+" ? 1 : -1;
+      const more = holds(control, now, drive.scale);
+      if (more) {
+        Object.assign(drive.goals, more.goals);
+        drive.ahead ||= more.ahead ?? 0;
+        drive.left ||= more.left ?? 0;
+        if (more.to) drive.to = more.to;
+      } else if (control.startsWith("hand")) drive.hand[control.slice(5)] = control[4] === "+" ? 1 : -1;
       else if (control[0] === "+" || control[0] === "-") drive.jog[control.slice(1)] = control[0] === "+" ? 1 : -1;
     }
-    if (held.has("go") || held.has("grasp")) {
-      const to = goal();
-      if (to) {
-        drive.to = to;
-        drive.is_grasp = held.has("grasp");
-      }
+    const act = /** @type {const} */ (["put", "take", "go"]).find((one) => held.has(one)),
+      to = act && goal();
+    if (to) {
+      drive.to = to;
+      drive.do = act;
     }
-    drive.goals = Object.fromEntries(this.goals);
+    Object.assign(drive.goals, Object.fromEntries(this.goals));
+    const look = gaze();
+    if (look && !Object.keys({ ...drive.goals, ...drive.jog }).some((name) => name.startsWith("head_")))
+      Object.assign(drive.goals, look);
     return drive;
   }
 }

@@ -14,7 +14,7 @@ const PAINT = {
   grey: "#a8b3c4",
   black: "#5b6675",
 };
-const paintOf = (thing) => PAINT[thing.colour] ?? "#a8b3c4";
+export const paintOf = (thing) => PAINT[thing.colour] ?? "#a8b3c4";
 const draw = (tag, attributes) => {
   const one = document.createElementNS(NAMES, tag);
   for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
@@ -148,7 +148,9 @@ export function overlay(context, scale, header, robot, objects, target, selected
       others = boxes.filter((_, other) => other !== index);
     context.lineWidth = isTarget || isSelected ? 1.6 : 0.8;
     context.strokeStyle = isSelected ? "#ffc857" : isTarget ? "#7be495" : paintOf(thing);
+    context.setLineDash(thing.reach === false ? [2, 2] : []);
     context.strokeRect(box.left, box.top, place.w, place.h);
+    context.setLineDash([]);
     const text = `${isTarget ? "▶ " : ""}${thing.colour} ${thing.label}`,
       width = context.measureText(text).width + 4;
     const left = Math.max(0, Math.min(header.width - width, box.left)),

@@ -41,7 +41,7 @@ const HAND_KEYS = {
   x: "hand+yaw",
   z: "hand-yaw",
 };
-const GOALS = { g: "go", ",": "grasp" }; // a comma is on every layout, without Shift
+const GOALS = { g: "go", ",": "take", ".": "put" }; // comma and full stop are on every layout, without Shift
 // Of a slider's keys, in hundredths of its range: by themselves, Firefox's arrows go by whole metres and radians.
 const SLIDER_KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
 const STICK_DEAD = 0.12;
@@ -75,9 +75,9 @@ export class Holding {
       const by = `pointer ${button.dataset.hold}`;
       button.onpointerdown = (event) => {
         button.setPointerCapture(event.pointerId);
-        this.hold(by, button.dataset.hold);
+        this.press(by, button.dataset.hold);
       };
-      button.onpointerup = button.onpointercancel = button.onlostpointercapture = () => this.let(by);
+      button.onpointerup = button.onpointercancel = button.onlostpointercapture = () => this.lift(by);
       button.onpointermove = (event) => {
         const box = button.getBoundingClientRect();
         if (
@@ -86,17 +86,17 @@ export class Holding {
           event.clientY < box.top ||
           event.clientY > box.bottom
         )
-          this.let(by);
+          this.lift(by);
       };
       button.oncontextmenu = (event) => event.preventDefault();
       button.onkeydown = (event) => {
         if (event.key === "Enter" && !event.repeat) {
           event.preventDefault();
-          this.hold(by, button.dataset.hold);
+          this.press(by, button.dataset.hold);
         }
       };
       button.onkeyup = (event) => {
-        if (event.key === "Enter") this.let(by);
+        if (event.key === "Enter") this.lift(by);
       };
       button.onblur = () => this.let(by);
     }
@@ -188,16 +188,29 @@ export class Holding {
     this.mark();
     this.beat();
   }
-  let(by) {
-    if (this.man.let(by)) {
-      this.mark();
-      this.beat();
+  press(by, control) {
+    if (!this.mine()) {
+      this.hooks.refused();
+      return;
     }
+    this.man.press(by, control, this.hooks.way(), performance.now());
+    this.mark();
+    this.beat();
+  }
+  lift(by) {
+    if (this.man.lift(by)) this.changed();
+  }
+  let(by) {
+    if (this.man.let(by)) this.changed();
+  }
+  changed() {
+    if (!this.man.controls.size) this.hooks.letGo();
+    this.mark();
+    this.beat();
   }
   release() {
     this.man.release();
-    this.mark();
-    this.beat();
+    this.changed();
   }
   setHand(on) {
     this.release();
@@ -208,7 +221,7 @@ export class Holding {
   mark() {
     const held = this.man.controls;
     for (const button of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-hold]")))
-      button.classList.toggle("held", held.has(button.dataset.hold));
+      if (button.classList.contains("held") !== held.has(button.dataset.hold)) button.classList.toggle("held");
   }
 
   pad() {
@@ -246,7 +259,11 @@ export class Holding {
       pad: this.pad(),
       goal: this.goal,
       camera: this.hooks.camera(),
+      holds: this.hooks.holds,
+      gaze: this.hooks.gaze,
+      clock: this.hooks.clock,
     });
+    this.mark();
     if (drive) this.link.send(drive);
   }
 }

@@ -415,7 +415,7 @@ function progress() {
 }
 
 function agreement(list) {
-  const heads = ["dimension", "people", "items", "kappa", "alpha", "Pearson with the model"],
+  const heads = ["dimension", "people", "items", "kappa", "weighted kappa", "alpha", "ICC", "Pearson with the model"],
     two = (value) => (value === null ? "–" : value.toFixed(2));
   const table = make(
     "table",
@@ -444,7 +444,9 @@ function agreement(list) {
           make("td", "", String(one.raters)),
           make("td", "", String(one.items)),
           make("td", "", two(one.kappa)),
+          make("td", "", two(one.weighted_kappa)),
           make("td", "", two(one.alpha)),
+          make("td", "", two(one.icc)),
           make("td", "", one.matched ? `${two(one.pearson)} on ${one.matched}` : "it gave none"),
         ),
       ),
@@ -460,7 +462,7 @@ function agreement(list) {
     make(
       "p",
       "soft small",
-      "Randolph's kappa of people on five classes; Krippendorff's ordinal alpha of their scores; Pearson of their means with the judge's scores.",
+      "Randolph's kappa of people on five classes; Cohen's weighted kappa (squares, the mean over pairs); Krippendorff's ordinal alpha of their scores; ICC(2,1) of what all of them rated; Pearson of their means with the judge's scores.",
     ),
   );
 }

@@ -50,7 +50,10 @@ export function participant(link) {
   function questionnaire(step) {
     const items = step.items.map((item) => draw(step, item));
     const submit = () => {
-      const missing = step.items.filter((item) => item.required && !answered(item));
+      const missing = step.items.filter(
+        (item) =>
+          item.required && !answered(item) && !main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).hidden,
+      );
       for (const item of step.items)
         main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).dataset.missing = String(missing.includes(item));
       if (missing.length) {
@@ -106,7 +109,33 @@ export function participant(link) {
   addEventListener("pagehide", flush);
   addEventListener("visibilitychange", flush);
 
+  // A picture or video of the protocol.
+  function media(url) {
+    const isVideo = /\.(mp4|webm)$/.test(url),
+      one = make(isVideo ? "video" : "img", "media");
+    one.src = url;
+    if (isVideo) one.controls = true;
+    else one.alt = "";
+    return one;
+  }
+
+  // Items that only some answers ask for come and go with them.
+  function branch(items) {
+    const isShown = (item) =>
+      Object.entries(item.when).every(([other, value]) => {
+        const asked = items.find((one) => one.id === other);
+        return given(asked) === value && isShown(asked);
+      });
+    for (const item of items) main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).hidden = !isShown(item);
+  }
+
   function draw(step, item) {
+    const box = field(step, item);
+    if (item.media) box.prepend(media(item.media));
+    return box;
+  }
+
+  function field(step, item) {
     const value = step.answers[item.id];
     if (item.kind === "text" || item.kind === "number") {
       const input = make(item.kind === "text" ? "textarea" : "input");
@@ -116,9 +145,10 @@ export function participant(link) {
         Object.assign(input, { type: "number", min: item.low, max: item.high, step: item.step });
       } else {
         input.rows = 4;
-        input.maxLength = 4000;
+        input.maxLength = 16000;
       }
       input.addEventListener("input", () => {
+        branch(step.items);
         if (item.kind === "text") later(step.ident, item.id, input.value);
         else if (input.value === "") later(step.ident, item.id, "");
         else if (input.validity.valid) later(step.ident, item.id, Number(input.value));
@@ -149,6 +179,7 @@ export function participant(link) {
         Object.assign(input, { type: "radio", name: `item-${item.id}`, value: one, checked: one === value });
         input.addEventListener("change", () => {
           link.send({ t: "answer", step: step.ident, item: item.id, value: one });
+          branch(step.items);
           box.dataset.missing = "false";
         });
         return make("label", "", input, make("span", "", String(one).replace("-", isScale ? "−" : "-")));
@@ -163,7 +194,11 @@ export function participant(link) {
   }
 
   function trial(step) {
-    const parts = [make("h2", "", step.title), make("section", "", make("p", "text", step.text))];
+    const parts = [
+      make("h2", "", step.title),
+      make("section", "", make("p", "text", step.text), ...step.media.map(media)),
+    ];
+    if (step.practice) parts.splice(1, 0, make("p", "soft", words.practice));
     if (!view.running) {
       parts.push(make("section", "wait soft", words.soon));
       return parts;
@@ -265,6 +300,9 @@ export function participant(link) {
                 ? questionnaire(step)
                 : trial(step)),
           );
+        if (step?.kind === "questionnaire" && !view.withdrawn) {
+          branch(step.items);
+        }
         main.querySelector("h2")?.setAttribute("tabindex", "-1");
         main.querySelector("#words")?.focus();
         scrollTo(0, 0);

@@ -32,4 +32,5 @@ export default {
   gone: "Die Verbindung ist unterbrochen. Neuer Versuch …",
   refused: "Diese Adresse gilt nicht mehr. Bitte rufen Sie die Versuchsleitung.",
   full: "Alle Plätze sind belegt. Neuer Versuch …",
+  practice: "Dies ist zum Üben.",
 };

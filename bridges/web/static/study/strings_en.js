@@ -32,4 +32,5 @@ export default {
   gone: "The link is gone. Trying again…",
   refused: "This address was for somebody whose part is over. Please call the experimenter.",
   full: "All places are taken. Trying again…",
+  practice: "This one is for practice.",
 };

@@ -32,4 +32,5 @@ export default {
   gone: "Se ha perdido la conexión. Intentándolo de nuevo…",
   refused: "Esta dirección ya no es válida. Avise, por favor, a la persona que dirige el estudio.",
   full: "Todos los lugares están ocupados. Intentándolo de nuevo…",
+  practice: "Esta es de práctica.",
 };

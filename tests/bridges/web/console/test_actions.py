@@ -15,7 +15,7 @@ from bridges.web.console.seat_requests import Seats
 from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import WORDS_BURST, CameraStream, Session
 from bridges.web.http.ids import MessageIds
-from bridges.web.http.wire import ActRequest, Drive, Resume, Say, Unsay
+from bridges.web.http.wire import ActRequest, BeQuiet, Drive, Resume, Say, SetVoice, Take, Unsay
 from bridges.web.speech.push_to_talk import STOP_WORDS, load_stop_words
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
@@ -175,3 +175,71 @@ def test_a_sentence_of_the_robot_can_be_taken_back_for_a_second_and_a_stop_does_
     assert [one.text for one in ports.say_said.messages] == ["one", "two"]
     actions.handle(wizard, Say("collaborator", "STOP"))
     assert [one.text for one in ports.say_heard.messages] == ["STOP"]
+
+
+@pytest.mark.parametrize(
+    ("held_s", "round_trip_ms", "is_driven"), [(0.1, 0.0, True), (0.7, 0.0, False), (0.7, 300.0, True)]
+)
+def test_what_was_held_long_ago_is_not_driven_by_and_a_long_link_is_no_reason(
+    held_s: float, round_trip_ms: float, is_driven: bool
+) -> None:
+    now_ns = to_ns(20.0)
+    robot = Stamped(standing(now_ns), Envelope(topic="robot/state", source="driver", seq=1, published_ns=now_ns))
+    ports: Any = SimpleNamespace(
+        name="console", clock=SimpleNamespace(now_ns=lambda: now_ns), command=Sent(),
+        robot=SimpleNamespace(stamped=lambda: robot), setpoint=SimpleNamespace(stamped=lambda: None),
+    )  # fmt: skip
+    seats: Any = SimpleNamespace(message_ids=MessageIds("console", 0), holds=lambda seat, session: True)
+    nothing: Any = SimpleNamespace()
+    actions = Actions(ports, nothing, seats, nothing, STRETCH_3, nothing, "robot", str.istitle)
+    wizard = Session("w", "operator", "Wiz")
+    wizard.round_trip_ms = round_trip_ms
+    actions.handle(wizard, Drive(ahead=1.0, at_ms=(20.0 - held_s) * 1e3))
+    assert bool(ports.command.messages) is is_driven
+    assert ("0.7 s late" in actions.driving_refusal(wizard, now_ns)) is not is_driven
+
+
+def test_a_study_locks_parts_of_the_page_and_a_stop_is_said_all_the_same() -> None:
+    ports = SimpleNamespace(name="console", clock=SimpleNamespace(now_ns=lambda: 1), say_heard=Sent(), say_said=Sent())
+    nothing: Any = SimpleNamespace(message_ids=MessageIds("console", 0))
+    canned = Canned(read_canned(CANNED))
+    canned.set([], (), ("free text", "drive"))
+    actions = Actions(
+        cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS),
+        locked=lambda: canned.locked, is_canned=canned.has,
+    )  # fmt: skip
+    wizard = Session("w", "operator", "Wiz")
+    for text in ("Hello there, what I like.", "I will pick up the blue cup.", "Stop!"):
+        actions.handle(wizard, Say("collaborator", text))
+    actions.handle(wizard, Take("policy"))
+    assert [one.text for one in ports.say_heard.messages] == ["I will pick up the blue cup.", "Stop!"]
+    locked = "the study has locked this part of the page: "
+    assert wizard.notices == [f"{locked}free text", f"{locked}drive"]
+
+
+def test_gestures_of_a_sentence_come_one_after_the_other_and_be_quiet_ends_them() -> None:
+    feedback = SimpleNamespace(latest=lambda: None)
+    ports: Any = SimpleNamespace(
+        name="console", clock=SimpleNamespace(now_ns=lambda: 0), request=Sent(), seat_word=Sent(), act=Sent(),
+        feedback=feedback, voice_order=Sent(),
+    )  # fmt: skip
+    wizard, nothing = Session("w", "operator", "Wiz"), cast(Any, SimpleNamespace())
+    seats = Seats(ports, RequestSigner(RunFacts()), MessageIds("console", 0))
+    seats.sessions = [wizard]
+    seats.learn(Lease(seat="vlm", holder="vlm", number=1))
+    actions = Actions(ports, nothing, seats, nothing, nothing, nothing, "robot", str.istitle)
+    for _ in range(3):
+        actions.handle(wizard, ActRequest("nod"))
+    seats.learn(Lease(seat="vlm", holder="human_vlm", number=2))
+    actions.beat(to_ns(0.2))
+    feedback.latest = lambda: Feedback(action_id=ports.act.messages[0].id, status="success")
+    actions.beat(to_ns(0.3))
+    actions.beat(to_ns(0.4))
+    assert (len(ports.act.messages), [one.do for one in ports.request.messages]) == (2, ["take"])
+    actions.handle(wizard, SetVoice(volume=0.5, speed=1.2, pitch=0.9))
+    actions.handle(wizard, BeQuiet())
+    feedback.latest = lambda: Feedback(action_id=ports.act.messages[1].id, status="success")
+    actions.beat(to_ns(0.5))
+    assert (len(ports.act.messages), [one.do for one in ports.request.messages]) == (2, ["take", "give"])
+    told = [(one.by, one.is_silenced, one.volume, one.speed, one.pitch) for one in ports.voice_order.messages]
+    assert told == [("Wiz", False, 0.5, 1.2, 0.9), ("Wiz", True, 0.5, 1.2, 0.9)]

@@ -35,7 +35,7 @@ def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> No
             '1: as is \'dog\'; expected "robot" or "collaborator"',
         ),
         ('[[utterance]]\ntext = "a"\nkey = "w"\n', "[[utterance]] 1: key is 'w'; expected a digit"),
-        ('[[utterance]]\ntext = "a"\nkey = 1\n' * 2, "two have the key '1'; expected a digit of its own"),
+        ('[[utterance]]\ntext = "a"\nkey = 1\n' * 2, "two have the key '1'; expected one of its own"),
         ("[[utterance]\n", "is no TOML"),
     ],
 )

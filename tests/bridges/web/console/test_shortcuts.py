@@ -32,6 +32,10 @@ def test_the_dead_man_s_switch_says_what_is_held_and_forgets_it_when_the_page_st
     run_story("deadman.test.js", tmp_path)
 
 
+def test_postures_looks_and_motions_are_played_as_they_were_kept(tmp_path: Path) -> None:
+    run_story("moves.test.js", tmp_path)
+
+
 def test_three_letters_find_a_sentence_among_many_and_the_last_ones_stand_first(tmp_path: Path) -> None:
     run_story("deck.test.js", tmp_path)
 

@@ -14,10 +14,13 @@ import msgspec
 import pytest
 
 from bridges.web.questionnaire.questionnaire import shipped
+from bridges.web.study.export import gather
 from bridges.web.study.journal import SessionFile, SessionFolder, answers_table, open_session, read_events
-from bridges.web.study.protocol import EXAMPLE, Protocol, balanced_square, order_of, read_protocol
+from bridges.web.study.protocol import EXAMPLE, Protocol, balanced_square, drawn_for, order_of, read_protocol
+from bridges.web.study.rehearse import Rehearsal
 from bridges.web.study.session import Event, SessionProgress, SessionRefused, told
 from bridges.web.study.session_store import SessionStore
+from bridges.web.study.steps import media_name, steps_of
 from bridges.web.study.views import experimenter_view, participant_view
 from nodes.episodes.evaluation.dimensions import SEVEN
 from runtime.errors import UserError
@@ -334,3 +337,123 @@ def test_answers_are_a_table_with_task_and_condition() -> None:
         (str(place), task.id, condition.id) for place, (task, condition) in enumerate(trials, 1)
     }
     assert {row["agent"] for row in rows if row["questionnaire"] == "seven-dimensions"} == {"the robot", "you"}
+
+
+def changed(tmp_path: Path, *changes: tuple[str, str]) -> Protocol:
+    """The example with pieces of its text changed."""
+    text = EXAMPLE.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return read_protocol(path)
+
+
+PRACTICE = (
+    'id      = "cups"',
+    'id = "warm-up"\ntitle = "Warming up"\ntext = "Say hello."\npractice = true\n\n[[task]]\nid      = "cups"',
+)
+
+
+def test_practice_comes_first_asks_nothing_afterwards_and_is_told_apart_in_the_tables(tmp_path: Path) -> None:
+    protocol = changed(tmp_path, PRACTICE)
+    idents = [step.ident for step in steps_of(protocol, 1) if step.trial]
+    assert idents == ["practice-1", "trial-2", "trial-2/nasa-tlx", "trial-3", "trial-3/nasa-tlx"]
+    assert [task.id for task, _ in protocol.trials_of(1)].count("warm-up") == 0
+    Rehearsal(protocol, tmp_path / "played", 1, (), ()).play(1)
+    trials = gather(tmp_path / "played").rows["trials"]
+    assert [(one["task"] == "warm-up", one["practice"]) for one in trials] == [(True, "yes"), (False, ""), (False, "")]
+
+
+def test_conditions_drawn_for_each_trial_come_equally_often_and_by_the_seed(tmp_path: Path) -> None:
+    protocol = changed(tmp_path, ('trials     = "paired"', 'trials     = "drawn"'))
+    drawn = [tuple(condition.id for _, condition in protocol.trials_of(number)) for number in range(1, 41)]
+    assert all(sorted(one) == ["autonomous", "wizard"] for one in drawn)
+    assert {one[0] for one in drawn} == {"autonomous", "wizard"}
+    assert [drawn_for(5, 2, 3, seed=1)] * 2 == [drawn_for(5, 2, 3, seed=1) for _ in range(2)]
+    assert sorted(Counter(drawn_for(5, 2, 3, seed=1)).values()) == [2, 3]
+
+
+BRANCHES = (
+    ('[questionnaires]\nbefore      = ["about-you"]', '[questionnaires]\nbefore      = ["first", "more", "about-you"]'),
+    (
+        '[[questionnaire]]\nid    = "about-you"',
+        """[[questionnaire]]
+id = "first"
+title = "First"
+[[questionnaire.item]]
+id = "met"
+text = "Have you met a robot?"
+kind = "choice"
+choices = ["yes", "no"]
+[[questionnaire.item]]
+id = "which"
+text = "Which one?"
+kind = "text"
+when = { met = "yes" }
+
+[[questionnaire]]
+id = "more"
+title = "More"
+when = { "first/met" = "yes" }
+[[questionnaire.item]]
+id = "often"
+text = "How often?"
+
+[[questionnaire]]
+id    = "about-you\"""",
+    ),
+)
+
+
+@pytest.mark.parametrize(("met", "comes_next"), [("yes", "before/more"), ("no", "before/about-you")])
+def test_an_answer_decides_what_is_asked_next(met: str, comes_next: str, tmp_path: Path) -> None:
+    progress = story_of(protocol=changed(tmp_path, *BRANCHES))
+    progress.apply(progress.consent(1.0, 3))
+    progress.apply(progress.answer(2.0, "before/first", "met", met))
+    if met == "yes":
+        with pytest.raises(SessionRefused, match="1 of the questions still needs an answer"):
+            progress.submit(3.0, "before/first")
+        progress.apply(progress.answer(3.0, "before/first", "which", "A red one."))
+    progress.apply(progress.submit(4.0, "before/first"))
+    assert progress.step.ident == comes_next
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ((BRANCHES[1][0], BRANCHES[1][1].replace("{ met", "{ seen")), "expected the id of an item before it"),
+        ((BRANCHES[1][0], BRANCHES[1][1].replace("first/met", "first/seen")), "when names 'first/seen'"),
+        (('id      = "cups"', 'id      = "cups"\nmedia = ["gone.png"]'), "media 'gone.png' is not there"),
+        (('id      = "cups"', 'id      = "cups"\nmedia = ["film.avi"]'), "has a form that no page shows"),
+    ],
+)
+def test_a_branch_or_a_picture_that_leads_nowhere_is_told(
+    change: tuple[str, str], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        changed(tmp_path, change)
+
+
+def test_pictures_and_videos_have_an_address_on_the_participant_s_page(tmp_path: Path) -> None:
+    (tmp_path / "cups.png").write_bytes(b"a picture")
+    protocol = changed(tmp_path, ('id      = "cups"', 'id      = "cups"\nmedia = ["cups.png"]'))
+    assert protocol.media == {"cups.png": tmp_path / "cups.png"}
+    shown = [
+        step.document()["media"] for step in steps_of(protocol, 1) if step.task is not None and step.task.id == "cups"
+    ]
+    assert shown == [[f"/static/{media_name('cups.png')}"]]
+
+
+def test_an_experimenter_who_is_to_be_blind_sees_neither_answers_nor_the_condition(tmp_path: Path) -> None:
+    blind = "[experimenter]\nsees_answers = false\nsees_condition = false\n\n[participant]"
+    for changes, sees in (((), True), ((("[participant]", blind),), False)):
+        protocol = changed(tmp_path, *changes)
+        progress = story_of(protocol=protocol)
+        progress.apply(progress.consent(1.0, 3))
+        fill(progress)
+        seen = experimenter_view(protocol, progress, [])
+        assert bool(seen["answers"]) is sees
+        assert ("The models decide" in str(seen)) is sees
+        assert seen["missing"] == 0

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from bridges.web.http.client import Session
+from bridges.web.http.graph_messages import Mark
 from bridges.web.http.wire import NoteMark
 from bridges.web.study import wire
 from bridges.web.study.journal import read_events
@@ -157,3 +158,28 @@ def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> 
     node.handle(guide, wire.BeginSession(2))
     assert pages.asked[2:] == ["those with old tokens go"]
     store.close()
+
+
+def test_a_wizard_s_mistake_is_kept_with_the_trial_in_which_it_was_marked(tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    marks = sim.record(Study.mark)
+    store, guide, person = opened(node, sim, tmp_path)
+    slip = Mark(label="wizard mistake", note="said “Yes.”", by="Wiz")
+    sim.publish("mark", slip)  # before there is any trial
+    sim.run(seconds=0.1)
+    for session, message in (
+        (guide, wire.BeginSession(2)), (person, wire.Agree(3)), (guide, wire.Skip()), (guide, wire.StartTrial()),
+    ):  # fmt: skip
+        node.handle(session, message)
+    sim.publish("mark", slip)
+    sim.run(seconds=0.1)
+    node.handle(guide, NoteMark("laughter", "loud"))
+    sim.run(seconds=0.1)
+    store.close()
+    kept = [one for one in read_events(tmp_path / "P02.jsonl") if one.what == "mark"]
+    assert [(one.by, one.item, one.step) for one in kept] == [
+        ("Wiz", "wizard mistake", "trial-1"),
+        ("experimenter", "laughter", "trial-1"),
+    ]
+    assert [one.label for one in marks].count("wizard mistake") <= 2  # as it was published, and not told again

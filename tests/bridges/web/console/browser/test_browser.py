@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -146,12 +146,27 @@ def test_who_drives_is_told_why_the_robot_does_not_nod(run: ConsoleRun, chromium
         give_back(page)
 
 
+@pytest.mark.long
+def test_a_layout_is_kept_by_name_and_a_part_that_is_away_stays_away(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        page.click("#layout")
+        page.locator("#parts label", has_text="Gestures").locator("input").uncheck()
+        page.fill("#keep-layout [name=name]", "Calm")
+        page.press("#keep-layout [name=name]", "Enter")
+        page.click("#layouts-close")
+        page.reload()
+        wait(page, lambda: text(page, "#guard-mode") != "connecting", "the page is back")
+        assert not page.is_visible("#gestures")
+        page.click("#layout")
+        assert page.locator("#named button").first.text_content() == "Calm"
+
+
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         take_driving(page)
         page.reload()
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is still theirs")
-        assert "holds policy" in text(page, "#story")
+        assert "holds policy" in text(page, "#events")
         give_back(page)
 
 
@@ -275,7 +290,7 @@ def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "it is passed on")
         one.click("[data-force=policy]")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "you", "and taken back")
-        wait(one, lambda: "by force" in text(one, "#story"), "which everybody sees")
+        wait(one, lambda: "by force" in text(one, "#events"), "which everybody sees")
         other.click("[data-force=policy]")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "the other has it")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "operator", "one has it no more")
@@ -317,6 +332,39 @@ def test_the_hand_goes_up_while_its_arrow_is_pressed_and_the_base_to_a_click_on_
         wait(page, lambda: x_of(page) > x_m + 0.1, "it drives to the spot")
         page.keyboard.up("g")
         wait(page, lambda: "0.00 m/s" in text(page, "#odometry"), "and stands when the key is let go")
+        give_back(page)
+
+
+@pytest.mark.long
+def test_a_posture_a_step_and_a_kept_motion_move_the_robot_through_the_same_seat(
+    run: ConsoleRun, chromium: Any
+) -> None:
+    def press_until(selector: str, fact: Callable[[], bool], what: str) -> None:
+        page.hover(selector)
+        page.mouse.down()
+        wait(page, fact, what)
+        page.mouse.up()
+
+    with page_of(chromium, run, viewport={"width": 1440, "height": 900}) as page:
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        go_on(page)
+        take_driving(page)
+        low = lift_of(page)
+        page.click("[data-shows=places]")
+        page.click("#record")
+        page.click("[data-shows=poses]")
+        press_until("[data-hold='pose High']", lambda: lift_of(page) > low + 0.06, "the lift goes up")
+        page.click("[data-shows=places]")
+        page.click("#record")
+        kept = lift_of(page)
+        page.check("input[name=way][value=step]")
+        page.click("[data-hold='hand-up']")
+        wait(page, lambda: lift_of(page) < kept + 0.02, "a step is a step")
+        page.check("input[name=way][value=hold]")
+        press_until("#motions [data-hold]", lambda: lift_of(page) < low + 0.04, "the motion begins where it began")
+        press_until("#motions [data-hold]", lambda: lift_of(page) > kept - 0.03, "and goes up again")
+        page.reload()
+        wait(page, lambda: page.locator("#motions [data-hold]").count() == 1, "it is kept")
         give_back(page)
 
 

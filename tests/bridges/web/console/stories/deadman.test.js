@@ -45,9 +45,39 @@ test("keys against each other stand, precise is slow, and a place is gone to whi
 
 test("to take a thing is held like any other control, and says where the thing is", () => {
   const man = new DeadMan();
-  man.hold("Comma", "grasp");
+  man.hold("Comma", "take");
   const at = { x_m: 1, y_m: 2, label: "cup" };
-  assert.deepEqual([man.beat(0, { ...driving, goal: () => at })].map((one) => [one.to, one.is_grasp]), [[at, true]]);
+  assert.deepEqual([man.beat(0, { ...driving, goal: () => at })].map((one) => [one.to, one.do]), [[at, "take"]]);
   man.release(); man.hold("KeyG", "go");
-  assert.equal(man.beat(50, { ...driving, goal: () => at }).is_grasp, false);
+  assert.equal(man.beat(50, { ...driving, goal: () => at }).do, "go");
+});
+
+test("a step ends by itself, a click with the next click, and neither goes on for ever", () => {
+  const man = new DeadMan();
+  man.press("pad", "ahead", "step", 0);
+  assert.equal(man.lift("pad"), false);
+  assert.equal(man.beat(0, driving).ahead, 1);
+  assert.equal(man.beat(300, driving).ahead, 0);
+  man.press("pad", "ahead", "click", 400);
+  assert.equal(man.beat(400, driving).ahead, 1);
+  man.press("pad", "ahead", "click", 500);
+  assert.equal(man.beat(500, driving).ahead, 0);
+  man.press("pad", "ahead", "click", 600);
+  for (let now = 600; now < 10600; now += 500) assert.equal(man.beat(now, driving).ahead, 1);
+  assert.equal(man.beat(10650, driving).ahead, 0);
+  man.press("pad", "ahead", "click", 10700);
+  man.press("other", "back", "click", 10750);
+  assert.equal(man.beat(10750, driving).ahead, -1);
+});
+
+test("what is held says when, and the head follows the hand but where somebody turns it", () => {
+  const man = new DeadMan(), more = { ...driving, clock: () => 77, gaze: () => ({ head_pan: 1, head_tilt: 0 }) };
+  man.hold("KeyR", "+lift");
+  assert.deepEqual([man.beat(0, more)].map((one) => [one.at_ms, one.goals]), [[77, { head_pan: 1, head_tilt: 0 }]]);
+  man.hold("KeyJ", "+head_pan");
+  assert.deepEqual(man.beat(50, more).goals, {});
+  man.release();
+  man.hold("pad", "pose High");
+  const holds = (control) => (control === "pose High" ? { goals: { lift: 1 } } : null);
+  assert.deepEqual(man.beat(100, { ...driving, holds }).goals, { lift: 1 });
 });

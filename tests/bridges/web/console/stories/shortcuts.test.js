@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, letterOf, spaceStops } from "./shortcuts.js";
+import { chordOf, ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, letterOf, spaceStops } from "./shortcuts.js";
 
 test("a key means what the layout writes on it", () => {
   assert.equal(letterOf({ key: "z", code: "KeyW" }), "z");                       // French
@@ -34,4 +34,13 @@ test("a key that is held acts once; one that is let go, or followed by another, 
   assert.equal(key.due(3000), null);
   key.down("KeyP", act, 4000); key.forget();
   assert.equal(key.due(5000), null);
+});
+
+test("a chord is named in one order, whatever Alt makes of the letter", () => {
+  const press = (key, code, ...beside) => ({ key, code, ...Object.fromEntries(beside.map((one) => [`${one}Key`, true])) });
+  assert.equal(chordOf(press("K", "KeyK", "shift", "ctrl")), "ctrl+shift+k");
+  assert.equal(chordOf(press("\u00e7", "KeyC", "alt")), "alt+c");
+  assert.equal(chordOf(press("F4", "F4")), "F4");
+  assert.equal(chordOf(press("a", "KeyA")), "");
+  assert.equal(chordOf(press("A", "KeyA", "shift")), "");
 });
