@@ -75,9 +75,9 @@ class Guard(ForRobot, Node):
     `robot` is "stretch_3", or names limits as "module:NAME"; `[run] robot` of a launch file says it for all nodes.
     A command may name a far target: joints go there at their limit speed and acceleration.
 
-    `arm="auto"` arms as soon as the robot's posture is known, which is meant for a simulator; a guard that comes back
-    in mid-run starts stopped. With "manual", the default, a person arms it (`polyrhythm guard arm`). `memory` says
-    where a latched stop is kept: "machine" from run to run, "run" within one.
+    `arm="auto"` arms as soon as the robot's posture is known, in a simulator alone: a run with a real robot does not
+    start so. A guard that comes back in mid-run starts stopped. With "manual", the default, a person arms it
+    (`polyrhythm guard arm`). `memory` says where a latched stop is kept: "machine" from run to run, "run" within one.
 
     Requests come by `guard/order`, `robot/service`, `robot/runstop` and `seat/request`, signed, and are answered on
     `guard/answer`; only what stops the robot needs no signature. The driver is told by topics that no socket carries.
@@ -206,6 +206,11 @@ class Guard(ForRobot, Node):
 
     def on_start(self) -> None:
         info = self.run_info
+        if info.devices and self.arm == "auto":
+            raise UserError(
+                f"{self.name}: arm is 'auto', and {info.devices[0]} is a real one, which a person arms; leave arm out, "
+                "and arm it by: polyrhythm guard arm --run NAME"
+            )
         now_ns = self.clock.now_ns()
         self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
         self.lifters = frozenset(info.lifters)

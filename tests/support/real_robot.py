@@ -20,7 +20,7 @@ params  = { robot = "tests.support.real_robot:RealRobot" }
 [nodes.guard]
 use     = "nodes.guard.node:Guard"
 process = "robot"
-params  = { arm = "auto", memory = "run" }
+params  = { arm = "manual", memory = "run" }
 
 [nodes.policy]
 use = "bench.faults.nodes:SteadyPolicy"

@@ -11,6 +11,7 @@ from nodes.interrupts.reflex import (
     HOLD_S,
     LETS_GO,
     MOST_STOPS,
+    ONLY_GO_ON,
     REFUSALS,
     TAKE_BACK_S,
     Reflex,
@@ -389,3 +390,15 @@ def test_a_judge_ends_a_hold_below_its_bound_by_the_holds_own_id(monkeypatch: py
         judged.sim.publish("interrupt", other)
         judged.sim.run(seconds=0.01)
     assert len(judged.raised) == 1
+
+
+def test_a_stopped_robot_asks_for_going_on_alone_where_more_was_said_with_it_and_a_moving_one_says_nothing() -> None:
+    room = Room()
+    room.guard("moving")
+    assert room.hear("I moved my hand away. Go on.") == []
+    assert room.said == []
+    room.guard("stopped")
+    assert room.hear("I moved my hand away. Go on.") == []
+    assert [one.text for one in room.said] == [ONLY_GO_ON]
+    assert room.hear("The door is open.") == []
+    assert len(room.said) == 1

@@ -322,6 +322,7 @@ def test_an_emergency_stop_outlives_the_graph_and_a_renamed_file_and_two_runs_of
 
     first = start(launch)
     first.await_running()
+    assert guard(first, "arm") == 0
     first.await_guard(lambda state: state.mode == "moving", "the robot moves")
     renamed = tmp_path / "another_name.toml"
     renamed.write_text(real_robot.LAUNCH)

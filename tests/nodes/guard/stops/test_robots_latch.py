@@ -235,3 +235,10 @@ def test_where_the_file_is_lost_in_mid_run_epochs_and_leases_go_on_above_all_tha
     assert known is not None
     assert known.stop
     assert known != SavedState()
+
+
+def test_a_real_robot_is_never_armed_by_the_start_of_a_run(tmp_path: Path, state: Path) -> None:
+    guard = Guard(arm="auto")
+    guard.run_info = RunFacts.of({"registry": str(tmp_path), "devices": ("robot r",)})
+    with pytest.raises(UserError, match="arm is 'auto', and robot r is a real one, which a person arms"):
+        guard.on_start()
