@@ -8,6 +8,7 @@ one's turn is no part of the deadline; an outage is.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -33,6 +34,10 @@ FAILURES_TO_OPEN = 3
 LONGEST_REFUSAL = 10_000
 LONGEST_HOLD_S = 60.0
 """So long does one 429 hold the others back, whatever it asks for; then one of them hears it for itself."""
+REFUSED_IS_DOWN = 6
+"""So many times asked for fewer calls, a second or more apart and with no answer in between, is an outage."""
+PROBE_S = 4.0
+"""So often is a server asked then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class Pace:
     """When the next call may leave: at a given rate, slower after a 429, slowly faster again. Times are the loop's.
 
     It is not slower than half the best rate of answers so far, while a tenth of the calls is answered: 429s
-    that come whatever the rate is do not end in a halt.
+    that come whatever the rate is do not end in a halt. Where nothing at all was answered for a while, that was an
+    outage and tells nothing of the rate: it is asked every few seconds, and after the first answer as fast as before.
     """
 
     def __init__(self, calls_per_minute: float = 0.0) -> None:
@@ -59,6 +65,22 @@ class Pace:
         self._answered: deque[float] = deque(maxlen=200)
         self._lately: deque[bool] = deque(maxlen=20)  # was the call answered, and no 429?
         self._best = 0.0  # answers a second, over ten of them
+        self._refused = 0  # times in a row that it asked for fewer calls, with no answer in between
+        self._before = (0.0, 0.0)  # gap and best rate before the first of them
+        self._faster = asyncio.Event()
+
+    async def turn(self, longest_s: float) -> bool:
+        """Wait for the time at which a call may leave; False where that is not within so many seconds."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + longest_s
+        while (at_s := self.next_s(now_s := loop.time())) > now_s:
+            faster = self._faster
+            try:
+                async with asyncio.timeout_at(min(at_s, until_s)):
+                    await faster.wait()  # then all places are given anew
+            except TimeoutError:
+                return at_s <= until_s
+        return True
 
     def next_s(self, now_s: float) -> float:
         """The time at which the call that asks now may leave; it has that place."""
@@ -70,12 +92,17 @@ class Pace:
         """The server asks for fewer calls, and for none before `after_s` seconds have passed."""
         self._lately.append(False)
         if now_s - self._slowed_s > 1.0:  # those that were under way together are told the same thing
+            if not self._refused:
+                self._before = (self._gap_s, self._best)
+            self._refused += 1
             if 10 * sum(self._lately) < len(self._lately):
                 self._best /= 1.5  # the server can do less than it could
             lately = sum(at_s > now_s - 2.0 for at_s in self._answered) / 2.0
             known_s = 1.25 / lately if lately else 0.1
             slower_s = max(1.5 * self._gap_s, known_s if not self._gap_s else 0.0)
             self._gap_s = max(self._gap_s, min(slower_s, 2.0 / self._best if self._best else 30.0, 30.0))
+            if self._refused >= REFUSED_IS_DOWN:
+                self._gap_s = min(self._gap_s, max(PROBE_S, self._given_gap_s))
             self._slowed_s = now_s
         self._next_s = max(self._next_s, now_s + min(after_s, LONGEST_HOLD_S))
 
@@ -84,6 +111,14 @@ class Pace:
 
         By 15 % up to 0.7 of the best rate so far, and then by a fiftieth, or by 0.1 calls/s (at most by 15 %).
         """
+        if self._refused >= REFUSED_IS_DOWN:
+            gap_s, self._best = self._before
+            self._gap_s = min(self._gap_s, max(gap_s, self._given_gap_s))
+            self._lately.clear()
+            self._next_s = now_s + self._gap_s
+            self._faster.set()
+            self._faster = asyncio.Event()
+        self._refused = 0
         self._answered.append(now_s)
         self._lately.append(True)
         if len(self._answered) >= 10:
@@ -227,13 +262,13 @@ class Model:
             server.in_flight += 1
             began_s = loop.time()
             try:
-                turn_s = server.pace.next_s(began_s)
-                if turn_s > began_s:
-                    if isinstance(problem, SlowDownError) and answered_before == sum(s.answers for s in self.servers):
-                        left_s -= turn_s - began_s  # it says nothing but "slower": that is an outage
-                        if left_s <= 0:
-                            raise problem
-                    await asyncio.sleep(turn_s - began_s)
+                if isinstance(problem, SlowDownError) and answered_before == sum(s.answers for s in self.servers):
+                    is_in_time = await server.pace.turn(left_s)  # it says nothing but "slower": that is an outage
+                    left_s -= loop.time() - began_s
+                    if not is_in_time:
+                        raise problem
+                else:
+                    await server.pace.turn(math.inf)
                 began_s = loop.time()
                 answer = await self._attempt(server, question, dialect, held, left_s, problem)
                 return replace(answer, took_s=round(loop.time() - began_s, 3))

@@ -45,3 +45,20 @@ def test_refusals_that_come_whatever_the_rate_is_do_not_end_in_a_halt(share: flo
     chance = random.Random(1)
     rate, _ = asked(600, lambda now_s: chance.random() < share)
     assert rate >= at_least
+
+
+def test_a_minute_of_refusals_slows_nothing_after_it() -> None:
+    """What was 50 calls a second is that again within seconds, and the server was asked now and then meanwhile."""
+    pace, now_s, knocked, after = Pace(), 0.0, 0, []
+    while now_s < 100.0:
+        now_s = pace.next_s(now_s)
+        if 5.0 < now_s < 65.0:
+            knocked += 1
+            pace.slower(now_s + 0.02, 1.0)
+        else:
+            pace.answered(now_s + 0.02)
+            after += [now_s] if now_s > 65.0 else []
+        now_s += 0.02
+    assert knocked <= 40
+    assert after[0] < 65.0 + 5.0
+    assert after[200] - after[0] < 10.0
