@@ -334,7 +334,9 @@ class Loudspeaker(Node):
         return asyncio.create_task(self._sound(piece), name=f"{self.name}.speak")
 
     async def _sound(self, piece: str) -> bytes:
-        sound = await self.clock.external(self.voice.sound(piece, self.manner), self.latency_s)
+        return await self.clock.external(self.voice.sound(piece, self.manner), self.latency_s)
+
+    def _at_volume(self, sound: bytes) -> bytes:
         return sound if self.volume == 1.0 else softened(sound, self.volume)
 
     async def _may_begin(self, turn: SpokenUtterance) -> str:
@@ -376,7 +378,7 @@ class Loudspeaker(Node):
         if self.player is None:
             return self.fault
         player = self.player
-        player.begin(sound)
+        player.begin(self._at_volume(sound))
         turn.piece, turn.frames, turn.player = piece, len(sound) // BYTES_PER_FRAME, player
         if not turn.has_begun:
             turn.has_begun = True
@@ -400,7 +402,7 @@ class Loudspeaker(Node):
         while True:
             if self.player is None:
                 return self.fault
-            if new := turn.take_received():
+            if new := self._at_volume(turn.take_received()):
                 if turn.player is None:
                     turn.player = self.player
                     turn.player.begin(new)

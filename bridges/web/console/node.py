@@ -236,7 +236,7 @@ class Console(ConsolePorts):
     def note(self, stamped: Stamped[Message]) -> None:
         """Put it on the page's feed."""
         about = stamped.envelope
-        if about.topic == "said" and isinstance(stamped.message, Utterance):
+        if about.topic == "said" and isinstance(stamped.message, Utterance) and not stamped.message.sound:
             self._words.queue(stamped.message.text)
         self._feed.take(stamped.message, topic=about.topic, at_ns=about.published_ns, provenance=about.provenance)
         self._poke()

@@ -359,8 +359,7 @@ def piece(seconds: float, text: str, *, is_last: bool = False, ident: str = "ite
     return SpokenSound(id=ident, text=text, samples=np.ones(round(seconds * RATE_HZ), np.int16), is_last=is_last)
 
 
-def test_sound_of_its_planner_is_played_as_it_comes_and_its_words_are_not_spoken_twice() -> None:
-    stage = Stage()
+def test_sound_of_its_planner_is_played_as_it_comes_and_its_words_are_not_spoken_twice(stage: Stage) -> None:
     stage.sim.publish("said/sound", piece(0.5, "Good morning."))
     stage.sim.publish("said", Utterance(speaker="robot", text="Good morning. How are you?", sound="item-1"))
     stage.run(0.4)
@@ -370,8 +369,7 @@ def test_sound_of_its_planner_is_played_as_it_comes_and_its_words_are_not_spoken
     assert stage.told[-1][1].spoken == "Good morning. How are you?"
 
 
-def test_a_gap_in_the_sound_is_silence_and_not_counted_as_played() -> None:
-    stage = Stage()
+def test_a_gap_in_the_sound_is_silence_and_not_counted_as_played(stage: Stage) -> None:
     stage.sim.publish("said/sound", piece(0.5, "Good"))
     stage.run(1.5)
     stage.sim.publish("said/sound", piece(0.5, "Good morning", is_last=True))
@@ -379,8 +377,9 @@ def test_a_gap_in_the_sound_is_silence_and_not_counted_as_played() -> None:
     assert [(at, one.phase) for at, one in stage.told] == [(0.0, "begun"), (2.0, "done")]
 
 
-def test_sound_that_is_cut_is_told_with_the_time_that_was_heard_and_what_comes_late_of_it_is_dropped() -> None:
-    stage = Stage()
+def test_sound_that_is_cut_is_told_with_the_time_that_was_heard_and_what_comes_late_of_it_is_dropped(
+    stage: Stage,
+) -> None:
     stage.sim.publish("said/sound", piece(4.0, "one two three four five six seven eight"))
     stage.run(1.0)
     stage.stop()
@@ -393,8 +392,7 @@ def test_sound_that_is_cut_is_told_with_the_time_that_was_heard_and_what_comes_l
     assert cut.spoken == "one two"
 
 
-def test_sound_that_breaks_off_gives_the_turn_to_the_next() -> None:
-    stage = Stage()
+def test_sound_that_breaks_off_gives_the_turn_to_the_next(stage: Stage) -> None:
     stage.sim.publish("said/sound", piece(0.5, "I was going to"))
     stage.say("Well.")
     stage.run(7.0)
