@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from nodes.kitchen.gestures import direction_of, nearest_to_line, swings
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.robot import PARKED_X_M
 from nodes.kitchen.world import Kitchen
@@ -23,7 +24,6 @@ BESIDE_M = 0.22
 POINT_AT_M, LOOK_AT_M = 0.10, 0.25
 """How far beside the line of a finger, or of a gaze, a thing may be."""
 GESTURE_S = 1.6
-SWING_RAD = 0.12
 
 
 class Eyes:
@@ -84,20 +84,20 @@ class Eyes:
             u_px=0.0, v_px=0.0, is_place=True, state=state,
         )  # fmt: skip
 
-    def _see_person(self, truth: KitchenTruth, things: Iterable[SeenObject], now_ns: int) -> SeenPerson:
+    def _see_person(self, truth: KitchenTruth, things: Sequence[SeenObject], now_ns: int) -> SeenPerson:
         is_hand_seen = truth.hand_m[0] < PARKED_X_M
         held = (
             next((self._ids[one.name] for one in truth.things if one.held_by == "person"), "") if is_hand_seen else ""
         )
         pointed = ""
         if is_hand_seen and truth.gesture == "point":
-            line = _direction(truth.hand_yaw_rad, truth.hand_pitch_rad)
+            line = direction_of(truth.hand_yaw_rad, truth.hand_pitch_rad)
             pointed = _nearest(truth.hand_m, line, things, POINT_AT_M)
-        gaze = _direction(truth.face_yaw_rad, truth.face_pitch_rad)
+        gaze = direction_of(truth.face_yaw_rad, truth.face_pitch_rad)
         self._head.append((now_ns, truth.face_pitch_rad, truth.face_yaw_rad))
         while self._head[0][0] < now_ns - to_ns(GESTURE_S):
             self._head.popleft()
-        nods, shakes = (_swings([sample[axis] for sample in self._head]) for axis in (1, 2))
+        nods, shakes = (swings([sample[axis] for sample in self._head]) for axis in (1, 2))
         return SeenPerson(
             id=self._person, x_m=truth.body_m[0], y_m=truth.body_m[1], holds=held,
             points_at=pointed, looks_at=_nearest(truth.face_m, gaze, things, LOOK_AT_M),
@@ -108,32 +108,9 @@ class Eyes:
         )  # fmt: skip
 
 
-def _direction(yaw_rad: float, pitch_rad: float) -> tuple[float, float, float]:
-    """Ahead of something turned left by yaw and down by pitch."""
-    flat = math.cos(pitch_rad)
-    return flat * math.cos(yaw_rad), flat * math.sin(yaw_rad), -math.sin(pitch_rad)
-
-
 def _nearest(
-    start: tuple[float, float, float], line: tuple[float, float, float], things: Iterable[SeenObject], within_m: float
+    start: tuple[float, float, float], line: tuple[float, float, float], things: Sequence[SeenObject], within_m: float
 ) -> str:
     """The id of the thing nearest to a line from the start on; "" where none is near."""
-    best, best_m = "", within_m
-    for one in things:
-        offset = (one.x_m - start[0], one.y_m - start[1], one.z_m - start[2])
-        along = sum(a * b for a, b in zip(offset, line, strict=True))
-        beside = math.sqrt(max(sum(a * a for a in offset) - along * along, 0.0))
-        if along > 0.05 and beside < best_m:
-            best, best_m = one.id, beside
-    return best
-
-
-def _swings(angles: list[float]) -> int:
-    """How often a head has changed its direction by more than a little."""
-    count, turned, extreme = 0, 0, angles[0]
-    for angle in angles:
-        if abs(angle - extreme) > SWING_RAD and (angle > extreme) != (turned > 0 if turned else angle <= extreme):
-            count, turned, extreme = count + 1, 1 if angle > extreme else -1, angle
-        elif turned and (angle - extreme) * turned > 0:
-            extreme = angle
-    return count
+    number = nearest_to_line(start, line, [(one.x_m, one.y_m, one.z_m) for one in things], within_m)
+    return things[number].id if number is not None else ""

@@ -1,8 +1,15 @@
-"""The kitchen of one seed as one MJCF text, around the robot of `nodes.sim.mjcf`."""
+"""The kitchen of one seed as one MJCF text, around the robot of `nodes.sim.mjcf`.
+
+For a camera there is more than for physics: handles, lids, what is in a glass, stains. None of it weighs or collides.
+"""
 
 from __future__ import annotations
 
-from nodes.kitchen.world import Laid, Layout, Obstacle, Place
+import math
+import random
+
+from nodes.kitchen.messages import KitchenThing, KitchenTruth
+from nodes.kitchen.world import Kind, Laid, Layout, Obstacle, Place
 from nodes.sim.mjcf import Scene, build_around
 from nodes.sim.table_scene import (
     COLLISION_NONE,
@@ -25,14 +32,19 @@ PARKED_M = {
 }
 """Where the person stands who has nothing to do."""
 _THICK_M = 0.008
+_STAIN = "0.27 0.17 0.08 1"
+_LIQUIDS = {"water": "0.36 0.56 0.80 1", "coffee": "0.20 0.11 0.06 1", "cream": "0.96 0.93 0.84 1"}
 
 
-def build_kitchen(layout: Layout) -> Scene:
-    """Room, furniture, things and a person, with the robot among them."""
+def build_kitchen(layout: Layout, shown: KitchenTruth | None = None) -> Scene:
+    """Room, furniture, things and a person, with the robot among them; `shown`: as a camera sees them then."""
     world = [_walls(layout)]
     world += [_body(name, _place(name, place, layout.rgb[name])) for name, place in layout.kitchen.places.items()]
     world += [_body(name, _obstacle(name, x, y, one)) for name, x, y, one in layout.obstacles]
-    world += [_thing(one, layout) for one in layout.things]
+    things_now = {one.name: one for one in (shown.things if shown is not None else ())}
+    world += [_thing(one, layout, things_now.get(one.thing.name)) for one in layout.things]
+    if shown is not None:
+        world += [_spilt(name, layout.kitchen.places[name]) for name in shown.dirty_places]
     world.append(_person())
     things = tuple(one.thing for one in layout.things)
     welds = "\n".join(
@@ -110,7 +122,7 @@ def _obstacle(name: str, x: float, y: float, one: Obstacle) -> str:
     )
 
 
-def _thing(laid: Laid, layout: Layout) -> str:
+def _thing(laid: Laid, layout: Layout, now: KitchenThing | None) -> str:
     thing, kind = laid.thing, layout.kitchen.kinds[laid.spec.kind]
     radius, half, name = thing.width_m / 2, thing.height_m / 2, thing.name
     colour = f'rgba="{join_numbers(thing.rgb)} 1"'
@@ -139,8 +151,66 @@ def _thing(laid: Laid, layout: Layout) -> str:
                 f'{colour} {contact}/><geom name="{name}_neck" type="cylinder" size="0.016 {half - body_half}" '
                 f'pos="0 0 {body_half}" {dark} {COLLISION_THING} mass="0.01"/>'
             )
+    if now is not None:
+        geoms += _looks(kind, radius, half, thing.rgb, now)
     place = join_numbers((thing.x_m, thing.y_m, thing.z_m))
     return f'<body name="{name}" pos="{place}"><freejoint name="{name}_free"/>{geoms}</body>'
+
+
+def _looks(kind: Kind, radius: float, half: float, rgb: Rgb, now: KitchenThing) -> str:
+    """What a camera sees of a thing besides its body."""
+    colour, parts = f"{join_numbers(rgb)} 1", ""
+    if kind.vessel and kind.handle:
+        parts += _shown("capsule", (0.007,), colour, fromto=(radius, 0, 0.5 * half, radius + 0.022, 0, 0.35 * half))
+        parts += _shown(
+            "capsule", (0.007,), colour, fromto=(radius + 0.022, 0, 0.35 * half, radius + 0.02, 0, -0.4 * half)
+        )
+        parts += _shown("capsule", (0.007,), colour, fromto=(radius + 0.02, 0, -0.4 * half, radius, 0, -0.5 * half))
+    if kind.lid and not now.is_open:
+        parts += _shown("cylinder", (radius + 0.002, 0.006), f"{join_numbers(_lighter(rgb))} 1", pos=(0, 0, half))
+    if now.fill > 0.0 and now.contents:
+        liquid = _LIQUIDS.get(now.contents[-1], _LIQUIDS["water"])
+        surface = (radius - 0.006) * (0.6 + 0.4 * now.fill)
+        parts += _shown("cylinder", (surface, 0.0012), liquid, pos=(0, 0, half + 0.0008))
+        if kind.clear:
+            height = half * now.fill
+            parts += _shown("cylinder", (radius + 0.0006, height), liquid, pos=(0, 0, height - half))
+    if now.is_dirty:
+        spots = random.Random(now.name)
+        for number in range(7):
+            turn, share = 2 * math.pi * (number + 0.3 * spots.random()) / 7, spots.uniform(-0.8, 0.8)
+            beside, up = (radius, share * half)
+            if kind.shape == "ball":
+                beside, up = radius * math.sqrt(1 - share * share), radius * share
+            elif half < 0.3 * radius:  # flat: on it
+                beside, up = radius * abs(share), half
+            at = (beside * math.cos(turn), beside * math.sin(turn), up)
+            parts += _shown("sphere", (spots.uniform(0.008, 0.013),), _STAIN, pos=at)
+    return parts
+
+
+def _spilt(name: str, place: Place) -> str:
+    """Stains on a place."""
+    drawn = random.Random(name)
+    return "".join(
+        _shown(
+            "cylinder",
+            (drawn.uniform(0.018, 0.036), 0.0007),
+            _STAIN,
+            pos=(drawn.uniform(*place.x_m) * 0.94, drawn.uniform(place.y_m[0] + 0.04, place.y_m[1] - 0.04), place.z_m),
+        )
+        for _ in range(7)
+    )
+
+
+def _shown(shape: str, size: tuple[float, ...], rgba: str, **where: tuple[float, ...]) -> str:
+    """A geom for cameras alone; `where` is `pos` or `fromto`."""
+    at = " ".join(f'{key}="{join_numbers(value)}"' for key, value in where.items())
+    return f'<geom type="{shape}" size="{join_numbers(size)}" {at} rgba="{rgba}" mass="0" {COLLISION_NONE}/>'
+
+
+def _lighter(rgb: Rgb) -> Rgb:
+    return tuple(0.45 + 0.55 * part for part in rgb)  # type: ignore[return-value]  # three of three
 
 
 def _person() -> str:

@@ -74,6 +74,7 @@ class KitchenRobot(SimRobot):
             )
             for one in self.layout.things
         }
+        self._still_speed[[JOINTS.index(name) for name in ("head_pan", "head_tilt")]] = math.inf  # it only looks round
         self.gesture = ""
         self.pose = dict.fromkeys(PARTS, (0.0, 0.0))  # yaw, pitch
         self.in_hand = ""  # what the person holds

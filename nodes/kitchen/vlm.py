@@ -1,7 +1,8 @@
 """`KitchenVLM`: chooses the actions of one subtask in a kitchen: drive there, pick, carry, put down; by things' ids.
 
-It reads a scene that stand-in eyes publish, and no image: the suite of the nine skills measures what a robot does with
-what it sees, not how well it sees. Conversation, stops and confirmations are `LocalVLM`'s.
+What there is it sees in its head camera's images (`sight`), and it turns the head to see more. `SimulatorEyesVLM` reads
+a scene from the simulator instead: with it the suite of the nine skills measures what a robot does with what it sees,
+not how well it sees. Conversation, stops and confirmations are `LocalVLM`'s.
 """
 
 from __future__ import annotations
@@ -9,23 +10,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from nodes.kitchen.grounding import ground_in
 from nodes.kitchen.policy import stand_for
 from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import Decision, Situation, name_of
+from nodes.vlm.poses import pose_at
 from runtime import QoS, Subscription
-from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask, Utterance
+from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask, Utterance, aimed_at
+
+if TYPE_CHECKING:
+    from nodes.kitchen.sight import Sight
 
 MOST_TRIES, MOST_DRIVES = 3, 4
 LINE_M, HEADING_RAD, ALONG_M = 0.12, 0.10, 2.2
 """A base this near to the line before a place, turned along it, gets to all of it by driving straight."""
+GAZE_S, TASK_GAZE_S, FACE_S = 0.8, 1.6, 4.0
+"""The head stays so long; where a task waits for something; on a face that is to nod."""
+VIEW_RAD = 0.45
+"""Places this near to each other are in one picture."""
 SEEN_WITHIN_S = 1.5
 """How long after an action the eyes may still show what was before."""
 ROOM_M = 0.15
 """Room around what is set down."""
+WITH_THING = ("pick", "place", "take", "rinse", "hand_over", "open", "close", "point")
 BARS = ("no", "not", "wait", "stop", "dont", "don't", "sorry", "oh")
 """First words after which the robot holds still until the planner has understood the rest."""
 
@@ -33,16 +45,19 @@ BARS = ("no", "not", "wait", "stop", "dont", "don't", "sorry", "oh")
 class KitchenVLM(LocalVLM):
     """`world` is the file with the map of the room ("": ours)."""
 
-    provenance = "script:kitchen-vlm-1"
+    provenance = "model:kitchen-crops-1"
     made_for_joints = JOINTS
     robot_parameter = ""
-    eyes = Subscription(Scene, "sim/eyes")
-    image = Subscription(Image, "head/image", qos=QoS(required=False))  # nobody looks at one here
 
     def __init__(self, speaker: str = "robot", world: str = "") -> None:
         super().__init__(speaker)
         self.kitchen: Kitchen = load_world(Path(world) if world else None)
         self.now = Scene()
+        self.sight: Sight | None = None
+        self.gazes: list[SeenObject] = []  # still to be looked at in this round
+        self.gaze: SeenObject | None = None
+        self.gazed_ns = 0
+        self.has_looked_round = False
         self.tried: dict[str, int] = {}  # skill and thing -> failures in this subtask
         self.tried_for = ""
         self.succeeded_ns = 0
@@ -50,8 +65,27 @@ class KitchenVLM(LocalVLM):
 
     # --- what is seen
 
+    def libraries(self) -> tuple[str, ...]:
+        return ("onnxruntime", "cv2")
+
+    @classmethod
+    def preload(cls) -> None:
+        import nodes.kitchen.sight
+        import nodes.models.onnx_runtime  # noqa: F401
+
+        super().preload()
+
+    def on_start(self) -> None:
+        """Load the network."""
+        from nodes.kitchen.crops import CropReader
+        from nodes.kitchen.sight import Sight
+
+        super().on_start()
+        self.sight = Sight(self.kitchen, CropReader())
+
     def _look(self) -> None:
-        self.now = self.eyes.latest() or self.now
+        """Take in the newest image, and what gripper and head do."""
+        self._see()
         if self.yes_state == "asked" and any(one.gesture == "nod" for one in self.now.people):
             self.hear_of_yes("person says yes")
         held = self._held()
@@ -59,6 +93,65 @@ class KitchenVLM(LocalVLM):
             self.holding = None
         elif held is not None:
             self.holding = held
+
+    def _see(self) -> None:
+        """The newest image, and then the head turns on. Nothing is told before it has looked round once."""
+        stamped, sight = self.image.stamped(), self.sight
+        if sight is None or not self.states:
+            return
+        sight.grip(self.states[-1], self.body)
+        if stamped is not None and stamped.message.captured_ns != self.looked_ns:
+            image = stamped.message
+            state = pose_at(self.states, image.captured_ns, self.body)
+            if state is not None:
+                self.looked_ns, self.seen = image.captured_ns, stamped
+                sight.see(image, state, self.body)
+        self._turn_head(sight)
+        if self.has_looked_round:
+            self.now = sight.scene(self.clock.now_ns())
+
+    def _has_seen(self) -> bool:
+        return self.has_looked_round
+
+    def _turn_head(self, sight: Sight) -> None:
+        """Where nothing is under way: to the face that a nod is expected of, else round the room, the table most."""
+        is_free = (self.doing is None or self.outcome != "running") and not self.is_stopped
+        if not is_free or self.skills.latest() is None:
+            return
+        waited_s = self.clock.since_s(self.gazed_ns)
+        face = sight.face_m
+        if self.yes_state == "asked" and face is not None:
+            if self.gaze is None or self.gaze.label != "face" or waited_s > FACE_S:
+                self._gaze_at(_spot("face", face))
+            return
+        if waited_s < GAZE_S or (self.task is not None and self.has_looked_round and waited_s < TASK_GAZE_S):
+            return
+        if not self.gazes:
+            self.has_looked_round = self.has_looked_round or self.gaze is not None
+            self.gazes = self._round(face)
+        self._gaze_at(self.gazes.pop(0))
+
+    def _round(self, face: tuple[float, float, float] | None) -> list[SeenObject]:
+        """The room by places, each in view from here, and the table in between, where people are."""
+        named = {name: (*place.centre_m, place.z_m) for name, place in self.kitchen.places.items()}
+        table = _spot("table", named.pop("table", (0.0, -0.6, 0.5)))
+        far: list[tuple[float, SeenObject]] = []
+        state = self.states[-1]
+        for name, at in sorted(named.items(), key=lambda one: math.atan2(one[1][1], one[1][0])):
+            bearing = math.atan2(at[1] - state.base_y_m, at[0] - state.base_x_m)
+            if all(abs(math.remainder(bearing - other, 2 * math.pi)) > VIEW_RAD for other, _ in far):
+                far.append((bearing, _spot(name, at)))
+        spots = [one for _, one in far]
+        if not self.has_looked_round:
+            return [table, *spots, table]
+        return [one for spot in spots for one in (table, spot, *((_spot("face", face),) if face else ()))]
+
+    def _gaze_at(self, spot: SeenObject) -> None:
+        self.gaze, self.gazed_ns = spot, self.clock.now_ns()
+        self.looks += 1
+        self.action.publish(
+            Action(id=f"{self.name}-gaze-{self.looks}", skill="look", arguments=aimed_at(spot, "thing"))
+        )
 
     def _things(self) -> tuple[SeenObject, ...]:
         hands = tuple(_hand(one) for one in self.now.people if one.hand == "open")
@@ -105,7 +198,7 @@ class KitchenVLM(LocalVLM):
             return Decision("keep", "idle", "nothing to do")
         if self.tried_for != task.id:
             self.tried, self.tried_for = {}, task.id
-        wanted = task.things[0].id if task.things else ""
+        wanted = self._meant(task)
         thing = next((one for one in self._things() if one.id == wanted), None)
         if wanted and thing is None:
             return Decision("keep", "failed", f"I do not see the {task.text or wanted} any more")
@@ -113,6 +206,14 @@ class KitchenVLM(LocalVLM):
         if held is not None and thing is not None and held.id != thing.id:
             return self._put_down(held)
         return self._work(task, thing, held)
+
+    def _meant(self, task: Subtask) -> str:
+        """The id of the thing of a subtask: as its planner says it, or by its words; "" for none."""
+        named = task.things[0] if task.things else None
+        if task.skill not in WITH_THING or (named is not None and named.id):
+            return named.id if named is not None else ""
+        found = ground_in(f"{named.colour} {named.label}" if named is not None else task.text, self.now)
+        return found[0].id if len(found) == 1 else ""
 
     def _work(self, task: Subtask, thing: SeenObject | None, held: SeenObject | None) -> Decision:
         place = next((one for one in self._things() if one.is_place and one.label == task.place), None)
@@ -242,6 +343,38 @@ class KitchenVLM(LocalVLM):
         x, y = _free_point(found, taken, self.states[-1].base_x_m if self.states else 0.0)
         spot: SeenObject = msgspec.structs.replace(place, x_m=x, y_m=y)  # type: ignore[type-var]  # a Struct
         return spot
+
+
+class SimulatorEyesVLM(KitchenVLM):
+    """Sees what the simulator's stand-in eyes publish, and no image."""
+
+    provenance = "script:kitchen-vlm-1"
+    eyes = Subscription(Scene, "sim/eyes")
+    image = Subscription(Image, "head/image", qos=QoS(required=False))  # nobody looks at one here
+
+    def libraries(self) -> tuple[str, ...]:
+        return ()
+
+    @classmethod
+    def preload(cls) -> None:
+        """No network."""
+
+    def on_start(self) -> None:
+        LocalVLM.on_start(self)
+
+    def _see(self) -> None:
+        self.now = self.eyes.latest() or self.now
+
+    def _has_seen(self) -> bool:
+        return True
+
+
+def _spot(name: str, at: tuple[float, float, float]) -> SeenObject:
+    """A place to look at."""
+    return SeenObject(
+        id=f"gaze-{name}", label=name, colour="", x_m=at[0], y_m=at[1], z_m=at[2], width_m=0.0, height_m=0.0, u_px=0.0,
+        v_px=0.0, is_place=True,
+    )  # fmt: skip
 
 
 def _free_point(place: Place, taken: Sequence[tuple[float, float]], x_m: float) -> tuple[float, float]:

@@ -106,6 +106,8 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     colours: tuple[str, ...]
     depth_m: float = 0.0  # of a box, across its width
     vessel: bool = False
+    handle: bool = False
+    clear: bool = False  # what is in it is seen through its wall
     lid: bool = False
     wipes: bool = False
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nodes.report.run import Run
 from nodes.robot.robot_from_launch import is_file
-from nodes.sim.camera import WorldView
+from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import World
 from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of
@@ -107,4 +107,4 @@ def _draw(batch: tuple[Room, Sequence[World]]) -> list[NDArray[np.uint8]]:
 @cache
 def _view(room: Room) -> WorldView:
     """The view of the room's camera, made once in each process. Raises UserError without its robot file."""
-    return WorldView("room", *room.size_px, robot=room.robot, scene=room.scene, things=room.things)
+    return WorldView(model_of(room.robot, room.scene, room.things), "room", *room.size_px)

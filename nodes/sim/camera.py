@@ -22,26 +22,16 @@ BACKENDS = ("rays", "gl", "auto")
 
 
 class WorldView:
-    """What one camera of the simulated scene sees, as (rgb, depth_m). Builds the scene; any seed will do, for it only
-    moves things, and where they are comes with each World. `robot` is a robot file ("": a Stretch), `scene` as of
-    `FileRobot`, `things` as of `SimRobot`.
+    """What one camera of a simulated scene sees, as (rgb, depth_m): of the model of any seed, for a seed only moves
+    things, and where they are comes with each World.
     """
 
-    def __init__(
-        self,
-        camera: str,
-        width: int,
-        height: int,
-        backend: str = "rays",
-        robot: str = "",
-        scene: str = "cubes",
-        things: str = "",
-    ) -> None:
+    def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int, backend: str = "rays") -> None:
         import mujoco
 
         from nodes.sim.rendering.renderer import make_renderer
 
-        self._model = _model_of(robot, scene, things)
+        self._model = model
         self._data = mujoco.MjData(self._model)
         self._renderer = make_renderer(self._model, camera, width, height, backend)
         self.focal_px = self._renderer.focal_px
@@ -56,6 +46,8 @@ class WorldView:
 
         np.copyto(self._data.qpos, world.qpos)
         np.copyto(self._data.mocap_pos, world.mocap_pos)
+        if world.mocap_quat is not None:
+            np.copyto(self._data.mocap_quat, world.mocap_quat)
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)
         return self._renderer.render(self._data)
@@ -65,16 +57,22 @@ class WorldView:
         self._renderer.close()
 
 
-def _model_of(robot: str, scene: str, things: str) -> mujoco.MjModel:
+def compiled(xml: str) -> mujoco.MjModel:
+    """The model of an MJCF text."""
     import mujoco
 
+    return mujoco.MjModel.from_xml_string(xml)
+
+
+def model_of(robot: str = "", scene: str = "cubes", things: str = "") -> mujoco.MjModel:
+    """What a camera draws: `robot` is a robot file ("": a Stretch), `scene` of `FileRobot`, `things` of `SimRobot`."""
     if is_file(robot):
         from nodes.sim.file_robot import scene_of
 
         return scene_of(robot, scene)
     from nodes.sim.mjcf import build_scene
 
-    return mujoco.MjModel.from_xml_string(build_scene(things=things).xml)
+    return compiled(build_scene(things=things).xml)
 
 
 class SimCamera(ForRobot, Node):
@@ -118,9 +116,15 @@ class SimCamera(ForRobot, Node):
 
     def on_start(self) -> None:
         """Build the scene and choose the back end. Raises UserError where "gl" is asked for and does not work."""
-        backend = self._choose_backend()
-        self._view = WorldView(self._camera, self._width, self._height, backend, self._robot, self._scene, self._things)
-        self.log.info("%s camera %d x %d, %s", self._camera, self._width, self._height, backend)
+        self._backend = self._choose_backend()
+        self._show(model_of(self._robot, self._scene, self._things))
+        self.log.info("%s camera %d x %d, %s", self._camera, self._width, self._height, self._backend)
+
+    def _show(self, model: mujoco.MjModel) -> None:
+        """Draw this model from now on."""
+        if self._view is not None:
+            self._view.close()
+        self._view = WorldView(model, self._camera, self._width, self._height, self._backend)
 
     def on_stop(self) -> None:
         """Give back the renderer."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nodes.robot.protocol import Body
 from nodes.robot.robot_from_launch import load_body
-from nodes.sim.camera import WorldView
+from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import Truth
 from nodes.sim.robot import SimRobot
 from runtime.clock import NS_PER_S, to_ns
@@ -125,7 +125,7 @@ class TableEnv(gymnasium.Env[Observation, Action]):
 
     def _see(self, camera: str) -> NDArray[np.uint8]:
         if self._renderer is None:
-            self._renderer = WorldView(camera, *self._size)
+            self._renderer = WorldView(model_of(), camera, *self._size)
         return np.asarray(self._renderer.see(self._robot.world())[0], np.uint8)
 
     def _close_renderer(self) -> None:

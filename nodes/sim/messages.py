@@ -14,6 +14,7 @@ class World(Message, kind="state"):
     stepped_ns: int
     qpos: NDArray[np.float64]  # (nq,)
     mocap_pos: NDArray[np.float64]  # (nmocap, 3)
+    mocap_quat: NDArray[np.float64] | None = None  # (nmocap, 4); None where a person's parts never turn
 
 
 class ObjectTruth(Message, kind="state"):

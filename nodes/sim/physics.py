@@ -228,7 +228,12 @@ class PhysicsRobot:
 
     def world(self) -> World:
         """All that a camera needs to draw the scene."""
-        return World(stepped_ns=self._now_ns, qpos=self._qpos.copy(), mocap_pos=self.data.mocap_pos.copy())
+        return World(
+            stepped_ns=self._now_ns,
+            qpos=self._qpos.copy(),
+            mocap_pos=self.data.mocap_pos.copy(),
+            mocap_quat=self.data.mocap_quat.copy(),
+        )
 
     def truth(self) -> Truth:
         """Where everything is, and what of the collaborator was touched since the last call."""

@@ -330,9 +330,14 @@ class LocalVLM(ForRobot, SeatNode):
             self.doing = None
         decision = self._act()
         self._describe(decision)
-        self.scene.publish(self._scene(), stems_from=self._sources())
+        if self._has_seen():
+            self.scene.publish(self._scene(), stems_from=self._sources())
 
     # --- what it does about it
+
+    def _has_seen(self) -> bool:
+        """Whether it can tell yet what there is, and what there is not."""
+        return True
 
     def _look(self) -> None:
         from nodes.perception.colors import colours_in_view

@@ -92,7 +92,7 @@ def files_in(folder: Path) -> dict[str, Path]:
 
 def changes_for_file(file: Path, changes: Sequence[str]) -> list[str]:
     """What `--set` makes of launch/kitchen.toml, so that it plays a scenario file."""
-    return [*changes, f"driver.scenario={file}", f"person.scenario={file}"]
+    return [*changes, *(f"{node}.scenario={file}" for node in ("driver", "camera", "person"))]
 
 
 def _chosen(files: Mapping[str, Path], asked: Sequence[str]) -> tuple[str, ...]:

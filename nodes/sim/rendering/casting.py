@@ -151,9 +151,12 @@ class Caster:
         slope_up = (normal[:, 1].take(of_face) * grid.up.take(row) - normal[:, 2].take(of_face)).astype(np.float32)
         number = self._number.take(front)
         for which in np.flatnonzero(np.bincount(of_face, length, len(front)) > _LARGE_PX).tolist():
-            own = ((of_face == which) & (length > 0)).nonzero()[0]  # of a convex face one row after the other
+            mine = (of_face == which).nonzero()[0]
+            filled = mine[length[mine] > 0]
+            # One row after the other; rounding may leave one between them without a pixel.
+            own = np.arange(filled[0], filled[-1] + 1)
             rows = slice(int(row[own[0]]), int(row[own[-1]]) + 1)
-            columns = slice(int(begin[own].min()), int((begin[own] + length[own]).max()))
+            columns = slice(int(begin[filled].min()), int((begin[filled] + length[filled]).max()))
             nearness = slope_across[which, columns] + slope_up[own, None]
             steep = self._steep_columns[columns]
             # Beyond either end of the row's stretch these walls are below 0, inside they are above everything.

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.processes
 
 def played(folder: Path, scenario: str, seed: int = 1) -> dict[str, Any]:
     command = [sys.executable, "-m", "runtime", "run", "kitchen", "--virtual", "--json", "--seed", str(seed)]
-    command += ["--out", str(folder), "--set", f"driver.scenario={scenario}", "--set", f"person.scenario={scenario}"]
+    command += ["--out", str(folder)]
+    for node in ("driver", "camera", "person"):
+        command += ["--set", f"{node}.scenario={scenario}"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command, cwd=folder.parent, env=environment, capture_output=True, text=True, timeout=400, check=False

@@ -1,0 +1,42 @@
+"""What a finger or a gaze points at, and whether a head nods: lines in the room, and angles over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+PointM = tuple[float, float, float]
+
+SWING_RAD = 0.12
+"""A head that turns back by less has not changed its direction."""
+
+
+def direction_of(yaw_rad: float, pitch_rad: float) -> PointM:
+    """Ahead of something turned left by yaw and down by pitch."""
+    flat = math.cos(pitch_rad)
+    return flat * math.cos(yaw_rad), flat * math.sin(yaw_rad), -math.sin(pitch_rad)
+
+
+def nearest_to_line(start: PointM, line: PointM, at: Sequence[PointM], within_m: float) -> int | None:
+    """Which of some points is nearest to a line from the start on; None where none is near."""
+    best, best_m = None, within_m
+    for number, one in enumerate(at):
+        offset = [a - b for a, b in zip(one, start, strict=True)]
+        along = sum(a * b for a, b in zip(offset, line, strict=True))
+        beside = math.sqrt(max(sum(a * a for a in offset) - along * along, 0.0))
+        if along > 0.05 and beside < best_m:
+            best, best_m = number, beside
+    return best
+
+
+def swings(angles: Sequence[float]) -> int:
+    """How often a head has changed its direction by more than a little."""
+    if not angles:
+        return 0
+    count, turned, extreme = 0, 0, angles[0]
+    for angle in angles:
+        if abs(angle - extreme) > SWING_RAD and (angle > extreme) != (turned > 0 if turned else angle <= extreme):
+            count, turned, extreme = count + 1, 1 if angle > extreme else -1, angle
+        elif turned and (angle - extreme) * turned > 0:
+            extreme = angle
+    return count

@@ -1,0 +1,339 @@
+"""`Sight`: what a robot believes of a kitchen from its head camera's images alone, as a `Scene` with stable ids.
+
+It knows the map of the room and where its own joints are; it reads nothing of a simulator. Things keep their ids while
+they are hidden, carried or moved by somebody who is watched; what is seen to be gone is no longer believed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from nodes.kitchen.blobs import Blob, Face, Hand, Look, look, map_of
+from nodes.kitchen.crops import OTHER, CropReader, Told, cut_out
+from nodes.kitchen.gestures import nearest_to_line, swings
+from nodes.kitchen.world import Kitchen
+from nodes.perception.objects import place_is_empty
+from nodes.robot.protocol import Body
+from runtime.clock import to_ns, to_s
+from runtime.msgs import Image, Relation, RobotState, Scene, SeenObject, SeenPerson
+
+PERSON = "person"
+SAME_M = 0.07
+SAME_WORDS_M = 0.35
+"""So far a thing of the same words may have gone between two images, where it is no longer in its old place."""
+IN_HAND_M = 0.10
+OVER_PALM_M = 0.13
+BELIEVE, BELIEVE_OTHER = 2, 8
+"""Sightings until a thing is believed to be there; of what has no name."""
+MISSES = 3
+VOTES, STATES = 12, 4
+FULL_PX = 150
+"""As many pixels as a vote of full weight has."""
+BESIDE_M = 0.22
+POINT_AT_M, LOOK_AT_M = 0.11, 0.25
+POINTS_DOWN = 0.25
+"""A line that goes down more steeply points; a palm is level."""
+STILL_M, OPEN_ABOVE_M = 0.03, 0.08
+HAND_LASTS_S, FACE_LASTS_S, GESTURE_S = 0.7, 2.0, 1.9
+
+
+@dataclass(slots=True)
+class Track:
+    """One thing that was seen, and what is believed of it."""
+
+    x_m: float
+    y_m: float
+    bottom_m: float
+    height_m: float
+    width_m: float
+    surface: str
+    words: deque[tuple[str, str, float]] = field(default_factory=lambda: deque(maxlen=VOTES))
+    states: deque[tuple[str, str, bool, bool]] = field(default_factory=lambda: deque(maxlen=STATES))
+    sizes: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=VOTES))
+    sightings: int = 0
+    misses: int = 0
+    id: str = ""
+    holder: str = ""
+    kind: str = OTHER
+    colour: str = ""
+    box: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+    @property
+    def middle_m(self) -> tuple[float, float, float]:
+        """Where its middle is."""
+        return self.x_m, self.y_m, self.bottom_m + self.height_m / 2
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether it was seen often enough, and not seen to be gone."""
+        return self.misses < MISSES and self.sightings >= (BELIEVE if self.kind != OTHER else BELIEVE_OTHER)
+
+
+@dataclass(slots=True)
+class _Person:
+    hand: Hand | None = None
+    hand_ns: int = 0
+    moved_m: float = 1.0  # of the palm, since the image before
+    face: Face | None = None
+    face_ns: int = 0
+    head: deque[tuple[int, float, float]] = field(default_factory=deque)
+
+
+class Sight:
+    """`kitchen` is the map, `reader` tells what a cut-out shows."""
+
+    def __init__(self, kitchen: Kitchen, reader: CropReader) -> None:
+        self._kitchen, self._reader = kitchen, reader
+        self._room = map_of(kitchen)
+        self._tracks: list[Track] = []
+        self._numbered = 0
+        self._stained: dict[str, bool] = {}
+        self._person = _Person()
+        self._held: Track | None = None
+
+    def see(self, image: Image, state: RobotState, body: Body) -> None:
+        """Take in one image with depth; `state` is the robot's at that time."""
+        if image.depth_m is None:
+            return
+        rotation, camera = body.head_camera(state)
+        seen = look(image.rgb, image.depth_m, image.focal_px, rotation, camera, self._room, body.own_parts(state))
+        told = self._reader.read([cut_out(one, image.rgb, image.depth_m) for one in seen.blobs])
+        self._grip(state, body)
+
+        def is_empty(at_m: tuple[float, float, float]) -> bool:
+            assert image.depth_m is not None
+            return place_is_empty(image.depth_m, image.focal_px, rotation, camera, at_m)
+
+        self._follow_person(seen, image.captured_ns)
+        self._match(seen, told, {id(one): is_empty(one.middle_m) for one in self._tracks if not one.holder})
+        self._stained |= seen.stains
+
+    def grip(self, state: RobotState, body: Body) -> None:
+        """Take in what the gripper feels, between images."""
+        self._grip(state, body)
+
+    def scene(self, now_ns: int) -> Scene:
+        """All that is believed to be there."""
+        believed = [one for one in self._tracks if one.is_believed]
+        for one in believed:
+            if not one.id:
+                self._numbered += 1
+                word = one.kind.replace(" ", "-") if one.kind != OTHER else "thing"
+                one.id = f"{word}-{self._numbered}"
+        things = [_seen(one) for one in believed]
+        relations = []
+        for thing, track in zip(things, believed, strict=True):
+            if track.holder:
+                relations.append(Relation(subject=thing.id, relation="held by", object=track.holder))
+            elif track.surface in self._kitchen.places:
+                is_box = self._kitchen.places[track.surface].form == "box"
+                relations.append(Relation(subject=thing.id, relation="in" if is_box else "on", object=track.surface))
+        for number, thing in enumerate(things):
+            for other in things[number + 1 :]:
+                if math.dist((thing.x_m, thing.y_m), (other.x_m, other.y_m)) < BESIDE_M:
+                    relations.append(Relation(subject=thing.id, relation="beside", object=other.id))
+        people = self._people(things, believed, now_ns)
+        return Scene(
+            things=(*things, *(self._place(name) for name in self._kitchen.places)), relations=tuple(relations),
+            people=people, kinds=tuple(self._kitchen.kinds), places=tuple(self._kitchen.places),
+        )  # fmt: skip
+
+    @property
+    def face_m(self) -> tuple[float, float, float] | None:
+        """Where a head was seen last, or where one must be above a hand."""
+        if self._person.face is not None:
+            return self._person.face.middle_m
+        if self._person.hand is not None:
+            (x, y, _), (a, b, _) = self._person.hand.palm_m, self._person.hand.line
+            return x - 0.6 * a, y - 0.6 * b, 1.5
+        return None
+
+    # --- things
+
+    def _match(self, seen: Look, told: Sequence[Told], empty: dict[int, bool]) -> None:
+        left = [one for one in self._tracks if one.holder != "robot"]
+        pairs = sorted(
+            (math.dist((blob.x_m, blob.y_m), (track.x_m, track.y_m)), number, place)
+            for number, blob in enumerate(seen.blobs)
+            for place, track in enumerate(left)
+        )
+        of_blob: dict[int, Track] = {}
+        taken: set[int] = set()
+        for away, number, place in pairs:
+            if away < SAME_M and number not in of_blob and place not in taken:
+                of_blob[number] = left[place]
+                taken.add(place)
+        for number, one in enumerate(told):
+            if number in of_blob or one.kind == OTHER:
+                continue
+            for place, track in enumerate(left):
+                is_alike = (track.kind, track.colour) == (one.kind, one.colour) and bool(track.id)
+                is_gone = track.misses > 0 or empty.get(id(track), False) or track.holder != ""
+                if place not in taken and is_alike and is_gone:
+                    of_blob[number] = track
+                    taken.add(place)
+                    break
+        for number, (blob, one) in enumerate(zip(seen.blobs, told, strict=True)):
+            found = of_blob.get(number)
+            if found is None:
+                if one.kind == OTHER and not blob.surface:
+                    continue  # an arm, or what nobody knows in the air
+                found = Track(blob.x_m, blob.y_m, blob.bottom_m, blob.top_m - blob.bottom_m, blob.width_m, blob.surface)
+                self._tracks.append(found)
+            self._take_in(found, blob, one)
+        for place, track in enumerate(left):
+            if place in taken:
+                continue
+            is_taken = track.holder == PERSON and self._person.hand is not None
+            track.misses += is_taken or empty.get(id(track), False)
+        self._tracks = [one for one in self._tracks if one.id or one.misses < MISSES]
+
+    def _take_in(self, track: Track, blob: Blob, told: Told) -> None:
+        is_far = math.dist((blob.x_m, blob.y_m), (track.x_m, track.y_m)) > 0.03
+        weight = min(len(blob.pixels) / FULL_PX, 1.0) * (0.3 if blob.is_cut else 1.0)
+        share = 1.0 if is_far or not track.sightings else 0.4 * weight
+        if blob.is_cut and track.sightings and not is_far:
+            share = 0.0
+        track.x_m += share * (blob.x_m - track.x_m)
+        track.y_m += share * (blob.y_m - track.y_m)
+        if is_far or share > 0:
+            track.bottom_m, track.surface = blob.bottom_m, blob.surface
+        if not blob.is_cut:
+            track.sizes.append((blob.top_m - blob.bottom_m, blob.width_m))
+            heights, widths = zip(*track.sizes, strict=True)
+            track.height_m, track.width_m = float(np.median(heights)), float(np.median(widths))
+        track.words.append((told.kind, told.colour, weight * told.sure))
+        if weight > 0.5:
+            track.states.append((told.fill, told.contents, told.is_dirty, told.is_open))
+        track.kind = _most((kind, w) for kind, _, w in track.words)
+        track.colour = _most((colour, w) for kind, colour, w in track.words if kind == track.kind)
+        track.sightings += 1
+        track.misses = 0
+        track.box = blob.box
+        hand = self._person.hand
+        is_over_palm = hand is not None and math.dist(hand.palm_m[:2], (blob.x_m, blob.y_m)) < OVER_PALM_M
+        if is_over_palm and not blob.surface:
+            track.holder = PERSON
+        elif blob.surface or not is_over_palm:
+            track.holder = ""
+
+    def _grip(self, state: RobotState, body: Body) -> None:
+        x, y, z = body.hand_point(state)
+        if state.is_grasping and self._held is None:
+            near = [one for one in self._tracks if one.misses < MISSES or one.id]
+            best = min(near, key=lambda one: math.dist(one.middle_m, (x, y, z)), default=None)
+            if best is not None and math.dist(best.middle_m[:2], (x, y)) < IN_HAND_M:
+                self._held = best
+                best.holder, best.misses = "robot", 0
+        elif not state.is_grasping and self._held is not None:
+            held, self._held = self._held, None
+            held.holder, held.surface = "", self._surface_below(held)
+        if self._held is not None:
+            self._held.x_m, self._held.y_m = x, y
+            self._held.bottom_m = z - self._held.height_m / 2
+
+    def _surface_below(self, track: Track) -> str:
+        for one in self._room.surfaces:
+            is_over = one.x_m[0] < track.x_m < one.x_m[1] and one.y_m[0] < track.y_m < one.y_m[1]
+            if is_over and track.bottom_m < one.rim_z_m + (0.12 if one.is_box else 0.06):
+                track.bottom_m = one.z_m
+                return one.name
+        return ""
+
+    def _place(self, name: str) -> SeenObject:
+        place = self._kitchen.places[name]
+        x, y = place.centre_m
+        is_box = place.form == "box"
+        height = place.z_m - place.floor_z_m if is_box else 0.0
+        width = min(place.x_m[1] - place.x_m[0], place.y_m[1] - place.y_m[0]) if is_box else 0.0
+        return SeenObject(
+            id=name, label=name, colour="", x_m=x, y_m=y, z_m=place.z_m - height / 2, width_m=width, height_m=height,
+            u_px=0.0, v_px=0.0, is_place=True,
+            state=(*place.state, *(("dirty",) if self._stained.get(name) else ())),
+        )  # fmt: skip
+
+    # --- people
+
+    def _follow_person(self, seen: Look, now_ns: int) -> None:
+        person = self._person
+        if seen.hands:
+            hand = min(seen.hands, key=lambda one: one.palm_m[1])
+            before = person.hand.palm_m if person.hand is not None else (9.0, 9.0, 9.0)
+            person.moved_m = math.dist(before, hand.palm_m)
+            person.hand, person.hand_ns = hand, now_ns
+        elif to_s(now_ns - person.hand_ns) > HAND_LASTS_S:
+            person.hand = None
+        if seen.faces:
+            person.face, person.face_ns = seen.faces[0], now_ns
+            if (line := seen.faces[0].line) is not None:
+                pitch, yaw = -math.asin(line[2]), math.atan2(line[1], line[0])
+                person.head.append((now_ns, pitch, yaw))
+        while person.head and person.head[0][0] < now_ns - to_ns(GESTURE_S):
+            person.head.popleft()
+
+    def _people(self, things: Sequence[SeenObject], tracks: Sequence[Track], now_ns: int) -> tuple[SeenPerson, ...]:
+        person = self._person
+        hand = person.hand
+        if hand is None and person.face is None:
+            return ()
+        at = [(one.x_m, one.y_m, one.z_m) for one in things]
+        held = next((one.id for one, track in zip(things, tracks, strict=True) if track.holder == PERSON), "")
+        shape: Literal["", "open", "point"] = ""
+        pointed = ""
+        if hand is not None and person.moved_m < STILL_M:
+            if hand.line[2] < -POINTS_DOWN:
+                shape = "point"
+                number = nearest_to_line(hand.palm_m, hand.line, at, POINT_AT_M)
+                pointed = things[number].id if number is not None else ""
+            elif not held and self._is_high(hand):
+                shape = "open"
+        looked = ""
+        if person.face is not None and person.face.line is not None and to_s(now_ns - person.face_ns) < FACE_LASTS_S:
+            number = nearest_to_line(person.face.middle_m, person.face.line, at, LOOK_AT_M)
+            looked = things[number].id if number is not None else ""
+        nods, shakes = (swings([one[axis] for one in person.head]) for axis in (1, 2))
+        where = self.face_m or (0.0, 0.0, 0.0)
+        return (
+            SeenPerson(
+                id=PERSON, x_m=where[0], y_m=where[1], holds=held, points_at=pointed, looks_at=looked,
+                hand_m=hand.palm_m if hand is not None else None, hand=shape,
+                gesture="nod" if nods >= 3 and nods > shakes else "shake" if shakes >= 3 else "",
+            ),
+        )  # fmt: skip
+
+    def _is_high(self, hand: Hand) -> bool:
+        x, y, z = hand.palm_m
+        below = [one.z_m for one in self._room.surfaces if one.x_m[0] < x < one.x_m[1] and one.y_m[0] < y < one.y_m[1]]
+        return bool(below) and z > max(below) + OPEN_ABOVE_M
+
+
+def _seen(track: Track) -> SeenObject:
+    states = list(track.states)
+    words = []
+    if states:
+        words += ["dirty"] * (2 * sum(one[2] for one in states) > len(states))
+        words += ["open"] * (2 * sum(one[3] for one in states) > len(states) and track.kind == "cookie jar")
+        fill = Counter(one[0] for one in states).most_common(1)[0][0] if track.kind in ("mug", "glass") else ""
+        if fill:
+            inside = Counter(one[1] for one in states if one[0]).most_common(1)[0][0]
+            words += [fill, inside]
+    x, y, z = track.middle_m
+    left, top, right, bottom = track.box
+    return SeenObject(
+        id=track.id, label=track.kind if track.kind != OTHER else "thing", colour=track.colour, x_m=x, y_m=y, z_m=z,
+        width_m=track.width_m, height_m=track.height_m, u_px=(left + right) / 2, v_px=(top + bottom) / 2,
+        confidence=min(1.0, track.sightings / VOTES), state=tuple(words),
+    )  # fmt: skip
+
+
+def _most(votes: Iterable[tuple[str, float]]) -> str:
+    total: dict[str, float] = {}
+    for word, weight in votes:
+        total[word] = total.get(word, 0.0) + weight
+    return max(total, key=lambda one: total[one], default="")

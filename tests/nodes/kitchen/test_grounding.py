@@ -1,0 +1,46 @@
+"""Which seen thing some words mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodes.kitchen.grounding import ground
+from runtime.msgs import SeenObject
+
+
+def thing(id_: str, label: str, colour: str, u_px: float, *state: str) -> SeenObject:
+    return SeenObject(
+        id=id_, label=label, colour=colour, x_m=u_px / 400, y_m=0.0, z_m=0.5, width_m=0.07, height_m=0.1, u_px=u_px,
+        v_px=100.0, state=state,
+    )  # fmt: skip
+
+
+THINGS = (
+    thing("mug-1", "mug", "red", 50),
+    thing("mug-2", "mug", "blue", 200, "dirty"),
+    thing("glass-3", "glass", "", 300, "half full"),
+    thing("bowl-4", "bowl", "white", 120),
+    thing("mug-5", "mug", "orange", 350),
+    thing("orange-6", "orange", "orange", 400),
+)
+PLACES = {one.id: "table" for one in THINGS} | {"mug-2": "sink"}
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("the red cup", "mug-1"), ("the dirty mug", "mug-2"), ("the tumbler", "glass-3"), ("the orange mug", "mug-5"),
+        ("the orange", "orange-6"), ("the mug left of the bowl", "mug-1"), ("the cup in the sink", "mug-2"),
+        ("the white tureen", "bowl-4"),
+    ],
+)  # fmt: skip
+def test_words_find_the_one_that_they_mean(words: str, meant: str) -> None:
+    assert [one.id for one in ground(words, THINGS, PLACES)] == [meant]
+
+
+def test_words_that_fit_several_find_several() -> None:
+    assert {one.id for one in ground("a mug", THINGS, PLACES)} == {"mug-1", "mug-2", "mug-5"}
+
+
+def test_words_for_what_is_not_there_find_nothing() -> None:
+    assert ground("the yellow sponge", THINGS, PLACES) == []
