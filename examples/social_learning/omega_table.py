@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from nodes.episodes.coaching.coach import VARIANTS
+from nodes.episodes.coaching.coach import VARIANTS, Variant
 from nodes.episodes.coaching.regeneration import attempts_of
 from nodes.episodes.command import main as episodes
 from nodes.episodes.learning.dataset import Mix, write_dataset
 from nodes.episodes.results.figures import values_of
 from nodes.episodes.results.store import Store
 
-MIXES = (("raw mix nsi", ("raw", "nsi"), "best"), ("nsi com half-nsi", ("nsi", "half-nsi"), "all"))
+MIXES: tuple[tuple[str, tuple[Variant, ...], Mix], ...] = (
+    ("raw mix nsi", ("raw", "nsi"), "best"),
+    ("nsi com half-nsi", ("nsi", "half-nsi"), "all"),
+)
 
 
 def play(variant: str, path: Path) -> None:

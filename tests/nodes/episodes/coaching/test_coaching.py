@@ -154,7 +154,8 @@ def test_the_half_is_drawn_by_task_and_both_kinds_of_negotiation_have_its_bound(
         return {episode.names[seat] for seat in guided}
 
     assert {frozenset(half(f"task {number}")) for number in range(8)} == {frozenset({n}) for n in plan().names}
-    for variant, is_bound_of_negotiation in (("nsi", 1.0), ("half-nsi", 1.0), ("raw", 0.0), ("dsi", 0.0)):
+    bounds: dict[Variant, float] = {"nsi": 1.0, "half-nsi": 1.0, "raw": 0.0, "dsi": 0.0}
+    for variant, is_bound_of_negotiation in bounds.items():
         coaching = Coaching(plan(), Rated((8.2, 8.2, True)), variant)
         assert asyncio.run(coaching.finish([])) is not None  # it ended before anything was negotiated
         used = [one.score for one in coaching.scores if one.dimension == "final_negotiated"]
