@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from nodes.planner.rules import Surroundings, covers, parser_of
 from nodes.planner.understanding import Conversation, Order, World, understand_in
-from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.message import Message
+from runtime import Message, Node, Publisher, QoS, Subscription, on
 from runtime.msgs import Reference, Scene, SkillCatalogue, Utterance
 
 PRIOR = 0.15
