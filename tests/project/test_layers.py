@@ -241,7 +241,7 @@ BEYOND_PUBLIC = {
     "nodes/guard/node.py": {
         SIGNED: "makes the token and checks the signatures",
         "runtime.estop_signal": "takes an emergency stop where the bus is in ruins",
-        "runtime.supervision.registry": "a real robot's latch lies in the account's home, whatever the environment says",
+        "runtime.supervision.registry": "a real robot's latch lies in the account's own home",
     },
     "nodes/policy/remote_policy.py": {
         "runtime.hosts": "asks another host by the sockets of the runtime",
