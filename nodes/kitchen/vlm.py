@@ -149,9 +149,8 @@ class KitchenVLM(LocalVLM):
     def _gaze_at(self, spot: SeenObject) -> None:
         self.gaze, self.gazed_ns = spot, self.clock.now_ns()
         self.looks += 1
-        self.action.publish(
-            Action(id=f"{self.name}-gaze-{self.looks}", skill="look", arguments=aimed_at(spot, "thing"))
-        )
+        look = Action(id=f"{self.name}-gaze-{self.looks}", skill="look", arguments=aimed_at(spot, "thing"))
+        self.action.publish(look, stems_from=self._sources())
 
     def _things(self) -> tuple[SeenObject, ...]:
         hands = tuple(_hand(one) for one in self.now.people if one.hand == "open")

@@ -197,7 +197,7 @@ class ExpertPolicy(ForRobot, SeatNode):
     @every(hz=1)
     def announce(self) -> None:
         """What this body can do, again and again for those who come late."""
-        self.skills.publish(catalogue_of(self.specs.values()))
+        self.skills.publish(catalogue_of(self.specs.values()), stems_from=())  # of no image: it is what it is
 
     @on(action)
     def begin(self, action: Action) -> None:

@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.processes
 
 
-def played(folder: Path, scenario: str, seed: int = 1) -> dict[str, Any]:
+def played(folder: Path, scenario: str, seed: int = 1, vlm: str = "SimulatorEyesVLM") -> dict[str, Any]:
     command = [sys.executable, "-m", "runtime", "run", "kitchen", "--virtual", "--json", "--seed", str(seed)]
-    command += ["--out", str(folder)]
+    command += ["--out", str(folder), "--set", f"vlm.use=nodes.kitchen.vlm:{vlm}"]
     for node in ("driver", "camera", "person"):
         command += ["--set", f"{node}.scenario={scenario}"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -31,6 +31,12 @@ def played(folder: Path, scenario: str, seed: int = 1) -> dict[str, Any]:
 
 def test_it_asks_which_mug_and_brings_the_one_that_was_meant(tmp_path: Path) -> None:
     summary = played(tmp_path / "which", "which-mug")
+    assert summary["outcome"] == {"ok": True, "reason": "blue mug on tray"}
+
+
+def test_eyes_that_see_images_alone_take_the_mug_that_is_pointed_at(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    summary = played(tmp_path / "pointing", "pointing", vlm="KitchenVLM")
     assert summary["outcome"] == {"ok": True, "reason": "blue mug on tray"}
 
 
