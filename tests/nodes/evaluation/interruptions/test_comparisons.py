@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nodes.evaluation.interruptions.command import main, reason_without
-from nodes.evaluation.interruptions.comparisons import compare, figures_of, table
+from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table
 from nodes.evaluation.trials import EvaluationRun, Result
 from runtime.errors import UserError
 
@@ -126,3 +126,16 @@ def test_the_subset_for_every_change(tmp_path: Path, capsys: Any) -> None:
         assert told[variant, "rest after stop"]["p90"] < 1.0
         assert told[variant, "rest after stop"]["without"] == 0
     assert told["A-cloud", "act after retraction"]["p50"] < told["B+-cloud", "act after retraction"]["p50"]
+
+
+def test_a_partner_in_mind_is_compared_on_the_pairs_that_both_arms_have() -> None:
+    rows = {"A": (True, 0.0, 30.0), "M": (False, 1.0, 31.0), "Q": (False, 2.0, 33.0)}
+    results = [
+        result(arm, "partner-near", seed, is_harm=harm and seed < 2, questions=asked, completion_s=done)
+        for arm, (harm, asked, done) in rows.items()
+        for seed in range(4)
+    ]
+    told = partner_table([*results, result("A", "stop-near", 0, is_harm=True)])
+    assert "| A-cloud | 4 | 2 | 0.00 | 30.000 of 4 |" in told
+    assert "| M less A (cloud) | 4 | -0.50 [-1.00, +0.00] | +1.00 [+1.00, +1.00] | +1.00 [+1.00, +1.00] |" in told
+    assert "| M less Q (cloud) | 4 | +0.00 [+0.00, +0.00] | -1.00 [-1.00, -1.00] | -2.00 [-2.00, -2.00] |" in told

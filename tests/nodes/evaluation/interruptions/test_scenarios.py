@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nodes.evaluation.interruptions.person import InterruptingPerson, judged
-from nodes.evaluation.interruptions.scenarios import draw, names, shipped
+from nodes.evaluation.interruptions.scenarios import draw, names, partner_names, shipped
 from nodes.sim.messages import ObjectTruth
 from runtime.errors import UserError
+
+PARTNER = shipped().partner
 
 
 def thing(name: str, *, is_in_bin: bool = False, z_m: float = 0.55) -> ObjectTruth:
@@ -35,6 +37,20 @@ def test_words_end_within_the_phase() -> None:
     for name in names():
         drawn = draw(name, 5)
         assert 0.0 <= drawn.offset_s <= shipped().moments[drawn.moment].length_s
+
+
+def test_of_those_with_a_cup_of_their_own_most_say_so_and_nothing_is_added_to_the_main_experiment() -> None:
+    drawn = [draw("partner-near", seed) for seed in range(300)]
+    owners = [one for one in drawn if one.own]
+    assert 170 < len(owners) < 230
+    telling = [one for one in owners if one.own and one.remark in {t.format(colour=one.own) for t in PARTNER.telling}]
+    assert 0.5 < len(telling) / len(owners) < 0.7
+    assert {one.wants for one in owners} == {"cups but it"}
+    assert {one.wants for one in drawn if not one.own} == {"cups"}
+    assert not any(one.remark in {t.format(colour=c) for t in PARTNER.telling for c in ("red", "blue")}
+                   for one in drawn if not one.own)  # fmt: skip
+    assert not set(partner_names()) & set(names())
+    assert all(one.own is None for one in map(draw, names(), [0] * len(names())))
 
 
 def test_an_unknown_scenario_is_told() -> None:
