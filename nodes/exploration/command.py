@@ -1,4 +1,4 @@
-"""`polyrhythm explore`: rooms explored by a simulated robot that is asked about them: a table, a recording of each."""
+"""`polyrhythm explore`: a simulated robot explores rooms and is asked about them."""
 
 from __future__ import annotations
 

@@ -130,6 +130,8 @@ class RunFile:
                 f"{path}: cannot be read: {problem}; copy it, with the -wal file beside it, "
                 "to a folder that may be written"
             ) from problem
+        except sqlite3.DatabaseError as problem:
+            raise NoRunError(f"{path}: is no run: {problem}") from problem
         return store
 
     @classmethod
