@@ -134,7 +134,7 @@ class Console(ConsolePorts):
         self._recorders = Recorders()
         self._responses = ResponseTimes()
         self._sound, self._words = RobotSound(), RobotWords()
-        self._talking = PushToTalk(self, self.run_info)
+        self._talking = PushToTalk(self, self.run_info, self.name)
         self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")

@@ -103,12 +103,13 @@ class _Person:
 class PushToTalk:
     """Everybody who speaks at the pages of one node."""
 
-    def __init__(self, ports: VoicePorts, run_info: RunFacts) -> None:
+    def __init__(self, ports: VoicePorts, run_info: RunFacts, name: str = "") -> None:
+        """`name` is that of the node."""
         self._ports = ports
         self._people: dict[str, _Person] = {}
         self._number = 0
         self._told_ns, self._told_of = 0, ""  # that somebody speaks, and who; 0: that nobody does
-        self.is_understood = has_listener(run_info, VoicePorts.sound.topic)
+        self.is_understood = has_listener(run_info, VoicePorts.sound.topic, but=name)
 
     def handle(self, session: Session, message: Talks, speaker: str, now_ns: int) -> None:
         """One who may speak does so, under that name."""
@@ -259,8 +260,11 @@ def _sound(kind: type[S], person: _Person) -> S:
     )
 
 
-def has_listener(run_info: RunFacts, topic: str) -> bool:
-    """Whether a node of this run hears that topic, besides those that hear everything; True where that is not known."""
+def has_listener(run_info: RunFacts, topic: str, *, but: str = "") -> bool:
+    """Whether a node of this run hears that topic, `but` the one of that name and those that hear everything.
+
+    True where that is not known.
+    """
     if not run_info.registry:
         return True
     try:
@@ -269,7 +273,7 @@ def has_listener(run_info: RunFacts, topic: str) -> bool:
         return True
     everything = set.intersection(*(set(one.subscribers) for one in run.topics.values())) if run.topics else set()
     named = run.topics.get(topic)
-    return named is not None and bool(set(named.subscribers) - everything)
+    return named is not None and bool(set(named.subscribers) - everything - {but})
 
 
 STOP_WORDS = "nodes.interrupts.intent:is_stop"

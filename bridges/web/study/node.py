@@ -159,7 +159,7 @@ class Study(VoicePorts, TalkPorts):
         self._effect = ConditionEffect(
             self._signer, self.request.publish, lambda event: self.store and self.store.do(lambda progress: event)
         )
-        self._talking = PushToTalk(self, info)
+        self._talking = PushToTalk(self, info, self.name)
         if self.clock.is_virtual:
             self.log.warning("a study needs real time; nobody can take part in virtual time")
             return

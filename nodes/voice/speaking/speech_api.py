@@ -76,7 +76,11 @@ class SpeechApi:
         parts: list[bytes] = []
         size = 0
         request = self._sdk.audio.speech.with_streaming_response.create(
-            model=self.settings.model, voice=self._voice, input=text, response_format="wav", speed=manner.speed
+            model=self.settings.model,
+            voice=self._voice,
+            input=text,
+            response_format="wav",
+            extra_body=None if manner.speed == 1.0 else {"speed": manner.speed},  # not every server knows it
         )
         async with request as response:
             async for part in response.iter_bytes(1 << 16):

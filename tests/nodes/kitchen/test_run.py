@@ -34,12 +34,6 @@ def test_it_asks_which_mug_and_brings_the_one_that_was_meant(tmp_path: Path) -> 
     assert summary["outcome"] == {"ok": True, "reason": "blue mug on tray"}
 
 
-def test_eyes_that_see_images_alone_take_the_mug_that_is_pointed_at(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    summary = played(tmp_path / "pointing", "pointing", vlm="KitchenVLM")
-    assert summary["outcome"] == {"ok": True, "reason": "blue mug on tray"}
-
-
 def test_a_nod_is_the_yes_to_taking_what_is_held_out_without_a_word(tmp_path: Path) -> None:
     summary = played(tmp_path / "silently", "held-out-silently")
     assert summary["outcome"] == {"ok": True, "reason": "white mug in sink"}

@@ -286,6 +286,14 @@ def test_a_run_without_a_recogniser_is_known(run: dict[str, Any], is_understood:
     assert has_listener(RunFacts.of({"registry": str(tmp_path)}), "microphone/speech") is is_understood
 
 
+def test_a_console_that_only_listens_to_the_microphone_recognises_nothing(tmp_path: Path) -> None:
+    run = topics(microphone_speech=["console", "recorder"], said=["recorder"])
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    info = RunFacts.of({"registry": str(tmp_path)})
+    assert not has_listener(info, "microphone/speech", but="console")
+    assert has_listener(info, "microphone/speech", but="another")
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 7}'])
 def test_where_nothing_is_known_of_the_run_speaking_is_tried(text: str, tmp_path: Path) -> None:
     assert has_listener(RunFacts.of({}), "microphone/speech")

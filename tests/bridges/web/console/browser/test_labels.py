@@ -16,7 +16,7 @@ DRAWN = """async ([source, css, things]) => {
   const { overlay } = await import("data:text/javascript," + encodeURIComponent(source));
   const labels = [], boxes = [], context = {
     canvas: { clientWidth: css, width: 960 }, font: "",
-    save() {}, restore() {}, scale() {}, fillText() {},
+    save() {}, restore() {}, scale() {}, fillText() {}, setLineDash() {},
     measureText(text) { return { width: text.length * parseFloat(this.font.split(" ")[1]) * 0.6 }; },
     fillRect(...box) { labels.push(box); }, strokeRect(...box) { boxes.push(box); },
   };
