@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.train_eyes.scenes import FOCAL_PX, Shown, views_of
-from nodes.kitchen.blobs import Blob, look, map_of
-from nodes.kitchen.crops import COLOURS, CONTENTS, KINDS, cut_out
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.mjcf import build_kitchen
 from nodes.kitchen.robot import KitchenRobot
+from nodes.kitchen.vision.blobs import Blob, look, map_of
+from nodes.kitchen.vision.crops import COLOURS, CONTENTS, KINDS, cut_out
 from nodes.kitchen.world import ThingSpec, lay_out, load_world
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import RayRenderer

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from examples.train_eyes.scenes import FOCAL_PX, Shown, View, views_of
-from nodes.kitchen.blobs import Blob, look
-from nodes.kitchen.crops import FILLS, KINDS, OTHER, CropReader, Told, cut_out
-from nodes.kitchen.grounding import ground
+from nodes.kitchen.vision.blobs import Blob, look
+from nodes.kitchen.vision.crops import FILLS, KINDS, OTHER, CropReader, Told, cut_out
+from nodes.kitchen.vision.grounding import ground
 from runtime.msgs import SeenObject
 
 FIRST = 100_000

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.train_eyes.shapes import COLOURS_OF, HELD_STRANGERS, KINDS, RGB, STRANGERS, Wanted, stranger
-from nodes.kitchen.blobs import RoomMap, Surface
+from nodes.kitchen.vision.blobs import RoomMap, Surface
 
 WIDTH, HEIGHT, FOVY_DEG = 480, 360, 55.0
 FOCAL_PX = HEIGHT / 2 / math.tan(math.radians(FOVY_DEG) / 2)

@@ -1,4 +1,4 @@
-"""Trains `nodes/kitchen/crops.onnx`: python -m examples.train_eyes.train CUTS.npz... [--out FILE] [--epochs 14]
+"""Trains `nodes/kitchen/vision/crops.onnx`: python -m examples.train_eyes.train CUTS.npz... [--out FILE] [--epochs 14]
 
 A small convolutional network with a head for each question: kind, colour, fill, contents, dirty and open. Seeded.
 Needs the extra `train`.
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from nodes.kitchen.crops import COLOURS, CONTENTS, FILLS, KINDS, MODEL, SIDE_PX
+from nodes.kitchen.vision.crops import COLOURS, CONTENTS, FILLS, KINDS, MODEL, SIDE_PX
 
 SEED, BATCH, RATE, DECAY = 7, 48, 3e-3, 1e-3
 WEIGHTS = (1.0, 0.6, 0.5, 0.5, 1.0, 0.5)

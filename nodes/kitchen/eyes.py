@@ -12,9 +12,9 @@ import random
 from collections import deque
 from collections.abc import Sequence
 
-from nodes.kitchen.gestures import direction_of, nearest_to_line, swings
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.robot import PARKED_X_M
+from nodes.kitchen.vision.gestures import direction_of, nearest_to_line, swings
 from nodes.kitchen.world import Kitchen
 from runtime.clock import to_ns
 from runtime.msgs import Relation, Scene, SeenObject, SeenPerson

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nodes.kitchen.grounding import ground_in
 from nodes.kitchen.policy import stand_for
+from nodes.kitchen.vision.grounding import ground_in
 from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import Decision, Situation, name_of
@@ -24,7 +24,7 @@ from runtime import QoS, Subscription
 from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask, Utterance, aimed_at
 
 if TYPE_CHECKING:
-    from nodes.kitchen.sight import Sight
+    from nodes.kitchen.vision.sight import Sight
 
 MOST_TRIES, MOST_DRIVES = 3, 4
 LINE_M, HEADING_RAD, ALONG_M = 0.12, 0.10, 2.2
@@ -70,15 +70,15 @@ class KitchenVLM(LocalVLM):
 
     @classmethod
     def preload(cls) -> None:
-        import nodes.kitchen.sight
+        import nodes.kitchen.vision.sight
         import nodes.models.onnx_runtime  # noqa: F401
 
         super().preload()
 
     def on_start(self) -> None:
         """Load the network."""
-        from nodes.kitchen.crops import CropReader
-        from nodes.kitchen.sight import Sight
+        from nodes.kitchen.vision.crops import CropReader
+        from nodes.kitchen.vision.sight import Sight
 
         super().on_start()
         self.sight = Sight(self.kitchen, CropReader())

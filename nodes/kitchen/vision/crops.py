@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.kitchen.blobs import Blob
+from nodes.kitchen.vision.blobs import Blob
 
 MODEL = Path(__file__).with_name("crops.onnx")
 SIDE_PX = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.kitchen.grounding import ground
+from nodes.kitchen.vision.grounding import ground
 from runtime.msgs import SeenObject
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.crops import OTHER, CropReader, Cut, Sizes, Told
-from nodes.kitchen.sight import Sight
+from nodes.kitchen.vision.crops import OTHER, CropReader, Cut, Sizes, Told
+from nodes.kitchen.vision.sight import Sight
 from nodes.kitchen.world import load_world
 from nodes.stretch.body import BODY
 from runtime.msgs import Scene, SeenObject
 from tests.nodes.kitchen.kitchen_view import FACE_M, DrawnKitchen
 
 pytest.importorskip("onnxruntime")
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def sight() -> Sight:
@@ -45,8 +45,8 @@ import json, sys
 sys.modules["mujoco"] = None  # any import of it fails
 import cv2, numpy as np
 from pathlib import Path
-from nodes.kitchen.crops import CropReader
-from nodes.kitchen.sight import Sight
+from nodes.kitchen.vision.crops import CropReader
+from nodes.kitchen.vision.sight import Sight
 from nodes.kitchen.world import load_world
 from nodes.stretch.body import BODY
 from runtime.msgs import Image, RobotState

@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from nodes.kitchen.blobs import Blob, Face, Hand, Look, look, map_of
-from nodes.kitchen.crops import OTHER, CropReader, Told, cut_out
-from nodes.kitchen.gestures import nearest_to_line, swings
+from nodes.kitchen.vision.blobs import Blob, Face, Hand, Look, look, map_of
+from nodes.kitchen.vision.crops import OTHER, CropReader, Told, cut_out
+from nodes.kitchen.vision.gestures import nearest_to_line, swings
 from nodes.kitchen.world import Kitchen
 from nodes.perception.objects import place_is_empty
 from nodes.robot.protocol import Body
