@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.chunks import BLEND_S, Playback
+from nodes.policy.onnx.chunks import BLEND_S, Playback
 from runtime.clock import to_ns
 from runtime.msgs import ActionChunk
 

@@ -29,10 +29,10 @@ from examples.train_policy.imagined import SIZES, ImaginedRobot
 from examples.train_policy.lessons import MOTION, OFF_M, is_done
 from nodes.models.onnx_file import read_model_with_data
 from nodes.plotting.figure import Figure
-from nodes.policy.chunks import Playback
-from nodes.policy.model_inputs import feel, pose_of
-from nodes.policy.onnx_policy import place_of
-from nodes.policy.onnx_session import PolicySession
+from nodes.policy.onnx.chunks import Playback
+from nodes.policy.onnx.inputs import feel, pose_of
+from nodes.policy.onnx.policy import place_of
+from nodes.policy.onnx.session import PolicySession
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.statistics.paired import wilson
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, grasp_point, to_odometry

@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.result import percentile
 from runtime.launch.file import resolve
-from runtime.machine import NATIVE
+from runtime.operating_system.machine import NATIVE
 from runtime.supervision.supervisor import Supervisor
 from runtime.supervision.view import SilentView
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import cycle
 
-from nodes.sim.collaborator import Collaborator
+from nodes.sim.people.collaborator import Collaborator
 from runtime import every
 
 WORDS = cycle(

@@ -14,8 +14,8 @@ import numpy as np
 
 from bench.random_vlm import Sizes, random_parts
 from nodes.models.onnx_file import declared
-from nodes.vlm.onnx_model import VisionLanguageModel
-from nodes.vlm.onnx_parts import problems
+from nodes.vlm.onnx.model import VisionLanguageModel
+from nodes.vlm.onnx.parts import problems
 
 INSTRUCTIONS, QUESTION, WRITTEN = 330, 150, 8
 """In tokens, about: the instructions, an image with a question, and what is written at once between two choices."""

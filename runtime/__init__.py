@@ -4,8 +4,8 @@ What users import stands in `__all__` below. The files of this folder:
 
 - what a node is made of: `node`, `ports`, `message`, `qos`, `services`, `clock`, `errors`
 - what a call knows: `context` (ages and causes), `snapshot` (a worker's copy of its node), `run_facts`
-- the machine: `machine`, `os_realtime`, `estop_signal`, `extras`
-- for all rooms: `histogram`, `toml_errors`, `renamed`; `cli` is the command, `__main__` the same by `python -m runtime`
+- the machine: the room `operating_system`, `extras`
+- for all rooms: `histogram`, `renamed`; `cli` is the command, `__main__` the same by `python -m runtime`
 
 The rooms, from the ground up: `serialization`, `transport`, `coordination`, `bag`, `hosts`, `launch`, `execution`,
 `virtual`, `supervision`, `command_line`, `commands`; and `msgs`, the words of robots, which no other room reads.

@@ -23,7 +23,7 @@ from bench.faults.lanes import left_s, run_all
 from bench.faults.matrix import MATRIX, Fault
 from bench.faults.outcome import ROOT, Outcome, Outcomes, fingerprint
 from runtime.launch.provenance import git_state
-from runtime.os_realtime import may_have_fifo
+from runtime.operating_system.real_time import may_have_fifo
 
 PAGE = ROOT / "docs" / "reliability.md"
 FILES = (ROOT / "runs" / "faults.jsonl", ROOT / "runs" / "faults-ordinary.jsonl")

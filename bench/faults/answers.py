@@ -19,7 +19,7 @@ from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.vlm.model_prompt import parse as parse_scene
 from runtime import Simulation
 from runtime.msgs import Scene, SeenObject, Utterance
-from tests.support.fake_openai_server import FakeOpenAI, answers, raw
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, raw
 
 NUMBER = 10_000
 OVER_HTTP = 200

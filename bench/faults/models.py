@@ -12,8 +12,8 @@ from bench.faults.black_box import Switchboard, folder
 from bench.faults.measures import LIMITS, MS, Figures, beyond_limits, held
 from bench.faults.rig import HOLDING, Rig
 from bench.faults.trials import Trial
-from nodes.policy.onnx_policy import OnnxPolicy
-from nodes.policy.onnx_session import PolicySession
+from nodes.policy.onnx.policy import OnnxPolicy
+from nodes.policy.onnx.session import PolicySession
 from nodes.stretch.limits import STOW
 
 FAILED = "model's failure to held, ms"

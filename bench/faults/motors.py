@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.faults.black_box import bare_box, motor_box, order_box
 from nodes.stretch.limits import STRETCH_3
-from runtime.os_realtime import ask_for_fifo
+from runtime.operating_system.real_time import ask_for_fifo
 
 WATCHDOG_S = 0.5
 STEP_S = 0.005

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SOURCES = ("runtime", "nodes", "bridges", "bench/faults", "tests/support/fake_openai_server.py")
+SOURCES = ("runtime", "nodes", "bridges", "bench/faults", "tests/support/servers/fake_openai_server.py")
 SUFFIXES = frozenset({".py", ".toml"})
 
 

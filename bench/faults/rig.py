@@ -22,7 +22,7 @@ from runtime.command_line.attach import Sender
 from runtime.message import Message
 from runtime.msgs import TERMINAL, EStop, Utterance
 from runtime.msgs.signature import order, token_of
-from runtime.os_realtime import ask_for_fifo, be_ordinary
+from runtime.operating_system.real_time import ask_for_fifo, be_ordinary
 from runtime.supervision.registry import FoundRun, find_runs
 
 ROOT = Path(__file__).resolve().parent.parent.parent

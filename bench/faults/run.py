@@ -16,7 +16,7 @@ from bench.faults.outcome import Outcome
 from bench.faults.rig import FaultError, Rig
 from bench.faults.table import Row, rows_of
 from runtime.errors import PolyrhythmError
-from tests.support.fake_openai_server import (
+from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
     answers,

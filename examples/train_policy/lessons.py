@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from examples.train_policy.imagined import SIZES, ImaginedRobot
 from nodes.guard.node import Guard
-from nodes.policy.model_inputs import Felt, Pose, feel, one_hot, pose_of, target_of
-from nodes.policy.onnx_session import PolicySession
+from nodes.policy.onnx.inputs import Felt, Pose, feel, one_hot, pose_of, target_of
+from nodes.policy.onnx.session import PolicySession
 from nodes.policy.sight import spot_of
 from nodes.policy.skill_phases import (
     LIFTED_OFF_M,

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from nodes.policy.model_tensors import COLUMNS
+from nodes.policy.onnx.tensors import COLUMNS
 from nodes.policy.skill_phases import BELOW_TOP_M, GRASP_ABOVE_BOTTOM_M
 from nodes.policy.stretch_motion import OPEN_M, travel_lift_m
 from nodes.stretch.kinematics import (

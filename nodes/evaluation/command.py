@@ -276,7 +276,7 @@ def _parser() -> argparse.ArgumentParser:
         "`polyrhythm eval reflex` scores the words that stop a robot.",
         epilog="examples: polyrhythm eval laptop --seeds 20; "
         "polyrhythm eval laptop --seeds 20 --variant expert --variant mine "
-        "--set policy.use=nodes.policy.onnx_policy:OnnxPolicy --set policy.model=mine.onnx; "
+        "--set policy.use=nodes.policy.onnx.policy:OnnxPolicy --set policy.model=mine.onnx; "
         "polyrhythm eval laptop --task clear-table-by-four --task the-brown-bottle --seeds 5 --at-least 0.9",
         formatter_class=argparse.HelpFormatter,
     )

@@ -25,7 +25,7 @@ from runtime.clock import wall_time_text
 from runtime.command_line.arguments import answered, count, seconds, unique_path
 from runtime.launch.file import check, find, load
 from runtime.launch.provenance import git_state, versions
-from runtime.toml_errors import convert, read_toml
+from runtime.serialization.toml_errors import convert, read_toml
 
 LAUNCH = "explore"
 REPORT = "nodes.exploration.command:report_result"

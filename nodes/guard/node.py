@@ -38,7 +38,6 @@ from runtime import (
     to_ns,
     to_s,
 )
-from runtime.estop_signal import EstopSignals
 from runtime.msgs import (
     TERMINAL,
     AnswerCode,
@@ -55,6 +54,7 @@ from runtime.msgs import (
     SeatRequest,
 )
 from runtime.msgs.signature import TOKEN_FILE, Signatures, make_token
+from runtime.operating_system.estop_signal import EstopSignals
 from runtime.supervision.registry import account
 
 RATE_HZ = 50

@@ -18,8 +18,8 @@ from nodes.kitchen.messages import KitchenThing, KitchenTruth, ScenarioVerdict
 from nodes.kitchen.mjcf import PARKED_M
 from nodes.kitchen.scenario import DOES, Event, Scenario, holds, load_scenario, named, thing_of
 from nodes.kitchen.world import Kitchen, load_world
-from nodes.sim.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
 from nodes.sim.messages import BodyPart
+from nodes.sim.people.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
 from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
 from runtime.msgs import GuardState, Utterance
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nodes.kitchen.memory import keep, remembered
-from nodes.kitchen.mind import Mind
+from nodes.kitchen.mind.mind import Mind
 from nodes.planner.rules import Surroundings
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import every, on

@@ -24,7 +24,7 @@ from nodes.models.chat_format import ModelOptions
 from nodes.models.http_client import HttpClient
 from nodes.models.model import Model, Patience, Server
 from runtime.errors import UserError, choices
-from runtime.toml_errors import convert, read_toml
+from runtime.serialization.toml_errors import convert, read_toml
 
 OPENAI_KEY = "OPENAI_API_KEY"
 _NAME = re.compile(r"[\w-]+")

@@ -16,7 +16,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from runtime.errors import UserError
-from runtime.toml_errors import Table, convert, read_toml
+from runtime.serialization.toml_errors import Table, convert, read_toml
 
 Positive = Annotated[float, Meta(gt=0, le=1e6, description="a number above 0")]
 Number = Annotated[float, Meta(ge=-1e6, le=1e6, description="a number")]

@@ -30,7 +30,7 @@ from runtime.execution.runners import LaneRunner, LoopRunner, MessageSource, Thr
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import NodeSpec, health_topic
 from runtime.message import Envelope, Message, Stamped
-from runtime.os_realtime import CONTROL_PRIORITY
+from runtime.operating_system.real_time import CONTROL_PRIORITY
 from runtime.ports import Subscription
 from runtime.run_facts import RunFacts
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from runtime.launch.graph import NodeSpec
 from runtime.launch.processes_table import RealTime
-from runtime.os_realtime import (
+from runtime.operating_system.real_time import (
     CONTROL_PRIORITY,
     ask_for_fifo,
     be_ordinary,

@@ -19,7 +19,7 @@ from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
 from runtime.execution.long_calls import LongCalls
-from runtime.os_realtime import ask_for_fifo, be_ordinary, name_thread
+from runtime.operating_system.real_time import ask_for_fifo, be_ordinary, name_thread
 from runtime.transport.channel import Handle
 from runtime.transport.direct import DirectLink, DirectReader
 

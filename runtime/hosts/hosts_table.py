@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from runtime.errors import UserError, choices
 from runtime.hosts.address import HostAddress, find, split
-from runtime.toml_errors import Table, convert
+from runtime.serialization.toml_errors import Table, convert
 from runtime.transport.reliable.tag import Terms
 
 DEFAULT_PORT = 7410

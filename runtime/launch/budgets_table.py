@@ -15,7 +15,7 @@ from runtime.errors import UserError, choices
 from runtime.histogram import Histogram
 from runtime.launch.graph import Graph
 from runtime.message import UNKNOWN_NS, Envelope
-from runtime.toml_errors import Seconds, Table, convert
+from runtime.serialization.toml_errors import Seconds, Table, convert
 
 MISSES = 0.01
 """The share of messages that may be older than a path's `p99_s`."""

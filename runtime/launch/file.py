@@ -20,7 +20,7 @@ from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
-from runtime.toml_errors import convert, guess, parse_toml, read_text
+from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
 
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
 

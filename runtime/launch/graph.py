@@ -26,7 +26,7 @@ from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
-from runtime.toml_errors import expected
+from runtime.serialization.toml_errors import expected
 
 Restart = Literal["always", "on-failure", "never"]
 

@@ -13,7 +13,7 @@ from runtime.clock import to_ns
 from runtime.errors import UserError
 from runtime.launch.latency import Latency
 from runtime.qos import QoS
-from runtime.toml_errors import Table, convert, guess
+from runtime.serialization.toml_errors import Table, convert, guess
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS
 from runtime.transport.reliable.tag import LIFESPAN_S
 

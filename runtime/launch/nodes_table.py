@@ -22,7 +22,7 @@ from runtime.launch.latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of, rate_problem
 from runtime.qos import QoS
 from runtime.renamed import renamed
-from runtime.toml_errors import Table, convert
+from runtime.serialization.toml_errors import Table, convert
 
 _NODE_NAME = "[a-z][a-z0-9_]{0,63}"
 _PORT_CALL = re.compile(r"(Publisher|Subscription)\.__init__\(\)")

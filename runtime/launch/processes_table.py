@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from runtime.errors import UserError, choices
-from runtime.os_realtime import HIGHEST_PRIORITY
-from runtime.toml_errors import Table, convert
+from runtime.operating_system.real_time import HIGHEST_PRIORITY
+from runtime.serialization.toml_errors import Table, convert
 
 Priority = Annotated[
     int, Meta(ge=0, le=HIGHEST_PRIORITY, description=f"a priority from 1 to {HIGHEST_PRIORITY}, or 0 for none")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from runtime.renamed import renamed
-from runtime.toml_errors import Seconds, Table
+from runtime.serialization.toml_errors import Seconds, Table
 
 INSTALLED = "'module:name' of a module that is installed"
 

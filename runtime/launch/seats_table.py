@@ -12,7 +12,7 @@ from runtime.errors import UserError, choices
 from runtime.launch.graph import NodeSpec
 from runtime.node import ports_of
 from runtime.ports import Publisher, Subscription
-from runtime.toml_errors import Seconds, Table, convert
+from runtime.serialization.toml_errors import Seconds, Table, convert
 
 Depth = Literal["amend", "replan", "stop"]
 KINDS: tuple[Kind, ...] = ("model", "person", "script", "replay")

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.clock import SystemClock
-from runtime.os_realtime import name_thread
+from runtime.operating_system.real_time import name_thread
 
 _GRACE_S = 1.5  # after the supervisor's death a process has this long to stop by itself
 _LONG_GRACE_S = 15.0  # and one that ends others first, so long

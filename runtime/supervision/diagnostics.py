@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
 from runtime.launch.nodes_table import load_name
-from runtime.machine import NATIVE, PORTABLE, WITHOUT, can, is_portable
+from runtime.operating_system.machine import NATIVE, PORTABLE, WITHOUT, can, is_portable
 from runtime.supervision.registry import check_root, find_runs, left_behind
 from runtime.transport import lane
 

@@ -27,10 +27,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from runtime import estop_signal
 from runtime.launch.file import Launch
-from runtime.machine import can
 from runtime.node import Node, ports_of
+from runtime.operating_system import estop_signal
+from runtime.operating_system.machine import can
 from runtime.ports import Publisher, Subscription
 from runtime.serialization.codec import decoder_of, fingerprint
 

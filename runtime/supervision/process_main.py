@@ -19,7 +19,6 @@ from typing import Any
 
 import msgspec
 
-from runtime import estop_signal
 from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost, Transport
@@ -28,6 +27,7 @@ from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Message
+from runtime.operating_system import estop_signal
 from runtime.supervision.child_process import STUCK
 from runtime.supervision.control_pipe import Control, ControlLog
 from runtime.transport.direct import DirectReader

@@ -12,15 +12,15 @@ from typing import Any
 
 import msgspec
 
-from runtime import estop_signal
 from runtime.bag.journal import Calls
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError
-from runtime.estop_signal import MARK
 from runtime.launch.file import Launch
 from runtime.launch.process_plan import ProcessPlan, describe, plan
-from runtime.machine import can
 from runtime.message import Stamped, array_fields
+from runtime.operating_system import estop_signal
+from runtime.operating_system.estop_signal import MARK
+from runtime.operating_system.machine import can
 from runtime.supervision.child_process import STUCK, ChildProcess, lines_of, start_command
 from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration

@@ -29,8 +29,8 @@ import msgspec
 
 from runtime.clock import SystemClock
 from runtime.errors import CodecError, TransportError
-from runtime.machine import can
 from runtime.message import Message, Stamped
+from runtime.operating_system.machine import can
 from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
 from runtime.transport import lane
 from runtime.transport.channel import Channel, Handle, Lost, Refused

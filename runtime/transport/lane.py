@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from runtime.machine import can, is_without_native
+from runtime.operating_system.machine import can, is_without_native
 
 HEADER_BYTES = 4096
 HEADER = struct.Struct("<16sQQ")  # what it is, number of slots, bytes of a slot; then a generation for each slot

@@ -24,7 +24,7 @@ import msgspec
 
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
-from runtime.machine import SHARED_MEMORY, has_shared_memory
+from runtime.operating_system.machine import SHARED_MEMORY, has_shared_memory
 from runtime.transport import lane
 from runtime.transport.lane import HEADER, HEADER_BYTES, KEY_BYTES, MAGIC, SLOTS, MapLike
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodes.policy.model_inputs import Felt
-from nodes.policy.onnx_session import PolicySession
-from nodes.policy.openpi import OpenPiSession
+from nodes.policy.onnx.inputs import Felt
+from nodes.policy.onnx.session import PolicySession
+from nodes.policy.remote.openpi import OpenPiSession
 from runtime.errors import PolyrhythmError
 
 NAMES = {"image": "observation.images.head", "wrist": "", "joints": "observation.state", "text": "task"}

@@ -25,7 +25,7 @@ from nodes.episodes.command import main as episodes
 from nodes.episodes.evaluation.dimensions import NAMES
 from nodes.episodes.results.store import Store
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, picture, put
-from tests.support.fake_openai_server import FakeOpenAI
+from tests.support.servers.fake_openai_server import FakeOpenAI
 
 TASKS = ("quiet-hours", "three-stalls", "cello-with-a-crack", "lot-seventeen", "last-table")
 KEY = "mock-key"

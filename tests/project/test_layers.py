@@ -240,10 +240,10 @@ BEYOND_PUBLIC = {
     },
     "nodes/guard/node.py": {
         SIGNED: "makes the token and checks the signatures",
-        "runtime.estop_signal": "takes an emergency stop where the bus is in ruins",
+        "runtime.operating_system.estop_signal": "takes an emergency stop where the bus is in ruins",
         "runtime.supervision.registry": "a real robot's latch lies in the account's own home",
     },
-    "nodes/policy/remote_policy.py": {
+    "nodes/policy/remote/policy.py": {
         "runtime.hosts": "asks another host by the sockets of the runtime",
         "runtime.hosts.address": "the same",
         "runtime.hosts.hosts_table": "the same",

@@ -132,7 +132,7 @@ def test_whatever_module_cannot_be_imported_without_extras_names_the_extra(pytho
     unknown = json.loads(ran.stdout)
     for_tests = {name for name, problem in unknown.items() if "'pytest'" in problem}
     for_lerobot = {
-        "nodes.policy.lerobot_side.gateway"
+        "nodes.policy.onnx.lerobot_side.gateway"
     }  # a program for LeRobot's own Python; nothing of ours imports it
     assert set(unknown) - for_tests - for_lerobot == set(), unknown
 
@@ -153,7 +153,7 @@ def test_every_library_that_is_imported_anywhere_is_of_the_core_or_has_an_extra(
     core = {"argcomplete", "mcap", "msgpack", "msgspec", "numpy", "packaging", "rich", "zmq", "zstandard"}
     in_tests = {"hypothesis", "pytest"}
     elsewhere = {"sotopia", "litellm"}  # extract_package_prompts.py runs in an environment of the user's that has them
-    elsewhere |= {"lerobot", "grpc", "safetensors"}  # so does nodes/policy/lerobot_side
+    elsewhere |= {"lerobot", "grpc", "safetensors"}  # so does nodes/policy/onnx/lerobot_side
     assert named - set(sys.stdlib_module_names) - set(PACKAGES) - core - in_tests - elsewhere <= set(EXTRA_OF)
 
 

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from bridges.web.console import teleop as drive
 from bridges.web.console.canned_phrases import VOICES
 from bridges.web.console.draft_review import DraftReview, ReviewedSeat
+from bridges.web.console.driving import teleop as drive
+from bridges.web.console.driving.way import Way
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
-from bridges.web.console.way import Way
 from bridges.web.http.client import Session
 from bridges.web.http.graph_messages import Mark
 from bridges.web.http.listener import PageHost

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from runtime.errors import ParameterError, UserError
-from runtime.toml_errors import Table, convert, read_toml
+from runtime.serialization.toml_errors import Table, convert, read_toml
 
 VOICES = ("robot", "collaborator")
 PARTS = ("drive", "act", "plan", "gestures", "free text", "robot", "voice")

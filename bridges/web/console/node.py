@@ -14,16 +14,16 @@ from typing import Any, ClassVar, cast
 from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
 from bridges.web.console.draft_review import DraftReview, ReviewedSeat, check_review
+from bridges.web.console.driving.poses import POSES, read_poses
+from bridges.web.console.driving.teleop import TURN_RADPS
 from bridges.web.console.feed import Recorders, RunFeed
 from bridges.web.console.page_handler import ConsoleHandler
 from bridges.web.console.ports import ConsolePorts
-from bridges.web.console.poses import POSES, read_poses
 from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.robot_sound import RobotSound, RobotWords
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
 from bridges.web.console.signing import RequestSigner
-from bridges.web.console.teleop import TURN_RADPS
 from bridges.web.http.auth import ROLES, Role
 from bridges.web.http.graph_messages import StudySetting
 from bridges.web.http.ids import MessageIds
@@ -65,7 +65,7 @@ class Console(ConsolePorts):
     `review` says how a person begins on the planner's or the VLM's seat: "write" (they choose themselves), "approve"
     (the model's drafts wait for a yes) or "undo" (they go out after a second, if nobody takes them back). `undo_s`: so
     long a sentence that an operator lets the robot say can be taken back; a stop never waits.
-    `poses` is a file of named postures, in the form of bridges/web/console/poses.toml (""; those of a Stretch).
+    `poses` is a file of named postures, in the form of bridges/web/console/driving/poses.toml (""; those of a Stretch).
     `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
     """
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.errors import UserError
-from runtime.toml_errors import Table, convert, read_toml
+from runtime.serialization.toml_errors import Table, convert, read_toml
 
 Value = str | int | float
 SHIPPED = Path(__file__).with_name("scales")

@@ -13,7 +13,7 @@ import msgspec
 from bridges.web.questionnaire.questionnaire import Questionnaire, questionnaire_of, shipped, shipped_names
 from bridges.web.study.condition import Allowed, Condition
 from runtime.errors import UserError, choices
-from runtime.toml_errors import Table, convert, parse_toml, read_text
+from runtime.serialization.toml_errors import Table, convert, parse_toml, read_text
 
 EXAMPLE = Path(__file__).with_name("clear-the-table.toml")
 MEDIA = {

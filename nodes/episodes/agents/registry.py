@@ -14,7 +14,7 @@ from nodes.episodes.agents.offline.policy import decide
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from runtime import Clock, UserError
 from runtime.msgs.episode import Act
-from runtime.toml_errors import read_text
+from runtime.serialization.toml_errors import read_text
 
 
 class RulesBrain:

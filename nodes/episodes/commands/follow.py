@@ -24,7 +24,7 @@ from nodes.episodes.results.store import Store
 from nodes.models.servers import Servers
 from runtime.errors import UserError
 from runtime.msgs.episode import Score, Scores
-from runtime.toml_errors import read_text
+from runtime.serialization.toml_errors import read_text
 
 
 def follow(asked: argparse.Namespace) -> int:

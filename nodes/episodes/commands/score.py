@@ -25,7 +25,7 @@ from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Settings, judge_unjudged
 from runtime.errors import UserError
 from runtime.msgs.episode import Score
-from runtime.toml_errors import read_text
+from runtime.serialization.toml_errors import read_text
 
 
 def score(asked: argparse.Namespace) -> int:

@@ -30,8 +30,8 @@ from nodes.episodes.results.store import Store
 from nodes.statistics.paired import paired_difference
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError
-from runtime.machine import can
-from runtime.toml_errors import convert, read_toml
+from runtime.operating_system.machine import can
+from runtime.serialization.toml_errors import convert, read_toml
 
 CLOCK = SystemClock()
 

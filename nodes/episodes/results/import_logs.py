@@ -20,7 +20,7 @@ from nodes.episodes.results.export import ENVIRONMENT
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Briefing, Outcome, Score, Scores, Turn
-from runtime.toml_errors import read_text
+from runtime.serialization.toml_errors import read_text
 
 
 class LoggedEpisode(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.scenarios.library import Library
-from nodes.sim.actor import EARLIER
+from nodes.sim.people.actor import EARLIER
 from runtime.bag.file import BagReader
 from runtime.bag.parts import zero_ns_of
 from runtime.clock import to_s
@@ -70,7 +70,12 @@ def changes_for(plan: EpisodePlan, overrides: Sequence[str] = (), library: Libra
     }
     robot = plan.names[plan.robot_seat].split()[0]
     classes = [one for one in overrides if one.partition("=")[0].endswith(".use")]  # another class, other parameters
-    values = ["collaborator.use=nodes.sim.actor:Actor", *classes, f"planner.speaker={robot}", f"vlm.speaker={robot}"]
+    values = [
+        "collaborator.use=nodes.sim.people.actor:Actor",
+        *classes,
+        f"planner.speaker={robot}",
+        f"vlm.speaker={robot}",
+    ]
     if any(_takes_persona(one.removeprefix("planner.use=")) for one in classes if one.startswith("planner.use=")):
         persona = background_text(plan.briefings[plan.robot_seat])  # the same words as in a text episode
         values.append(f"planner.persona={msgspec.json.encode(persona).decode()}")

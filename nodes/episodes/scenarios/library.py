@@ -9,7 +9,7 @@ import msgspec
 
 from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Record, Relationship, Scenario, Task
 from runtime.errors import UserError, choices
-from runtime.toml_errors import guess, parse_toml
+from runtime.serialization.toml_errors import guess, parse_toml
 
 LARGEST_FILE_BYTES = 64 * 2**20
 DATA = Path(__file__).parent / "data"

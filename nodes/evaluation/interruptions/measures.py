@@ -18,8 +18,8 @@ from nodes.report.command import summary_of
 from nodes.report.run import Run
 from nodes.report.summary import spread, summarise
 from nodes.robot.rest import is_at_rest
-from nodes.sim.judgement import ON_TABLE_M
 from nodes.sim.messages import Interruption, ObjectTruth
+from nodes.sim.people.judgement import ON_TABLE_M
 from runtime import NS_PER_S, Stamped, to_s
 from runtime.msgs import RobotState
 

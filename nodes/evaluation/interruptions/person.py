@@ -8,8 +8,8 @@ from typing import Literal
 
 from nodes.evaluation.interruptions.contract import thing_of
 from nodes.evaluation.interruptions.scenarios import BURST_S, draw, names, partner_names
-from nodes.sim.judgement import ON_TABLE_M, list_words
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
+from nodes.sim.people.judgement import ON_TABLE_M, list_words
 from nodes.stretch.kinematics import grasp_point, to_odometry
 from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, choices, on, to_ns, to_s
 from runtime.msgs import Action, GuardState, RobotState, Utterance

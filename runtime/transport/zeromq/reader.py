@@ -17,7 +17,7 @@ from zmq.backend import zmq_poll
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
-from runtime.os_realtime import ask_for_fifo, name_thread
+from runtime.operating_system.real_time import ask_for_fifo, name_thread
 from runtime.serialization.codec import Frame
 from runtime.transport.channel import Channel, Handle, Refused
 from runtime.transport.direct import DirectReader

@@ -18,7 +18,7 @@ import zmq
 
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import CodecError, TransportError
-from runtime.os_realtime import ask_for_fifo, name_thread
+from runtime.operating_system.real_time import ask_for_fifo, name_thread
 from runtime.serialization.codec import Frame
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS, Again, Outbox
 from runtime.transport.reliable.tag import Terms, read_receipt, write_tag

@@ -20,7 +20,7 @@ from nodes.robot.driver import Driver
 from runtime import NodeSpec, Simulation
 from runtime.bag.file import BagReader
 from runtime.msgs import RobotState
-from tests.support.fake_openai_server import FakeOpenAI, answers
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 
 def test_the_score_is_the_papers_formula() -> None:

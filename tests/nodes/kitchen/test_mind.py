@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodes.kitchen.mind import Mind
+from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.kitchen.world import load_world
 from nodes.planner.rules import Surroundings

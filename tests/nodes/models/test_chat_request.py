@@ -11,7 +11,7 @@ import pytest
 from nodes.models.answers import BudgetError, ChatSettings, ModelError
 from nodes.models.chat_format import Question
 from nodes.models.chat_request import ChatClient
-from tests.support.fake_openai_server import (
+from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
     answers,

@@ -14,9 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from nodes.models.onnx_file import read_model
 from nodes.models.onnx_runtime import open_session
-from nodes.policy.model_inputs import Felt
-from nodes.policy.onnx_policy import OnnxPolicy
-from nodes.policy.onnx_session import PolicySession
+from nodes.policy.onnx.inputs import Felt
+from nodes.policy.onnx.policy import OnnxPolicy
+from nodes.policy.onnx.session import PolicySession
 from runtime.errors import ParameterError, PolyrhythmError
 from tests.support.models.model_files import write_model
 from tests.support.models.policy_model import policy_model

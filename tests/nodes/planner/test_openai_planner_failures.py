@@ -11,7 +11,7 @@ from nodes.planner.model_prompt import words
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.msgs import Scene
 from tests.nodes.planner.openai_planner_table import KEY, REQUEST, Table, do, picture, put, scene, set_environment
-from tests.support.fake_openai_server import (
+from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
     answers,

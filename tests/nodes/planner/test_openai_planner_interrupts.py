@@ -12,7 +12,7 @@ from nodes.planner.openai_api import OpenAIPlanner
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, Utterance
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, put, set_environment
-from tests.support.fake_openai_server import FakeOpenAI, answers, silence
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, silence
 
 pytestmark = pytest.mark.processes
 

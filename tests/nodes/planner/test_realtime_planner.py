@@ -27,7 +27,7 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
-from tests.support.realtime_server import Answer, Event, RealtimeServer, Session
+from tests.support.servers.realtime_server import Answer, Event, RealtimeServer, Session
 
 pytestmark = pytest.mark.processes
 

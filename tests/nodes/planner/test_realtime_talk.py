@@ -9,7 +9,7 @@ from openai.types.realtime import RealtimeClientEvent
 from pydantic import TypeAdapter
 
 from nodes.planner.realtime_talk import Ended, Event, Fault, HeardWords, Piece, RealtimeTalk, ToolCall, Words
-from tests.support.realtime_server import sound
+from tests.support.servers.realtime_server import sound
 
 WHERE: Event = {"response_id": "r1", "item_id": "i1", "output_index": 0, "content_index": 0}
 

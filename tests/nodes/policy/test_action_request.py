@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nodes.policy.expert import ExpertPolicy
-from nodes.policy.onnx_policy import OnnxPolicy
+from nodes.policy.onnx.policy import OnnxPolicy
 from runtime.context import HandlerContext, current_call
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback

@@ -14,10 +14,10 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from nodes.policy.model_inputs import Felt, feel, words
-from nodes.policy.model_tensors import SKILLS, known_inputs
-from nodes.policy.onnx_policy import OnnxPolicy, UnderWay
-from nodes.policy.onnx_session import PolicySession
+from nodes.policy.onnx.inputs import Felt, feel, words
+from nodes.policy.onnx.policy import OnnxPolicy, UnderWay
+from nodes.policy.onnx.session import PolicySession
+from nodes.policy.onnx.tensors import SKILLS, known_inputs
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import PolyrhythmError
 from runtime.message import Stamped

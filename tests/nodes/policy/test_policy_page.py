@@ -12,8 +12,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from nodes.guard.node import Guard
-from nodes.policy.model_inputs import Felt
-from nodes.policy.onnx_session import PolicySession
+from nodes.policy.onnx.inputs import Felt
+from nodes.policy.onnx.session import PolicySession
 from nodes.robot.driver import Driver
 from runtime import Node, Publisher, Simulation, every
 from runtime.msgs import JOINTS, Action, Feedback, Image, RobotState, SeenObject, aimed_at

@@ -22,8 +22,8 @@ KNOWN = {
     "nodes/sim/kinematic.py": "the robot of a class that says nothing else",
     "nodes/evaluation/interruptions/person.py": "the experiment is for this robot",
     "nodes/exploration/explorer.py": "rooms are explored with this robot's arm",
-    "nodes/policy/model_inputs.py": "what the shipped ONNX model is fed",
-    "nodes/policy/onnx_policy.py": "the shipped ONNX model; refused for other joints",
+    "nodes/policy/onnx/inputs.py": "what the shipped ONNX model is fed",
+    "nodes/policy/onnx/policy.py": "the shipped ONNX model; refused for other joints",
     "bridges/web/console/page_handler.py": "the console; refused for other joints",
 }
 

@@ -23,7 +23,7 @@ from runtime.coordination.fence import Fence
 from runtime.message import Stamped
 from runtime.msgs import Action, Image, Reference, RobotState, SceneDescription, Subtask, Utterance
 from tests.nodes.perception.test_objects import View, look
-from tests.support.fake_openai_server import (
+from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
     answers,

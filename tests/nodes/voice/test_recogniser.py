@@ -15,7 +15,7 @@ from nodes.voice.recogniser import Recogniser
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
-from tests.support.fake_speech_server import Asked, FakeSpeech, says
+from tests.support.servers.fake_speech_server import Asked, FakeSpeech, says
 
 SAMPLES = np.arange(16_000, dtype=np.int16)
 

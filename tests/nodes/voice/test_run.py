@@ -12,8 +12,8 @@ import pytest
 
 from runtime.bag.file import BagReader
 from runtime.msgs import Saying, Utterance
-from tests.support.fake_speech_server import FakeSpeech, says
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
+from tests.support.servers.fake_speech_server import FakeSpeech, says
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.processes

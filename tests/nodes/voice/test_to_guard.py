@@ -11,8 +11,8 @@ from nodes.voice.microphone import Microphone
 from nodes.voice.recogniser import Recogniser
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.msgs import Interrupt, JointCommand, RobotState
-from tests.support.fake_speech_server import FakeSpeech, says
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
+from tests.support.servers.fake_speech_server import FakeSpeech, says
 
 LATENCY_S = 0.4  # of recognition
 

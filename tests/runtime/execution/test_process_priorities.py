@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from runtime import Node, every
-from runtime import os_realtime as scheduling
 from runtime.commands.doctor import examine_launch
 from runtime.errors import UserError
 from runtime.execution.process_priorities import refusals
 from runtime.launch.file import load
 from runtime.launch.process_plan import plan
 from runtime.launch.processes_table import RealTime, parse_processes
-from runtime.machine import can
+from runtime.operating_system import real_time as scheduling
+from runtime.operating_system.machine import can
 
 NO_SUCH_CORE = 4095
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import zmq
 
-from nodes.policy.model_inputs import Felt
-from nodes.policy.onnx_session import PolicySession
-from nodes.policy.remote_policy import RemotePolicy
-from nodes.policy.remote_session import RemoteSession, answering
-from nodes.policy.serve import main as serve_main
+from nodes.policy.onnx.inputs import Felt
+from nodes.policy.onnx.session import PolicySession
+from nodes.policy.remote.policy import RemotePolicy
+from nodes.policy.remote.serve import main as serve_main
+from nodes.policy.remote.session import RemoteSession, answering
 from runtime.clock import to_ns
 from runtime.commands.doctor import examine_launch
 from runtime.errors import PolyrhythmError, TransportError, UserError
@@ -286,12 +286,12 @@ def test_the_doctor_asks_the_server_whether_it_lets_the_robot_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(keys.FOLDER_VARIABLE, str(tmp_path / "keys"))
-    monkeypatch.setattr("nodes.policy.remote_policy.REACH_S", 60.0)  # on a busy machine a handshake may take its time
+    monkeypatch.setattr("nodes.policy.remote.policy.REACH_S", 60.0)  # on a busy machine a handshake may take its time
     file = tmp_path / "robot.toml"
 
     def policy(address: str, key: str) -> list[Finding]:
         params = f"server = '{address}', key = '{key}', host = 'kitchen'"
-        use = "nodes.policy.remote_policy:RemotePolicy"
+        use = "nodes.policy.remote.policy:RemotePolicy"
         file.write_text(f'[nodes.policy]\nuse = "{use}"\nparams = {{ {params} }}\n')
         return [finding for finding in examine_launch(file) if "server" in finding.text or "key" in finding.text]
 
@@ -321,7 +321,11 @@ def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path:
             serve_main([str(model), "--bind", place])
     with pytest.raises(UserError, match=r"--bind no-such\.invalid:7500: 'no-such\.invalid' is not known"):
         serve_main([str(model), "--bind", "no-such.invalid:7500"])
-    command = [sys.executable, "-c", "import sys; from nodes.policy.serve import main; sys.exit(main(sys.argv[1:]))"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from nodes.policy.remote.serve import main; sys.exit(main(sys.argv[1:]))",
+    ]
     port = free_ports(1)
     with subprocess.Popen(
         [*command, str(model), "--size", "32x24", "--bind", f"127.0.0.1:{port}"], stdout=subprocess.PIPE, text=True

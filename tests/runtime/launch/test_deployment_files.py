@@ -14,7 +14,7 @@ import pytest
 from runtime.bag.file import BagReader
 from runtime.launch.file import check, load
 from tests.nodes.camera.test_webcam import make_video
-from tests.support.fake_openai_server import FakeOpenAI, answers
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 ROOT = Path(__file__).resolve().parents[3]
 SEEN = {"objects": [{"label": "cup", "colour": "red", "u": 8, "v": 8}], "target": -1}

@@ -123,7 +123,7 @@ MISTAKES = {
         '[nodes.policy]\nuse = "nodes.policy.expert:ExpertPolicy"\nparams = { tallest_m = 1e300 }'
     ),
     "graph.toml: [nodes.sam] collaborator: patience_s is inf; expected a positive number of seconds": (
-        '[nodes.sam]\nuse = "nodes.sim.collaborator:Collaborator"\nparams = { patience_s = inf }'
+        '[nodes.sam]\nuse = "nodes.sim.people.collaborator:Collaborator"\nparams = { patience_s = inf }'
     ),
     "graph.toml: [nodes.ana] temperature is -1; expected 0 to 2": (
         '[nodes.ana]\nuse = "nodes.episodes.agents.agent:Agent"\nparams = { temperature = -1 }'
@@ -167,7 +167,7 @@ def test_a_mistake_is_refused_before_anything_starts(
 def test_a_model_file_that_is_missing_is_told_before_anything_starts(
     write: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write('[nodes.policy]\nuse = "nodes.policy.onnx_policy:OnnxPolicy"\nparams = { model = "cup.onnx" }')
+    write('[nodes.policy]\nuse = "nodes.policy.onnx.policy:OnnxPolicy"\nparams = { model = "cup.onnx" }')
     assert told(capsys) == "graph.toml: [nodes.policy] model 'cup.onnx' does not exist"
 
 

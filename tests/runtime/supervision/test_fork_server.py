@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runtime.launch.file import find, load
-from runtime.machine import PORTABLE
+from runtime.operating_system.machine import PORTABLE
 from runtime.supervision.fork_server import fork_server, modules_of
 from tests.support.running import Runs, eventually, is_alive
 

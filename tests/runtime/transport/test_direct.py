@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from runtime import Message
-from runtime.machine import NATIVE
 from runtime.message import Envelope, Stamped
+from runtime.operating_system.machine import NATIVE
 from runtime.transport import lane
 from runtime.transport.direct import DirectReader, is_available, place
 from runtime.transport.zeromq import QUEUE_LENGTH, PublisherSockets, Reader

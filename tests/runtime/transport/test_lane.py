@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime.machine import can
+from runtime.operating_system.machine import can
 from runtime.transport import lane
 from runtime.transport.lane import HEADER, HEADER_BYTES, KEY_BYTES, LARGEST_PACKET, MAGIC, PLACE, Variant
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from runtime.errors import TransportError
-from runtime.machine import NATIVE
+from runtime.operating_system.machine import NATIVE
 from runtime.transport import lane
 from runtime.transport.shared_memory import FOLDER, Pool, SlotAddress, Views, is_available, sweep
 from tests.support.running import eventually

@@ -15,7 +15,7 @@ from bench.faults.nodes import SteadyPolicy
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.robot.driver import Driver
-from nodes.sim.collaborator import Collaborator
+from nodes.sim.people.collaborator import Collaborator
 from runtime.launch.file import resolve
 from runtime.launch.process_plan import plan
 from runtime.message import Envelope, Stamped

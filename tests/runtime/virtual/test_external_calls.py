@@ -10,7 +10,7 @@ import pytest
 
 from runtime import Message, Node, Publisher, Simulation, every
 from runtime.clock import to_ns
-from tests.support.fake_openai_server import FakeOpenAI, silence
+from tests.support.servers.fake_openai_server import FakeOpenAI, silence
 
 pytestmark = pytest.mark.processes
 

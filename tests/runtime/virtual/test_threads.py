@@ -17,7 +17,7 @@ import os
 import cv2
 import numpy as np
 
-from nodes.policy.model_inputs import Felt
+from nodes.policy.onnx.inputs import Felt
 from runtime import Node, every
 
 
@@ -31,7 +31,7 @@ class Thinker(Node):
         cv2.GaussianBlur(values @ values, (9, 9), 2.0)
         print("BLAS and OpenCV:", threads() - 1, flush=True)
         from tests.support.models.policy_model import policy_model
-        from nodes.policy.onnx_session import PolicySession
+        from nodes.policy.onnx.session import PolicySession
 
         self.before = threads()  # the import of ONNX Runtime may start one that computes nothing
         self.session = PolicySession(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.model_inputs import target_of
+from nodes.policy.onnx.inputs import target_of
 from nodes.recording.bag.export.damage import Damaged
 from nodes.recording.bag.recording import Recording
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA

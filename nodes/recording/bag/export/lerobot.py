@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.model_inputs import one_hot
-from nodes.policy.model_tensors import SKILLS
+from nodes.policy.onnx.inputs import one_hot
+from nodes.policy.onnx.tensors import SKILLS
 from nodes.recording.bag.export.episode import Episode, read_episode
 from nodes.recording.bag.export.video import VideoFile, finish_all
 from nodes.recording.bag.recording import Recording

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from bridges.web.speech.push_to_talk import SAME_NS
 from runtime.bag.file import BagReader
-from tests.support.fake_speech_server import FakeSpeech, says
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
 from tests.support.pages.axe import findings
 from tests.support.pages.browsing import MARKS, a_browser, text, wait
 from tests.support.pages.console_run import ConsoleRun
 from tests.support.pages.page_run import PageRun
 from tests.support.pages.paging import PHONE
+from tests.support.servers.fake_speech_server import FakeSpeech, says
 
 pytestmark = [*MARKS, needs_espeak]
 PATIENCE_S = 90.0

@@ -21,7 +21,7 @@ from nodes.models.servers import Servers, read_servers
 from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
 from tests.support.episode_cast import plan
-from tests.support.fake_openai_server import (
+from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
     Request,

@@ -31,7 +31,7 @@ from runtime import Clock, Simulation, on
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Guidance, Turn
 from tests.support.episode_cast import plan
-from tests.support.fake_openai_server import FakeOpenAI, answers
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 
 @pytest.mark.parametrize(

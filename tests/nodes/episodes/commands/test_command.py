@@ -20,8 +20,8 @@ from nodes.episodes.results.browse import make_server, serve_in_thread
 from nodes.episodes.results.report import shortened
 from nodes.episodes.results.run_file import network_file_system
 from nodes.episodes.results.store import Store
-from tests.support.fake_openai_server import FakeOpenAI, answers, status
 from tests.support.running import PATIENCE_S
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 
 
 def run(out: Path, *arguments: str) -> int:

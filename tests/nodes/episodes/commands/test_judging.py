@@ -11,7 +11,7 @@ from nodes.episodes.command import main
 from nodes.episodes.evaluation.dimensions import NAMES, fine
 from nodes.episodes.results.browse import answer
 from nodes.episodes.results.store import Store
-from tests.support.fake_openai_server import FakeOpenAI, answers, status
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 from tests.support.synthetic_run import write_run
 
 pytestmark = pytest.mark.processes

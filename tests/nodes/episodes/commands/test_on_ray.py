@@ -12,7 +12,7 @@ import pytest
 from nodes.episodes.command import main
 from nodes.episodes.commands import on_ray
 from nodes.episodes.commands.on_ray import Purse, RayCluster, ShardNews, ShardWork, play_shard
-from tests.support.fake_openai_server import FakeOpenAI, answers, status
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 
 ACT = json.dumps({"action_type": "speak", "argument": "Hello", "to": []})
 TASKS = ["--task", "quiet-hours", "--task", "three-stalls", "--turns", "4"]

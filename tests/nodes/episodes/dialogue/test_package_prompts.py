@@ -14,7 +14,7 @@ from nodes.episodes.command import main
 from nodes.episodes.dialogue.rules import EpisodeRules, why_ended
 from nodes.episodes.results.store import Store
 from runtime.msgs.episode import ActKind, Turn
-from tests.support.fake_openai_server import FakeOpenAI, answers
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 SEVEN = (
     "believability",

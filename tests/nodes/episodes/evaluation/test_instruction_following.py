@@ -14,7 +14,7 @@ from nodes.episodes.evaluation.encoders import MiniLM, encoder_of, hashed
 from nodes.episodes.evaluation.instruction_following import diversity, read_relevance, relevance, side_effects
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Turn
-from tests.support.fake_openai_server import FakeOpenAI, answers
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 
 def pair(similarity: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

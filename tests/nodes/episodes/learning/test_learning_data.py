@@ -11,7 +11,7 @@ from nodes.episodes.command import main
 from nodes.episodes.learning.filters import SeatGoal, behavior_cloning, released_cutoff, self_reinforcement
 from nodes.episodes.results.evaluations import TurnScore
 from nodes.episodes.results.store import Store
-from tests.support.fake_openai_server import FakeOpenAI, answers
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 # One task of ten conversations: by hand, the ranking of seat 0 is D4 D5 D1 D2 D3 D6 ..., of seat 1 D5 D6 D1 D2 ....
 # Means of seat 0: (9+9+8+7+6+5+4+3+2+1)/10 = 5.4; of seat 1: (9+9+8+6+6+5+4+3+2+1)/10 = 5.3.

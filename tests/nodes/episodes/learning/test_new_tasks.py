@@ -17,7 +17,7 @@ from nodes.episodes.results.browse import serve_in_thread
 from nodes.episodes.results.local_page import make_server
 from nodes.episodes.scenarios.library import read_folder
 from runtime.errors import UserError
-from tests.support.fake_openai_server import FakeOpenAI, answers
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 PROMPTS = Path(__file__).parents[4] / "examples" / "social_learning" / "prompts.csv"
 

@@ -11,7 +11,7 @@ from nodes.episodes.command import main
 from nodes.episodes.partner.predictions import WANTS, all_moments
 from nodes.episodes.partner.reference_game import PICTURES, Description, Mind, PartnerListener, play
 from nodes.episodes.results.store import Store
-from tests.support.fake_openai_server import FakeOpenAI, answers
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 TASKS = ("cello-with-a-crack", "van-with-a-cough", "quiet-hours")
 

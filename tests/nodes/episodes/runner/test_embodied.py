@@ -16,7 +16,7 @@ from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner import embodied
-from nodes.sim.actor import Actor, ActorLine
+from nodes.sim.people.actor import Actor, ActorLine
 from runtime.errors import UserError
 from runtime.launch.file import find, override
 from runtime.msgs.episode import Turn
@@ -89,7 +89,7 @@ BODIES = sorted(scenario.id for scenario in starter_library().scenarios.values()
 def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: str) -> None:
     plan = embodied.embodied_plan(scenario)
     changes = dict(change.split("=", 1) for change in embodied.changes_for(plan))
-    assert changes["collaborator.use"] == "nodes.sim.actor:Actor"
+    assert changes["collaborator.use"] == "nodes.sim.people.actor:Actor"
     cues = msgspec.json.decode(changes["collaborator.cues"], type=tuple[str, ...])
     wanted = [msgspec.json.decode(changes[f"collaborator.{name}"], type=tuple[str, ...]) for name in ("binned", "left")]
     assert Actor(cues, binned=wanted[0], left=wanted[1]).problems() == []
@@ -146,6 +146,6 @@ def test_a_folder_of_ones_own_has_embodied_scenarios_too(tmp_path: Path, capsys:
     (tmp_path / "scenarios.jsonl").write_text(rows[0].replace(mine.id, "my-bottle") + "\n", "utf-8")
     library = library_of(str(tmp_path))
     changes = embodied.changes_for(embodied.embodied_plan("my-bottle", library), library=library)
-    assert "collaborator.use=nodes.sim.actor:Actor" in changes
+    assert "collaborator.use=nodes.sim.people.actor:Actor" in changes
     assert main(["embody", "--tasks", str(tmp_path), "--task", mine.id]) == 2
     assert "with a robot; known: my-bottle" in capsys.readouterr().err

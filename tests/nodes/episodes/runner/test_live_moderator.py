@@ -26,8 +26,8 @@ from nodes.episodes.runner.live_moderator import LiveModerator
 from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Turn
-from tests.support.fake_openai_server import FakeOpenAI, Request, answers, silence
 from tests.support.running import PATIENCE_S, Runs, eventually
+from tests.support.servers.fake_openai_server import FakeOpenAI, Request, answers, silence
 
 TASK = "cello-with-a-crack"
 LAUNCH = """

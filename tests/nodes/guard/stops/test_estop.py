@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from bench.faults.rig import ESTOPPED, ROOT, STOPPED, Rig
-from runtime import estop_signal
+from runtime.operating_system import estop_signal
 from tests.support.running import eventually
 
 HEAVY = (
@@ -54,13 +54,13 @@ cli.main(["guard", "estop"])
 def test_nothing_heavy_is_loaded_before_the_stop_is_sent() -> None:
     done = subprocess.run([sys.executable, "-c", SENT], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[0]
-    assert "'runtime.estop_signal'" in loaded
+    assert "'runtime.operating_system.estop_signal'" in loaded
     assert [name for name in HEAVY if f"'{name}'" in loaded] == []
 
 
 KNOWN = """
 import os, sys
-from runtime import estop_signal
+from runtime.operating_system import estop_signal
 estop_signal.block()
 estop_signal.be_known("a room", int(sys.argv[1]))
 child = os.fork()
@@ -140,7 +140,7 @@ def test_a_frozen_guard_is_ended_the_motors_stand_and_the_one_that_comes_back_is
 
 LISTENS = """
 import sys
-from runtime import estop_signal
+from runtime.operating_system import estop_signal
 estop_signal.block()
 signals = estop_signal.EstopSignals()
 signals.start()

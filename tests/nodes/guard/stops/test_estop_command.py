@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from nodes.guard import command, orders
-from runtime import estop_signal
 from runtime.errors import UserError
-from runtime.estop_signal import ANSWER_S, GuardProcess
+from runtime.operating_system import estop_signal
+from runtime.operating_system.estop_signal import ANSWER_S, GuardProcess
 
 
 class Presses:

@@ -12,7 +12,7 @@ from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.expert import ExpertPolicy
-from nodes.policy.onnx_policy import OnnxPolicy
+from nodes.policy.onnx.policy import OnnxPolicy
 from nodes.policy.skill_catalogue import SPECS
 from nodes.sim.driver import SimDriver
 from nodes.stretch.limits import STRETCH_3

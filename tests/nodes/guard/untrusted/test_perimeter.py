@@ -21,7 +21,6 @@ from runtime.command_line.attach import Sender
 from runtime.coordination.fence import Fence
 from runtime.coordination.lease import Lease
 from runtime.errors import UserError
-from runtime.estop_signal import SIGNAL
 from runtime.message import Envelope, Message
 from runtime.msgs import (
     DriverOrder,
@@ -34,6 +33,7 @@ from runtime.msgs import (
     Utterance,
 )
 from runtime.msgs.signature import TOKEN_FILE
+from runtime.operating_system.estop_signal import SIGNAL
 from runtime.transport.taps import Injector
 
 pytestmark = pytest.mark.processes

@@ -14,7 +14,7 @@ from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.robot.driver import Driver
-from nodes.sim.collaborator import Collaborator
+from nodes.sim.people.collaborator import Collaborator
 from nodes.voice.recogniser import Recogniser
 from runtime import Node, Publisher
 from runtime.coordination.lease import Lease

@@ -17,7 +17,7 @@ from nodes.recording.bag.command import main as bag_main
 from nodes.recording.replay.command import main
 from nodes.recording.replay.played import Played, played
 from nodes.sim.camera import SimCamera
-from nodes.sim.collaborator import Collaborator
+from nodes.sim.people.collaborator import Collaborator
 from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.commands.run import main as run_main

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_speech_server import FakeSpeech, says
 from tests.support.pages.browsing import MARKS, a_browser, page_of, take_driving, text, wait
 from tests.support.pages.console_run import ROOT, ConsoleRun
+from tests.support.servers.fake_speech_server import FakeSpeech, says
 
 FOLDER = os.environ.get("POLYRHYTHM_SCREENSHOTS", "")
 PHONE = {

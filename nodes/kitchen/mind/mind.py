@@ -1,0 +1,599 @@
+"""What a robot in a kitchen makes of what it hears and sees: its tasks, its questions and what it learned. Pure values.
+
+Orders are read by the parser of `nodes.planner`, the words around them by `phrases`. `seen` answers what is where,
+`household` says where things belong, and `tasks` are the values that are kept. Here it is decided: what to do, what to
+ask a person for, and what to say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from nodes.interrupts.intent import understand
+from nodes.kitchen.mind import phrases
+from nodes.kitchen.mind.household import FRUIT, household
+from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
+from nodes.kitchen.mind.tasks import About, Deed, OpenQuestion, SkillCall, about_alone, call_of
+from nodes.kitchen.world import GRASP_WIDTH_M
+from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal
+from nodes.planner.rules import Surroundings, parser_of
+from nodes.planner.understanding import ALL, Conversation, Intent, Order, understand_in
+from runtime.clock import to_s
+from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
+
+AGAIN_S, GIVE_UP_S, HELP_S = 20.0, 40.0, 60.0
+"""A question is asked again after this long, and left after that; so long a person may take to help."""
+POINTS_FOR_S = 10.0
+OFFERED_S, STILL_M = 2.0, 0.02
+"""A thing that is held out so long without a word, by a hand this still, is an offer."""
+MOVED_M = 0.08
+
+
+@dataclass(slots=True)
+class Mind:
+    """All of it; `habits` says where a kind goes, as people taught it."""
+
+    habits: dict[str, str] = field(default_factory=dict)
+    speaker: str = "robot"
+    tasks: deque[SkillCall] = field(default_factory=deque)
+    number: int = 0
+    current: SkillCall | None = None
+    origin: str = ""
+    deeds: list[Deed] = field(default_factory=list)
+    questions: list[OpenQuestion] = field(default_factory=list)
+    talk: Conversation = field(default_factory=Conversation)
+    world: Surroundings = field(default_factory=Surroundings)
+    is_paused: bool = False
+    kept: set[str] = field(default_factory=set)  # ids that a person wants left alone
+    pointed: tuple[str, int] = ("", 0)  # id, when
+    offered: tuple[str, int] = ("", 0)
+    offered_at_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    done_names: list[str] = field(default_factory=list)
+    is_for_coffee: bool = False
+    wishes: set[str] = field(default_factory=set)  # "without cream"
+    nodded_ns: int = 0
+
+    @property
+    def seen(self) -> Seen:
+        """What can be asked of the newest scene."""
+        return Seen(self.world)
+
+    # --- the contract
+
+    @property
+    def subtask(self) -> Subtask | None:
+        """What the VLM is to do now."""
+        if not self.number:
+            return None
+        task = self.current
+        if task is None:
+            return Subtask(id=f"task-{self.number}.done", text="nothing", state="done")
+        things = (Reference(id=task.thing),) if task.thing else ()
+        relation = self.seen.relation(task.place) if task.skill == "place" else ""
+        return Subtask(
+            id=f"task-{self.number}", text=task.text or task.skill, state="wait" if self.is_paused else "work",
+            skill=task.skill, things=things, place=task.place, relation=relation,
+            done_when=Condition(things=things, relation=relation, place=task.place) if relation else None,
+        )  # fmt: skip
+
+    def report(self, description: SceneDescription, now_ns: int) -> list[str]:
+        """After a description by the VLM."""
+        task = self.current
+        if task is None or description.subtask_id != f"task-{self.number}":
+            return []
+        if description.progress == "finished":
+            return self._finished(task, now_ns)
+        if description.progress == "failed":
+            return self._failed(task, description.why, now_ns)
+        return []
+
+    # --- seeing
+
+    def see(self, scene: Scene, now_ns: int) -> list[str]:
+        """What changed that somebody waits for: help that came, a nod, something held out."""
+        self.world = replace(self.world, scene=scene)
+        says: list[str] = []
+        for person in scene.people:
+            if person.points_at:
+                self.pointed = person.points_at, now_ns
+            says += self._see_offer(person, now_ns)
+            if person.gesture and to_s(now_ns - self.nodded_ns) > 3.0 and self._open("yes") is not None:
+                self.nodded_ns = now_ns
+                says += self._answer_yes(person.gesture == "nod", now_ns)
+        for asked in [one for one in self.questions if one.about in ("help", "thing")]:
+            says += self._see_help(asked, now_ns)
+        which = self._open("which")
+        if which is not None and self.pointed[0] in which.choices and self.pointed[1] >= which.since_ns:
+            says += self._choose(which, self.pointed[0], now_ns)
+        return says
+
+    def _see_offer(self, person: SeenPerson, now_ns: int) -> list[str]:
+        if not person.holds or person.hand_m is None:
+            self.offered = "", 0
+            return []
+        if self.offered[0] != person.holds or math.dist(self.offered_at_m, person.hand_m) > STILL_M:
+            self.offered, self.offered_at_m = (person.holds, now_ns), person.hand_m
+        is_busy = self.current is not None or self.questions or self.tasks
+        is_hers = any(deed.task.thing == person.holds and deed.task.skill == "hand_over" for deed in self.deeds)
+        if is_busy or is_hers or person.holds in self.kept or to_s(now_ns - self.offered[1]) < OFFERED_S:
+            return []
+        thing = self.seen.thing(person.holds)
+        if thing is None or thing.width_m > GRASP_WIDTH_M:
+            return []
+        self.kept.add(person.holds)  # offered once
+        return ["You hold something out to me.", *self._add(self._stow(thing), now_ns)]
+
+    def _see_help(self, asked: OpenQuestion, now_ns: int) -> list[str]:
+        if asked.about == "thing":
+            assert asked.order is not None
+            if not any(self.seen.fitting(one) for one in asked.order.things):
+                return []
+            self.questions.remove(asked)
+            return ["Thank you.", *self._do((asked.order,), now_ns)]
+        task = asked.tasks[0]
+        thing = self.seen.thing(task.thing)
+        if thing is None or self.seen.is_held_by_person(task.thing):
+            return []
+        place = self.seen.place_of(task.thing)
+        if task.place and place == task.place:
+            self.questions.remove(asked)
+            self.deeds.append(Deed(task, ""))
+            return ["Thank you for your help!", *self._then_wipe(now_ns)]
+        moved = (thing.x_m - asked.at_m[0]) ** 2 + (thing.y_m - asked.at_m[1]) ** 2 > MOVED_M**2
+        if not moved or not place:
+            return []
+        self.questions.remove(asked)
+        if thing.width_m > GRASP_WIDTH_M:
+            return ["Thank you!", *self._then_wipe(now_ns)]
+        return ["Thank you, now I get it.", *self._add([task], now_ns)]
+
+    def _then_wipe(self, now_ns: int) -> list[str]:
+        return [] if self.current is not None else self._next(now_ns)
+
+    def tick(self, now_ns: int) -> list[str]:
+        """Questions that nobody answers are asked once more, then left."""
+        says: list[str] = []
+        for asked in list(self.questions):
+            waited_s = to_s(now_ns - asked.since_ns)
+            if waited_s > (HELP_S if asked.about in ("help", "thing") else GIVE_UP_S):
+                self.questions.remove(asked)
+                says.append("Nobody answered, so I leave it.")
+            elif waited_s > AGAIN_S and asked.times == 1 and asked.about not in ("help", "thing"):
+                self.questions[self.questions.index(asked)] = replace(asked, times=2)
+                says.append(asked.text)
+        if self.current is None and self.tasks and not self.is_paused:
+            says += self._next(now_ns)
+        return says
+
+    # --- hearing
+
+    def hear(self, text: str, speaker: str, now_ns: int) -> list[str]:
+        """What to say to an utterance; tasks and questions follow it."""
+        meaning = understand(text)
+        if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
+            return self._hear_objection(text, phrases.plain(text), now_ns) or []
+        if meaning.wants == "resume" and self.current is not None:
+            self.is_paused = False
+            return []
+        plain = phrases.plain(text)
+        if meaning.is_listening and not self.questions:
+            return []
+        for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_objection, self._hear_chore):
+            said = step(text, plain, now_ns)
+            if said is not None:
+                return said
+        return self._hear_order(self._spelled_out(plain, speaker), text, now_ns)
+
+    def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
+        if not phrases.says_wrong(plain):
+            return None
+        place = self.seen.place_in(plain)
+        if not self.deeds and self.current is None:
+            return ["I have not done anything yet that I could take back."]
+        deed = self.deeds[-1] if self.deeds else Deed(SkillCall(""), "")
+        if self.current is not None and self.current.skill == "place" and not self.deeds:
+            deed = Deed(self.current, self.origin)
+        thing = self.seen.thing(deed.task.thing)
+        if thing is None or deed.task.skill not in ("place", "hand_over"):
+            return ["I am sorry. I cannot take that back."]
+        self.current = None
+        self.tasks.clear()
+        if place:
+            self.habits[thing.label] = place
+            return ["I am sorry. I will remember that.", *self._add([self._put(thing, place)], now_ns)]
+        home = deed.origin or "table"
+        if phrases.wants_back(plain):
+            return ["I am sorry.", *self._add([self._put(thing, home)], now_ns)]
+        asked = f"I am sorry. I take it back. Where does the {name_of_thing(thing)} go?"
+        self._ask(OpenQuestion("place", asked, now_ns, tasks=(self._put(thing, ""),)))
+        return [asked, *self._add([self._put(thing, home)], now_ns)]
+
+    def _hear_answer(self, text: str, plain: str, now_ns: int) -> list[str] | None:
+        if not self.questions:
+            return None
+        place = self.seen.place_in(plain)
+        asked = self._open("place")
+        if asked is not None and place and len(plain.split()) < 12:
+            self.questions.remove(asked)
+            thing = self.seen.thing(asked.tasks[0].thing)
+            if thing is None:
+                return ["I do not see it any more."]
+            self.habits[thing.label] = place
+            self.tasks = deque(one for one in self.tasks if one.thing != thing.id)
+            return ["All right.", *self._add([self._put(thing, place)], now_ns)]
+        which = self._open("which")
+        if which is not None:
+            chosen = [one for one in which.choices if self.seen.is_named(one, plain)]
+            pointed = self._pointed(now_ns)
+            if not chosen and pointed in which.choices and phrases.points_out(plain):
+                chosen = [pointed]
+            if len(chosen) == 1:
+                return self._choose(which, chosen[0], now_ns)
+        is_yes = phrases.yes_or_no(text, plain) if self._open("yes") is not None else None
+        return None if is_yes is None else self._answer_yes(is_yes, now_ns)
+
+    def _hear_recipe(self, text: str, plain: str, now_ns: int) -> list[str] | None:
+        if phrases.is_without_cream(plain) and (self.is_for_coffee or not phrases.speaks_of_coffee(plain)):
+            self.wishes.add("without cream")
+            self.tasks = deque(one for one in self.tasks if one.place != "cream dispenser")
+            if self.current is not None and self.current.place == "cream dispenser":
+                self.current = None
+                return ["All right, without cream.", *self._next(now_ns)]
+            return ["All right, without cream."]
+        if phrases.wants_coffee(plain):
+            return self._brew(phrases.is_without_cream(plain), now_ns)
+        return self._drink(now_ns) if phrases.wants_drink(plain) else None
+
+    def _brew(self, is_black: bool, now_ns: int) -> list[str]:
+        recipe = household().recipes["coffee"]
+        mugs = [one for one in self.seen.things() if one.label == recipe.vessel and is_empty(one) and not is_dirty(one)]
+        if not mugs:
+            return [f"I see no clean {recipe.vessel} for a coffee. Could you put one on the table?"]
+        mug, name = mugs[0], name_of_thing(mugs[0])
+        self.is_for_coffee = True
+        machines = [one for one in recipe.machines if not (is_black and one.startswith("cream"))]
+        steps = []
+        for machine in machines:
+            steps += [self._put(mug, machine), SkillCall("wait_here", mug.id, machine, f"wait at the {machine}")]
+        steps.append(SkillCall("hand_over", mug.id, "", f"give you the {name}"))
+        return [f"Sure, a coffee{'' if is_black else ' with cream'}, in the {name}.", *self._add(steps, now_ns)]
+
+    def _drink(self, now_ns: int) -> list[str]:
+        full = [one for one in self.seen.things() if "full" in one.state or one.label == "bottle"]
+        if not full:
+            return ["I see nothing to drink."]
+        thing = full[0]
+        return self._add([SkillCall("hand_over", thing.id, "", f"bring you the {name_of_thing(thing)}")], now_ns)
+
+    def _hear_objection(self, text: str, plain: str, now_ns: int) -> list[str] | None:
+        """ "No, the blue one", "not that one": about the task under way or the one just done."""
+        task = self.current or (self.deeds[-1].task if self.deeds else None)
+        thing = self.seen.thing(task.thing) if task is not None else None
+        if task is None or thing is None:
+            return None
+        if not phrases.objects(plain):
+            return None
+        if phrases.wants_kept(plain) and self.current is not None:
+            self.kept.add(thing.id)
+            self._drop({thing.id})
+            return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
+        same = [one for one in self.seen.things() if one.label == thing.label]
+        barred = phrases.barred(plain)
+        chosen = [one for one in same if one.colour in plain.split() and one.colour not in barred]
+        is_current_barred = thing.colour in barred or (not chosen and phrases.means_another(plain))
+        if chosen and chosen[0].id == thing.id:
+            return None
+        if not chosen and is_current_barred:
+            chosen = [one for one in same if one.id != thing.id and one.colour not in barred]
+        if not chosen and not is_current_barred:
+            return None
+        self.kept.add(thing.id)
+        if not chosen:
+            self._drop({thing.id})
+            return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
+        new, left = chosen[0], []
+        place = task.place
+        if self.current is None and self.deeds:
+            left = [self._put(thing, self.deeds[-1].origin or "table")]
+        elif self.seen.is_held(thing.id):
+            left = [self._put(thing, self.origin or "table")]
+        later = [call_of(one.skill, new, one.place, self.seen) if one.thing == thing.id else one for one in self.tasks]
+        first = call_of(task.skill, new, place, self.seen)
+        self.current, self.tasks = None, deque()
+        return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
+
+    def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
+        if phrases.wants_dishes(plain):
+            dirty = [
+                one for one in self.seen.things() if one.label in ("mug", "glass", "plate", "bowl") and is_dirty(one)
+            ]
+            return self._wash(dirty, now_ns)
+        is_fruit = phrases.wants_fruit_washed(plain)
+        if phrases.wants_table_cleared(plain):
+            fruit = [one for one in self.seen.things() if one.label in FRUIT] if is_fruit else []
+            said = (
+                ["Sure. I will wash the fruit and clear the table."] if is_fruit else ["Sure. I will clear the table."]
+            )
+            if fruit:
+                said += self._wash(fruit, now_ns, is_silent=True)
+            skip = {one.id for one in fruit}
+            return said + self._tidy("table", skip, now_ns)
+        if is_fruit:
+            return self._wash([one for one in self.seen.things() if one.label in FRUIT], now_ns)
+        return None
+
+    def _wash(self, things: Sequence[SeenObject], now_ns: int, *, is_silent: bool = False) -> list[str]:
+        if not things:
+            return ["I see nothing that has to be washed."]
+        said = (
+            [] if is_silent else [f"Sure. I will wash {list_words([f'the {name_of_thing(one)}' for one in things])}."]
+        )
+        for one in things:
+            said += self._add(self._rinse(one), now_ns, asks_first=one)
+        return said
+
+    def _steps(self, skill: str, thing: SeenObject, place: str) -> list[SkillCall]:
+        return self._rinse(thing) if skill == "rinse" else [call_of(skill, thing, place, self.seen)]
+
+    def _rinse(self, thing: SeenObject) -> list[SkillCall]:
+        to = self.habits.get(thing.label) or household().washed_to.get(thing.label, "countertop")
+        return [
+            SkillCall("rinse", thing.id, "sink", f"wash the {name_of_thing(thing)}"), self._put(thing, to)
+        ]  # fmt: skip
+
+    def _tidy(self, place: str, skip: set[str], now_ns: int) -> list[str]:
+        said: list[str] = []
+        for thing in self.seen.things():
+            if self.seen.place_of(thing.id) == place and thing.id not in skip and thing.id not in self.kept:
+                said += self._add(self._stow(thing), now_ns, asks_first=thing)
+        return said
+
+    def _stow(self, thing: SeenObject) -> list[SkillCall]:
+        """To where it belongs; a place that is still to be asked for is ""."""
+        belongs = self.habits.get(thing.label) or household().belongs.get(thing.label, "")
+        return [self._put(thing, belongs)]
+
+    def _hear_order(self, plain: str, text: str, now_ns: int) -> list[str]:
+        mine, plain = phrases.without_mine(plain)
+        self.kept |= {one.id for one in self.seen.things() if one.label == mine}
+        plain = phrases.without_you(plain)
+        world = self.world.world
+        intent, self.talk = understand_in(plain, world, self.talk, parser_of(world))
+        if phrases.puts_away(plain) and intent.orders and not intent.orders[0].place:
+            return self._put_away(intent.orders[0], now_ns)
+        match intent.deed:
+            case "do":
+                return self._do(intent.orders, now_ns)
+            case "ask":
+                return self._asks(intent, now_ns)
+            case "refuse":
+                return [refusal(intent, world, self.world.skills)]
+            case "answer":
+                return [answer(text, intent, self.world.scene, self.world.skills, None, None)]
+        if intent.protected:
+            kept = {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
+            self.kept |= kept
+            self._drop(kept)
+            names = list_words([f"the {one.colour} {one.label}".replace("  ", " ") for one in intent.protected])
+            return [f"All right, I leave {names}."]
+        return []
+
+    def _asks(self, intent: Intent, now_ns: int) -> list[str]:
+        if intent.orders and intent.why == "where" and intent.orders[0].things:
+            return self._put_away(intent.orders[0], now_ns)
+        return [question(intent, self.world.scene, self.world.world)]
+
+    def _put_away(self, order: Order, now_ns: int) -> list[str]:
+        said: list[str] = []
+        for reference in order.things:
+            things, asked = self._meant(reference, order, now_ns)
+            said += asked
+            for thing in things:
+                said += self._add(self._stow(thing), now_ns, asks_first=thing)
+        return said
+
+    def _do(self, orders: Iterable[Order], now_ns: int) -> list[str]:
+        said: list[str] = []
+        for order in orders:
+            said += self._order(order, now_ns)
+        return said
+
+    def _order(self, order: Order, now_ns: int) -> list[str]:
+        skill = order.skill
+        if skill == "undo":
+            return self._hear_wrong("", "wrong, take it back", now_ns) or []
+        if skill in ("wait", "stop"):
+            self.is_paused = skill == "wait"
+            if skill == "stop":
+                self.tasks.clear()
+                self.current = None
+            return ["I wait. Tell me to go on." if skill == "wait" else "All right, I stop that."]
+        if skill == "wipe":
+            return self._wipe(order.place or "table", now_ns)
+        if not order.things:
+            return self._add(
+                [SkillCall({"wait": "hold"}.get(skill, skill), "", order.place, f"{skill} {order.place}".strip())],
+                now_ns,
+            )
+        said: list[str] = []
+        for reference in order.things:
+            things, asked = self._meant(reference, order, now_ns)
+            said += asked
+            for thing in things:
+                steps = self._steps(skill, thing, order.place)
+                if skill in ("take", "pick") and self.seen.is_held_by_person(thing.id):
+                    steps = self._stow(thing)
+                said += self._add(steps, now_ns, asks_first=thing)
+        return said
+
+    def _wipe(self, place: str, now_ns: int) -> list[str]:
+        sponge = next((one for one in self.seen.things() if one.label == "sponge"), None)
+        if sponge is None:
+            order = Order("wipe", (Reference(label="sponge"),), (), place)
+            return self._ask(
+                OpenQuestion("thing", "I do not see a sponge. Could you put one on the table?", now_ns, order=order)
+            )
+        said = [f"Sure. I will wipe the {place}."]
+        wide = [
+            one for one in self.seen.things() if self.seen.place_of(one.id) == place and one.width_m > GRASP_WIDTH_M
+        ]
+        for one in wide:
+            said += self._ask_for_help(
+                SkillCall("place", one.id, "countertop" if place != "countertop" else "table"), one, now_ns
+            )
+        home = self.seen.place_of(sponge.id) or "countertop"
+        steps = [
+            SkillCall("wipe", sponge.id, place, f"wipe the {place}"),
+            self._put(sponge, home if home != place else "countertop"),
+        ]
+        if wide:
+            self.tasks.extend(steps)
+            return said
+        return said + self._add(steps, now_ns)
+
+    # --- what is meant
+
+    def _meant(self, reference: Reference, order: Order, now_ns: int) -> tuple[list[SeenObject], list[str]]:
+        """The things, or what to ask."""
+        excluded = [one.id for ref in order.excluding for one in self.seen.fitting(ref)]
+        found = [one for one in self.seen.fitting(reference) if one.id not in excluded and one.id not in self.kept]
+        found = [one for one in found if not order.place or self.seen.place_of(one.id) != order.place] or found
+        if not found:
+            words = f"{reference.colour} {reference.label}".strip()
+            asked = OpenQuestion(
+                "thing", f"I do not see a {words}. Could you put it on the table for me?", now_ns, order=order
+            )
+            return [], self._ask(asked)
+        if reference.count == ALL or len(found) == 1 or reference.label == "*":
+            return found, []
+        if reference.count > 1 or reference.is_any:
+            return found[: max(reference.count, 1)], []
+        pointed = next((one for one in found if one.id == self._pointed(now_ns)), None)
+        if pointed is not None:
+            return [pointed], []
+        held = [one for one in found if self.seen.is_held_by_person(one.id)]
+        if order.skill == "take" and held:
+            return held[:1], []
+        names = [f"the {name_of_thing(one)}" for one in found]
+        asked = OpenQuestion(
+            "which", f"Which {reference.label} do you mean, {list_words(names, 'or')}?", now_ns,
+            order=about_alone(order, (reference,)), choices=tuple(one.id for one in found),
+        )  # fmt: skip
+        return [], self._ask(asked)
+
+    def _choose(self, asked: OpenQuestion, chosen: str, now_ns: int) -> list[str]:
+        self.questions.remove(asked)
+        thing, order = self.seen.thing(chosen), asked.order
+        if thing is None or order is None:
+            return []
+        if order.skill == "place" and not order.place:
+            return self._add(self._stow(thing), now_ns, asks_first=thing)
+        return self._add(self._steps(order.skill, thing, order.place), now_ns, asks_first=thing)
+
+    def _answer_yes(self, is_yes: bool, now_ns: int) -> list[str]:
+        asked = self._open("yes")
+        assert asked is not None
+        self.questions.remove(asked)
+        if not is_yes:
+            self.kept |= {one.thing for one in asked.tasks}
+            return ["All right, I leave it.", *self._next_if_idle(now_ns)]
+        return ["All right.", *self._add(list(asked.tasks), now_ns)]
+
+    def _next_if_idle(self, now_ns: int) -> list[str]:
+        return self._next(now_ns) if self.current is None else []
+
+    def _spelled_out(self, plain: str, speaker: str) -> str:
+        """The sentence with "this one", "my mug" and other names as what they mean here."""
+        held = self.seen.held_by_people()
+        shown = self.seen.thing(self.pointed[0]) if self.pointed[0] else next(iter(held), None)
+        own = [one for one in self.seen.things() if one.owner == speaker]
+        return phrases.spelled_out(plain, own, shown, held)
+
+    # --- tasks
+
+    def _add(self, steps: list[SkillCall], now_ns: int, *, asks_first: SeenObject | None = None) -> list[str]:
+        """Take tasks on, once what has to be asked before is asked."""
+        first = steps[0]
+        thing = self.seen.thing(first.thing)
+        if first.skill == "place" and not first.place and thing is not None:
+            text = (
+                f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {name_of_thing(thing)}'} go?"
+            )
+            return self._ask(OpenQuestion("place", text, now_ns, tasks=(first,)))
+        if (
+            thing is not None
+            and thing.width_m > GRASP_WIDTH_M
+            and first.skill in ("place", "pick", "hand_over", "rinse")
+        ):
+            return self._ask_for_help(first, thing, now_ns)
+        pours = first.skill == "rinse" or first.place in ("sink", "bin")
+        if asks_first is not None and pours and not is_empty(asks_first):
+            text = f"The {name_of_thing(asks_first)} is not empty. Are you finished with it? Shall I pour it away?"
+            return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
+        self.tasks.extend(steps)
+        return self._next_if_idle(now_ns)
+
+    def _ask_for_help(self, task: SkillCall, thing: SeenObject, now_ns: int) -> list[str]:
+        name = name_of_thing(thing)
+        what = f"put the {name} {self.seen.relation(task.place)} the {task.place}" if task.place else f"take the {name}"
+        text = f"The {name} is too wide for my hand. Could you {what}, please?"
+        return self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
+
+    def _next(self, now_ns: int) -> list[str]:
+        blocked = {one.tasks[0].thing for one in self.questions if one.about == "help"}
+        if self.tasks and self.tasks[0].skill == "wipe" and any(
+            self.seen.place_of(one) == self.tasks[0].place for one in blocked
+        ):  # fmt: skip
+            self.current = None
+            return []
+        self.number += 1
+        if not self.tasks:
+            self.current = None
+            done, self.done_names = self.done_names, []
+            return [f"I am done: {list_words(done)}."] if done and not self.questions else []
+        self.current = task = self.tasks.popleft()
+        self.origin = self.seen.place_of(task.thing) or self.origin
+        if task.skill == "wait_here":
+            return [f"The {task.place} is filling the {self.seen.name(task.thing)}."]
+        return [f"I will {task.text}."] if task.text else []
+
+    def _finished(self, task: SkillCall, now_ns: int) -> list[str]:
+        self.deeds.append(Deed(task, self.origin))
+        if task.text:
+            self.done_names.append(task.text)
+        return self._next(now_ns)
+
+    def _failed(self, task: SkillCall, why: str, now_ns: int) -> list[str]:
+        self.current = None
+        thing = self.seen.thing(task.thing)
+        if thing is None:
+            return [f"I have to leave that: {why}.", *self._next(now_ns)]
+        near = "nearer to me" if "reach" in why else "where I can take it"
+        text = f"I cannot get the {name_of_thing(thing)}: {why}. Could you help me and put it {near}, please?"
+        said = self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
+        return [*said, *self._next(now_ns)]
+
+    def _ask(self, asked: OpenQuestion) -> list[str]:
+        self.questions.append(asked)
+        return [asked.text]
+
+    def _open(self, about: About) -> OpenQuestion | None:
+        return next((one for one in reversed(self.questions) if one.about == about), None)
+
+    def _drop(self, ids: set[str]) -> None:
+        self.tasks = deque(one for one in self.tasks if one.thing not in ids)
+        if self.current is not None and self.current.thing in ids:
+            held = self.seen.thing(self.current.thing)
+            self.current = None
+            self.number += 1
+            if held is not None and self.seen.is_held(held.id):
+                self.tasks.appendleft(self._put(held, self.origin or "table"))
+
+    def _put(self, thing: SeenObject, place: str) -> SkillCall:
+        return call_of("place", thing, place, self.seen)
+
+    def _pointed(self, now_ns: int) -> str:
+        return self.pointed[0] if to_s(now_ns - self.pointed[1]) < POINTS_FOR_S else ""

@@ -1,0 +1,170 @@
+"""What people in a kitchen say around an order, told from the words alone: "that is wrong", "not the blue one", "mine".
+
+Orders themselves are read by the parser of `nodes.planner`. Each function takes a sentence as `plain` gives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nodes.interrupts.intent import says_yes
+from nodes.kitchen.mind.household import household
+from nodes.planner.replies import name_of_thing
+from runtime.msgs import SeenObject
+
+_NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
+_WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
+_OUT = re.compile(r"\b(out|back)\b")
+_MINE = re.compile(
+    r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?"
+    r"the ([\w ]+?)(?=[,.;]|$| and )"
+)
+_IS_MINE = re.compile(r"\bthe (\w+) is mine\b.*$")
+_THIS = re.compile(r"\b(this|that)( one)?\b")
+_OTHER = re.compile(r"\bnot (that|this)\b|\bother\b")
+_OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
+_YOU = re.compile(r"^(you|robot)[, ]+(?=take|put|do|bring|wipe|clear)", re.I)
+_KEEPS = re.compile(r"\b(still|not yet|not finished|want to finish|finish it|leave it|keep it)\b")
+_YES = re.compile(r"(yes|yeah|sure|ok|okay|please do|go ahead|i am (done|finished))\b")
+_NO = re.compile(r"(no|nope|not)\b")
+_WANTS = re.compile(r"\b(make|like|want|bring|get|have|could|can)\b")
+_AWAY = re.compile(r"\bput\b.*\baway\b")
+_TIDIES = re.compile(r"\beverything off\b|\bneeds? (clearing|tidying)\b")
+_NO_TIDYING = re.compile(r"\bwipe|\bmy\b")
+
+
+def plain(text: str) -> str:
+    """Small letters, written out."""
+    small = text.lower().replace("’", "'").replace("don't", "do not").replace("i'll", "i will").replace("i'm", "i am")
+    return re.sub(r"[!?]", " ", small).replace(" ,", ",").strip(" .,")
+
+
+# --- of what was done
+
+
+def says_wrong(sentence: str) -> bool:
+    """That something should not have been done."""
+    return bool(_WRONG.search(sentence))
+
+
+def wants_back(sentence: str) -> bool:
+    """That it is to be taken out or back."""
+    return bool(_OUT.search(sentence))
+
+
+def objects(sentence: str) -> bool:
+    """That what is being done is not what was meant."""
+    return bool(_OBJECTS.search(sentence))
+
+
+def wants_kept(sentence: str) -> bool:
+    """That somebody still needs it."""
+    return bool(_KEEPS.search(sentence))
+
+
+def barred(sentence: str) -> set[str]:
+    """The words behind "not", "leave", "keep"."""
+    return set(_NOT.findall(sentence))
+
+
+def means_another(sentence: str) -> bool:
+    """ "Not that one", "the other"."""
+    return bool(_OTHER.search(sentence))
+
+
+# --- answers
+
+
+def yes_or_no(text: str, sentence: str) -> bool | None:
+    """Of an answer to a question that can be answered so; None where it is neither."""
+    if says_yes(text) or _YES.match(sentence):
+        return True
+    return False if _NO.match(sentence) or wants_kept(sentence) else None
+
+
+def points_out(sentence: str) -> bool:
+    """ "This", "that one"."""
+    return bool(_THIS.search(sentence))
+
+
+# --- what is wished for
+
+
+def is_without_cream(sentence: str) -> bool:
+    """That a coffee is to be black."""
+    return bool(re.search(household().chores["without"], sentence))
+
+
+def speaks_of_coffee(sentence: str) -> bool:
+    """Of coffee at all."""
+    return bool(re.search(household().chores["coffee"], sentence))
+
+
+def wants_coffee(sentence: str) -> bool:
+    """That one is to be made."""
+    return speaks_of_coffee(sentence) and bool(_WANTS.search(sentence))
+
+
+def wants_drink(sentence: str) -> bool:
+    """Anything to drink."""
+    return bool(re.search(household().chores["drink"], sentence))
+
+
+def wants_dishes(sentence: str) -> bool:
+    """That what is dirty is washed."""
+    return bool(re.search(household().chores["dishes"], sentence))
+
+
+def wants_fruit_washed(sentence: str) -> bool:
+    """That fruit is."""
+    return bool(re.search(household().chores["fruit"], sentence))
+
+
+def wants_table_cleared(sentence: str) -> bool:
+    """That the table is; not a wish about the fruit or somebody's own things."""
+    is_table = "table" in sentence.split() or not wants_fruit_washed(sentence)
+    tidies = re.search(household().chores["tidy"], sentence) or _TIDIES.search(sentence)
+    return is_table and bool(tidies) and not _NO_TIDYING.search(sentence)
+
+
+def puts_away(sentence: str) -> bool:
+    """That a thing is to go where it belongs."""
+    return bool(_AWAY.search(sentence))
+
+
+# --- orders with more in them than an order
+
+
+def without_mine(sentence: str) -> tuple[str, str]:
+    """The kind of thing that the speaker keeps to themselves, and the sentence without that; "" for none."""
+    if mine := _MINE.search(sentence):
+        return mine[1].strip(), (sentence[: mine.start()] + sentence[mine.end() :]).strip(" ,.;")
+    if theirs := _IS_MINE.search(sentence):
+        return theirs[1], sentence[: theirs.start()].strip(" ,.;")
+    return "", sentence
+
+
+def without_you(sentence: str) -> str:
+    """Without being spoken to."""
+    return _YOU.sub("", sentence)
+
+
+def spelled_out(sentence: str, own: Sequence[SeenObject], shown: SeenObject | None, held: Sequence[SeenObject]) -> str:
+    """With "this one", "my mug" and other names as what they mean here.
+
+    `own`: what the speaker owns; `shown`: what is pointed at or held out; `held`: what people hold.
+    """
+    for word, meant in household().words.items():
+        sentence = re.sub(rf"\b{word}\b", meant, sentence)
+
+    def mine(found: re.Match[str]) -> str:
+        fitting = [one for one in own if one.label == found[1]]
+        return f"the {name_of_thing(fitting[0])}" if len(fitting) == 1 else found[0]
+
+    sentence = re.sub(r"\bmy (\w+)\b", mine, sentence)
+    if shown is None:
+        return sentence
+    name = f"the {name_of_thing(shown)}"
+    sentence = _THIS.sub(name, re.sub(rf"\b(this|that) {shown.label}\b", name, sentence), count=1)
+    return re.sub(rf"\btake {name}\b(?: from me)? and put it\b", f"put {name}", sentence) if shown in held else sentence

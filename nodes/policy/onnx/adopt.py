@@ -1,0 +1,505 @@
+"""`polyrhythm policy adopt`: a LeRobot folder becomes one ONNX file for `OnnxPolicy`.
+
+Where the folder has no exported model, LeRobot's own Python exports it, in a process of its own (`lerobot_side`), and
+says what it makes of a sample; the file is kept only where it says the same.
+
+LeRobot keeps names and shapes in config.json, and normalisation in the processors beside it (policy_preprocessor.json,
+policy_postprocessor.json, with numbers in safetensors files). All of these become operations around the model, so that
+what comes out takes joints and pixels and gives a chunk. Nothing of the folder is run or unpickled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.policy.onnx.tensors import COLUMNS, problems_of
+from runtime.errors import UserError, choices
+from runtime.msgs import JOINTS
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, ValueInfoProto
+
+T = TypeVar("T")
+
+OURS = {
+    "observation.state": "joints",
+    "observation.images.head": "image",
+    "observation.images.wrist": "wrist",
+    "observation.target": "target",
+    "observation.skill": "skill",
+    "noise": "noise",
+}
+"""LeRobot's names, as `bag export --to lerobot` writes them, and those of a policy's inputs."""
+
+WIDTHS = {"joints": len(JOINTS), "target": 3, "skill": 7}
+STATE_WITH_BASE = len(JOINTS) + 3
+STATS = {
+    "MEAN_STD": ("mean", "std"),
+    "MIN_MAX": ("min", "max"),
+    "QUANTILES": ("q01", "q99"),
+    "QUANTILE10": ("q10", "q90"),
+}
+"""Which two statistics a mode of normalisation needs."""
+
+HARMLESS = ("to_batch_processor", "device_processor")
+NORMALIZERS = ("normalizer_processor", "unnormalizer_processor")
+RELATIVE, ABSOLUTE = "relative_actions_processor", "absolute_actions_processor"
+LARGEST_STATS = 1 << 24
+OPSET = 18
+
+
+class Feature(msgspec.Struct, frozen=True):
+    """One input or output of LeRobot's config."""
+
+    type: str
+    shape: tuple[int, ...]
+
+
+class Config(msgspec.Struct, frozen=True):
+    """Of LeRobot's config.json, what is needed."""
+
+    type: str
+    input_features: dict[str, Feature]
+    output_features: dict[str, Feature]
+
+
+class StepConfig(msgspec.Struct, frozen=True):
+    """Of any step."""
+
+    eps: float = 1e-8
+    features: dict[str, Feature] = {}
+    norm_map: dict[str, str] = {}
+    rename_map: dict[str, str] = {}
+    enabled: bool = False
+    exclude_joints: tuple[str, ...] = ()
+    action_names: tuple[str, ...] | None = None
+
+
+class PipelineStep(msgspec.Struct, frozen=True):
+    """Of a processor."""
+
+    registry_name: str = ""
+    config: StepConfig = StepConfig()
+    state_file: str = ""
+
+
+class Processor(msgspec.Struct, frozen=True):
+    """policy_preprocessor.json and policy_postprocessor.json."""
+
+    steps: tuple[PipelineStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """x * scale + offset, for the model's input or from its output."""
+
+    scale: NDArray[np.float32]
+    offset: NDArray[np.float32]
+
+
+def main(argv: list[str]) -> int:
+    """Write the file and say how to run it. Raises UserError where the folder cannot be adopted."""
+    arguments = _parser().parse_args(argv)
+    if arguments.verb == "gateway":
+        from nodes.policy.onnx.lerobot_process import become_gateway
+
+        become_gateway(arguments.python, arguments.folder, arguments.server, arguments.bind, arguments.device)
+    names = OURS | dict(arguments.name)
+    out: Path = arguments.out
+    if out.exists():
+        raise UserError(f"{out} is there already; name another with --out")
+    folder: Path = arguments.folder
+    if arguments.python and not arguments.model and not any(folder.glob("*.onnx")):
+        model, notes = _adopt_from_lerobot(folder, arguments.python, names)
+    else:
+        model, notes = adopt(folder, _model_file(folder, arguments.model), names)
+    out.write_bytes(model)
+    width_px, height_px = _image_size(model)
+    wrong = problems_of(str(out), "", width_px=width_px, height_px=height_px)
+    if wrong:
+        out.unlink()
+        raise UserError("; ".join(wrong))
+    for note in notes:
+        print(f"note: {note}")
+    print(f"{out}: sha256 {hashlib.sha256(model).hexdigest()}")
+    print(
+        "polyrhythm run laptop --set policy.use=nodes.policy.onnx.policy:OnnxPolicy "
+        f"--set policy.model={out} --set policy.step_s={1 / arguments.hz:g} "
+        f"--set policy.image_width_px={width_px} --set policy.image_height_px={height_px}"
+    )
+    return 0
+
+
+def adopt(folder: Path, exported: Path, names: Mapping[str, str]) -> tuple[bytes, list[str]]:
+    """The ONNX file's bytes, and what a person should know; `exported` is the model as exported. Raises UserError."""
+    try:
+        import onnx
+    except ModuleNotFoundError as problem:
+        raise UserError("adopting a model needs onnx: pip install 'polyrhythm[adopt]'") from problem
+    config = _decoded(folder / "config.json", Config)
+    before, after = (_processor(folder / f"policy_{which}processor.json") for which in ("pre", "post"))
+    notes = []
+    if before is None or after is None:
+        notes.append(f"{folder} has no processors: the model is taken to normalise what it is given by itself")
+    try:
+        model = onnx.load(exported)
+        onnx.checker.check_model(model)
+    except Exception as problem:  # the library has no exception class in common
+        raise UserError(f"{folder}: its model cannot be read: {str(problem)[:300]}") from problem
+    action = config.output_features.get("action")
+    width = action.shape[-1] if action is not None and action.shape else 0
+    if width not in (len(JOINTS), COLUMNS):
+        raise UserError(
+            f"{folder}: its action has {width} numbers; expected {len(JOINTS)} ({', '.join(JOINTS)}), "
+            f"or {COLUMNS} with the base's v and w"
+        )
+    graph = _Graph(model)
+    graph.take_inputs(config, names, _affines(folder, before, notes, inverse=False), notes)
+    graph.take_output(width, _affines(folder, after, notes, inverse=True).get("action"), _relative(before, width))
+    onnx.helper.set_model_props(model, {"adopted_from": f"lerobot {config.type}"})
+    notes.append(
+        "the joints' order, units and the frames per second are not in the folder: compare them with the dataset"
+    )
+    return model.SerializeToString(), notes
+
+
+def _adopt_from_lerobot(folder: Path, python: str, names: Mapping[str, str]) -> tuple[bytes, list[str]]:
+    """The same, exported by LeRobot and compared with it. Raises UserError."""
+    from nodes.policy.onnx.lerobot_process import as_lerobot_says, exported
+
+    config = _decoded(folder / "config.json", Config)
+    affines = _affines(folder, _processor(folder / "policy_preprocessor.json"), [], inverse=False)
+    sample = {name: _sample(feature, affines.get(name)) for name, feature in config.input_features.items()}
+    for name, values in sample.items():
+        if names.get(name) == "joints" and values.shape == (STATE_WITH_BASE,):
+            values[-3:] = _pose(affines.get(name))
+    with tempfile.TemporaryDirectory(prefix="polyrhythm-adopt-") as place:
+        answer = exported(python, folder, sample, Path(place))
+        model, notes = adopt(folder, Path(place) / "model.onnx", names)
+    given = {names[name]: values[None] for name, values in sample.items() if name in names}
+    if given.get("joints", np.zeros((1, 0))).shape == (1, STATE_WITH_BASE):
+        given["joints"] = given["joints"][:, : len(JOINTS)]
+    notes.append(as_lerobot_says(model, given, answer))
+    return model, notes
+
+
+def _sample(feature: Feature, affine: Affine | None) -> NDArray[np.float32]:
+    """Something that a policy may be given: an image from 0 to 1, or numbers about as large as in training."""
+    generator = np.random.default_rng(7)
+    if feature.type == "VISUAL":
+        return generator.random(feature.shape, np.float32)
+    values = generator.standard_normal(feature.shape).astype(np.float32)
+    return values if affine is None else (0.3 * values - affine.offset) / affine.scale
+
+
+def _pose(affine: Affine | None) -> NDArray[np.float32]:
+    """Of the base, nothing special: what becomes 0."""
+    return (
+        np.zeros(3, np.float32) if affine is None else -affine.offset.reshape(-1)[-3:] / affine.scale.reshape(-1)[-3:]
+    )
+
+
+class _Graph:
+    """A model that is being wrapped."""
+
+    def __init__(self, model: ModelProto) -> None:
+        from onnx import helper, numpy_helper
+
+        self.helper, self.arrays = helper, numpy_helper
+        self.graph = model.graph
+        self.before: list[NodeProto] = []
+        self.after: list[NodeProto] = []
+        opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
+        if opset < OPSET:
+            raise UserError(f"the model has opset {opset}; export it with {OPSET} or newer")
+
+    def constant(self, name: str, value: NDArray[Any]) -> str:
+        """Its name."""
+        name = f"adopted {name}"
+        self.graph.initializer.append(self.arrays.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def take_inputs(
+        self, config: Config, names: Mapping[str, str], affines: Mapping[str, Affine], notes: list[str]
+    ) -> None:
+        """Rename and normalise each. Raises UserError."""
+        constants = {one.name for one in self.graph.initializer}
+        read = {name for node in self.graph.node for name in node.input}
+        plain = {_plain(theirs): theirs for theirs in (*config.input_features, *names)}
+        found: list[ValueInfoProto] = []
+        for one in [one for one in self.graph.input if one.name not in constants and one.name in read]:
+            theirs = plain.get(_plain(one.name), one.name)
+            ours = names.get(theirs)
+            if ours is None:
+                known = choices(names)
+                raise UserError(
+                    f"its input {one.name!r} is not known (known: {known}); say --name {theirs}=image or so"
+                )
+            sizes = [dim.dim_value or None for dim in one.type.tensor_type.shape.dim]
+            kind = one.type.tensor_type.elem_type
+            _check_float(one, kind)
+            inner = one.name
+            if ours == "joints" and sizes[-1:] == [STATE_WITH_BASE]:
+                inner = self._with_base(inner, affines.get(theirs))
+                notes.append("the base's pose in its state is set to the training's mean: odometry begins anywhere")
+                sizes[-1] = len(JOINTS)
+            elif ours in WIDTHS and sizes[-1:] != [WIDTHS[ours]]:
+                raise UserError(f"its input {one.name!r} has the shape {sizes}; expected (1, {WIDTHS[ours]})")
+            affine = affines.get(theirs)
+            if affine is not None and inner == one.name:
+                self._scaled(ours, inner, affine, self.before)
+            elif inner == one.name:
+                self.before.append(self.helper.make_node("Identity", [ours], [inner]))
+            sizes[0] = 1
+            found.append(self.helper.make_tensor_value_info(ours, kind, sizes))
+        del self.graph.input[:]
+        if "joints" not in [one.name for one in found]:
+            shape = [1, len(JOINTS)]
+            found.append(self.helper.make_tensor_value_info("joints", 1, shape))  # every policy has it
+        self.graph.input.extend(found)
+
+    def _with_base(self, inner: str, affine: Affine | None) -> str:
+        """Joints and a base's pose that is nothing special."""
+        pose = _pose(affine)
+        both = f"{inner} with base"
+        self.before.append(
+            self.helper.make_node("Concat", ["joints", self.constant("pose", pose[None])], [both], axis=1)
+        )
+        if affine is not None:
+            self._scaled(both, inner, affine, self.before)
+        else:
+            self.before.append(self.helper.make_node("Identity", [both], [inner]))
+        return both
+
+    def _scaled(self, given: str, into: str, affine: Affine, where: list[NodeProto]) -> None:
+        scale, offset = self.constant(f"scale {into}", affine.scale), self.constant(f"offset {into}", affine.offset)
+        where.append(self.helper.make_node("Mul", [given, scale], [f"{into} scaled"]))
+        where.append(self.helper.make_node("Add", [f"{into} scaled", offset], [into]))
+
+    def take_output(self, width: int, affine: Affine | None, relative: NDArray[np.float32] | None) -> None:
+        """The one output becomes `chunk`, in numbers of the robot. Raises UserError."""
+        if len(self.graph.output) != 1:
+            raise UserError(
+                f"its outputs are {choices(one.name for one in self.graph.output)}; expected one, the actions"
+            )
+        output = self.graph.output[0]
+        name = output.name
+        _check_float(output, output.type.tensor_type.elem_type)
+        sizes = [dim.dim_value or None for dim in output.type.tensor_type.shape.dim]
+        if sizes[-1:] != [width] or len(sizes) not in (2, 3):
+            raise UserError(f"its output {name!r} has the shape {sizes}; expected (1, steps, {width}) or (1, {width})")
+        if len(sizes) == 2:
+            axes = self.constant("steps", np.array([1], np.int64))
+            self.after.append(self.helper.make_node("Unsqueeze", [name, axes], [f"{name} steps"]))
+            name, sizes = f"{name} steps", [1, 1, width]
+        if affine is not None:
+            self._scaled(name, "actions", affine, self.after)
+            name = "actions"
+        if relative is not None and relative.any():
+            mask, axes = self.constant("mask", relative[: len(JOINTS)]), self.constant("row", np.array([1], np.int64))
+            self.after.append(self.helper.make_node("Mul", ["joints", mask], ["start"]))
+            self.after.append(self.helper.make_node("Unsqueeze", ["start", axes], ["start row"]))
+            if width == COLUMNS:
+                still = self.constant("still", np.array([0, 0, 0, 0, 0, 2], np.int64))
+                self.after.append(self.helper.make_node("Pad", ["start row", still], ["whole start"]))
+            start = "whole start" if width == COLUMNS else "start row"
+            self.after.append(self.helper.make_node("Add", [name, start], ["absolute actions"]))
+            name = "absolute actions"
+        pads = self.constant("pads", np.array([0, 0, 0, 0, 0, COLUMNS - width], np.int64))
+        self.after.append(self.helper.make_node("Pad", [name, pads], ["chunk"]))
+        nodes = [*self.before, *self.graph.node, *self.after]
+        del self.graph.node[:]
+        self.graph.node.extend(nodes)
+        kind = output.type.tensor_type.elem_type
+        del self.graph.output[:]
+        self.graph.output.append(self.helper.make_tensor_value_info("chunk", kind, [1, sizes[1], COLUMNS]))
+
+
+def _check_float(one: ValueInfoProto, kind: int) -> None:
+    if kind != 1:
+        raise UserError(f"{one.name!r} is not float32; export the model with float32 inputs and outputs")
+
+
+def _plain(name: str) -> str:
+    """As an exporter may have written it."""
+    return "".join(letter if letter.isalnum() else "_" for letter in name)
+
+
+def _relative(processor: Processor | None, width: int) -> NDArray[np.float32] | None:
+    """Which of the actions are the way from the state; None where none is. Raises UserError."""
+    for step in processor.steps if processor is not None else ():
+        if step.registry_name == RELATIVE and step.config.enabled:
+            names = step.config.action_names or ()
+            tokens = [token.lower() for token in step.config.exclude_joints]
+            mask = np.ones(width, np.float32)
+            for number, name in enumerate(names[:width]):
+                mask[number] = not any(token in name.lower() for token in tokens)
+            if mask[len(JOINTS) :].any():
+                raise UserError("its base velocities are relative to the state; train it with these in exclude_joints")
+            return mask
+    return None
+
+
+def _affines(folder: Path, processor: Processor | None, notes: list[str], *, inverse: bool) -> dict[str, Affine]:
+    """By feature. Raises UserError for a step that is not known."""
+    found: dict[str, Affine] = {}
+    for step in processor.steps if processor is not None else ():
+        name, renames = step.registry_name, step.config.rename_map
+        if name == "rename_observations_processor" and renames:
+            raise UserError(f"{folder} renames {choices(renames)}; say --name for each, and empty its rename_map")
+        if name in NORMALIZERS:
+            stats = _stats(folder, step.state_file)
+            for feature, told in step.config.features.items():
+                mode = step.config.norm_map.get(told.type, "IDENTITY")
+                if mode == "IDENTITY":
+                    continue
+                if not any(known.startswith(f"{feature}.") for known in stats):
+                    notes.append(f"{feature} has no statistics: it is left as it is, as LeRobot does")
+                else:
+                    found[feature] = _affine(feature, mode, stats, step.config.eps, inverse=inverse)
+        elif name not in (*HARMLESS, RELATIVE, ABSOLUTE, "rename_observations_processor"):
+            remedy = "a policy that reads words comes in by nodes.policy.remote.openpi:OpenPiPolicy"
+            raise UserError(f"{folder} has the step {name!r}, which cannot be adopted; {remedy}")
+    return found
+
+
+def _affine(feature: str, mode: str, stats: Mapping[str, NDArray[np.float32]], eps: float, *, inverse: bool) -> Affine:
+    if mode not in STATS:
+        raise UserError(f"{feature} is normalised by {mode}; known: {choices(STATS)}")
+    lacking = [f"{feature}.{stat}" for stat in STATS[mode] if f"{feature}.{stat}" not in stats]
+    if lacking:
+        raise UserError(f"{feature} is normalised by {mode}, and its {choices(lacking)} lacks")
+    low, high = (stats[f"{feature}.{stat}"].astype(np.float64) for stat in STATS[mode])
+    if low.ndim == 1 and feature.startswith("observation.image"):
+        low, high = low.reshape(-1, 1, 1), high.reshape(-1, 1, 1)
+    if mode == "MEAN_STD":
+        centre, half = low, high if inverse else high + eps
+    else:
+        span = np.where(high == low, eps, high - low)
+        centre, half = low + span / 2, span / 2
+    scale, offset = (half, centre) if inverse else (1 / half, -centre / half)
+    if not (np.isfinite(scale).all() and np.isfinite(offset).all()):
+        raise UserError(f"the statistics of {feature} are not finite")
+    return Affine(scale.astype(np.float32), offset.astype(np.float32))
+
+
+def _stats(folder: Path, name: str) -> dict[str, NDArray[np.float32]]:
+    """The numbers of a safetensors file in the folder. Raises UserError."""
+    file = folder / name
+    if not name or Path(name).name != name or not file.is_file():
+        raise UserError(f"{folder}: its processor names the statistics {name!r}, which are not in the folder")
+    if file.stat().st_size > LARGEST_STATS:
+        raise UserError(f"{file} is too long for statistics")
+    data = file.read_bytes()
+    try:
+        length = int.from_bytes(data[:8], "little")
+        head = msgspec.json.decode(data[8 : 8 + length], type=dict[str, dict[str, Any]])
+        found = {}
+        for tensor, told in head.items():
+            if tensor == "__metadata__" or told["dtype"] not in ("F32", "F64"):
+                continue
+            begin, end = told["data_offsets"]
+            numbers = np.frombuffer(data[8 + length :][begin:end], {"F32": "<f4", "F64": "<f8"}[told["dtype"]])
+            found[tensor] = numbers.reshape(told["shape"]).astype(np.float32)
+    except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as problem:
+        raise UserError(f"{file} is no safetensors file: {problem}") from problem
+    return found
+
+
+def _processor(file: Path) -> Processor | None:
+    return _decoded(file, Processor) if file.exists() else None
+
+
+def _decoded(file: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except OSError as problem:
+        raise UserError(
+            f"{file} cannot be read ({problem.strerror}); expected a folder as LeRobot saves it"
+        ) from problem
+    except msgspec.MsgspecError as problem:
+        raise UserError(f"{file}: {problem}") from problem
+
+
+def _model_file(folder: Path, name: str) -> Path:
+    found = [folder / name] if name else sorted(folder.glob("*.onnx"))
+    if len(found) == 1 and found[0].is_file():
+        return found[0]
+    if name or not found:
+        what = name or "an exported model (*.onnx)"
+        remedy = "say --python, that of LeRobot's environment, and it exports LeRobot's safetensors"
+        raise UserError(f"{folder} has no {what}; {remedy}")
+    raise UserError(f"{folder} has {choices(file.name for file in found)}; say which with --model")
+
+
+def _image_size(model: bytes) -> tuple[int, int]:
+    import onnx
+
+    for one in onnx.load_from_string(model).graph.input:
+        if one.name == "image":
+            sizes = [dim.dim_value for dim in one.type.tensor_type.shape.dim]
+            return (sizes[3] or 160, sizes[2] or 120) if len(sizes) == 4 else (160, 120)
+    return 160, 120
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm policy",
+        description="A policy that LeRobot trained takes the seat: as one ONNX file, or in LeRobot's own server.",
+        epilog="example: polyrhythm policy adopt outputs/train/act/pretrained_model --python ~/lerobot/bin/python "
+        "--out act.onnx --hz 20",
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    adopting = verbs.add_parser(
+        "adopt", help="make one ONNX file for nodes.policy.onnx.policy:OnnxPolicy from a folder that LeRobot trained"
+    )
+    adopting.add_argument("folder", type=Path, help="with config.json, the processors and the model")
+    adopting.add_argument("--out", type=Path, default=Path("policy.onnx"), help="default: %(default)s")
+    adopting.add_argument(
+        "--model", default="", metavar="NAME", help="which ONNX file of the folder, where it has several"
+    )
+    adopting.add_argument(
+        "--python", default="", metavar="PATH", help="of LeRobot's environment: exports the model where it has none yet"
+    )
+    adopting.add_argument("--name", action="append", default=[], type=_name, metavar="THEIRS=OURS", help="of an input")
+    adopting.add_argument(
+        "--hz", type=_hz, default=20.0, help="frames per second of its training; default: %(default)g"
+    )
+    gateway = verbs.add_parser(
+        "gateway",
+        help="LeRobot's asynchronous policy server, on this machine, for nodes.policy.remote.openpi:OpenPiPolicy",
+    )
+    gateway.add_argument("folder", type=Path, help="with config.json, the processors and the model")
+    gateway.add_argument("--python", required=True, metavar="PATH", help="of LeRobot's environment")
+    gateway.add_argument("--server", default="127.0.0.1:8080", metavar="ADDRESS:PORT", help="default: %(default)s")
+    gateway.add_argument("--bind", default="127.0.0.1:8000", metavar="ADDRESS:PORT", help="default: %(default)s")
+    gateway.add_argument("--device", default="cpu", help="of the server; default: %(default)s")
+    return parser
+
+
+def _name(text: str) -> tuple[str, str]:
+    theirs, _, ours = text.partition("=")
+    if not theirs or not ours:
+        raise argparse.ArgumentTypeError(f"{text!r} is no pair; expected one like observation.images.top=image")
+    return theirs, ours
+
+
+def _hz(text: str) -> float:
+    try:
+        hz = float(text)
+    except ValueError:
+        hz = math.nan
+    if not 0.1 <= hz <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no rate; expected 0.1 to 1000")
+    return hz

@@ -1,0 +1,521 @@
+"""`OnnxPolicy`: a control policy from an ONNX file. It turns what is seen, felt and asked into chunks and plays them.
+
+The model says by its inputs what it is given (`tensors`; docs/policy.md): images of the head and the wrist, the
+joints and what else is felt, and the action: skill, target, words. Its output is `chunk` (1, steps, 10), joint
+positions, base v in m/s, base w in rad/s; and, where it can tell, `done` (1,). Inference
+runs in the node's worker thread on the newest image, or the newest state where the model sees none. Chunks are played
+at 20 Hz (`chunks.Playback`) and never past their end: then nothing is published and the guard holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypedDict
+
+import msgspec
+import numpy as np
+
+from nodes.models.onnx_file import read_model_with_data
+from nodes.policy.action_request import ActionRequest
+from nodes.policy.allowed import PLEASE, Confirmations, why_not
+from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
+from nodes.policy.onnx.inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of
+from nodes.policy.onnx.tensors import LONGEST_HISTORY, problems_of
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
+from nodes.policy.stretch_motion import StretchMotion
+from nodes.robot.robot_from_launch import ForRobot
+from nodes.seats.seat_node import SeatNode
+from nodes.stretch.kinematics import GRIPPER
+from runtime import (
+    RELIABLE,
+    Fence,
+    ParameterError,
+    PolyrhythmError,
+    Publisher,
+    QoS,
+    Stamped,
+    Subscription,
+    choices,
+    every,
+    on,
+    to_ns,
+    to_s,
+)
+from runtime.msgs import (
+    JOINTS,
+    Action,
+    ActionChunk,
+    Feedback,
+    GuardState,
+    Image,
+    Interrupt,
+    JointCommand,
+    JointVector,
+    RobotState,
+    SkillCatalogue,
+    Utterance,
+)
+
+RATE_HZ = 20
+SMALLEST_PX, LARGEST_PX = 8, 4096
+FELT_EVERY_S = 0.04
+"""How often a model that sees nothing is asked, at most: every other state."""
+
+LONGEST_BLEND_S = 10.0
+
+LOOKS_FOR_S = 1.0
+"""How long the wrist's first image is waited for."""
+
+
+def shipped() -> dict[str, Path]:
+    """The files in `models` beside this module."""
+    return {file.stem: file for file in sorted(Path(__file__).with_name("models").glob("*.onnx"))}
+
+
+def place_of(model: str) -> str:
+    """The path of a shipped model that is called so; of any other, what was said."""
+    return str(shipped().get(model, model))
+
+
+Phase = Literal["idle", "beginning", "acting", "keeping"]
+"""Beginning: the posture before is kept until the first judged chunk. Keeping: a posture, and no chunk."""
+PhaseEvent = Literal["action", "judged", "done", "rest", "let go", "seated"]
+PHASES: Mapping[tuple[Phase, PhaseEvent], Phase] = {
+    ("idle", "action"): "beginning",
+    ("beginning", "action"): "beginning",
+    ("acting", "action"): "beginning",
+    ("keeping", "action"): "beginning",
+    ("beginning", "judged"): "acting",
+    ("acting", "done"): "keeping",
+    ("idle", "rest"): "keeping",
+    ("beginning", "rest"): "keeping",
+    ("acting", "rest"): "keeping",
+    ("beginning", "let go"): "idle",
+    ("acting", "let go"): "idle",
+    ("keeping", "let go"): "idle",
+    ("idle", "seated"): "acting",
+    ("beginning", "seated"): "acting",
+    ("keeping", "seated"): "acting",
+}
+"""What is not listed changes nothing. Rest: it has come to a stop, by a model that says when an action is done. Let go:
+the same by any other model, after which nothing is published."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """An action, where the base was when it began, and what the model has said of it so far."""
+
+    action: Action
+    stamped: Stamped[Action] | None
+    began: Pose | None
+    elapsed_s: float = 0.0  # without the time in which the robot was stopped
+    is_judged: bool = False  # the model says whether it is done
+    sure: int = 0  # answers in a row that say so
+    seen: int = -1  # the last one's number
+
+    @classmethod
+    def begun(
+        cls, action: Action, stamped: Stamped[Action] | None, state: RobotState | None, *, is_judged: bool
+    ) -> UnderWay:
+        """As it begins."""
+        return cls(action, stamped, pose_of(state) if state is not None else None, is_judged=is_judged)
+
+    def later(self, period_s: float) -> UnderWay:
+        """The same a period later."""
+        return replace(self, elapsed_s=self.elapsed_s + period_s)
+
+    def told(self, done: float | None, number: int, threshold: float) -> UnderWay:
+        """With the model's answer of that number, which counts once, that the action is done to this degree."""
+        if done is None or number == self.seen:
+            return self
+        return replace(self, is_judged=True, seen=number, sure=self.sure + 1 if done >= threshold else 0)
+
+
+class PlaybackSettings(TypedDict, total=False):
+    """How the chunks of any model are played; `OnnxPolicy` has the defaults."""
+
+    step_s: float
+    max_chunk_age_s: float
+    needs_action: bool
+    limit_s: float
+    blend_s: float
+
+
+class ActionSettings(PlaybackSettings, total=False):
+    """The same, for a model that may say when an action is done."""
+
+    done_at: float
+    done_chunks: int
+
+
+class OnnxPolicy(ForRobot, SeatNode):
+    """Acts while there is an action other than "hold"; with `needs_action=False` as soon as there is an image.
+
+    A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
+    finite is dropped, counted and told. An action is done when `done_chunks` answers in a row give it at least the
+    probability `done_at`, and has failed after `limit_s` without; then the posture is kept. Neither is ever told by a
+    model that has no `done`.
+    """
+
+    realtime = True
+    seat = "policy"
+    effect_name = "chunk flushed"
+    provenance = "model:onnx"
+    made_for_joints = JOINTS
+
+    image = Subscription(Image, "head/image", qos=QoS(lifespan_s=0.5))
+    wrist = Subscription(Image, "wrist/image", qos=QoS(lifespan_s=0.5, required=False))
+    state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
+    action = Subscription(Action, "action", qos=QoS(required=False))
+    interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+    playing = Subscription(ActionChunk, "chunk")
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+
+    chunk = Publisher(ActionChunk, "chunk")
+    command = Publisher(JointCommand, "command")
+    feedback = Publisher(Feedback, "feedback", qos=RELIABLE)
+    said = Publisher(Utterance, "said", qos=RELIABLE)
+    skills = Publisher(SkillCatalogue, "skills")
+
+    def __init__(
+        self,
+        model: str,
+        sha256: str = "",
+        image_width_px: int = 160,
+        image_height_px: int = 120,
+        step_s: float = 0.05,
+        max_chunk_age_s: float = 1.0,
+        providers: tuple[str, ...] = ("CPUExecutionProvider",),
+        needs_action: bool = True,
+        done_at: float = 0.5,
+        done_chunks: int = 3,
+        limit_s: float = 60.0,
+        blend_s: float = BLEND_S,
+    ) -> None:
+        for name, size_px in (("image_width_px", image_width_px), ("image_height_px", image_height_px)):
+            if not SMALLEST_PX <= size_px <= LARGEST_PX:
+                raise ParameterError(f"policy: {name} is {size_px}; expected {SMALLEST_PX} to {LARGEST_PX}")
+        for name, time_s in (("step_s", step_s), ("max_chunk_age_s", max_chunk_age_s), ("limit_s", limit_s)):
+            if not 0.0 < time_s < math.inf:
+                raise ParameterError(f"policy: {name} is {time_s}; expected a positive number of seconds")
+        if not providers:
+            raise ParameterError("policy: providers is empty; CPUExecutionProvider is always there")
+        if not 0.0 < done_at <= 1.0:
+            raise ParameterError(f"policy: done_at is {done_at}; expected a probability above 0")
+        if done_chunks < 1:
+            raise ParameterError(f"policy: done_chunks is {done_chunks}; expected 1 or more")
+        if not 0.0 <= blend_s <= LONGEST_BLEND_S:
+            raise ParameterError(f"policy: blend_s is {blend_s}; expected 0 to {LONGEST_BLEND_S:g} s")
+        self.model = model
+        self.sha256 = sha256
+        self.image_width_px = image_width_px
+        self.image_height_px = image_height_px
+        self.step_s = step_s
+        self.max_chunk_age_s = max_chunk_age_s
+        self.providers = tuple(providers)
+        self.needs_action = needs_action
+        self.done_at = done_at
+        self.done_chunks = done_chunks
+        self.limit_s = limit_s
+        self.session: PolicyModel | None = None
+        # Written by the plain handlers only, as whole values: the worker reads them.
+        self.phase: Phase = "idle" if needs_action else "acting"
+        self.known_skills: tuple[str, ...] = ()  # the worker's
+        self.under_way: UnderWay | None = None
+        self.recent: tuple[JointVector, ...] = ()
+        self.playback = Playback(blend_s)
+        self.taken = -1  # number of the chunk that was taken into it last
+        self.latency_ns = 0  # of that chunk
+        self.kept: JointVector | None = None  # the posture between two actions, of a model that says "done"
+        self.last: JointVector | None = None  # commanded for the action under way
+        self.confirmations = Confirmations()
+        self.asked: ActionRequest | None = None
+        self.fence_ns = -1
+        self.is_guard_stopped = False
+        self.told = ""
+        # By the worker only.
+        self.refused = 0
+        self.refusal = ""
+        self.felt_ns = 0
+        self.remembered: tuple[str, int, bytes] = ("", 0, b"")  # for which action, since which stop, and what
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is an action for which the model is asked."""
+        return self.phase in ("beginning", "acting")
+
+    def _pass_to(self, event: PhaseEvent) -> None:
+        self.phase = PHASES.get((self.phase, event), self.phase)
+
+    def problems(self) -> list[str]:
+        """What is wrong with the model file, in sentences; it is read and not loaded."""
+        place = place_of(self.model)
+        return problems_of(place, self.sha256, width_px=self.image_width_px, height_px=self.image_height_px)
+
+    def on_start(self) -> None:
+        from nodes.policy.onnx.session import PolicySession
+
+        data, beside, problems = read_model_with_data(place_of(self.model), self.sha256)
+        if problems:
+            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
+        self.session = PolicySession(
+            data,
+            name=f"model {self.model!r}",
+            width_px=self.image_width_px,
+            height_px=self.image_height_px,
+            providers=self.providers,
+            beside=beside,
+            seed=self.run_info.seed,
+        )
+        if self.session.fallback:
+            self.log.warning("%s", self.session.fallback)
+        for port in (self.chunk, self.command):
+            port.provenance = f"model:{self.model}"
+
+    @every(hz=1)
+    def announce(self) -> None:
+        """The skills that the model knows; all where it has not said."""
+        known = self.known_skills
+        self.skills.publish(catalogue_of(spec for name, spec in SPECS.items() if not known or name in known))
+
+    @on(action)
+    def begin(self, action: Action) -> None:
+        """Act on the newest action."""
+        asked, state = ActionRequest.of(action, self.context.trigger), self.state.latest()
+        if asked.repeats(self.asked):
+            self.asked = asked
+            if self.is_active:  # asked again, as after a false alarm: it is still at it
+                self.feedback.publish(Feedback(action_id=action.id, status="running"))
+            return
+        refusal = why_not(action, state, SPECS)
+        refusal = refusal or self.confirmations.question(action, SPECS, self.clock.now_ns())
+        if refusal:
+            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
+            if refusal.endswith(PLEASE):
+                self.said.publish(Utterance(speaker="robot", text=refusal))
+            return
+        judges = self.under_way is not None and self.under_way.is_judged
+        if judges and self.is_active and self.under_way is not None:
+            why = f"replaced by {action.text or action.skill!r}"
+            self.feedback.publish(Feedback(action_id=self.under_way.action.id, status="failure", why=why))
+        if judges:
+            self.kept = self.last if self.is_active else self.kept
+        self.asked, self.under_way = asked, UnderWay.begun(action, self.context.trigger, state, is_judged=judges)
+        self.told = ""
+        if action.skill != "hold" or not self.needs_action:
+            self._pass_to("action")
+            self.feedback.publish(Feedback(action_id=action.id, status="running"))
+        else:
+            self._flush()
+            self.kept = self._resting() if judges else None
+            self._pass_to("rest" if judges else "let go")
+            self.feedback.publish(Feedback(action_id=action.id, status="success", why="holding still"))
+
+    @on(heard)
+    def listen(self, utterance: Utterance) -> None:
+        """A person's yes to what the policy asked."""
+        self.confirmations.hear(utterance, self.clock.now_ns())
+
+    @on(interrupts)
+    def interrupted(self, interrupt: Interrupt) -> None:
+        if interrupt.depth in ("stop", "replan"):
+            self._flush()
+        if interrupt.depth == "replan" and self.needs_action:
+            self._end(f"set aside: {interrupt.by} said {interrupt.text!r}")
+
+    def on_preempted(self, fence: Fence) -> bool:
+        """The runtime has dropped the chunk on its way; the one being played goes too."""
+        chunk = self.playing.stamped()
+        was_busy = chunk is not None and seen_ns(chunk) > self.fence_ns
+        self._flush()
+        return was_busy
+
+    @on(guard)
+    def guarded(self, guard: GuardState) -> None:
+        """While the guard holds the robot still no time runs out. Not read in a tick: it has an image's age."""
+        self.is_guard_stopped = guard.mode == "stopped"
+
+    def on_seat(self) -> None:
+        """Take up the action again, from wherever the robot was left."""
+        under_way = self.under_way
+        if under_way is not None and under_way.is_judged and under_way.action.skill != "hold":
+            self._flush()
+            self.under_way, self.kept = replace(under_way, elapsed_s=0.0, sure=0), None
+            self._pass_to("seated")
+
+    @on(image, blocking=True)
+    def infer(self, image: Image) -> None:
+        """One chunk from the newest image; takes as long as the model takes."""
+        self._answer("image", {"image": image})
+
+    @on(wrist, blocking=True)
+    def infer_from_wrist(self, image: Image) -> None:
+        """The same for a model that sees nothing else."""
+        self._answer("wrist", {"wrist": image})
+
+    @on(state, blocking=True)
+    def infer_from_state(self, state: RobotState) -> None:
+        """The same for a model that sees nothing at all."""
+        if to_s(state.read_ns - self.felt_ns) >= FELT_EVERY_S or state.read_ns < self.felt_ns:
+            self._answer("felt", {})
+
+    def _answer(self, trigger: Trigger, seen: dict[str, Image]) -> None:
+        """Ask the model, if this is what it answers."""
+        state, under_way = self.state.latest(), self.under_way
+        if self.session is None or state is None or not self.is_active:
+            return
+        try:
+            wants = self.session.wants()
+            self.known_skills = tuple(wants.skills)
+            if wants.trigger != trigger:
+                return
+            if under_way is not None and wants.skills and under_way.action.skill not in wants.skills:
+                known, skill = choices(wants.skills), under_way.action.skill
+                raise PolyrhythmError(f"{self.model} has not learned to {skill}; it knows {known}")
+            self.felt_ns = state.read_ns
+            wrist = self.wrist.latest() if "wrist" in wants.names and trigger == "image" else None
+            if wrist is not None:
+                seen["wrist"] = wrist
+            elif "wrist" in wants.names and trigger == "image" and self._is_new(under_way):
+                return
+            action = under_way.action if under_way is not None and wants.is_about_action else None
+            began = under_way.began if under_way is not None else None
+            felt = feel(state, action, began, self.recent, wants.history)
+            if wants.previous:
+                since_ns = next((image.captured_ns for image in seen.values()), state.read_ns)
+                felt = self._with_previous(felt, since_ns, wants.previous)
+            if "noise" in wants.names:
+                felt = msgspec.structs.replace(felt, seed=self.random.getrandbits(63))
+            since = (under_way.action.id if under_way is not None else "", self.fence_ns)
+            if self.remembered[:2] == since:  # what it saw before a stop, or for another action, is forgotten
+                felt = msgspec.structs.replace(felt, memory=self.remembered[2])
+            answer = self.session.run({camera: image.rgb for camera, image in seen.items()}, felt)
+            if wants.is_relative:
+                start = (*self.playback.anchor(state.position, state.read_ns), 0.0, 0.0)
+                answer = replace(answer, chunk=answer.chunk + start)
+            numbers = (answer.chunk, answer.done or 0.0, np.frombuffer(answer.memory, np.float32))
+            is_finite = all(bool(np.isfinite(number).all()) for number in numbers)
+            self.remembered = (*since, answer.memory if is_finite else b"")
+            why = "" if is_finite else "the model's output is not finite"
+        except PolyrhythmError as problem:
+            why = str(problem)
+        if why:
+            self.refused += 1
+            self.refusal = why
+            return
+        self.refusal = ""
+        about = under_way.stamped if under_way is not None and action is not None else None
+        self.chunk.publish(
+            as_message(answer, self.step_s, state.read_ns, action.id if action is not None else ""),
+            stems_from=() if about is None else about,
+        )
+
+    def _with_previous(self, felt: Felt, since_ns: int, steps: int) -> Felt:
+        """What is felt, with what is planned and how much of that will be over when the answer comes."""
+        planned = self.playback.ahead(since_ns, steps, self.step_s)
+        rows = ((*felt.joints, 0.0, 0.0),) * steps if planned is None else tuple(map(tuple, planned.tolist()))
+        frozen = 0 if planned is None else min(math.ceil(self.latency_ns / to_ns(self.step_s)), steps)
+        return msgspec.structs.replace(felt, previous=rows, frozen=float(frozen))
+
+    def _is_new(self, under_way: UnderWay | None) -> bool:
+        """The action has just begun: what has not been seen yet may still come."""
+        stamped = under_way.stamped if under_way is not None else None
+        return stamped is not None and stamped.age_s(self.clock.now_ns()) < LOOKS_FOR_S
+
+    @every(hz=RATE_HZ)
+    def play(self) -> None:
+        self._tell()
+        state = self.state.latest()
+        if state is not None:
+            self.recent = (*self.recent[1 - LONGEST_HISTORY :], state.position)
+        stamped = self.playing.stamped() if self.is_active else None
+        if stamped is not None and self._is_for_now(stamped):
+            self._judge(stamped)
+            self._play(stamped)
+        elif self.kept is not None:
+            if self.is_guard_stopped:
+                self.kept = self._resting() or self.kept
+            self.last = self.kept
+            self.command.publish(JointCommand(position=self.kept), stems_from=self._sources())
+
+    def _sources(self) -> tuple[Stamped[Action], ...]:
+        """What a command stems from besides what is read: the action, and so the words and the plan behind it."""
+        stamped = self.under_way.stamped if self.under_way is not None else None
+        return () if stamped is None else (stamped,)
+
+    def _is_for_now(self, stamped: Stamped[ActionChunk]) -> bool:
+        """Seen or felt after the last stop, and for the action under way where it is for any."""
+        is_others = self.under_way is not None and stamped.message.action_id not in ("", self.under_way.action.id)
+        return seen_ns(stamped) > self.fence_ns and not is_others
+
+    def _play(self, stamped: Stamped[ActionChunk]) -> None:
+        now_ns = self.clock.now_ns()
+        if stamped.envelope.seq != self.taken:
+            self.taken, self.latency_ns = stamped.envelope.seq, now_ns - seen_ns(stamped)
+            self.playback = self.playback.with_chunk(stamped.message, seen_ns=seen_ns(stamped), came_ns=now_ns)
+        command = self.playback.command(now_ns)
+        if command is None or to_s(now_ns - seen_ns(stamped)) > self.max_chunk_age_s:
+            return  # silence, and the guard holds
+        self.last = command.position
+        self.playback = self.playback.with_sent(command.position, now_ns)
+        if not self.is_active:  # this was the end of it
+            self.kept = self.kept or self.last
+            command = JointCommand(position=self.kept)
+        self.command.publish(command, stems_from=self._sources())
+
+    def _judge(self, stamped: Stamped[ActionChunk]) -> None:
+        """Whether the action is done by now, or has taken too long, by a model that can tell."""
+        if self.under_way is None or stamped.message.done is None or self.is_guard_stopped:
+            return
+        done, number = stamped.message.done, stamped.envelope.seq
+        now = self.under_way = self.under_way.later(1 / RATE_HZ).told(done, number, self.done_at)
+        self.kept = None
+        self._pass_to("judged")
+        if now.sure >= self.done_chunks:
+            self._pass_to("done")
+            why = now.action.text or now.action.skill
+            done_now = Feedback(action_id=now.action.id, status="success", why=why)
+            self.feedback.publish(done_now, stems_from=self._sources())
+        elif now.elapsed_s > self.limit_s:
+            self._end(f"not done within {self.limit_s:g} s")
+
+    def _end(self, why: str) -> None:
+        """Give up the action; a model that says when one is done leaves no action without an answer."""
+        was_active = self.is_active
+        is_judged = self.under_way is not None and self.under_way.is_judged
+        self._pass_to("rest" if is_judged else "let go")
+        if self.under_way is not None and is_judged:
+            self.kept = self._resting()
+            if was_active:
+                failed = Feedback(action_id=self.under_way.action.id, status="failure", why=why)
+                self.feedback.publish(failed, stems_from=self._sources())
+
+    def _resting(self) -> JointVector | None:
+        """Where the robot comes to rest now, with the gripper as it was commanded: it may hold something."""
+        state = self.state.latest()
+        if state is None:
+            return self.kept
+        rest, commanded = StretchMotion().resting(state, None), self.kept or self.last
+        if commanded is None:
+            return rest
+        return tuple(commanded[joint] if joint == GRIPPER else at for joint, at in enumerate(rest))
+
+    def _flush(self) -> None:
+        self.fence_ns = self.clock.now_ns()
+        self.playback = self.playback.flushed()
+
+    def _tell(self) -> None:
+        """Say once per reason why outputs are dropped."""
+        refusal = self.refusal
+        if refusal == self.told:
+            return
+        self.told = refusal
+        if refusal:
+            self.log.warning("dropped: %s (%d so far)", refusal, self.refused)
+            if self.under_way is not None:
+                why = Feedback(action_id=self.under_way.action.id, status="failure", why=refusal)
+                self.feedback.publish(why)

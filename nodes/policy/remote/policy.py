@@ -1,0 +1,99 @@
+"""`RemotePolicy`: an `OnnxPolicy` whose model runs on another machine, which may serve several robots.
+
+On the robot it is a seat like any other: it plays chunks at 20 Hz, keeps to the allow-list and is fenced. A chunk is as
+old as the image that it was made from, so the ages tell what the network costs; an answer that is late is not used.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Unpack
+
+from nodes.policy.onnx.policy import ActionSettings, OnnxPolicy
+from runtime import ParameterError, UserError
+from runtime.hosts.address import split
+from runtime.hosts.hosts_table import is_public_key
+
+LONGEST_S = 10.0
+REACH_S = 2.0
+
+
+class RemotePolicy(OnnxPolicy):
+    """Asks `polyrhythm serve` at `server`, like "tcp://192.168.1.30:7500"; `key` is that server's public key."""
+
+    def __init__(
+        self,
+        server: str,
+        key: str = "",
+        host: str = "robot",
+        within_s: float = 0.4,
+        jpeg_quality: int = 85,
+        **others: Unpack[ActionSettings],
+    ) -> None:
+        super().__init__(model=server, **others)
+        self.server = server
+        self.key = key
+        self.host = host
+        self.within_s = within_s
+        self.jpeg_quality = jpeg_quality
+
+    def problems(self) -> list[str]:
+        """What is wrong with the server's place, in sentences; it is not called."""
+        problems = []
+        try:
+            place, port = split(self.server.removeprefix("tcp://"))
+        except UserError:
+            place, port = "", None
+        if not self.server.startswith("tcp://") or not port:
+            problems.append(f"server is {self.server!r}; expected an address like 'tcp://192.168.1.30:7500'")
+        elif not self.key and place not in ("127.0.0.1", "::1", "localhost"):
+            problems.append(f"server {self.server} is another machine, so its public key is needed: key = '...'")
+        if self.key and not is_public_key(self.key):
+            problems.append(f"key is {self.key!r}; expected the 40 characters that `polyrhythm keys show` prints there")
+        if not 0.0 < self.within_s <= LONGEST_S:
+            problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
+        if not 0 <= self.jpeg_quality <= 100:
+            problems.append(f"jpeg_quality is {self.jpeg_quality}; expected 1 to 100, or 0 for pixels as they are")
+        return problems
+
+    @classmethod
+    def examine(
+        cls,
+        server: str,
+        key: str = "",
+        host: str = "robot",
+        **others: object,
+    ) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Whether the server lets this robot in, for `polyrhythm doctor`. Raises UserError where its key is missing."""
+        from runtime.hosts import keys
+        from runtime.hosts.probe import ProbeIdentity, knock
+
+        caller = ProbeIdentity(host, keys.public_of(host), keys.secret_of(host)) if key else ProbeIdentity(host)
+        match knock(server, key, caller, REACH_S):
+            case "in":
+                return [("ok", f"server {server} lets {host} in")]
+            case "refused":
+                why = f"is the line {host} = {caller.public!r} in its --clients file, and key = its own public key?"
+                return [("problem", f"server {server} did not let {host} in; {why}")]
+            case "closed":
+                return [("note", f"nobody serves at {server} now: polyrhythm serve MODEL --bind ...")]
+            case "silent":
+                return [("problem", f"server {server} cannot be reached: no answer; is the address right?")]
+
+    def on_start(self) -> None:
+        from nodes.policy.remote.session import RemoteSession
+        from runtime.hosts import keys
+        from runtime.hosts.service import Client
+
+        if problems := self.problems():
+            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
+        if self.clock.is_virtual:
+            raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
+        secret = keys.secret_of(self.host) if self.key else ""
+        public = keys.public_of(self.host) if self.key else ""
+        self._client = Client(self.server, server_key=self.key, secret=secret, public=public)
+        self.session = RemoteSession(self._client, within_s=self.within_s, jpeg_quality=self.jpeg_quality)
+        for port in (self.chunk, self.command):
+            port.provenance = f"model:{self.server}"
+
+    def on_stop(self) -> None:
+        self._client.close()

@@ -1,0 +1,172 @@
+"""`ServerPolicy`: what the seats of policies behind other people's servers have in common.
+
+Such a server runs a model that was trained elsewhere and answers each observation with a chunk. A subclass speaks its
+protocol; here are the place, the cameras' names, the deadline and the shape of a chunk. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol, TypedDict, Unpack, cast
+from urllib.parse import urlsplit
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.policy.onnx.inputs import PolicyAnswer, PolicyModel
+from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings
+from nodes.policy.onnx.tensors import COLUMNS
+from runtime import ParameterError, PolyrhythmError
+from runtime.msgs import JOINTS
+
+LONGEST_S = 10.0
+LARGEST_BYTES = 1 << 24
+MOST_STEPS = 1024
+SMALLEST_PX, LARGEST_PX = 8, 1024
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class ServerSession(PolicyModel, Protocol):
+    """A connection to a server that answers as a model does."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+
+class ServerSettings(PlaybackSettings, total=False):
+    """What all such seats take besides their server and its names; `ServerPolicy` has the defaults."""
+
+    size_px: int
+    key_variable: str
+    within_s: float
+
+
+class Cameras(TypedDict):
+    """What the server calls the cameras; an empty name is not sent."""
+
+    image: str
+    wrist: str
+
+
+class ServerPolicy(OnnxPolicy):
+    """Asks a server, and plays its chunks as any policy's. Subclasses say `schemes`, `port` and `connect`."""
+
+    schemes: ClassVar[tuple[str, ...]] = ()
+    """Of its address."""
+    encrypted: ClassVar[str] = ""
+    """The one of these that may cross a network."""
+    port: ClassVar[int] = 0
+    """Where it usually waits."""
+
+    def __init__(
+        self,
+        server: str,
+        cameras: Cameras,
+        size_px: int = 224,
+        key_variable: str = "",
+        within_s: float = 0.4,
+        **playback: Unpack[PlaybackSettings],
+    ) -> None:
+        super().__init__(model=server, **playback)
+        self.cameras = cameras
+        self.size_px = size_px
+        self.key_variable = key_variable
+        self.within_s = within_s
+
+    def problems(self) -> list[str]:
+        """What is wrong with the server's place, in sentences; it is not called."""
+        problems = []
+        like = f"{self.schemes[0]}://127.0.0.1:{self.port}"
+        try:
+            place = urlsplit(self.model)
+            is_place = place.scheme in self.schemes and bool(place.hostname) and place.port != 0
+        except ValueError:
+            is_place = False
+        if not is_place:
+            problems.append(f"server is {self.model!r}; expected an address like '{like}'")
+        elif place.scheme != self.encrypted and place.hostname not in LOOPBACK:
+            safe = f"use {self.encrypted}://, or " if self.encrypted else ""
+            tunnel = f"{safe}ssh -L {self.port}:localhost:{place.port or self.port} {place.hostname}"
+            problems.append(f"server {self.model} is another machine, and anybody on the way could answer: {tunnel}")
+        if not self.cameras["image"] and not self.cameras["wrist"]:
+            problems.append("image_name and wrist_name are empty; expected a name for at least one image")
+        if self.size_px and not SMALLEST_PX <= self.size_px <= LARGEST_PX:
+            problems.append(
+                f"size_px is {self.size_px}; expected {SMALLEST_PX} to {LARGEST_PX}, or 0 for images as they are"
+            )
+        if not 0.0 < self.within_s <= LONGEST_S:
+            problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
+        return problems
+
+    def connect(self, key: str) -> ServerSession:
+        """A session with the server; `key` is "" where none is needed."""
+        raise NotImplementedError
+
+    def on_start(self) -> None:
+        if problems := self.problems():
+            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
+        if self.clock.is_virtual:
+            raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
+        import cv2  # noqa: F401  # what is not installed is told now, and not at the first answer
+
+        key = os.environ.get(self.key_variable, "") if self.key_variable else ""
+        if self.key_variable and not key:
+            raise ParameterError(f"{self.name}: the environment variable {self.key_variable} is not set")
+        self.session = self._server = self.connect(key)
+        for port in (self.chunk, self.command):
+            port.provenance = f"model:{self.model}"
+
+    def on_stop(self) -> None:
+        self._server.close()
+
+
+def unpacked(data: bytes, read: Callable[[dict[Any, Any]], object]) -> object:
+    """What msgpack packed, each dictionary as `read` gives it. Raises ValueError for what is none."""
+    try:
+        return cast(object, msgpack.unpackb(data, object_hook=read))
+    except (TypeError, KeyError, AttributeError, RecursionError, msgpack.UnpackException) as problem:
+        raise ValueError(str(problem) or type(problem).__name__) from problem
+
+
+def numbers(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The same type. Raises ValueError where its values are no plain numbers."""
+    if kind.kind not in "fiub":
+        raise ValueError(f"arrays of {kind} are not taken")
+    return kind
+
+
+def as_answer(server: str, actions: object) -> PolicyAnswer:
+    """A chunk of (steps, 8) or (steps, 10), with a base that stands where it has none. Raises PolyrhythmError."""
+    found = np.asarray(actions)
+    if found.ndim != 2 or found.shape[1] not in (len(JOINTS), COLUMNS) or not 1 <= len(found) <= MOST_STEPS:
+        raise PolyrhythmError(
+            f"{server} gave actions of shape {found.shape}; expected (steps, {len(JOINTS)}) or (steps, {COLUMNS})"
+        )
+    if found.dtype.kind not in "fiu":
+        raise PolyrhythmError(f"{server} gave actions of type {found.dtype}; expected numbers")
+    rows = np.zeros((len(found), COLUMNS))
+    rows[:, : found.shape[1]] = found
+    return PolicyAnswer(rows)
+
+
+def padded(rgb: NDArray[np.uint8], size_px: int) -> NDArray[np.uint8]:
+    """(size, size, 3), with black where the image is not square, as openpi's own client resizes; 0: as it is."""
+    if not size_px:
+        return rgb
+    import cv2
+
+    height, width = rgb.shape[:2]
+    share = size_px / max(height, width)
+    rows, columns = max(int(height * share), 1), max(int(width * share), 1)
+    small = cv2.resize(np.ascontiguousarray(rgb), (columns, rows), interpolation=cv2.INTER_AREA)
+    square = np.zeros((size_px, size_px, 3), np.uint8)
+    top, left = (size_px - rows) // 2, (size_px - columns) // 2
+    square[top : top + rows, left : left + columns] = small
+    return square
+
+
+def lacking(names: Mapping[str, str], images: Mapping[str, object]) -> list[str]:
+    """The cameras that have a name and no image."""
+    return [camera for camera in ("image", "wrist") if names.get(camera) and camera not in images]

@@ -1,0 +1,147 @@
+"""`polyrhythm serve`: one machine runs a policy's model for several robots."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+
+from nodes.models.onnx_file import read_model
+from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.hosts import keys
+from runtime.hosts.address import find, split, written
+from runtime.hosts.hosts_table import is_public_key
+
+MOST_PX = 8192
+
+
+def main(argv: list[str]) -> int:
+    """Serve until interrupted; 0 then, 2 for what cannot be served."""
+    arguments = _parser().parse_args(argv)
+    data, problems = read_model(str(arguments.model))
+    if problems:
+        raise UserError("; ".join(problems))
+    clients = _clients(arguments.clients)
+    try:
+        place = find(*arguments.bind)
+    except UserError as problem:
+        raise UserError(f"--bind {written(*arguments.bind)}: {problem}") from problem
+    if not clients and not place.is_loopback:
+        raise UserError(
+            f"--bind {written(*arguments.bind)} can be reached by anyone; "
+            "name the robots that may ask with --clients FILE"
+        )
+    from nodes.policy.onnx.session import PolicySession
+    from nodes.policy.remote.session import answering
+    from runtime.hosts.service import QuestionServer
+
+    width_px, height_px = arguments.size
+    providers = tuple(arguments.provider or ["CPUExecutionProvider"])
+    try:
+        sessions = [
+            PolicySession(
+                data,
+                name=f"model {str(arguments.model)!r}",
+                width_px=width_px,
+                height_px=height_px,
+                providers=providers,
+            )
+            for _ in range(arguments.workers)
+        ]
+    except PolyrhythmError as problem:  # nothing runs yet: it was asked for what this model or machine has not
+        asked = f"--size {width_px}x{height_px} --provider {' --provider '.join(providers)}"
+        raise UserError(f"{problem}; this was asked with {asked}") from problem
+    if sessions[0].fallback:
+        print(sessions[0].fallback, file=sys.stderr)
+    secret = keys.secret_of(arguments.host) if clients else ""
+    server = QuestionServer(
+        place.endpoint,
+        [answering(session) for session in sessions],
+        secret=secret,
+        public=keys.public_of(arguments.host) if clients else "",
+        clients=clients,
+    )
+    who = choices(clients.values()) if clients else "anyone on this machine"
+    print(f"serving {arguments.model} at {server.address} for {who}; Ctrl-C ends it", flush=True)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    stop.wait()
+    server.close()
+    counts = server.questions.counts
+    told = ", ".join(f"{name} {counts[name]}" for name in ("taken", "replaced", "late"))
+    print(f"questions: {told}", file=sys.stderr)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm serve",
+        description="Run a policy's ONNX model for several robots: nodes.policy.remote.policy:RemotePolicy. "
+        "Of each robot the newest question waits; the one that is due first goes first; late ones are not answered.",
+        epilog="example: polyrhythm serve policy.onnx --bind 192.168.1.30:7500 --host desktop --clients robots.toml",
+    )
+    parser.add_argument("model", type=Path, help="an ONNX file")
+    parser.add_argument(
+        "--bind", type=_place, default="127.0.0.1:7500", metavar="ADDRESS:PORT", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--host", default="desktop", help="whose key this is: polyrhythm keys new NAME; default: %(default)s"
+    )
+    parser.add_argument("--clients", type=Path, metavar="FILE", help='TOML, a line for each robot: name = "public key"')
+    parser.add_argument(
+        "--size", type=_size, default=(160, 120), metavar="WxH", help="of the model's image; default: 160x120"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, choices=range(1, 17), metavar="N", help="answers at the same time"
+    )
+    parser.add_argument("--provider", action="append", help="of ONNX Runtime; default: CPUExecutionProvider")
+    return parser
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    if not (width.isdecimal() and height.isdecimal() and 0 < int(width) <= MOST_PX and 0 < int(height) <= MOST_PX):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no size; expected width and height in pixels, at most {MOST_PX} each, like 160x120"
+        )
+    return int(width), int(height)
+
+
+def _place(text: str) -> tuple[str, int]:
+    expected = "expected an address and a port, like 192.168.1.30:7500 or [::1]:7500"
+    try:
+        address, port = split(text)
+    except UserError as problem:
+        raise argparse.ArgumentTypeError(f"{problem}; {expected}") from problem
+    if port is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no place; {expected}")
+    return address, port
+
+
+def _clients(path: Path | None) -> dict[str, str]:
+    """Name by public key. Raises UserError."""
+    if path is None:
+        return {}
+    try:
+        table = msgspec.toml.decode(path.read_bytes(), type=dict[str, str])
+    except OSError as problem:
+        raise UserError(f"--clients {path}: cannot be read ({problem.strerror})") from problem
+    except msgspec.MsgspecError as problem:
+        raise UserError(f'{path}: {problem}; expected a line for each robot: name = "public key"') from problem
+    wrong = [name for name, key in table.items() if not is_public_key(key)]
+    if wrong or not table:
+        who = choices(wrong) if wrong else "no robot"
+        raise UserError(f"{path}: {who} has no key of 40 characters; polyrhythm keys show NAME prints it")
+    clients: dict[str, str] = {}
+    for name, key in table.items():
+        if key in clients:
+            raise UserError(
+                f"{path}: {name} has the key of {clients[key]}; each robot has its own, or they share a turn"
+            )
+        clients[key] = name
+    return clients

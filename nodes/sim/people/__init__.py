@@ -1,0 +1,1 @@
+"""Simulated people beside the robot, and how the cleared table is judged."""

@@ -1,0 +1,194 @@
+"""openpi's websocket protocol, against a server that answers with bytes of openpi's own client (openpi-client 0.1.2).
+
+The package itself wants numpy below 2, so it is not installed here. Each constant is what its `msgpack_numpy.packb`
+gave for the value in the comment behind it.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgpack
+import numpy as np
+import pytest
+from websockets.sync.server import ServerConnection, serve
+
+from nodes.policy.onnx.inputs import Felt
+from nodes.policy.remote.openpi import OpenPiPolicy, OpenPiSession, pack, unpack
+from runtime import Simulation
+from runtime.errors import ParameterError, PolyrhythmError
+
+pytestmark = pytest.mark.processes
+
+GREETING = b64decode("gaVyb2JvdKdzdHJldGNo")  # {"robot": "stretch"}
+OBSERVATION = b64decode(
+    "g7FvYnNlcnZhdGlvbi9pbWFnZYTEC19fbmRhcnJheV9fw8QEZGF0YcQMAAECAwQFBgcICQoLxAVkdHlwZaN8dTHEBXNoYXBlkwICA7FvYnNlcnZh"
+    "dGlvbi9zdGF0ZYTEC19fbmRhcnJheV9fw8QEZGF0YcQgAAAAAM3MzD3NzEw+mpmZPs3MzD4AAAA/mpkZPzMzMz/EBWR0eXBlozxmNMQFc2hhcGWR"
+    "CKZwcm9tcHSzcGljayB1cCB0aGUgcmVkIGN1cA=="
+)  # np.arange(12, dtype=np.uint8).reshape(2, 2, 3), np.arange(8, dtype=np.float32) / 10, "pick up the red cup"
+ANSWER = b64decode(
+    "gqdhY3Rpb25zhMQLX19uZGFycmF5X1/DxARkYXRhxHgAAAAACtcjPArXozyPwvU8CtcjPc3MTD2PwnU9KVyPPQrXoz3sUbg9zczMPa5H4T2PwvU9"
+    "uB4FPilcDz6amRk+CtcjPnsULj7sUTg+XI9CPs3MTD49Clc+rkdhPh+Faz6PwnU+AACAPrgehT5xPYo+KVyPPuF6lD7EBWR0eXBlozxmNMQFc2hh"
+    "cGWSAwqtc2VydmVyX3RpbWluZ4GoaW5mZXJfbXPLQCkAAAAAAAA="
+)  # {"actions": (np.arange(30, dtype=np.float32) / 100).reshape(3, 10), "server_timing": {"infer_ms": 12.5}}
+JOINTS_ALONE = b64decode(
+    "gadhY3Rpb25zhMQLX19uZGFycmF5X1/DxARkYXRhxMAAAAAAAADQPwAAAAAAANA/AAAAAAAA0D8AAAAAAADQPwAAAAAAANA/AAAAAAAA0D8AAAAA"
+    "AADQPwAAAAAAANA/AAAAAAAA0D8AAAAAAADQPwAAAAAAANA/AAAAAAAA0D8AAAAAAADQPwAAAAAAANA/AAAAAAAA0D8AAAAAAADQPwAAAAAAANA/"
+    "AAAAAAAA0D8AAAAAAADQPwAAAAAAANA/AAAAAAAA0D8AAAAAAADQPwAAAAAAANA/AAAAAAAA0D/EBWR0eXBlozxmOMQFc2hhcGWSAwg="
+)  # {"actions": np.full((3, 8), 0.25)}
+
+NAMES = {"image": "observation/image", "wrist": "", "joints": "observation/state", "text": "prompt"}
+SEEN = {"image": np.arange(12, dtype=np.uint8).reshape(2, 2, 3)}
+FELT = Felt(tuple(np.arange(8) / 10), text="pick up the red cup")
+
+Answers = Callable[[bytes], "bytes | str | None"]
+
+
+@contextmanager
+def serving(answers: Answers) -> Iterator[str]:
+    """A server that greets and answers like openpi's; None: it keeps silent."""
+    is_over = threading.Event()
+
+    def talk(connection: ServerConnection) -> None:
+        connection.send(GREETING)
+        for question in connection:
+            assert isinstance(question, bytes)
+            answer = answers(question)
+            if answer is None:
+                is_over.wait(10.0)
+                return
+            connection.send(answer)
+
+    with serve(talk, "127.0.0.1", 0, compression=None, max_size=None) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        finally:
+            is_over.set()
+            server.shutdown()
+            thread.join()
+
+
+def asked(
+    answers: Answers, *, within_s: float = 5.0, size_px: int = 2
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    with serving(answers) as place:
+        session = OpenPiSession(place, NAMES, size_px=size_px, within_s=within_s)
+        try:
+            return session.run(SEEN, FELT).chunk
+        finally:
+            session.close()
+
+
+def test_what_is_sent_and_read_is_byte_for_byte_what_openpi_s_own_client_packs() -> None:
+    questions: list[bytes] = []
+
+    def answers(question: bytes) -> bytes:
+        questions.append(question)
+        return ANSWER
+
+    chunk = asked(answers)
+    assert questions == [OBSERVATION]
+    assert chunk == pytest.approx((np.arange(30) / 100).reshape(3, 10), abs=1e-7)
+
+
+def test_a_connection_serves_many_questions_and_actions_of_the_joints_leave_the_base_alone() -> None:
+    with serving(lambda _: JOINTS_ALONE) as place:
+        session = OpenPiSession(place, NAMES, size_px=2, within_s=5.0)
+        for _ in range(3):
+            chunk = session.run(SEEN, FELT).chunk
+        session.close()
+    assert (chunk[:, :8] == 0.25).all()
+    assert (chunk[:, 8:] == 0.0).all()
+
+
+def test_an_image_is_made_square_and_not_stretched() -> None:
+    sizes: list[object] = []
+
+    def answers(question: bytes) -> bytes:
+        image = msgpack.unpackb(question)["observation/image"]
+        pixels = np.frombuffer(image[b"data"], np.uint8).reshape(image[b"shape"])
+        sizes.append((pixels.shape, pixels[0].max(), pixels[112].min(), pixels[-1].max()))
+        return ANSWER
+
+    with serving(answers) as place:
+        session = OpenPiSession(place, NAMES, size_px=224, within_s=5.0)
+        session.run({"image": np.full((240, 320, 3), 200, np.uint8)}, FELT)
+        session.close()
+    assert sizes == [((224, 224, 3), 0, 200, 0)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("Traceback ...\nValueError: no such key: state", "failed: ValueError: no such key: state"),
+        (b"\xc1", "gave no answer of openpi"),
+        (ANSWER[:-20], "gave no answer of openpi"),
+        (msgpack.packb({"chunk": 1}), "gave chunk; expected actions"),
+        (msgpack.packb([1]), "gave list; expected actions"),
+        (msgpack.packb({"actions": "go"}), r"actions of shape \(\)"),
+        (pack({"actions": np.zeros((3, 7))}), r"shape \(3, 7\); expected \(steps, 8\) or \(steps, 10\)"),
+        (pack({"actions": np.zeros((0, 8))}), r"shape \(0, 8\)"),
+        (msgpack.packb({"actions": {b"__ndarray__": True, b"data": b"x", b"dtype": "|O", b"shape": [1]}}), "not taken"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused_in_a_sentence(answer: bytes | str, why: str) -> None:
+    with pytest.raises(PolyrhythmError, match=why):
+        asked(lambda _: answer)
+
+
+def test_a_late_answer_is_never_taken_for_the_answer_to_a_later_question() -> None:
+    held: list[bytes] = []
+
+    def answers(question: bytes) -> bytes | None:
+        held.append(question)
+        return None if len(held) == 1 else ANSWER
+
+    with serving(answers) as place:
+        session = OpenPiSession(place, NAMES, size_px=2, within_s=1.0)
+        with pytest.raises(PolyrhythmError, match="did not answer within 1 s"):
+            session.run(SEEN, FELT)
+        assert len(session.run(SEEN, FELT).chunk) == 3
+        session.close()
+
+
+def test_a_server_that_is_not_there_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        place = f"ws://127.0.0.1:{closed.getsockname()[1]}"
+    with pytest.raises(PolyrhythmError, match="cannot be asked"):
+        OpenPiSession(place, NAMES, size_px=2, within_s=1.0).run(SEEN, FELT)
+
+
+def test_numbers_that_are_not_finite_pass_here_and_are_dropped_by_the_policy() -> None:
+    chunk = asked(lambda _: pack({"actions": np.full((2, 8), np.nan)}))
+    assert np.isnan(chunk[:, :8]).all()
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ("127.0.0.1:8000", "expected an address like 'ws://127.0.0.1:8000'"),
+        ("ws://gpu:8000", "anybody on the way could answer: use wss://, or ssh -L 8000:localhost:8000 gpu"),
+        ("ws://[", "expected an address"),
+    ],
+)
+def test_a_place_that_cannot_be_trusted_is_refused_at_check(server: str, why: str) -> None:
+    (problem,) = OpenPiPolicy(server).problems()
+    assert why in problem
+    assert OpenPiPolicy("wss://gpu.example/policy").problems() == []
+
+
+def test_in_virtual_time_it_is_refused() -> None:
+    with pytest.raises(ParameterError, match="does not wait for virtual time"):
+        Simulation(OpenPiPolicy("ws://127.0.0.1:8000")).run(seconds=0.1)
+
+
+def test_arrays_come_back_as_they_were() -> None:
+    value = unpack(pack({"a": np.arange(6, dtype=np.int16).reshape(2, 3)}))
+    assert isinstance(value, dict)
+    assert value["a"].tolist() == [[0, 1, 2], [3, 4, 5]]

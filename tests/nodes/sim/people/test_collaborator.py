@@ -1,0 +1,229 @@
+"""Claims about `nodes/sim/people/collaborator.py` and `nodes/sim/people/judgement.py`."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from nodes.sim.messages import BodyPart, ObjectTruth, Truth
+from nodes.sim.people.collaborator import GO_ON, ORDER, OUCH, Collaborator
+from nodes.sim.people.judgement import judge
+from runtime import UserError
+from runtime.clock import Clock, to_ns
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import GuardState, Utterance
+from runtime.ports import Publisher, Sources
+
+
+class HandClock:
+    """Time moved by hand."""
+
+    is_virtual = True
+
+    def __init__(self) -> None:
+        self.ns = 1
+
+    def now_ns(self) -> int:
+        return self.ns
+
+
+def cup(colour: str, *, binned: bool = False, z: float = 0.55) -> ObjectTruth:
+    return ObjectTruth(
+        name=f"{colour}_cup", label="cup", colour=colour, x_m=0.0, y_m=-0.5, z_m=0.2 if binned else z, is_in_bin=binned
+    )
+
+
+class Stage:
+    """A collaborator, what it said and where its foot is."""
+
+    def __init__(self, script: str = "demo", patience_s: float = 240.0) -> None:
+        self.person = Collaborator(script=script, patience_s=patience_s)
+        self.clock = HandClock()
+        self.person.clock = cast(Clock, self.clock)
+        self.ended: list[tuple[bool, str]] = []
+        self.person.finish = lambda *, ok, reason: self.ended.append((ok, reason))  # type: ignore[method-assign]
+        self.lines: list[str] = []
+        self.feet: list[BodyPart] = []
+        self.person.heard.sink = self._heard
+        self.person.body.sink = self._moved
+        self.x = 0.0
+        self.cups: tuple[ObjectTruth, ...] = (cup("red"), cup("blue"))
+        self.guard("armed")
+
+    def _heard(self, port: Publisher[Utterance], message: Message, stems_from: Sources = None) -> None:
+        assert isinstance(message, Utterance)
+        self.lines.append(message.text)
+
+    def _moved(self, port: Publisher[BodyPart], message: Message, stems_from: Sources = None) -> None:
+        assert isinstance(message, BodyPart)
+        self.feet.append(message)
+
+    def guard(self, mode: str, by: str = "contact") -> None:
+        assert mode in ("armed", "moving", "stopped")
+        stopped_by = by if mode == "stopped" else ""
+        state = GuardState(mode=mode, reason="", stopped_by=stopped_by)  # type: ignore[arg-type]  # checked above
+        self.person.guard.push(Stamped(state, Envelope("guard/state", "guard", 1, self.clock.ns)))
+
+    def wait(self, seconds: float, *, speed: float = 0.0, touched: tuple[str, ...] = ()) -> None:
+        for _ in range(round(seconds * 10)):
+            self.clock.ns += to_ns(0.1)
+            self.x += speed * 0.1
+            self.person.watch(
+                Truth(
+                    objects=self.cups, touched=touched, is_moving=speed != 0.0, robot_x_m=self.x, robot_y_m=0.0,
+                    robot_heading_rad=0.0,
+                )
+            )  # fmt: skip
+
+    def robot_says(self, text: str) -> None:
+        self.person.listen(Utterance(speaker="robot", text=text))
+
+
+def test_the_order_comes_first_and_again_without_an_answer() -> None:
+    stage = Stage()
+    stage.wait(2.0)
+    assert stage.lines == [ORDER]
+    stage.wait(8.0)
+    assert stage.lines == [ORDER, ORDER]
+
+
+def test_the_announcement_of_the_blue_cup_is_objected_to_after_a_moment() -> None:
+    stage = Stage()
+    stage.wait(2.0)
+    stage.robot_says("I will pick up the red cup.")
+    stage.wait(2.0)
+    assert stage.lines == [ORDER]
+    stage.robot_says("I will pick up the blue cup.")
+    stage.wait(0.5)
+    assert stage.lines == [ORDER]
+    stage.wait(0.5)
+    assert stage.lines == [ORDER, "No, not the blue one"]
+    stage.robot_says("I try the blue cup again.")
+    stage.wait(2.0)
+    assert stage.lines == [ORDER, "No, not the blue one"]
+
+
+def test_without_an_announcement_it_objects_by_a_deadline() -> None:
+    stage = Stage()
+    stage.wait(2.0)
+    stage.robot_says("Sure.")
+    stage.wait(22.0, speed=0.01)
+    assert stage.lines == [ORDER, "No, not the blue one"]
+
+
+def to_the_foot() -> Stage:
+    stage = Stage()
+    stage.wait(2.0)
+    stage.robot_says("I will pick up the blue cup.")
+    stage.wait(2.0)
+    stage.wait(1.0, speed=0.2)
+    return stage
+
+
+def test_the_foot_comes_before_a_driving_robot() -> None:
+    stage = to_the_foot()
+    assert len(stage.feet) == 1
+    assert stage.feet[0].part == "foot"
+    assert stage.feet[0].x_m > 0.06 + 0.13  # ahead of the base's front edge
+
+
+def test_a_foot_that_is_not_touched_moves_against_the_base() -> None:
+    stage = to_the_foot()
+    placed_m = stage.feet[-1].x_m
+    stage.wait(4.0)
+    assert stage.feet[-1].x_m < placed_m - 0.05
+
+
+def test_it_cries_out_withdraws_and_forgives() -> None:
+    stage = to_the_foot()
+    stage.wait(0.1, touched=("foot",))
+    assert stage.lines[-1] == OUCH
+    stage.guard("stopped")
+    stage.wait(2.8)
+    assert stage.lines[-1] == OUCH
+    assert stage.feet[-1].y_m > 0.8
+    stage.wait(0.5)
+    assert stage.lines[-1] == GO_ON
+    stage.guard("moving")
+    stage.wait(10.0)
+    assert stage.lines.count(GO_ON) == 1
+    assert stage.lines.count(OUCH) == 1
+
+
+def test_it_does_not_lift_what_somebody_else_has_stopped() -> None:
+    stage = to_the_foot()
+    stage.wait(0.1, touched=("foot",))
+    stage.guard("stopped", by="a bystander")
+    stage.wait(20.0)
+    assert GO_ON not in stage.lines
+
+
+def test_it_thanks_and_ends_the_run_when_all_but_blue_is_in_the_bin() -> None:
+    stage = Stage()
+    stage.wait(2.0)
+    stage.cups = (cup("red", binned=True), cup("blue"))
+    stage.wait(0.1)
+    stage.robot_says("I am done. The cups are in the bin, all but the blue one.")
+    stage.wait(2.0)
+    assert stage.lines[-1] == "Thank you!"
+    assert stage.ended[0] == (True, "red cup in the bin; blue cup on the table")
+
+
+def test_a_robot_that_is_done_too_early_is_reminded_once() -> None:
+    stage = Stage()
+    stage.wait(2.0)
+    stage.robot_says("I am done.")
+    stage.wait(1.0)
+    assert stage.lines[-1] == "That is not all. Please put the cups in the bin, but not the blue one"
+    assert stage.ended == []
+    stage.robot_says("I am done.")
+    stage.wait(2.0)
+    assert stage.ended[0] == (False, "the robot says it is done, but blue and red cups on the table")
+
+
+def test_patience_ends() -> None:
+    stage = Stage(script="quiet", patience_s=20.0)
+    stage.wait(2.0)
+    stage.robot_says("Sure.")
+    stage.wait(22.0)
+    assert stage.lines == [ORDER]
+    assert stage.ended[0] == (False, "not done after 20 s: blue and red cups on the table")
+
+
+def test_the_story_leaves_something_open_asks_to_be_shown_something_and_then_orders() -> None:
+    stage = Stage(script="story")
+    stage.wait(2.0)
+    assert stage.lines == ["Could you put the cup in the bin, please?"]
+    stage.robot_says("Which cup do you mean: the blue cup or the red cup?")
+    stage.wait(1.0)
+    assert stage.lines[1:] == ["The red one"]
+    stage.robot_says("I am done. The red cup is in the bin.")
+    stage.wait(1.0)
+    assert stage.lines[2:] == ["Which one is the bottle? Point at the bottle, please"]
+    stage.robot_says("That is the bottle.")
+    stage.wait(4.0)
+    assert stage.lines[3:] == ["Thank you", ORDER]
+    assert stage.ended == []
+
+
+def test_a_story_goes_on_where_the_robot_never_answers() -> None:
+    stage = Stage(script="story", patience_s=20.0)
+    stage.wait(150.0)
+    assert ORDER in stage.lines
+    assert stage.ended[0][0] is False
+
+
+def test_an_unknown_script_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UserError, match="script is 'opera'; known: demo, spare, quiet, story"):
+        Collaborator(script="opera")
+
+
+def test_the_judgement_says_which_cups_are_where() -> None:
+    cups = (cup("red", binned=True), cup("green", binned=True), cup("blue"), cup("white", z=0.05))
+    verdict = judge(cups, kind="cup", spares="blue")
+    assert not verdict.ok
+    assert verdict.reason == "green and red cups in the bin; blue cup on the table; white cup on the floor"
+    assert judge(cups[:3], kind="cup", spares="blue").ok
+    assert not judge(cups[:3], kind="cup", spares="").ok
+    assert not judge((), kind="cup", spares="blue").ok
