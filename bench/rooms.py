@@ -7,6 +7,7 @@ type checkers import is not counted. `python -m bench.rooms [COMMIT ...]` counts
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
 import subprocess
@@ -26,8 +27,11 @@ def working_tree() -> dict[str, str]:
 
 
 def tree_of(commit: str) -> dict[str, str]:
-    """Those of a commit."""
-    archive = subprocess.run(["git", "archive", commit, *PACKAGES], cwd=ROOT, capture_output=True, check=True).stdout
+    """Those of a commit; one that Git does not know ends the program with Git's sentence."""
+    packed = subprocess.run(["git", "archive", commit, "--", *PACKAGES], cwd=ROOT, capture_output=True)
+    if packed.returncode:
+        sys.exit(f"commit {commit!r} cannot be counted: {packed.stderr.decode().strip()}")
+    archive = packed.stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         members = [member for member in packed.getmembers() if member.isfile() and member.name.endswith(".py")]
         return {member.name: packed.extractfile(member).read().decode() for member in members}  # type: ignore[union-attr]  # files
@@ -85,16 +89,24 @@ def _imported(source: str, modules: Mapping[str, str]) -> Iterator[str]:
         yield from (name for name in names if name in modules)
 
 
-def main(commits: list[str]) -> None:
+def main() -> None:
     """Print a line for each package of each tree, or the table of rooms."""
-    if commits == ["--table"]:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.rooms",
+        description=(__doc__ or "").split("\n\n")[0],
+        epilog="e.g. python -m bench.rooms HEAD~10",
+    )
+    parser.add_argument("commits", nargs="*", metavar="COMMIT", help="count this commit, too, beside the working tree")
+    parser.add_argument("--table", action="store_true", help="print what lives in each room, as the page has it")
+    told = parser.parse_args()
+    if told.table:
         print(*table(working_tree()), sep="\n")
         return
-    for name, files in [("working tree", working_tree()), *((commit, tree_of(commit)) for commit in commits)]:
+    for name, files in [("working tree", working_tree()), *((commit, tree_of(commit)) for commit in told.commits)]:
         for package, (rooms, arrows) in count(files).items():
             loose = sum(f"{room.replace('.', '/')}.py" in files for room in rooms)
             print(f"{name:14} {package:8} {len(rooms):4} rooms ({loose} loose files) {len(arrows):5} arrows")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -18,7 +18,7 @@ from runtime.supervision.supervisor import processor_time
 from runtime.transport import direct, shared_memory
 from runtime.transport.shared_memory import sweep
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from runtime import Simulation
 from runtime.msgs import Action, Feedback, SeenObject, aimed_at
 from tests.support.models.model_files import linear_model, write_model
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "learned-policy.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "learned-policy.md"
 SEED = 3
 
 
