@@ -188,7 +188,8 @@ class Executor(NodeOutput):
         """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
         self._loop = loop = asyncio.get_running_loop()
         for bound in self.bound_nodes:
-            self._start(bound)
+            with self.long_calls.starting():
+                self._start(bound)
             followed: set[Subscription[Any]] = set()
             for lane in bound.lanes:
                 runner = self._runner(bound, lane, loop)

@@ -75,10 +75,12 @@ class SlowCalls:
         if not number:
             self._log.warning("%s took %s", handler, _took(took_s, period_s))
 
-    def tell_unended(self, handler: str, place: str, for_s: float, period_s: float) -> None:
-        """Say that a call has not ended yet, and in which line it is (any thread)."""
+    def tell_unended(
+        self, handler: str, place: str, for_s: float, period_s: float, then: str = "make it blocking or async"
+    ) -> None:
+        """Say that a call has not ended yet, in which line it is, and what to do or expect (any thread)."""
         of = f" of its {period_s:.3g} s" if period_s else ""
-        self._log.warning("%s still runs after %.1f s%s, at %s; make it blocking or async", handler, for_s, of, place)
+        self._log.warning("%s still runs after %.1f s%s, at %s; %s", handler, for_s, of, place, then)
 
     def sum_up(self) -> None:
         """Say at the end which ones did so, and how often."""

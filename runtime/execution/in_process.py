@@ -55,7 +55,8 @@ async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, st
         keeps_journal=graph.is_recorded,
         authority=graph.authority,
     )
-    executor.prepare()
+    with executor.long_calls.looking():
+        executor.prepare()
     was_asked = False
 
     def interrupted(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""`LongCalls`: names a plain or async handler that does not return, while it still runs.
+"""`LongCalls`: names a plain or async handler, or an `on_start`, that does not return, while it still runs.
 
 Nothing is noted when a call begins. From time to time another thread looks at what the threads of handlers are in.
 """
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.5
 _MOST_S = 60.0  # at least so often it is told again
+_START = "on_start"
+_START_S = 5.0  # it may load a model: told from here on
 
 
 class _Seen(NamedTuple):
@@ -58,10 +60,20 @@ class LongCalls:
         self._is_ending = False
         self._codes: dict[CodeType, str] = {}
         for bound in self._nodes.values():
+            self._codes[_code_of(bound.node, _START)] = _START
             for lane in bound.lanes:
                 if lane.style != "blocking":
                     for handler in lane.handlers:
                         self._codes[_code_of(bound.node, handler)] = handler
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Watch the thread that calls this, which starts the nodes meanwhile."""
+        self._threads.append(_Watched(threading.get_ident(), lambda: 0, _nothing))
+        try:
+            yield
+        finally:
+            self._threads.clear()
 
     def watch_loop(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
         """Watch the thread that calls this: it runs a loop, and `call_soon` (any thread) has something done in it."""
@@ -102,13 +114,17 @@ class LongCalls:
             period_s = self._nodes[node.name].period_s(seen.handler)
             if seen != thread.seen:
                 thread.seen, thread.since_ns = seen, now_ns
-                thread.tell_ns = now_ns + to_ns(max(period_s, BLOCKS_S))
+                thread.tell_ns = now_ns + to_ns(_START_S if seen.handler == _START else max(period_s, BLOCKS_S))
                 thread.move_on()
             elif now_ns >= thread.tell_ns or is_ending:
                 for_ns = now_ns - thread.since_ns
                 thread.tell_ns = now_ns + min(for_ns, to_ns(_MOST_S))
                 place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-                self._nodes[node.name].slow.tell_unended(seen.handler, place, for_ns / NS_PER_S, period_s)
+                tell = self._nodes[node.name].slow.tell_unended
+                if seen.handler == _START:
+                    tell(seen.handler, place, for_ns / NS_PER_S, 0.0, "the run waits for it")
+                else:
+                    tell(seen.handler, place, for_ns / NS_PER_S, period_s)
 
     def _handler_frame(self, frame: FrameType | None) -> FrameType | None:
         """The frame of the handler that a thread is in."""

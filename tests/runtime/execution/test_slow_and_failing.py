@@ -92,6 +92,41 @@ def test_of_a_call_that_goes_on_fewer_and_fewer_lines_are_told(caplog: pytest.Lo
     ]
 
 
+def test_an_on_start_that_does_not_return_is_named_with_its_line(caplog: pytest.LogCaptureFixture) -> None:
+    time_s, begun, is_over = 0.0, threading.Event(), threading.Event()
+
+    class Loads(Node):
+        def on_start(self) -> None:
+            begun.set()
+            is_over.wait()
+
+    bound = BoundNode(Loads(), name="it", clock=SystemClock(), seed=0, output=Silent(), fence=PreemptionEpochs())
+    calls = LongCalls([bound], lambda: round(time_s * NS_PER_S))
+
+    def start() -> None:
+        with calls.starting():
+            bound.start(0)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    try:
+        assert begun.wait(30)
+        for look in range(60):
+            time_s = look / 2
+            calls.look()
+    finally:
+        is_over.set()
+        thread.join()
+    calls.look()
+    told = [record.getMessage() for record in caplog.records]
+    assert [float(line.split()[4]) for line in told] == [5.0, 10.0, 20.0]
+    lines = Path(__file__).read_text().splitlines()
+    said = re.fullmatch(
+        rf"on_start still runs after 5.0 s, at {Path(__file__).name}:(\d+); the run waits for it", told[0]
+    )
+    assert said and lines[int(said[1]) - 1].strip() in {"begun.set()", "is_over.wait()"}
+
+
 @pytest.mark.processes
 def test_a_handler_that_never_returns_ends_the_run_with_1(tmp_path: Path) -> None:
     done = ran(tmp_path, "Stuck", "--for", "0.5")
