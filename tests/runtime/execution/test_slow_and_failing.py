@@ -124,7 +124,8 @@ def test_an_on_start_that_does_not_return_is_named_with_its_line(caplog: pytest.
     said = re.fullmatch(
         rf"on_start still runs after 5.0 s, at {Path(__file__).name}:(\d+); the run waits for it", told[0]
     )
-    assert said and lines[int(said[1]) - 1].strip() in {"begun.set()", "is_over.wait()"}
+    assert said
+    assert lines[int(said[1]) - 1].strip() in {"begun.set()", "is_over.wait()"}
 
 
 @pytest.mark.processes
