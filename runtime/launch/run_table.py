@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from runtime.launch.nodes_table import hidden
 from runtime.renamed import renamed
 from runtime.serialization.toml_errors import Seconds, Table
 
@@ -31,7 +32,8 @@ class RunTable(Table, frozen=True):
             if name in renamed("names"):
                 raise ValueError(f"{key} {name!r} is now {renamed('names')[name]!r}")
             if name and not _is_installed(name):
-                raise ValueError(f"{key} is {name!r}; expected {INSTALLED}")
+                why = hidden(name)
+                raise ValueError(f"{key} is {name!r}; expected {INSTALLED}{why and f' ({why})'}")
 
 
 def _is_installed(name: str) -> bool:

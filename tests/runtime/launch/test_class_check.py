@@ -418,7 +418,7 @@ def test_two_classes_of_one_name_on_one_topic_are_told_with_their_modules() -> N
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("arguments", [["run", "hello", "--for", "1"], ["bag", "info", "x.mcap"]])
+@pytest.mark.parametrize("arguments", [["run", "hello", "--for", "1"], ["check", "laptop"], ["bag", "info", "x.mcap"]])
 def test_a_users_own_folder_nodes_that_hides_ours_is_named(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "nodes").mkdir()
     (tmp_path / "nodes" / "__init__.py").touch()
