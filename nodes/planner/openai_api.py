@@ -7,13 +7,11 @@ that may cost in a run is [budgets.models.NODE]; once it is spent no request lea
 
 from __future__ import annotations
 
-import msgspec
-
-from nodes.models.answers import ChatSettings, ModelError, settings_from
+from nodes.models.answers import ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
+from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
-    History,
     PlannerAnswer,
     answer_schema,
     news,
@@ -23,30 +21,16 @@ from nodes.planner.model_prompt import (
     system_prompt,
     words,
 )
-from nodes.planner.rules import ANSWER_WITHIN_S, Surroundings
-from nodes.seats.seat_node import SeatNode
-from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
-from runtime.msgs import (
-    Feedback,
-    Image,
-    Interrupt,
-    OutOfBudget,
-    Saying,
-    Scene,
-    SceneDescription,
-    SkillCatalogue,
-    Subtask,
-    Utterance,
-)
+from nodes.planner.rules import ANSWER_WITHIN_S
+from runtime import Fence, ParameterError, Spending, every, on
+from runtime.msgs import OutOfBudget, Saying, Subtask, Utterance
 
 DEFAULT_MODEL = "gpt-4.1-mini"
-ASKED_AGAIN = 2
-"""How often a model is told why its answer cannot be used; then a person is asked to say it otherwise."""
 PATIENCE_S = 90.0
 """How long a planner that gives up lets the robot finish its subtask."""
 
 
-class OpenAIPlanner(SeatNode):
+class OpenAIPlanner(ModelPlanner):
     """Talks with people and sets the subtask; `sees=False` sends no images; `persona` is a part to play.
 
     After `give_up_after` failures of the server in a row it ends the run as failed. An answer that cannot be used is no
@@ -54,22 +38,6 @@ class OpenAIPlanner(SeatNode):
     """
 
     provenance = "model:openai-api"
-    seat = "planner"
-    effect_name = "planner cancelled"
-
-    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
-    description = Subscription(SceneDescription, "description", qos=QoS(required=False))
-    scene = Subscription(Scene, "scene", qos=QoS(required=False))
-    skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
-    image = Subscription(Image, "head/image", qos=QoS(required=False, lifespan_s=5.0))
-    interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
-    feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
-    spoken = Subscription(Utterance, "said", qos=QoS(required=False))
-    saying = Subscription(Saying, "saying", qos=QoS(required=False))
-
-    subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
-    said = Publisher(Utterance, "said", qos=RELIABLE)
-    out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
 
     def __init__(
         self,
@@ -89,16 +57,20 @@ class OpenAIPlanner(SeatNode):
             raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
         if not latency_s >= 0:
             raise ParameterError(f"planner: latency_s is {latency_s}; expected 0 or more")
-        self.settings = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens)
+        settings = settings_from(
+            "OPENAI",
+            model=model,
+            base_url=base_url,
+            default_model=DEFAULT_MODEL,
+            deadline_s=deadline_s,
+            max_calls=max_calls,
+            max_tokens=max_tokens,
+            stream=stream,
+        )
+        super().__init__(settings, speaker, sees, persona)
         self.give_up_after = give_up_after
-        self.speaker = speaker
         self.request = ChatRequest(self.settings, latency_s=latency_s)
-        self.history = History()
-        self.sees = sees
-        self.persona = persona
         self.question_ns = 0  # what it asked waits for an answer since; 0: nothing does
-        self.current: Subtask | None = None
-        self.count = 0
         self.answered: tuple[object, ...] = ()
         self.giving_up = ""
         self.gave_up_ns = 0
@@ -107,15 +79,8 @@ class OpenAIPlanner(SeatNode):
         self.has_told_spent = False
         self.thinking: object | None = None  # the one who asks now; a cancelled one may still be winding up
 
-    def problems(self) -> list[str]:
-        """What its parameters and this environment lack, in sentences."""
-        return self.settings.problems()
-
     def on_start(self) -> None:
-        if problems := self.problems():
-            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
-        for port in (self.subtask, self.said):
-            port.provenance = f"model:{self.settings.model}"
+        super().on_start()
         self.request.start(self.clock, self.random.random, budget_of(self.name, self.run_info, self.settings.max_calls))
         self.has_ladder = bool(self.run_info.seats.get("planner", {}).get("ladder"))
 
@@ -125,33 +90,21 @@ class OpenAIPlanner(SeatNode):
     def spending(self) -> Spending:
         return self.request.spending()
 
-    @on(heard)
+    @on(ModelPlanner.heard)
     def listen(self, utterance: Utterance) -> None:
         self.question_ns = 0
         self.history.heard(utterance)
 
-    @on(spoken)
+    @on(ModelPlanner.robot_said)
     def remember(self, utterance: Utterance) -> None:
         """What the robot said, whether it was this node's idea or the VLM's."""
         trigger = self.context.trigger
         self.history.said(utterance.text, "" if trigger is None else trigger.envelope.ident)
 
-    @on(saying)
+    @on(ModelPlanner.saying)
     def notice_cut(self, saying: Saying) -> None:
         """How far it really got."""
         self.history.spoke(saying)
-
-    @on(feedback)
-    def notice(self, feedback: Feedback) -> None:
-        if feedback.status == "failure":
-            self.history.failed(feedback.why)
-        elif feedback.status == "success":
-            self.history.done(feedback.why)
-
-    @on(interrupts)
-    def interrupted(self, interrupt: Interrupt) -> None:
-        """What happened is history; that a request in flight is cancelled is the runtime's affair, by the fence."""
-        self.history.interrupted(interrupt)
 
     def on_preempted(self, fence: Fence) -> bool:
         was_busy, self.thinking = self.thinking is not None, None
@@ -159,7 +112,7 @@ class OpenAIPlanner(SeatNode):
             self.history.cancelled()
         return was_busy
 
-    @on(SeatNode.fence)
+    @on(ModelPlanner.fence)
     async def fenced(self, fence: Fence) -> None:
         """The request in flight was closed; the model is asked again at once, and told so."""
         if self.preempt(fence):
@@ -249,10 +202,6 @@ class OpenAIPlanner(SeatNode):
         self._stand()
         return True
 
-    def _around(self) -> Surroundings:
-        scene, skills = self.scene.latest(), self.skills.latest()
-        return Surroundings(scene or Scene(), skills.skills if skills is not None else ())
-
     def _go_blind(self, problem: ModelError) -> None:
         """A server that takes no images is asked without them from now on, which is said once."""
         self.sees = False
@@ -267,28 +216,12 @@ class OpenAIPlanner(SeatNode):
         if self.thinking is None:
             self._stand()
 
-    def _stand(self) -> None:
-        if self.current is not None:
-            self.subtask.publish(self.current)
-
     def _act(self, answer: PlannerAnswer) -> None:
         if answer.do == "keep":
             self._stand()
         else:
             self._set(subtask_of(answer, ""))
         self._say(answer.say)
-
-    def _set(self, wanted: Subtask) -> None:
-        """Publish a subtask that differs from the one that stands, under a new id."""
-        now = self.current
-        if now is not None and _matter(now) == _matter(wanted):
-            self._stand()
-            return
-        self.count += 1
-        current: Subtask = msgspec.structs.replace(wanted, id=f"{self.name}-{self.count}")  # type: ignore[type-var]  # a Struct, but not to type checkers
-        self.current = current
-        self.history.planned(self.current)
-        self.subtask.publish(self.current)
 
     def _say(self, text: str) -> None:
         if text:
@@ -328,25 +261,3 @@ class OpenAIPlanner(SeatNode):
         self.has_wound_up = True
         self._set(Subtask(id="", state="wait", text="Hold still"))
         self._say(words().say.giving_up)
-
-
-def _settings(
-    model: str, base_url: str, stream: bool, deadline_s: float, max_calls: int, max_tokens: int
-) -> ChatSettings:
-    return settings_from(
-        "OPENAI",
-        model=model,
-        base_url=base_url,
-        default_model=DEFAULT_MODEL,
-        deadline_s=deadline_s,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        stream=stream,
-    )
-
-
-def _matter(subtask: Subtask) -> tuple[object, ...]:
-    return (
-        subtask.state, subtask.skill, subtask.things, subtask.place, subtask.relation, frozenset(subtask.excluding),
-        subtask.text if not subtask.skill else "",
-    )  # fmt: skip

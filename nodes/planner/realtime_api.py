@@ -11,14 +11,12 @@ import asyncio
 from collections import deque
 from typing import Any
 
-import msgspec
-
-from nodes.models.answers import BudgetError, ChatSettings, ModelError, settings_from
+from nodes.models.answers import BudgetError, ModelError, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_request import data_url
 from nodes.models.realtime import RealtimeConnection
+from nodes.planner.model_planner import ASKED_AGAIN, ModelPlanner
 from nodes.planner.model_prompt import (
-    History,
     answer_schema,
     news,
     parse,
@@ -28,28 +26,19 @@ from nodes.planner.model_prompt import (
     words,
 )
 from nodes.planner.realtime_talk import Ended, Fault, HeardWords, Meaning, Piece, RealtimeTalk, ToolCall, Words
-from nodes.planner.rules import Surroundings
-from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, every, on, to_ns
 from runtime.msgs import (
     Feedback,
-    Image,
     Interrupt,
     OutOfBudget,
     Saying,
-    Scene,
-    SceneDescription,
-    SkillCatalogue,
     Sound,
     SoundSoFar,
     SpokenSound,
-    Subtask,
     Utterance,
 )
 
 DEFAULT_MODEL = "gpt-realtime-2.1"
-ASKED_AGAIN = 2
-"""How often the model is told in a row why its call cannot be used; then a person is asked to say it otherwise."""
 PUMP_HZ = 40
 REPORT_S = 2.0
 """News that nobody said is told at most so often."""
@@ -65,7 +54,7 @@ Speaking = tuple[str, int]
 """One speech: the node that heard it, and when it began."""
 
 
-class RealtimePlanner(SeatNode):
+class RealtimePlanner(ModelPlanner):
     """Talks with people and sets the subtask.
 
     Server and model are `base_url` (as "https://api.openai.com/v1") and `model`, or else REALTIME_BASE_URL and
@@ -76,26 +65,12 @@ class RealtimePlanner(SeatNode):
     """
 
     provenance = "model:realtime"
-    seat = "planner"
-    effect_name = "planner cancelled"
 
-    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     speech = Subscription(Sound, "microphone/speech", qos=QoS(required=False, depth=8, lifespan_s=10.0))
     so_far = Subscription(SoundSoFar, "microphone/so_far", qos=QoS(required=False, depth=4, lifespan_s=5.0))
-    saying = Subscription(Saying, "saying", qos=QoS(required=False))
-    description = Subscription(SceneDescription, "description", qos=QoS(required=False))
-    scene = Subscription(Scene, "scene", qos=QoS(required=False))
-    skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
-    image = Subscription(Image, "head/image", qos=QoS(required=False, lifespan_s=5.0))
-    interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
-    feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
-    other_said = Subscription(Utterance, "said", qos=QoS(required=False))
 
-    subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
-    said = Publisher(Utterance, "said", qos=RELIABLE)
     spoken = Publisher(SpokenSound, "said/sound", qos=RELIABLE)
     understood = Publisher(Utterance, "planner/understood")
-    out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
 
     def __init__(
         self,
@@ -109,23 +84,20 @@ class RealtimePlanner(SeatNode):
         speaker: str = "robot",
         persona: str = "",
     ) -> None:
-        self.settings = _settings(model, base_url, max_calls)
+        settings = settings_from(
+            "REALTIME", model=model, base_url=base_url, default_model=DEFAULT_MODEL, deadline_s=5.0, max_calls=max_calls
+        )
+        super().__init__(settings, speaker, sees, persona)
         self.voice = voice
         self.language = language
-        self.sees = sees
         self.hears_robot = hears_robot
-        self.speaker = speaker
-        self.persona = persona
         self.budget = Budget(max_calls=max_calls)
-        self.history = History()
         self.talk = RealtimeTalk()
         self.connection: RealtimeConnection | None = None
         self.closing: asyncio.Task[None] | None = None
         self.is_configured_for: object = None
         self.failures = 0  # of connections, in a row
         self.next_try_ns = 0
-        self.current: Subtask | None = None
-        self.count = 0
         self.has_called = False  # the tool, in this answer
         self.may_follow_up = False  # a call without a word, after a person spoke, is given one more answer
         self.refused = 0  # calls in a row that could not be used
@@ -142,19 +114,14 @@ class RealtimePlanner(SeatNode):
         self.is_speaking_until_ns = 0  # the robot
         self.spoke_until_ns: int | None = None
 
-    def problems(self) -> list[str]:
-        """What its parameters and this environment lack, in sentences."""
-        return self.settings.problems()
-
     def on_start(self) -> None:
         """Raises ParameterError where the server cannot be asked, or time is virtual."""
-        problems = self.problems()
         if self.clock.is_virtual:
-            problems.append("a speech-to-speech server does not wait for virtual time; run without --virtual")
-        if problems:
-            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
-        for port in (self.subtask, self.said, self.spoken, self.understood):
-            port.provenance = f"model:{self.settings.model}"
+            raise ParameterError(
+                f"{self.name}: a speech-to-speech server does not wait for virtual time; run without --virtual"
+            )
+        super().on_start()
+        self.spoken.provenance = self.understood.provenance = self.said.provenance
         self.budget = budget_of(self.name, self.run_info, self.settings.max_calls)
 
     def on_stop(self) -> None:
@@ -181,7 +148,7 @@ class RealtimePlanner(SeatNode):
         else:
             self._commit(sound)
 
-    @on(heard)
+    @on(ModelPlanner.heard)
     def listen(self, utterance: Stamped[Utterance]) -> None:
         """Words: typed ones are told to the model; of spoken ones it has heard the sound."""
         message = utterance.message
@@ -229,7 +196,7 @@ class RealtimePlanner(SeatNode):
 
     # --- what the robot says and does
 
-    @on(saying)
+    @on(ModelPlanner.saying)
     def notice_saying(self, saying: Saying) -> None:
         """How far its words really got: the model is told, and the record."""
         now_ns = self.clock.now_ns()
@@ -241,7 +208,7 @@ class RealtimePlanner(SeatNode):
         if saying.phase == "cut" and self.talk.cut(saying.id, saying.played_s):
             self.talk.call_off()
 
-    @on(other_said)
+    @on(ModelPlanner.robot_said)
     def remember(self, utterance: Utterance) -> None:
         """What the robot said, whether it was this node's idea or the VLM's."""
         trigger = self.context.trigger
@@ -250,17 +217,15 @@ class RealtimePlanner(SeatNode):
         if trigger is not None and trigger.envelope.source != self.name:
             self.talk.remember_said(utterance.text)
 
-    @on(feedback)
+    @on(ModelPlanner.feedback)
     def notice(self, feedback: Feedback) -> None:
+        super().notice(feedback)
         if feedback.status == "failure":
-            self.history.failed(feedback.why)
             self.talk.tell(f"[an action failed: {feedback.why}]")
-        elif feedback.status == "success":
-            self.history.done(feedback.why)
 
-    @on(interrupts)
+    @on(ModelPlanner.interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
-        self.history.interrupted(interrupt)
+        super().interrupted(interrupt)
         self.talk.tell(f"[interrupt: {interrupt.depth}, by {interrupt.by}]")
 
     def on_preempted(self, fence: Fence) -> bool:
@@ -296,8 +261,8 @@ class RealtimePlanner(SeatNode):
     @every(hz=0.5)
     def repeat(self) -> None:
         """Publish the subtask that stands, for a VLM that was restarted or waits for a plan after an interrupt."""
-        if self.current is not None and not self.talk.is_answering:
-            self._publish(self.current)
+        if not self.talk.is_answering:
+            self._stand()
 
     def _connect(self) -> None:
         now_ns = self.clock.now_ns()
@@ -400,19 +365,9 @@ class RealtimePlanner(SeatNode):
             self._set(subtask_of(answer, ""))
         self.talk.answer_call(call, "Done." if answer.do == "keep" else "The robot was told.")
 
-    def _set(self, wanted: Subtask) -> None:
-        self.count += 1
-        current: Subtask = msgspec.structs.replace(wanted, id=f"{self.name}-{self.count}")  # type: ignore[type-var]  # a Struct, but not to type checkers
-        self.current = current
-        self.history.planned(current)
-        self._publish(current)
-
-    def _publish(self, subtask: Subtask) -> None:
-        self.subtask.publish(subtask, stems_from=self.stems)
-
-    def _around(self) -> Surroundings:
-        scene, skills = self.scene.latest(), self.skills.latest()
-        return Surroundings(scene or Scene(), skills.skills if skills is not None else ())
+    def _stand(self) -> None:
+        if self.current is not None:
+            self.subtask.publish(self.current, stems_from=self.stems)
 
     def _say_here(self, text: str) -> None:
         """Words of the robot's own, which a loudspeaker makes sound."""
@@ -426,9 +381,3 @@ class RealtimePlanner(SeatNode):
 
 def _speaking(sound: Stamped[Sound] | Stamped[SoundSoFar]) -> Speaking:
     return sound.envelope.source, sound.message.captured_ns
-
-
-def _settings(model: str, base_url: str, max_calls: int) -> ChatSettings:
-    return settings_from(
-        "REALTIME", model=model, base_url=base_url, default_model=DEFAULT_MODEL, deadline_s=5.0, max_calls=max_calls
-    )
