@@ -124,7 +124,7 @@ class Gateway:
         self._is_stopped = False
         self._states_heard = self._asked_ns = self._replied_ns = 0
         self._states_sent = self.clock.now_ns()
-        """The number of the last state: they go over two connections, and that of a later start is higher."""
+        """The number of the last state: they go over several connections, and that of a later start is higher."""
         self._accounts = 0
 
     # what comes from this host, in its inlet's thread
@@ -246,7 +246,7 @@ class Gateway:
                 self._drop("link full")
 
     def _put(self, frames: list[Frame]) -> bool:
-        is_sent = self._doors.small.send(frames, twice=frames[0] == wire.STATE)
+        is_sent = self._doors.small.send(frames, all_ways=frames[0] == wire.STATE)
         if is_sent:
             self._count("sent", frames)
         return is_sent
@@ -259,7 +259,7 @@ class Gateway:
         if now_ns >= self._next_ask_ns:
             self._next_ask_ns = now_ns + ASK_EVERY_NS
             if self.peer_session:
-                door.send(wire.word(wire.ClockQuestion(now_ns, self.session)), twice=True)
+                door.send(wire.word(wire.ClockQuestion(now_ns, self.session)), all_ways=True)
             else:
                 self._greet(door)
         is_up = self.is_up()
@@ -294,7 +294,7 @@ class Gateway:
                 raise CodecError(f"{len(frames)} frames; expected a state")
             number = wire.read_number(frames[1])
             if number <= self._states_heard:
-                return  # it came over the other connection, or a newer one did
+                return  # it came over another connection, or a newer one did
             self._states_heard = number
             if self.clock.now_ns() - self._answered_ns > ONE_WAY_NS:
                 self._drop("unanswered")
@@ -317,7 +317,7 @@ class Gateway:
             case wire.ClockQuestion(sent_ns=sent_ns, session=session) if session == self.peer_session:
                 if sent_ns > self._asked_ns:  # else it came over the other connection
                     self._asked_ns = sent_ns
-                    door.send(wire.word(wire.ClockAnswer(sent_ns, self.clock.now_ns())), twice=True)
+                    door.send(wire.word(wire.ClockAnswer(sent_ns, self.clock.now_ns())), all_ways=True)
             case wire.ClockQuestion():
                 self._greet(door)  # it was restarted, or we were: who is there?
             case wire.ClockAnswer(sent_ns=sent_ns, there_ns=there_ns):

@@ -26,8 +26,12 @@ SMALL_QUEUE, BULK_QUEUE = 1024, 4
 _HEARTBEAT_MS, _HEARTBEAT_TIMEOUT_MS = 200, 1000
 _CONNECT_MS, _AGAIN_MS, _AGAIN_MOST_MS = 500, 50, 200
 """A call into a broken cable is given up and made anew: the kernel would wait up to seconds for its own next try."""
-_SPARE = b"+"
-"""What the second connection of a host that calls adds to its name."""
+_SPARE, _SPARES = b"+", 2
+"""What each further connection of a host that calls adds to its name, and how many there are.
+
+Retransmission takes a round trip and a half, longer behind images. With one spare, a loss on each within that time
+left a robot without a command; with two, three losses must meet.
+"""
 _SAY_AGAIN_NS = to_ns(5.0)
 
 _EVENTS = (
@@ -56,8 +60,8 @@ class Peer:
 class HostSocket:
     """One socket of a pair. All but `wake` belongs to one thread.
 
-    What is small has a spare connection beside it: TCP holds back all that follows a lost packet, for as long as a
-    robot waits for a command. What is sent `twice` goes over both, and is there when the first of them has it.
+    What is small has spare connections beside it: TCP holds back all that follows a lost packet, for as long as a
+    robot waits for a command. What is sent by `all_ways` goes over each, and is there when the first of them has it.
     """
 
     def __init__(
@@ -99,7 +103,8 @@ class HostSocket:
         self._is_ipv6, self._queue = where.is_ipv6, queue
         self._lock_of = (meeting, own, secret)
         socket = self._socket = self._opened(context)
-        self._spare = self._opened(context) if self._lets_in and not self.is_server else None
+        ways = _SPARES if self._lets_in and not self.is_server else 0
+        self._sockets = [socket, *(self._opened(context) for _ in range(ways))]
         self._monitor = socket.get_monitor_socket(_EVENTS)
         try:
             if self.is_server:
@@ -107,13 +112,12 @@ class HostSocket:
                 socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
                 socket.bind(self.address)
             else:
-                for one, name in ((socket, ident), (self._spare, ident + _SPARE)):
-                    if one is not None:
-                        one.setsockopt(zmq.ROUTING_ID, name)
-                        one.setsockopt(zmq.CONNECT_TIMEOUT, _CONNECT_MS)
-                        one.setsockopt(zmq.RECONNECT_IVL, _AGAIN_MS)
-                        one.setsockopt(zmq.RECONNECT_IVL_MAX, _AGAIN_MOST_MS)
-                        one.connect(self.address)
+                for way, one in enumerate(self._sockets):
+                    one.setsockopt(zmq.ROUTING_ID, ident + way * _SPARE)
+                    one.setsockopt(zmq.CONNECT_TIMEOUT, _CONNECT_MS)
+                    one.setsockopt(zmq.RECONNECT_IVL, _AGAIN_MS)
+                    one.setsockopt(zmq.RECONNECT_IVL_MAX, _AGAIN_MOST_MS)
+                    one.connect(self.address)
         except zmq.ZMQError as problem:
             self.close()
             hint = "; is that an address of this machine?" if problem.errno == errno.EADDRNOTAVAIL else ""
@@ -121,9 +125,8 @@ class HostSocket:
                 f"{self.address} of host {meeting.server.name} cannot be had: {problem.strerror}{hint}"
             ) from problem
         self._poller = zmq.Poller()
-        for polled in (socket, self._spare, self._monitor, self._wake_reader):
-            if polled is not None:
-                self._poller.register(polled, zmq.POLLIN)
+        for polled in (*self._sockets, self._monitor, self._wake_reader):
+            self._poller.register(polled, zmq.POLLIN)
 
     def _opened(self, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
         meeting, own, secret = self._lock_of
@@ -151,20 +154,22 @@ class HostSocket:
             socket.curve_publickey = meeting.client.key.encode()
             socket.curve_serverkey = meeting.server.key.encode()
 
-    def send(self, frames: Sequence[Frame], *, twice: bool = False) -> bool:
+    def send(self, frames: Sequence[Frame], *, all_ways: bool = False) -> bool:
         """Send without waiting; False where nobody is there or the queue is full."""
         if self.is_server and not self._peer.ident:
             return False
-        done = [self._put(frames, is_spare=False)]
-        if self._lets_in and (twice or done != ["sent"]):
-            done.append(self._put(frames, is_spare=True))
-            if done == ["gone", "gone"]:
-                self._peer.ident = b""  # both of its connections are: the next one may come
+        done: list[Literal["sent", "full", "gone"]] = []
+        for way in range(1 + _SPARES if self._lets_in else 1):
+            done.append(self._put(frames, way))
+            if done[-1] == "sent" and not all_ways:
+                return True
+        if self._lets_in and set(done) == {"gone"}:
+            self._peer.ident = b""  # all of its connections are: the next one may come
         return "sent" in done
 
-    def _put(self, frames: Sequence[Frame], *, is_spare: bool) -> Literal["sent", "full", "gone"]:
-        socket = self._spare if is_spare and self._spare is not None else self._socket
-        head = [self._peer.ident + (_SPARE if is_spare else b"")] if self.is_server else []
+    def _put(self, frames: Sequence[Frame], way: int) -> Literal["sent", "full", "gone"]:
+        socket = self._socket if self.is_server else self._sockets[way]
+        head = [self._peer.ident + way * _SPARE] if self.is_server else []
         try:
             socket.send_multipart([*head, *frames], zmq.NOBLOCK)
         except zmq.ZMQError as problem:
@@ -173,15 +178,15 @@ class HostSocket:
 
     def receive(self) -> list[bytes] | None:
         """The next frames; None where none came."""
-        for socket in (self._socket, self._spare):
-            while socket is not None:
+        for socket in self._sockets:
+            while True:
                 try:
                     frames: list[bytes] = socket.recv_multipart(zmq.NOBLOCK)
                 except zmq.Again:
                     break
                 if not self.is_server:
                     return frames
-                if self._admits(frames[0].removesuffix(_SPARE)):
+                if self._admits(frames[0].rstrip(_SPARE)):
                     return frames[1:]
         return None
 
@@ -222,9 +227,8 @@ class HostSocket:
         """Send what is queued, for a moment, and close."""
         self._socket.disable_monitor()
         self._monitor.close()
-        self._socket.close()
-        if self._spare is not None:
-            self._spare.close()
+        for socket in self._sockets:
+            socket.close()
         os.close(self._wake_reader)
         os.close(self._wake_writer)
 

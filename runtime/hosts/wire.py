@@ -9,8 +9,8 @@ import msgspec
 from runtime.errors import CodecError
 
 MESSAGE, STATE, IMAGE, EVENT, RECEIPT, WORD = b"M", b"S", b"I", b"E", b"R", b"W"
-"""First frame: a topic's message as it is; a state that comes twice, with its number; one made small, with its number;
-a reliable event, with its tag; which of those have come; a word between the gateways."""
+"""First frame: a topic's message as it is; a state that comes by several ways, with its number; one made small,
+with its number; a reliable event, with its tag; which of those have come; a word between the gateways."""
 
 
 class HostHello(msgspec.Struct, frozen=True, tag="hello"):
