@@ -115,7 +115,7 @@ def _lint(library: Library, casts: int, *, as_json: bool) -> int:
         print(msgspec.json.encode([{**msgspec.to_builtins(one), "is_wrong": one.is_wrong} for one in found]).decode())
     else:
         for one in found:
-            print(f"{one.scenario}: {one.code}: {one.text}")
+            print(f"{one.name}: {one.code}: {one.text}")
         wrong = sum(one.is_wrong for one in found)
         print(f"{len(library.scenarios)} scenarios, {wrong} findings to mend, {len(found) - wrong} good to know")
     return int(any(one.is_wrong for one in found))
