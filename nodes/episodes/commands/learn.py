@@ -51,7 +51,7 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="shown",
         help="shown: as the model got it, else made; full, small: made for every player" + DEFAULT,
     )
-    parser.add_argument("--judge", default="", help="goals by this judge only; default: the mean of all")
+    parser.add_argument("--judge", default="", help="goals by this judge only; default: the mean of all model judges")
     parser.add_argument("--agent", default="", help="only seats that this agent played; default: all")
     parser.add_argument("--held-out", type=float, default=0.0, metavar="SHARE", help="of the tasks, apart" + DEFAULT)
     parser.add_argument("--longest", type=int, default=0, metavar="TOKENS", help="leave longer pairs out")

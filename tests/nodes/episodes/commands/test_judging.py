@@ -44,6 +44,32 @@ def test_one_model_judges_on_two_scales_side_by_side(tmp_path: Path, capsys: pyt
         assert why in capsys.readouterr().err
 
 
+def test_a_report_says_whose_scores_it_means_and_leaves_what_rules_tell_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.sqlite"
+    two = [part for task in ("quiet-hours", "cello-with-a-crack") for part in ("--task", task)]
+    with FakeOpenAI(answers(JUDGED)) as server:
+        finer = f"j@{server.url}#scale=fine"
+        asked = ["run", *two, "--agents", "rules", "--agents", "scripted", "--judges", f"rules,{finer}"]
+        assert main([*asked, "--out", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["report", str(path), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["judges"] == [finer]
+    assert figures["table"]["rules"]["GOAL"]["mean"] == 0.0, "the model gave 0 to everybody, whatever rules say"
+    assert main(["report", str(path), "--out", str(tmp_path / "report")]) == 0
+    assert f"means by {finer};" in capsys.readouterr().out
+    assert f"Means by {finer}, with" in (tmp_path / "report" / "report.html").read_text()
+    with Store.read(path) as store:
+        assert f"{finer}" in answer(store, "/episode", {"id": store.episodes()[0].id})
+    assert main(["report", str(path), "--judge", "rules"]) == 0
+    alone = capsys.readouterr().out
+    assert "no measure of skill" in alone
+    assert "from " not in alone.partition("what rules can tell")[0].partition("no measure")[2]
+    assert "p = " not in alone
+
+
 def test_a_body_is_judged_by_any_judge_and_what_is_missing_is_asked_for_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
