@@ -113,7 +113,7 @@ def run(asked: argparse.Namespace) -> int:
     if asked.coach:
         spec["attempts"] = asked.attempts
     shard, shards = _shard_of(asked.shard)
-    card = card_of(plans, judges.specs, temperature=playing.temperature, prompts=like)
+    card = card_of(plans, judges.specs, judges.dimensions, playing.temperature, like)
     if asked.engine == "ray":
         from nodes.episodes.commands.on_ray import run_on_ray
 

@@ -14,6 +14,7 @@ from http.server import HTTPServer
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -251,7 +252,8 @@ class RatingPages:
     def _story(self, episode: str) -> str:
         """Who plays is not told: raters judge what was done."""
         plan = self._store.plan(episode)
-        turns = [msgspec.structs.replace(turn, because=-1) for turn in self._store.turns(episode)]  # rules tell that
+        turns: list[Any] = self._store.turns(episode)
+        turns = [msgspec.structs.replace(turn, because=-1) for turn in turns]  # only rules tell that
         return f"<p>{escape(plan.context)}</p><section>{turns_html(plan, turns)}</section>"
 
     def _limits(self, name: str) -> tuple[int, int]:

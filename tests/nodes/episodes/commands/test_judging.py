@@ -70,6 +70,23 @@ def test_a_report_says_whose_scores_it_means_and_leaves_what_rules_tell_apart(
     assert "p = " not in alone
 
 
+def test_the_card_tells_who_judged_and_what_they_were_asked_also_later(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    assert main(["run", "--task", "quiet-hours", "--out", str(path)]) == 0
+    with FakeOpenAI(answers(JUDGED)) as server:
+        finer = f"j@{server.url}#scale=fine"
+        assert main(["score", str(path), "--judges", finer]) == 0
+        asked = server.requests[0].user_text
+    with Store.read(path) as store:
+        metrics = store.card["metrics"]
+        page = answer(store, "/card", {})
+    assert metrics["judges"] == ["rules", finer]
+    assert metrics["temperature"] == {finer: 0.0}
+    assert asked.endswith(metrics["prompts"]["fine"]["text"])
+    assert metrics["prompts"]["fine"]["version"] in page
+    assert "caveat" not in metrics, "no longer by rules alone"
+
+
 def test_a_body_is_judged_by_any_judge_and_what_is_missing_is_asked_for_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
