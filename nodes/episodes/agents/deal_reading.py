@@ -44,7 +44,7 @@ _YES = re.compile(
     rf"^{_LEAD}(?:it['’]?s a deal|that['’]?s a deal|(?:we|you)(?:['’]ve"
     rf"| have)? (?:got )?(?:yourself )?a deal|deal(?: then)?"
     r"|(?:i['’]m |i am |we['’]re |consider it |that['’]?s )?(?:agreed|settled|done|sold)(?: then)?"
-    r"|i accept(?: (?:it|your offer|this|the offer|the price).*)?|i agree(?: to (?:it|that|this).*)?|accepted"
+    r"|i accept(?: (?:it|that|your offer|this|the offer|the price).*)?|i agree(?: to (?:it|that|this).*)?|accepted"
     r"|(?:it|she|he|they)(?:['’]s|['’]re| is| are) (?:all )?yours.*|i(?:['’]ll| will) take (?:it|that"
     r"|them|both|two|all)\b.*"
     r"|(?:the|your|my) \w+(?: \w+)? (?:is|are) yours(?: too)?(?: then)?|(?:tell|say to) .+ (?:has|have"
@@ -309,7 +309,7 @@ def division_in(text: str, speaker: str, deal: Deal, names: Sequence[str]) -> di
     marks = list(
         re.finditer(rf"\b({who})(?:['’](?:d|ll)| would| will)?(?:\s+(?:take|get|keep|have)s?\b|:)", text, re.I)
     )
-    if not marks or not any(heads[mark[1].lower()] == speaker for mark in marks) or "?" in text[: marks[0].start()]:
+    if not marks or not any(heads[mark[1].lower()] == speaker for mark in marks):
         return None
     shares: dict[str, Share] = {}
     for mark, end in zip(marks, [*(one.start() for one in marks[1:]), len(text)], strict=True):
