@@ -44,6 +44,21 @@ def test_one_model_judges_on_two_scales_side_by_side(tmp_path: Path, capsys: pyt
         assert why in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("key", ["agent_{}", "agent_{}_evaluation"])
+@pytest.mark.parametrize("score", ["0", "0/10", 0.0])
+def test_scores_as_texts_and_people_by_number_come_from_a_server_and_count(
+    key: str, score: str | float, tmp_path: Path
+) -> None:
+    people = {key.format(n): {name: {"reasoning": "so", "score": score} for name in NAMES} for n in (1, 2)}
+    path = tmp_path / "run.sqlite"
+    with FakeOpenAI(answers(json.dumps({"evaluations": people}))) as server:
+        assert main(["run", "--task", "quiet-hours", "--judges", f"j@{server.url}", "--out", str(path)]) == 0
+        assert len(server.requests) == 1, "read at the first time"
+    with Store.read(path) as store:
+        (judged,) = store.scores(store.episodes()[0].id)
+    assert [one.score for one in judged.scores] == [0.0] * 2 * len(NAMES)
+
+
 def test_a_report_says_whose_scores_it_means_and_leaves_what_rules_tell_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
