@@ -26,21 +26,25 @@ def said(speaker: str, text: str, index: int = 0) -> Turn:
     return Turn(index=index, number=index + 1, speaker=speaker, kind="speak", argument=text)
 
 
-@pytest.mark.parametrize("half", ["tuning", "held-out"])
-def test_nine_of_ten_labelled_lines_are_read_right(half: str) -> None:
-    """100 lines the patterns were written with, and 100 they were not; both halves are by the same author."""
+@pytest.mark.parametrize(
+    ("part", "wrong_at_most", "invented_at_most"), [("tuning", 10, 4), ("held-out", 10, 4), ("fresh", 28, 11)]
+)
+def test_labelled_lines_are_read_as_right_as_the_page_says(
+    part: str, wrong_at_most: int, invented_at_most: int
+) -> None:
+    """100 lines the patterns were written with, 100 they were not, by the same author, and 100 harder ones of another."""
     missed, invented, count = [], [], 0
     for line in LABELLED.read_text(encoding="utf-8").splitlines():
-        part, label, text = line.split("\t")
-        if part != half:
+        its_part, label, text = line.split("\t")
+        if its_part != part:
             continue
         count += 1
         has_deal = agreed_number([said("A", "I could do 1,500 euros."), said("B", text, 1)], CELLO) == 1500
         missed += [text] if label == "deal" and not has_deal else []
         invented += [text] if label == "none" and has_deal else []
     assert count == 100
-    assert len(missed) + len(invented) <= 10, (missed, invented)
-    assert len(invented) <= 4, invented
+    assert len(missed) + len(invented) <= wrong_at_most, (missed, invented)
+    assert len(invented) <= invented_at_most, invented
 
 
 def test_deals_in_180_short_dialogues_are_read_and_few_are_invented() -> None:
