@@ -32,7 +32,7 @@ def said(speaker: str, text: str, index: int = 0) -> Turn:
 def test_labelled_lines_are_read_as_right_as_the_page_says(
     part: str, wrong_at_most: int, invented_at_most: int
 ) -> None:
-    """100 lines the patterns were written with, 100 they were not, by the same author, and 100 harder ones of another."""
+    """100 lines the patterns were written with, 100 others by the same author, and 100 harder ones of another."""
     missed, invented, count = [], [], 0
     for line in LABELLED.read_text(encoding="utf-8").splitlines():
         its_part, label, text = line.split("\t")
