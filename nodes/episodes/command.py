@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_path(report)
     report.add_argument("--out", type=Path, help="folder for report.html and the pictures")
-    report.add_argument("--judge", default="", help="scores of this judge only; default: the mean of all")
+    report.add_argument("--judge", default="", help="scores of this judge only; default: the mean of all model judges")
     _add_json(report)
     report.set_defaults(command=_report)
     rate = _command(

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 8.0
 FAILURES_TO_OPEN = 3
 """So many failures in a row, of whoever asks, and the server counts as down."""
+OUT_OF_MONEY = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
+"""What a 429 calls itself, by code or type, where it means the account and not the rate."""
 LONGEST_REFUSAL = 10_000
 LONGEST_HOLD_S = 60.0
 """So long does one 429 hold the others back, whatever it asks for; then one of them hears it for itself."""
@@ -409,8 +411,9 @@ class Model:
         if 300 <= status < 400:
             return ModelError(f"{where} sends elsewhere ({status}); name the address itself")
         after_s = _seconds(got.headers.get("retry-after", ""))
-        if status == 429 and _error_of(whole).get("code") == "insufficient_quota":
-            return ModelError(f"{where} has no quota left for this key (429){told}")  # waiting would not help
+        error = _error_of(whole)
+        if status == 402 or (status == 429 and OUT_OF_MONEY & {str(error.get("code")), str(error.get("type"))}):
+            return ModelError(f"{where} has no quota left for this key ({status}){told}")  # waiting would not help
         if status == 429:
             text = f"{where} asks for fewer calls (429){told}"
             return SlowDownError(text, may_retry=True, retry_after_s=after_s or 1.0)

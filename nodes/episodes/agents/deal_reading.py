@@ -44,9 +44,10 @@ _YES = re.compile(
     rf"^{_LEAD}(?:it['’]?s a deal|that['’]?s a deal|(?:we|you)(?:['’]ve"
     rf"| have)? (?:got )?(?:yourself )?a deal|deal(?: then)?"
     r"|(?:i['’]m |i am |we['’]re |consider it |that['’]?s )?(?:agreed|settled|done|sold)(?: then)?"
-    r"|i accept(?: (?:it|your offer|this|the offer|the price).*)?|i agree(?: to (?:it|that|this).*)?|accepted"
+    r"|i accept(?: that)?|i accept (?:it|your offer|this|the offer|the price).*|i agree(?: to (?:it|that|this).*)?"
+    r"|accepted"
     r"|(?:it|she|he|they)(?:['’]s|['’]re| is| are) (?:all )?yours.*|i(?:['’]ll| will) take (?:it|that"
-    r"|them|both|two|all)\b.*"
+    r"|them|both|two|all)\b(?! (?:to|back|as)\b).*"
     r"|(?:the|your|my) \w+(?: \w+)? (?:is|are) yours(?: too)?(?: then)?|(?:tell|say to) .+ (?:has|have"
     r"|['’]s|got) a deal"
     r"|let me (?:just )?(?:get|fetch|find) (?:my|the) (?:wallet|purse|money|cash|cheque ?book|card|pen|coat)"
@@ -108,7 +109,7 @@ _STRONG_YES = re.compile(
 _LITOTES = re.compile(
     r"\b(?:(?:it )?(?:would|['’]d) be|i['’]d be|i would be|i['’]d have to be) (?:a |an )?(?:fool|mad"
     r"|crazy|silly|stupid|idiot) "
-    r"not to(?: \w+)?|how (?:could|can) i (?:refuse|say no|resist)|(?:won['’]t"
+    r"not to(?: \w+)?|how (?:could|can) i (?:refuse|say no|resist)|(?:i )?(?:won['’]t"
     r"|wouldn['’]t) say no(?: to (?:that|it))?"
     r"|no (?:objections?|complaints?)(?: from me)?|why not|i (?:can|could)(?:['’]t|not) (?:argue|say no"
     r"|refuse|complain|object)"
@@ -309,7 +310,7 @@ def division_in(text: str, speaker: str, deal: Deal, names: Sequence[str]) -> di
     marks = list(
         re.finditer(rf"\b({who})(?:['’](?:d|ll)| would| will)?(?:\s+(?:take|get|keep|have)s?\b|:)", text, re.I)
     )
-    if not marks or not any(heads[mark[1].lower()] == speaker for mark in marks) or "?" in text[: marks[0].start()]:
+    if not marks or not any(heads[mark[1].lower()] == speaker for mark in marks):
         return None
     shares: dict[str, Share] = {}
     for mark, end in zip(marks, [*(one.start() for one in marks[1:]), len(text)], strict=True):

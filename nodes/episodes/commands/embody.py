@@ -74,7 +74,9 @@ def embody(asked: argparse.Namespace) -> int:
 
     with Store.create(path, spec) as store:
         store.add(plans)
-        store.set_card({**card_of(plans, judges.specs), "modalities": ["text", "speech", "physical action"]})
+        store.set_card(
+            {**card_of(plans, judges.specs, judges.dimensions), "modalities": ["text", "speech", "physical action"]}
+        )
         store.save_played(plan.id, turns, [], outcome)
         store.link_recording(plan.id, str(recording))
         asyncio.run(play_text_and_judge())

@@ -51,7 +51,7 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="shown",
         help="shown: as the model got it, else made; full, small: made for every player" + DEFAULT,
     )
-    parser.add_argument("--judge", default="", help="goals by this judge only; default: the mean of all")
+    parser.add_argument("--judge", default="", help="goals by this judge only; default: the mean of all model judges")
     parser.add_argument("--agent", default="", help="only seats that this agent played; default: all")
     parser.add_argument("--held-out", type=float, default=0.0, metavar="SHARE", help="of the tasks, apart" + DEFAULT)
     parser.add_argument("--longest", type=int, default=0, metavar="TOKENS", help="leave longer pairs out")
@@ -115,7 +115,7 @@ def _lint(library: Library, casts: int, *, as_json: bool) -> int:
         print(msgspec.json.encode([{**msgspec.to_builtins(one), "is_wrong": one.is_wrong} for one in found]).decode())
     else:
         for one in found:
-            print(f"{one.scenario}: {one.code}: {one.text}")
+            print(f"{one.name}: {one.code}: {one.text}")
         wrong = sum(one.is_wrong for one in found)
         print(f"{len(library.scenarios)} scenarios, {wrong} findings to mend, {len(found) - wrong} good to know")
     return int(any(one.is_wrong for one in found))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.episodes.commands.asked import Playing
+from nodes.episodes.commands.asked import Playing, judges_in
 from nodes.episodes.dialogue.package_prompts import prompts_in
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.store import KeptPlans, Store
@@ -54,7 +54,8 @@ def merge_files(shards: Sequence[Path], out: Path) -> Merged:
             out.unlink()
             raise
         plans = KeptPlans(store)
+        judges = judges_in(spec)
         temperature = msgspec.convert(spec.get("playing", {}), Playing).temperature
-        store.set_card(card_of(plans, spec["judges"], temperature=temperature, prompts=prompts_in(spec)))
+        store.set_card(card_of(plans, judges.specs, judges.dimensions, temperature, prompts_in(spec)))
         whole = int(spec.get("whole", {}).get("episodes", len(plans)))
         return Merged(str(out), len(plans), len(plans) - store.not_done()[0], max(0, whole - len(plans)))

@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -34,7 +35,6 @@ from nodes.episodes.dialogue.planning import (
     order_of,
     plan_episode,
     starter_library,
-    tasks_of,
     win_of,
     with_seed,
 )
@@ -50,11 +50,12 @@ from nodes.episodes.runner.runner import Settings, play_and_judge, replayed
 from nodes.episodes.scenarios.library import Library, read_folder
 from nodes.episodes.scenarios.loader import HARD, is_published, read_published
 from nodes.episodes.scenarios.profiles import Task
-from nodes.episodes.scenarios.sampling import sample_uniform
+from nodes.episodes.scenarios.sampling import allowed_casts, sample_constrained, sample_uniform
 from nodes.models.servers import Servers
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import unique_path
-from runtime.errors import UserError, choices
+from runtime.errors import UserError
+from runtime.toml_errors import guess
 
 
 def library_of(name: str) -> Library:
@@ -69,7 +70,12 @@ def library_of(name: str) -> Library:
         if not tasks:
             raise UserError(f"--tasks hard: {data} holds none of its {len(HARD)} scenarios")
         return Library(
-            library.characters.values(), library.scenarios.values(), library.bonds, tasks, name=f"hard tasks of {data}"
+            library.characters.values(),
+            library.scenarios.values(),
+            library.bonds,
+            tasks,
+            name=f"hard tasks of {data}",
+            left_out=library.left_out,
         )
     folder = Path(name)
     if not folder.is_dir():
@@ -79,7 +85,8 @@ def library_of(name: str) -> Library:
         for problem in library.left_out[:5]:
             print(f"left out: {problem}", file=sys.stderr)
         if len(library.left_out) > 5:
-            print(f"left out: {len(library.left_out) - 5} more rows", file=sys.stderr)
+            more = f"{len(library.left_out) - 5} more rows; see polyrhythm episodes scenarios lint --tasks {name}"
+            print(f"left out: {more}", file=sys.stderr)
         return library
     return read_folder(folder)
 
@@ -106,7 +113,7 @@ def run(asked: argparse.Namespace) -> int:
     if asked.coach:
         spec["attempts"] = asked.attempts
     shard, shards = _shard_of(asked.shard)
-    card = card_of(plans, judges.specs, temperature=playing.temperature, prompts=like)
+    card = card_of(plans, judges.specs, judges.dimensions, playing.temperature, like)
     if asked.engine == "ray":
         from nodes.episodes.commands.on_ray import run_on_ray
 
@@ -156,11 +163,23 @@ def sample(asked: argparse.Namespace) -> int:
     if asked.uniform is not None:
         tasks = sample_uniform(library, asked.uniform, seed=asked.seed)
     else:
-        bare = Library(library.characters.values(), library.scenarios.values(), library.bonds, name=library.name)
-        tasks = tasks_of(bare, per_scenario=asked.per_scenario, seed=asked.seed)
+        tasks = _drawn(library, asked.per_scenario, asked.seed)
     for task in tasks:
         print(msgspec.json.encode(task).decode())
     return 0
+
+
+def _drawn(library: Library, casts: int, seed: int = 0) -> list[Task]:
+    """So many casts of each scenario; one that fewer fit is named and left out, unless that is all of them."""
+    fitting = []
+    for scenario in library.scenarios.values():
+        if (count := len(allowed_casts(library, scenario, Random(0)))) >= casts:
+            fitting.append(scenario.id)
+        else:
+            print(
+                f"left out: {scenario.label}: {count} casts honour its constraints; {casts} asked for", file=sys.stderr
+            )
+    return sample_constrained(library, casts, seed=seed, scenarios=fitting)
 
 
 def _plans(
@@ -179,14 +198,14 @@ def _plans(
     for name in ("seeds", "casts"):
         if getattr(asked, name) < 1:
             raise UserError(f"--{name} is {getattr(asked, name)}; expected at least 1")
-    tasks = tasks_of(library, per_scenario=asked.casts)
+    tasks = list(library.tasks.values()) or _drawn(library, asked.casts)
     if asked.task:
         names = {task.id: _names(library, task) for task in tasks}
         known = {name for each in names.values() for name in each}
         for name in asked.task:
             if name.lower() not in known:
                 shown = {library.scenarios[task.scenario].codename or task.scenario for task in tasks}
-                raise UserError(f"--task {name[:80]!r}: there is none; known: {choices(shown)}")
+                raise UserError(f"--task {name[:80]!r}: there is none; {guess(name, shown)}")
         wanted = {name.lower() for name in asked.task}
         tasks = [task for task in tasks if names[task.id] & wanted]
     pairings = [

@@ -21,6 +21,7 @@ from nodes.episodes.commands.asked import (
 )
 from nodes.episodes.dialogue.package_prompts import prompts_in
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, read_dimensions
+from nodes.episodes.results.card import metrics_of
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Settings, judge_unjudged
 from runtime.errors import UserError
@@ -43,6 +44,11 @@ def score(asked: argparse.Namespace) -> int:
             for judge in settings.judges.specs:
                 store.forget_judgements(judge, tuple(one.name for one in settings.judges.dimensions))
         asyncio.run(_judge_all(store, settings))
+        if store.card:
+            judges = dict.fromkeys([*store.card["metrics"]["judges"], *settings.judges.specs])
+            store.set_card(
+                store.card | {"metrics": metrics_of(list(judges), settings.judges.dimensions, settings.like)}
+            )
         print_run(store, asked, settings)
         missing, why = failed_evaluations(store, settings.judges)
         if missing:

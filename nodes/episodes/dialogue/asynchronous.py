@@ -62,6 +62,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
         self._bids: dict[int, tuple[Act, float]] = {}
         self._open: dict[int, int] = {}  # seat -> the ask that a person may answer at any time
         self._people: set[int] = set()  # seats that have left an ask open
+        self._is_early = False  # somebody begins when the gap is over, whoever is still thinking
         self._token = 0
         self._sentence = 0
         self._silence_s = 0.0
@@ -123,8 +124,22 @@ class AsynchronousDialogue(TurnBasedDialogue):
         self._decide_if_free(sent, now_s)
 
     def _decide_if_free(self, sent: Sent, now_s: float) -> None:
-        if self.outcome is None and self._speech is None and self._next is None and not self._waiting:
+        if self.outcome is not None or self._speech is not None or self._next is not None:
+            return
+        if not self._waiting:
             self._decide(sent, now_s)
+        elif not self._is_early and self._quick() is not None:
+            self._is_early = True
+            self._pause(_gap_s(self._quick() or 0.0), sent)
+
+    def _quick(self) -> float | None:
+        """How urgent it is to whoever may begin before others have thought; who spoke last lets them think."""
+        wishes = [
+            urgency
+            for seat, (act, urgency) in self._bids.items()
+            if seat != self._last_seat and urgency >= WISH and act.kind not in ("none", "leave")
+        ]
+        return max(wishes, default=None)
 
     def waited(self, token: int, now_s: float) -> Sent:
         """A sentence, a gap or a silence is over."""
@@ -137,12 +152,15 @@ class AsynchronousDialogue(TurnBasedDialogue):
             self._speak(seat, act, now_s, sent)
         elif self._speech is not None:
             self._sentence_over(self._speech, now_s, sent)
+        elif self._is_early:
+            self._decide(sent, now_s)
         else:
             self._ask_all(sent, now_s)
         return sent
 
     def _decide(self, sent: Sent, now_s: float) -> None:
-        """All bids are in, but those of silent people, and nobody speaks."""
+        """Nobody speaks; all bids are in but those of silent people, or the gap is over before the slow have bid."""
+        is_early, self._is_early = self._is_early and bool(self._waiting), False
         bids, self._bids = self._bids, {}
         for seat, (act, _) in sorted(bids.items()):
             if act.kind == "leave" and seat in self._present:
@@ -162,11 +180,14 @@ class AsynchronousDialogue(TurnBasedDialogue):
         urgency, _, seat, act = wishes[0]
         if len(wishes) > 1 and urgency - wishes[1][0] < CLASH and wishes[1][3].kind == act.kind == "speak":
             self._break_off(wishes[1][2], wishes[1][3], seat, now_s, sent)
-        self._next = (seat, act)
         for _, _, other, _ in wishes[1:]:
             if other in self._people:  # what a person typed waits for the floor and is not asked for again
                 self._bids[other] = bids[other]
-        self._pause(round(0.2 + 0.8 * (1.0 - urgency), 3), sent)
+        if is_early:
+            self._speak(seat, act, now_s, sent)
+        else:
+            self._next = (seat, act)
+            self._pause(_gap_s(urgency), sent)
 
     def _be_silent(self, sent: Sent, now_s: float) -> None:
         """Ask again after a while, less and less often; people may be silent as long as an answer may take."""
@@ -323,6 +344,11 @@ class AsynchronousDialogue(TurnBasedDialogue):
     def _pause(self, seconds: float, sent: Sent) -> None:
         self._token += 1
         sent.pause = Pause(token=self._token, seconds=max(0.001, seconds))
+
+
+def _gap_s(urgency: float) -> float:
+    """How long the floor is free before somebody begins."""
+    return round(0.2 + 0.8 * (1.0 - urgency), 3)
 
 
 def _sentence_ends(text: str) -> list[int]:

@@ -23,13 +23,19 @@ def judge_prompt(plan: EpisodePlan, turns: Sequence[Turn], dimensions: Sequence[
         f"{truth.name}\nProfile: {truth.profile}\nSecret: {truth.secret or '(none)'}\nPrivate goal: {truth.goal}"
         for truth in plan.truths
     )
+    return (
+        f"Judge an episode between {', '.join(plan.names)}.\n\nScenario: {plan.context}\n\n{people}\n\n"
+        f"What happened:\n{history_text(turns)}\n\n{judge_question(dimensions)}"
+    )
+
+
+def judge_question(dimensions: Sequence[Dimension]) -> str:
+    """What a judge is asked of every episode; a card shows it."""
     scales = "\n".join(
         "\n  ".join((f"- {one.name}, {one.low} to {one.high}: {one.instruction}", *one.meanings)) for one in dimensions
     )
     shape = '{"evaluations": {"NAME": {"DIMENSION": {"reasoning": "...", "score": 0}}}}'
     return (
-        f"Judge an episode between {', '.join(plan.names)}.\n\nScenario: {plan.context}\n\n{people}\n\n"
-        f"What happened:\n{history_text(turns)}\n\n"
         f"Score every participant on every dimension, with whole numbers:\n{scales}\n\n"
         "Each participant knew only their own goal and what the relationship shows. Write the reasoning first, then "
         f"the score. Answer with one JSON object and nothing else, with the participants' full names as keys:\n{shape}"

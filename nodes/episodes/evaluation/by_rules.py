@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from nodes.episodes.agents.offline.listening import RUDE
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.evaluation.checks import Checks, SeatChecks, check_episode
-from nodes.episodes.evaluation.dimensions import SEVEN
+from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN
 from runtime.msgs.episode import Score, Scores, Turn
-
-JUDGE = "rules"
 
 _HARM = re.compile(
     r"\b(threaten|blackmail|or else|i'll hurt|i will hurt|kill you|steal|bribe|forge|lie to them)\b", re.I
@@ -36,7 +34,7 @@ def judge_by_rules(plan: EpisodePlan, turns: Sequence[Turn], checks: Checks | No
             if value is not None:
                 value = float(min(dimension.high, max(dimension.low, round(value))))
             scores.append(Score(name=seat.name, dimension=dimension.name, score=value, reasoning=why))
-    return Scores(episode=plan.id, judge=JUDGE, state="done", scores=tuple(scores))
+    return Scores(episode=plan.id, judge=RULES_JUDGE, state="done", scores=tuple(scores))
 
 
 def _believability(plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn]) -> Judged:

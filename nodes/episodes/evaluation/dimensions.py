@@ -102,6 +102,9 @@ SEVEN = (
 )
 NAMES = tuple(dimension.name for dimension in SEVEN)
 
+RULES_JUDGE = "rules"
+"""The offline judge's name."""
+
 
 def fine() -> tuple[Dimension, ...]:
     """The seven with a sentence for each number: the fine-grained scale that comes with the package."""
@@ -142,14 +145,22 @@ def read_dimensions(path: Path) -> tuple[Dimension, ...]:
 
 
 def mean_scores(scores: Iterable[Scores], judge: str = "") -> dict[str, dict[str, float]]:
-    """name -> dimension -> mean; a failed evaluation adds nothing, and nobody gets a zero for it."""
+    """name -> dimension -> mean; a failed evaluation adds nothing, and nobody gets a zero for it.
+
+    What rules can tell is no second opinion: it counts where no other judge was asked, or where it alone is wanted.
+    """
     values: dict[str, dict[str, list[float]]] = {}
-    for one in scores:
+    asked = sorted(scores, key=lambda one: one.judge == RULES_JUDGE)
+    is_settled = any(one.state == "failed" and one.judge != RULES_JUDGE for one in asked)
+    for one in asked:
         if one.state != "done" or (judge and one.judge != judge):
             continue
+        is_last = one.judge == RULES_JUDGE and not judge
         for score in one.scores:
-            if score.score is not None:
-                values.setdefault(score.name, {}).setdefault(score.dimension, []).append(score.score)
+            found = values.get(score.name, {})
+            if score.score is None or (is_last and (is_settled or score.dimension in found)):
+                continue
+            values.setdefault(score.name, {}).setdefault(score.dimension, []).append(score.score)
     return {
         name: {dimension: sum(found) / len(found) for dimension, found in sorted(dimensions.items())}
         for name, dimensions in sorted(values.items())

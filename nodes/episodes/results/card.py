@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nodes.episodes.agents.agent_spec import RULES, AgentSpec
@@ -13,6 +13,8 @@ from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan, Mode
 from nodes.episodes.dialogue.prompt import prompt_template
 from nodes.episodes.dialogue.rules import Order
+from nodes.episodes.evaluation.by_model import judge_question
+from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, with_steps
 from runtime import __version__
 from runtime.clock import wall_time_text
 
@@ -34,7 +36,7 @@ _ETHICS = (
 def card_of(
     plans: Iterable[EpisodePlan],
     judges: Sequence[str],
-    *,
+    dimensions: Sequence[Dimension] = SEVEN,
     temperature: float | None = None,
     prompts: PackagePrompts | None = None,
 ) -> dict[str, Any]:
@@ -55,8 +57,6 @@ def card_of(
     caveats = []
     if any(agent in RULES for agent in agents):
         caveats.append("agents called rules or scripted follow templates: they test the machinery, not social skill")
-    if list(judges) == ["rules"]:
-        caveats.append("scores come from rules that look at words; they do not read between the lines")
     if any(mode != "AGENTS" for mode in modes):
         caveats.append("some episodes have no information asymmetry; their success says little about real interaction")
     return {
@@ -76,26 +76,48 @@ def card_of(
         "episodes": sum(kinds.values()),
         "uses": "comparing agents in the same situations; finding failures worth reading",
         "not_for": "predicting what particular people would do",
-        "metrics": {"judges": list(judges), "checks": "leaks, deal and price, what was learned, lengths, repetitions"},
+        "metrics": metrics_of(judges, dimensions, prompts),
         "caveats": caveats,
         "ethics": list(_ETHICS),
     }
+
+
+def metrics_of(
+    judges: Sequence[str], dimensions: Sequence[Dimension] = SEVEN, prompts: PackagePrompts | None = None
+) -> dict[str, Any]:
+    """Who judged, and what models that judge were asked, at which temperature."""
+    found: dict[str, Any] = {
+        "judges": list(judges),
+        "checks": "leaks, deal and price, what was learned, lengths, repetitions",
+    }
+    if list(judges) == [RULES_JUDGE]:
+        found["caveat"] = "scores come from rules that look at words; they do not read between the lines"
+    models = {judge: AgentSpec.parse(judge, temperature=0.0) for judge in judges if judge != RULES_JUDGE}
+    if models:
+        scales = {spec.is_fine: with_steps(dimensions) if spec.is_fine else dimensions for spec in models.values()}
+        found["temperature"] = {judge: spec.options.temperature for judge, spec in models.items()}
+        found["prompts"] = _versions(
+            {prompts.name: prompts.judge}
+            if prompts
+            else {"fine" if is_fine else "plain": judge_question(scale) for is_fine, scale in scales.items()}
+        )
+    return found
 
 
 def _asked(agents: Sequence[str], temperature: float | None, prompts: PackagePrompts | None) -> dict[str, Any]:
     """How models are asked: the temperature where an agent's text has none, and the prompt's words and version."""
     models = [spec for text in agents if (spec := AgentSpec.parse(text)).kind == "model"]
     if not models or temperature is None:
-        return {"prompt": "no model was asked by this program"}
-    texts = (
+        return {"prompt": "no model played, as far as this program knows"}
+    texts: dict[str, str] = (
         {prompts.name: prompts.act}
         if prompts
-        else {kind: prompt_template(small=kind == "small") for kind in sorted({spec.prompt for spec in models})}
+        else {str(kind): prompt_template(small=kind == "small") for kind in sorted({spec.prompt for spec in models})}
     )
+    return {"temperature": temperature, "prompts": _versions(texts)}
+
+
+def _versions(texts: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return {
-        "temperature": temperature,
-        "prompts": {
-            name: {"version": hashlib.sha256(text.encode()).hexdigest()[:12], "text": text}
-            for name, text in texts.items()
-        },
+        name: {"version": hashlib.sha256(text.encode()).hexdigest()[:12], "text": text} for name, text in texts.items()
     }

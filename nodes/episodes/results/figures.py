@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from nodes.episodes.evaluation.by_rules import JUDGE as RULES_JUDGE
-from nodes.episodes.evaluation.dimensions import NAMES, SEVEN, mean_scores, overall
+from nodes.episodes.evaluation.dimensions import NAMES, RULES_JUDGE, SEVEN, mean_scores, overall
 from nodes.episodes.results.estimates import (
     Mean,
     hard_tasks,
@@ -35,7 +34,7 @@ class Value(msgspec.Struct, frozen=True):
     seat: int
     model: str
     partner: str
-    scores: dict[str, float]  # dimension -> mean over judges; "overall" with them
+    scores: dict[str, float]  # dimension -> mean over judges, see `mean_scores`; "overall" with them
 
 
 class ModelComparison(msgspec.Struct, frozen=True):
@@ -69,6 +68,7 @@ class ReportFigures(msgspec.Struct, frozen=True):
     done: int
     failed: int
     failed_evaluations: int
+    judges: tuple[str, ...]  # whose scores the means are of; a scale stands in the name
     models: tuple[str, ...]
     dimensions: tuple[str, ...]
     table: dict[str, dict[str, Mean | None]]  # model -> dimension
@@ -117,7 +117,8 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
     kinds = {row.task: row.id for row in rows}  # one episode of each task: its plan is like those of the others
     kinds = {task: store.plan(episode).kind or "other" for task, episode in kinds.items()}
     hard = {model: _hard(values, model) for model in models} if len(models) > 1 else {}  # hard beside others
-    is_by_rules = {judge for judge in store.judges() if not judge.startswith(FOLLOWS)} <= {RULES_JUDGE}
+    judges = [one for one in store.judges() if not one.startswith(FOLLOWS) and judge in ("", one)]
+    is_by_rules = set(judges) <= {RULES_JUDGE}
     ends: dict[str, int] = {}
     for row in rows:
         end = row.reason.partition(":")[0] if row.reason else row.state
@@ -127,6 +128,7 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
         done=sum(row.state == "done" for row in rows),
         failed=sum(row.state == "failed" for row in rows),
         failed_evaluations=store.failed_evaluations(),
+        judges=tuple(sorted(judges if is_by_rules else set(judges) - {RULES_JUDGE})),
         models=models,
         dimensions=dimensions,
         table=_table(values, dimensions, lambda value: value.model, is_by_rules=is_by_rules),

@@ -14,6 +14,7 @@ from http.server import HTTPServer
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -68,7 +69,6 @@ class RatingPages:
     """What raters see and send, without a server: a path and a form in, a page out."""
 
     def __init__(self, store: Store, raters: Sequence[str], dimensions: Sequence[Dimension] = SEVEN, each: int = 2):
-        ""
         """`each`: so many raters an episode has. Raises UserError without a rater, an episode, or a fitting number."""
         if not raters or len(set(raters)) != len(raters) or not all(name.strip() for name in raters):
             raise UserError("--rater: expected one name for each person, no two alike, like --rater ada --rater ben")
@@ -251,7 +251,9 @@ class RatingPages:
 
     def _story(self, episode: str) -> str:
         """Who plays is not told: raters judge what was done."""
-        plan, turns = self._store.plan(episode), self._store.turns(episode)
+        plan = self._store.plan(episode)
+        turns: list[Any] = self._store.turns(episode)
+        turns = [msgspec.structs.replace(turn, because=-1) for turn in turns]  # only rules tell that
         return f"<p>{escape(plan.context)}</p><section>{turns_html(plan, turns)}</section>"
 
     def _limits(self, name: str) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from runtime.errors import UserError, choices
 HTML = "report.html"
 HEAT_MAP = "pairs.png"
 NAME_WIDTH = 22
+_PEARSON = ("Pearson with judges", "where models played", "where people played")
 
 
 def report(asked: argparse.Namespace) -> int:
@@ -53,7 +54,11 @@ def tables(figures: ReportFigures) -> list[str]:
             "no measure of skill, so without intervals",
         ]
     else:
-        lines += ["", "means; below them, from where to where 95 % of bootstraps over scenarios lie"]
+        lines += [
+            "",
+            f"means by {', '.join(figures.judges)};",
+            "below them, from where to where 95 % of bootstraps over scenarios lie",
+        ]
     if OVERALL not in figures.dimensions:
         lines += ["no overall: it is the mean of all seven dimensions"]
     lines += _mean_table("model", figures.table, figures.dimensions)
@@ -196,6 +201,26 @@ def page(figures: ReportFigures, card: dict[str, object]) -> str:
                 for c in figures.comparisons
             ],
         ),
+        "<h2>What rules can tell</h2>" if figures.checks else "",
+        _html_rows(
+            ("", *next(iter(figures.checks.values()), {})),
+            [(model, *map(_or_dash, row.values())) for model, row in figures.checks.items()],
+        ),
+        "<h2>People</h2>" if figures.agreement or figures.naturalness else "",
+        _html_rows(
+            ("dimension", "items", "kappa, 3 classes", "4", "5", "pairs that agree", "judged", *_PEARSON),
+            [
+                (
+                    *(one.dimension, str(one.items), *map(_or_dash, one.kappa.values()), _or_dash(one.agreeing)),
+                    *(str(one.matched), *map(_or_dash, (one.pearson, *one.pearson_by_player.values()))),
+                )
+                for one in figures.agreement
+            ],
+        ),
+        _html_rows(
+            ("played by", "more natural", "less", "no difference"),
+            [(agents, *map(str, counts.values())) for agents, counts in figures.naturalness.items()],
+        ),
         "<h2>Simulation card</h2><dl>",
         *(f"<dt>{escape(key)}</dt><dd>{escape(_plain(value))}</dd>" for key, value in card.items()),
         "</dl></html>",
@@ -206,7 +231,7 @@ def page(figures: ReportFigures, card: dict[str, object]) -> str:
 def _intervals(figures: ReportFigures) -> str:
     if figures.is_by_rules:
         return "Means by the offline judge over what rules can tell: no measure of skill, so without intervals."
-    return "Means with 95 % bootstrap intervals over scenarios."
+    return f"Means by {escape(', '.join(figures.judges))}, with 95 % bootstrap intervals over scenarios."
 
 
 def _html_means(title: str, table: dict[str, dict[str, Mean | None]], dimensions: tuple[str, ...]) -> str:

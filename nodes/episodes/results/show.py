@@ -132,7 +132,8 @@ def folded(text: str, width: int | None) -> str:
 
 def plan_text(plan: EpisodePlan) -> str:
     """Scenario and participants, with goals and secrets: for readers, not for agents."""
-    lines = [f"{plan.id}: {plan.scenario} ({plan.kind or 'no kind'}, {plan.relationship}), {plan.transparency}"]
+    scenario = plan.codename or plan.scenario
+    lines = [f"{plan.id}: {scenario} ({plan.kind or 'no kind'}, {plan.relationship}), {plan.transparency}"]
     lines += ["", plan.context]
     for truth, agent in zip(plan.truths, plan.agents, strict=True):
         lines += ["", f"{truth.name}, played by {agent}", f"  goal: {truth.goal}"]

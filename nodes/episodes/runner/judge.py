@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nodes.episodes.dialogue.planning import plan_of_task
-from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
+from nodes.episodes.evaluation.by_rules import judge_by_rules
+from nodes.episodes.evaluation.dimensions import RULES_JUDGE
 from runtime import RELIABLE, Node, Publisher, Subscription, on
 from runtime.msgs.episode import Outcome, Scores, Turn
 
@@ -18,7 +19,7 @@ class Judge(Node):
     def __init__(
         self,
         task: str,
-        judge: str = JUDGE,
+        judge: str = RULES_JUDGE,
         order: str = "round-robin",
         mode: str = "AGENTS",
         max_turns: int = 20,
@@ -38,7 +39,7 @@ class Judge(Node):
         while len(self._turns) < outcome.turns:
             await self.clock.sleep(0.02)
         turns = [self._turns[index] for index in sorted(self._turns)]
-        if self._judge == JUDGE:
+        if self._judge == RULES_JUDGE:
             scores = judge_by_rules(self._plan, turns)
         else:
             scores = await self.clock.external(self._ask(turns), 0.0)

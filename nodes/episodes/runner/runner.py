@@ -26,9 +26,9 @@ from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.evaluation.by_model import judge_by_model
-from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
+from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode
-from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, with_steps
+from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, with_steps
 from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
 from nodes.episodes.results.store import EpisodeAnswers, Store
@@ -49,7 +49,7 @@ WRITER = 100
 class Judges:
     """Who evaluates: names like agents' ("rules", "MODEL[@URL]"), and on which dimensions."""
 
-    specs: tuple[str, ...] = (JUDGE,)
+    specs: tuple[str, ...] = (RULES_JUDGE,)
     dimensions: tuple[Dimension, ...] = SEVEN
 
     @property
@@ -206,7 +206,7 @@ async def evaluate(
     plan: EpisodePlan, turns: Sequence[Turn], settings: Settings, answers: EpisodeAnswers, judge: str
 ) -> Scores:
     """One judge's scores of one episode."""
-    if judge == JUDGE:
+    if judge == RULES_JUDGE:
         return judge_by_rules(plan, turns)
     spec = AgentSpec.parse(judge, temperature=0.0)
     caller = SeatCaller(spec, settings.servers, answers, judge_seat(judge), settings.ask, tokens=LONG_ANSWER)

@@ -18,10 +18,18 @@ from nodes.episodes.scenarios.profiles import Scenario
 from nodes.episodes.scenarios.sampling import allowed_casts
 
 Code = Literal[
-    "no-cast", "few-casts", "same-goals", "short-goal", "strategy", "goal-in-context", "name-in-context", "unjudged"
+    "no-cast",
+    "few-casts",
+    "same-goals",
+    "short-goal",
+    "strategy",
+    "goal-in-context",
+    "name-in-context",
+    "unjudged",
+    "left-out",
 ]
 
-WRONG: frozenset[Code] = frozenset({"no-cast", "same-goals", "short-goal", "strategy", "goal-in-context"})
+WRONG: frozenset[Code] = frozenset({"no-cast", "same-goals", "short-goal", "strategy", "goal-in-context", "left-out"})
 """Those that should be mended; the others are good to know."""
 
 FEWEST_GOAL_WORDS = 4
@@ -45,11 +53,12 @@ _SMALL = frozenset(
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One place in one scenario."""
+    """One place in one scenario, which `name` calls by its codename too; or a row of the set that could not be read."""
 
     scenario: str
     code: Code
     text: str
+    name: str
 
     @property
     def is_wrong(self) -> bool:
@@ -59,34 +68,39 @@ class Finding(msgspec.Struct, frozen=True):
 
 def lint(library: Library, casts: int = 5) -> list[Finding]:
     """All findings, by scenario. `casts`: so many each scenario should have in this library (the paper has 5)."""
-    return [found for scenario in library.scenarios.values() for found in _findings(library, scenario, casts)]
+    left_out = [Finding("", "left-out", row, library.name) for row in library.left_out]
+    return left_out + [
+        Finding(scenario.id, code, text, scenario.label)
+        for scenario in library.scenarios.values()
+        for code, text in _findings(library, scenario, casts)
+    ]
 
 
-def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[Finding]:
+def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[tuple[Code, str]]:
     count = len(allowed_casts(library, scenario, random.Random(0)))
     if count < casts:
         code: Code = "few-casts" if count else "no-cast"
-        yield Finding(scenario.id, code, f"{count} casts of this library fit its constraints; expected {casts} or more")
+        yield code, f"{count} casts of this library fit its constraints; expected {casts} or more"
     goals = [text_for(goal, EVERYONE) for goal in scenario.goals]
     context = text_for(scenario.context, EVERYONE)
     if len({goal.casefold() for goal in goals}) < len(goals):
-        yield Finding(scenario.id, "same-goals", "two seats have the same goal word by word")
+        yield "same-goals", "two seats have the same goal word by word"
     for seat, goal in enumerate(goals):
         if len(goal.split()) < FEWEST_GOAL_WORDS:
-            yield Finding(scenario.id, "short-goal", f"seat {seat}: {goal!r} is too short to be judged")
+            yield "short-goal", f"seat {seat}: {goal!r} is too short to be judged"
         if tactic := _TACTICS.search(_HINT.sub("", scenario.goals[seat])):
             text = f"seat {seat}: {tactic[0]!r} tells how; put it into <strategy_hint>, or leave it out"
-            yield Finding(scenario.id, "strategy", text)
+            yield "strategy", text
         words = _content(goal)
         shared = words & _content(context)
         if len(words) > FEWEST_GOAL_WORDS and len(shared) >= SHARE_GIVEN_AWAY * len(words):
             text = f"seat {seat}: the shared context holds {len(shared)} of the goal's {len(words)} words"
-            yield Finding(scenario.id, "goal-in-context", text)
+            yield "goal-in-context", text
     for character in library.characters.values():
         if re.search(rf"\b{re.escape(character.name)}\b", context):
-            yield Finding(scenario.id, "name-in-context", f"it names {character.name}, whoever is cast")
+            yield "name-in-context", f"it names {character.name}, whoever is cast"
     if scenario.deal is None and not scenario.wins and not any(facts.seeks for facts in scenario.facts):
-        yield Finding(scenario.id, "unjudged", "no deal, fact or win: rules tell only who gave way")
+        yield "unjudged", "no deal, fact or win: rules tell only who gave way"
 
 
 def _content(text: str) -> set[str]:

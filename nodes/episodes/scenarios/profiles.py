@@ -229,6 +229,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError(f"facts[{seat}].worth values {unknown[0]!r}, which deal.items does not list")
 
     @property
+    def label(self) -> str:
+        """Codename and identifier: published codenames are not unique."""
+        return f"{self.codename} ({self.id})" if self.codename else self.id
+
+    @property
     def seats(self) -> int:
         """How many take part."""
         return len(self.goals)

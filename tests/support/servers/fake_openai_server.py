@@ -171,14 +171,20 @@ def answers(text: str, *, finish: str = "stop") -> Behaviour:
     return behave
 
 
-def status(code: int, message: str = "no", **headers: str) -> Behaviour:
-    """An error of that status with the API's body."""
+def status(code: int, message: str = "no", error: dict[str, object] | None = None, **headers: str) -> Behaviour:
+    """An error of that status with the API's body; `error`: what else stands in it."""
 
     async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
-        _reply(writer, code, json.dumps({"error": {"message": message, "type": "x"}}).encode(), **headers)
+        body = {"error": {"message": message, "type": "x"} | (error or {})}
+        _reply(writer, code, json.dumps(body).encode(), **headers)
         await writer.drain()
 
     return behave
+
+
+def sends_to(url: str) -> Behaviour:
+    """A redirect that keeps method and body."""
+    return status(307, location=f"{url}/chat/completions")
 
 
 def raw(body: bytes, content_type: str = "application/json") -> Behaviour:

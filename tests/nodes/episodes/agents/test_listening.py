@@ -8,10 +8,10 @@ import pytest
 
 from bench.listening import main
 from nodes.episodes.agents.amounts import numbers_in, offer_in
-from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in
+from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in, says_yes
 from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.planning import plan_of_task
+from nodes.episodes.dialogue.planning import plan_of_task, with_seed
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from runtime.msgs.episode import Deal, Turn
 from tests.support.episode_cast import act, play
@@ -26,21 +26,25 @@ def said(speaker: str, text: str, index: int = 0) -> Turn:
     return Turn(index=index, number=index + 1, speaker=speaker, kind="speak", argument=text)
 
 
-@pytest.mark.parametrize("half", ["tuning", "held-out"])
-def test_nine_of_ten_labelled_lines_are_read_right(half: str) -> None:
-    """100 lines the patterns were written with, and 100 they were not; both halves are by the same author."""
+@pytest.mark.parametrize(
+    ("part", "wrong_at_most", "invented_at_most"), [("tuning", 10, 4), ("held-out", 10, 4), ("fresh", 28, 11)]
+)
+def test_labelled_lines_are_read_as_right_as_the_page_says(
+    part: str, wrong_at_most: int, invented_at_most: int
+) -> None:
+    """100 lines the patterns were written with, 100 others by the same author, and 100 harder ones of another."""
     missed, invented, count = [], [], 0
     for line in LABELLED.read_text(encoding="utf-8").splitlines():
-        part, label, text = line.split("\t")
-        if part != half:
+        its_part, label, text = line.split("\t")
+        if its_part != part:
             continue
         count += 1
         has_deal = agreed_number([said("A", "I could do 1,500 euros."), said("B", text, 1)], CELLO) == 1500
         missed += [text] if label == "deal" and not has_deal else []
         invented += [text] if label == "none" and has_deal else []
     assert count == 100
-    assert len(missed) + len(invented) <= 10, (missed, invented)
-    assert len(invented) <= 4, invented
+    assert len(missed) + len(invented) <= wrong_at_most, (missed, invented)
+    assert len(invented) <= invented_at_most, invented
 
 
 def test_deals_in_180_short_dialogues_are_read_and_few_are_invented() -> None:
@@ -102,6 +106,24 @@ def test_three_divide_what_all_three_said_yes_to() -> None:
     assert agreed_shares([*turns, said("Cai Lund", "Deal, Ana.", 2)], deal, names) == shares
     plan = plan_of_task("three-stalls", order="round-robin", mode="AGENTS", max_turns=20)
     assert any(len(turn.argument.split(" gets ")) == 3 for turn in play(plan).conduct.turns), "it names all three"
+
+
+@pytest.mark.parametrize("task", ["three-stalls", "dog-piano-car", "last-day-of-the-allotment"])
+def test_what_offline_agents_propose_is_read_and_what_all_others_accept_is_a_deal(task: str) -> None:
+    plan = plan_of_task(task, order="round-robin", mode="AGENTS", max_turns=20)
+    assert plan.deal is not None
+    proposed = accepted = 0
+    for seed in range(10):
+        turns = play(with_seed(plan, seed)).conduct.turns
+        for turn in turns:
+            if turn.kind == "speak" and "I take " in turn.argument:
+                proposed += 1
+                assert division_in(turn.argument, turn.speaker, plan.deal, plan.names) is not None, turn.argument
+            elif turn.argument.startswith(("Agreed. Let's", "Deal, ", "I accept")):
+                accepted += 1
+                assert says_yes(turn.argument), turn.argument
+    assert proposed > 20
+    assert accepted > 10 or len(plan.names) == 2, "two repeat what they accept"
 
 
 def goal_of(plan: EpisodePlan, lines: list[str]) -> tuple[float | None, list[Turn]]:

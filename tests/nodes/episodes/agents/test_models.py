@@ -12,6 +12,7 @@ from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import ModelBrain
 from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
+from nodes.episodes.command import main
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.rules import EpisodeRules
@@ -31,6 +32,7 @@ from tests.support.servers.fake_openai_server import (
     half_closed,
     raw,
     refuses,
+    sends_to,
     silence,
     status,
     trickle,
@@ -324,6 +326,47 @@ def test_a_server_that_fails_for_a_while_loses_no_call_and_is_left_alone_meanwhi
     with FakeOpenAI(behave) as server:
         assert asyncio.run(many(server.url)) == [GOOD] * 40
         assert state["asked"] <= 40 + 12, "the 40 that were under way, then probes"
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (429, {"type": "insufficient_quota", "code": "insufficient_quota"}),
+        (429, {"type": "insufficient_quota", "code": None}),
+        (429, {"type": "x", "code": "billing_not_active"}),
+        (402, {"code": 402}),
+    ],
+)
+def test_a_quota_that_is_used_up_ends_a_run_at_once_in_a_sentence(
+    code: int, error: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each episode asks once more at most, though the server names a time after which to ask again."""
+    asked = 0
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        used_up = status(code, "You exceeded your current quota", error, retry_after="1")
+        await (answers(GOOD) if asked <= 5 else used_up)(request, writer)
+
+    path = tmp_path / "run.sqlite"
+    with FakeOpenAI(behave) as server:
+        ran = ["run", "--task", "quiet-hours", "--seeds", "10", "--jobs", "2", "--agents", f"m@{server.url},rules"]
+        assert main([*ran, "--out", str(path)]) == 1
+    assert asked <= 5 + 10
+    told = capsys.readouterr().err
+    assert f"has no quota left for this key ({code}); it says: You exceeded your current quota" in told
+    assert f"go on with: polyrhythm episodes resume {path}" in told
+
+
+def test_a_server_that_sends_elsewhere_is_not_followed_and_no_key_goes_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with FakeOpenAI(answers(GOOD)) as elsewhere, FakeOpenAI(sends_to(elsewhere.url)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        with pytest.raises(OutageError, match=r"sends elsewhere \(307\); name the address itself"):
+            ask(server)
+        assert len(server.requests) == 1, "asked once"
+        assert elsewhere.requests == []
 
 
 def test_a_key_goes_to_openai_and_to_whom_the_user_tied_it_and_to_nobody_else(

@@ -44,6 +44,64 @@ def test_one_model_judges_on_two_scales_side_by_side(tmp_path: Path, capsys: pyt
         assert why in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("key", ["agent_{}", "agent_{}_evaluation"])
+@pytest.mark.parametrize("score", ["0", "0/10", 0.0])
+def test_scores_as_texts_and_people_by_number_come_from_a_server_and_count(
+    key: str, score: str | float, tmp_path: Path
+) -> None:
+    people = {key.format(n): {name: {"reasoning": "so", "score": score} for name in NAMES} for n in (1, 2)}
+    path = tmp_path / "run.sqlite"
+    with FakeOpenAI(answers(json.dumps({"evaluations": people}))) as server:
+        assert main(["run", "--task", "quiet-hours", "--judges", f"j@{server.url}", "--out", str(path)]) == 0
+        assert len(server.requests) == 1, "read at the first time"
+    with Store.read(path) as store:
+        (judged,) = store.scores(store.episodes()[0].id)
+    assert [one.score for one in judged.scores] == [0.0] * 2 * len(NAMES)
+
+
+def test_a_report_says_whose_scores_it_means_and_leaves_what_rules_tell_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.sqlite"
+    two = [part for task in ("quiet-hours", "cello-with-a-crack") for part in ("--task", task)]
+    with FakeOpenAI(answers(JUDGED)) as server:
+        finer = f"j@{server.url}#scale=fine"
+        asked = ["run", *two, "--agents", "rules", "--agents", "scripted", "--judges", f"rules,{finer}"]
+        assert main([*asked, "--out", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["report", str(path), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["judges"] == [finer]
+    assert figures["table"]["rules"]["GOAL"]["mean"] == 0.0, "the model gave 0 to everybody, whatever rules say"
+    assert main(["report", str(path), "--out", str(tmp_path / "report")]) == 0
+    assert f"means by {finer};" in capsys.readouterr().out
+    assert f"Means by {finer}, with" in (tmp_path / "report" / "report.html").read_text()
+    with Store.read(path) as store:
+        assert f"{finer}" in answer(store, "/episode", {"id": store.episodes()[0].id})
+    assert main(["report", str(path), "--judge", "rules"]) == 0
+    alone = capsys.readouterr().out
+    assert "no measure of skill" in alone
+    assert "from " not in alone.partition("what rules can tell")[0].partition("no measure")[2]
+    assert "p = " not in alone
+
+
+def test_the_card_tells_who_judged_and_what_they_were_asked_also_later(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    assert main(["run", "--task", "quiet-hours", "--out", str(path)]) == 0
+    with FakeOpenAI(answers(JUDGED)) as server:
+        finer = f"j@{server.url}#scale=fine"
+        assert main(["score", str(path), "--judges", finer]) == 0
+        asked = server.requests[0].user_text
+    with Store.read(path) as store:
+        metrics = store.card["metrics"]
+        page = answer(store, "/card", {})
+    assert metrics["judges"] == ["rules", finer]
+    assert metrics["temperature"] == {finer: 0.0}
+    assert asked.endswith(metrics["prompts"]["fine"]["text"])
+    assert metrics["prompts"]["fine"]["version"] in page
+    assert "caveat" not in metrics, "no longer by rules alone"
+
+
 def test_a_body_is_judged_by_any_judge_and_what_is_missing_is_asked_for_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

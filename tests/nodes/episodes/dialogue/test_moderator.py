@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -235,6 +236,45 @@ def test_two_who_begin_at_once_overlap_and_one_yields() -> None:
     )
     notes = sorted(turn.note.split()[0] if turn.note else "" for turn in moderator.conduct.turns)
     assert notes == ["", "overlaps"]
+
+
+class Thinker(Bidder):
+    """Thinks for so long before each bid, and always has something to say."""
+
+    def __init__(self, thinks_s: float) -> None:
+        super().__init__("", 0.0)
+        self.thinks_s = thinks_s
+
+    async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
+        await clock.sleep(self.thinks_s)
+        if sight.observation.speaking:
+            return AgentChoice(urgency=0.0)
+        return AgentChoice(act=act("speak", "This is what I think of it."), urgency=0.7)
+
+
+def test_a_quick_mind_waits_for_no_slow_one_but_lets_it_answer() -> None:
+    rules = EpisodeRules(order="asynchronous", max_turns=6)
+    first, second, *_ = play(plan(rules=rules), [Thinker(4.0), Thinker(0.0)]).conduct.turns
+    assert (first.speaker, first.at_s) == ("Ben Okafor", 0.44)
+    assert second.speaker == "Ana Ruiz", "who spoke last lets the other think"
+    three = play(plan("trio", rules=rules), [Thinker(9.0), Thinker(0.0), Thinker(0.0)]).conduct.turns
+    by_speaker = Counter(turn.speaker for turn in three if turn.timing != "yields")
+    assert by_speaker["Ana Ruiz"] < by_speaker["Ben Okafor"], "the slow one loses the floor"
+    equal = play(plan("trio", rules=rules), [Thinker(0.0), Thinker(0.0), Thinker(0.0)]).conduct.turns
+    assert max(turn.at_s for turn in three) < max(turn.at_s for turn in equal) + 9.0, "and holds nobody up"
+
+
+def test_a_private_leave_is_seen_by_all() -> None:
+    spies = [
+        Spy(act("speak", "psst", ("Cai",))),
+        Spy(act("leave", "my sister calls", ("ana",))),
+        Spy(act("speak", "ok")),
+    ]
+    turns = play(plan("trio", rules=EpisodeRules(max_turns=6, max_stale=9)), spies).conduct.turns
+    (left,) = [turn for turn in turns if turn.kind == "leave"]
+    assert left.to == ()
+    assert any("Ben Okafor left: my sister calls" in prompt for prompt in spies[2].prompts)
+    assert not any("psst" in prompt for prompt in spies[1].prompts)
 
 
 def test_people_may_be_silent_as_long_as_an_answer_may_take() -> None:

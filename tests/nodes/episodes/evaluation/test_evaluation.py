@@ -17,6 +17,7 @@ from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode, first_mention, leak_of, repeated
 from nodes.episodes.evaluation.dimensions import (
     NAMES,
+    RULES_JUDGE,
     SEVEN,
     Dimension,
     fine,
@@ -187,6 +188,9 @@ def test_judges_are_averaged_and_failed_ones_left_out() -> None:
 
     failed = Scores(episode="e", judge="c", state="failed", scores=(), why="x")
     assert mean_scores([by("a", 6), by("b", 9), failed]) == {A: {"GOAL": 7.5}}
+    assert mean_scores([by(RULES_JUDGE, 2), by("a", 6)]) == {A: {"GOAL": 6.0}}, "rules are no second opinion"
+    assert mean_scores([by(RULES_JUDGE, 2), failed]) == {}, "nor do they stand in for a judge that failed"
+    assert mean_scores([by(RULES_JUDGE, 2), by("a", 6)], RULES_JUDGE) == {A: {"GOAL": 2.0}}
     assert overall({}) is None
     table = dict(zip(NAMES, (9.28, 1.94, 3.73, -0.14, -0.07, 0.81, 7.62), strict=True))
     assert overall(table) == pytest.approx(3.31, abs=0.005)  # as the paper's table has it

@@ -93,7 +93,9 @@ def test_nobody_rates_before_the_known_dialogue_and_what_was_wrong_is_told(site:
 def test_a_whole_form_is_kept_and_half_of_one_changes_nothing(site: Site, run: Path) -> None:
     site.send("/", "ada", KNOWN)
     page = site.get("/rate", "ada")
-    assert "rules" not in page.split("<form")[0], "raters are not told who plays"
+    story = page.split("<form")[0]
+    assert "rules" not in story, "raters are not told who plays"
+    assert "because of turn" not in story, "only offline agents say what they follow from"
     form = whole_form(page)
     for missing in ("0-GOAL", "why-1-SEC"):
         again = site.send("/rate", "ada", {name: value for name, value in form.items() if name != missing})
@@ -136,6 +138,10 @@ def test_each_episode_gets_two_raters_and_then_everybody_is_done(
     relationship = next(one for one in figures["agreement"] if one["dimension"] == "REL")
     assert relationship["agreeing"] == 0.0, "0 and 1 on -5 to 5 are two"
     assert figures["naturalness"] == {"rules": {"better": 1, "worse": 1, "neither": 0}}
+    assert main(["report", str(run), "--out", str(run.parent / "report")]) == 0
+    page = (run.parent / "report" / "report.html").read_text()
+    assert "<td>GOAL</td><td>4</td><td>1.000</td><td>1.000</td><td>1.000</td><td>1.000</td>" in page
+    assert "<td>rules</td><td>1</td><td>1</td><td>0</td>" in page
 
 
 def test_strangers_other_names_and_other_forms_are_refused(site: Site, run: Path) -> None:

@@ -283,6 +283,38 @@ def test_the_hard_subset_is_of_the_published_set(
     assert "expected its folder in SOTOPIA_DATA" in capsys.readouterr().err
 
 
+def test_lint_names_every_row_that_was_left_out_and_scenarios_by_their_codenames(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad: Rows = [environment(env_id=f"01HB{n}", relationship="99") for n in range(7)]
+    folder = published(tmp_path, environments=[environment(codename="gate_of_rain"), *bad])
+    assert main(["scenarios", "lint", "--tasks", str(folder)]) == 1
+    out, err = capsys.readouterr()
+    assert sum("left-out: " in line and "relationship" in line for line in out.splitlines()) == 7
+    assert f"gate_of_rain ({SCENARIO.lower()}): " in out
+    assert f"2 more rows; see polyrhythm episodes scenarios lint --tasks {folder}" in err
+
+
+@pytest.mark.parametrize("command", ["sample", "run"])
+def test_a_scenario_that_nobody_can_be_cast_for_is_left_out_of_a_draw_and_not_the_set(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nobody = environment(env_id="01HN", codename="movie_night", occupation_constraint="[actor, actor]")
+    folder = published(tmp_path, environments=[nobody, environment()], relationships=[bond()])
+    out = [] if command == "sample" else ["--out", str(tmp_path / "run.sqlite")]
+    assert main([command, "--tasks", str(folder), *out]) == 0
+    told = capsys.readouterr()
+    assert told.err == "left out: movie_night (01hn): 0 casts honour its constraints; 1 asked for\n"
+    assert SCENARIO.lower() in told.out if command == "sample" else "1 of 1 episodes done" in told.out
+
+
+def test_a_task_that_is_misspelt_is_told_what_was_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cast: Rows = [{"combo_id": "01HC", "env_id": SCENARIO, "agent_ids": [FIRST, SECOND]}]
+    folder = published(tmp_path, environments=[environment(codename="gate_of_rain")], combinations=cast)
+    assert main(["run", "--tasks", str(folder), "--task", "gate_of_rian"]) == 2
+    assert "did you mean 'gate_of_rain'?" in capsys.readouterr().err
+
+
 def test_a_list_instead_of_lines_is_refused(tmp_path: Path) -> None:
     published(tmp_path)
     (tmp_path / AGENTS).write_text('[{"first_name": "W", "last_name": "S"}]', encoding="utf-8")
