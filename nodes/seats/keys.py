@@ -7,6 +7,7 @@ import select
 import sys
 import termios
 import tty
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from runtime.clock import SystemClock, to_ns, to_s
@@ -20,6 +21,12 @@ ACTIVE_S = 0.15
 BASE = {"w": (0.15, 0.0), "s": (-0.15, 0.0), "a": (0.0, 0.5), "d": (0.0, -0.5)}
 STEPS = {"u": ("lift", 0.02), "j": ("lift", -0.02), "i": ("arm", 0.02), "k": ("arm", -0.02),
          "o": ("gripper", 0.01), "p": ("gripper", -0.01)}  # fmt: skip
+STRETCH_KEYS = """  w s  ahead, back    u j  lift up, down    o p  open, close
+  a d  turn           i k  arm out, in      q    give it back"""
+OTHER_KEYS = """  w s  ahead, back    1-9  choose a joint    q  give it back
+  a d  turn           u j  move it up, down"""
+STEP = 0.02
+"""Of a joint that was chosen, m or rad."""
 
 
 class Keys:
@@ -27,8 +34,10 @@ class Keys:
 
     _before: ClassVar[list[Any] | None] = None
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: Sender, joints: Sequence[str] = JOINTS) -> None:
         self.sender = sender
+        self.joints = tuple(joints)
+        self.chosen = 0  # of another robot than a Stretch
         self.clock = SystemClock()
         self.posture: tuple[float, ...] = ()
         self.base = (0.0, 0.0)
@@ -67,8 +76,28 @@ class Keys:
     def press(self, key: str, now_ns: int) -> None:
         """Act on one key."""
         self.base = BASE.get(key, (0.0, 0.0))
-        if key in STEPS and len(self.posture) == len(JOINTS):  # the arm of a Stretch; another robot has other joints
-            name, step = STEPS[key]
-            place = JOINTS.index(name)
+        if self.joints != JOINTS and key.isdecimal() and 1 <= int(key) <= len(self.joints):
+            self.chosen = int(key) - 1
+        place, step = self._step(key)
+        if step and place < len(self.posture):
             self.posture = (*self.posture[:place], self.posture[place] + step, *self.posture[place + 1 :])
-        self.until_ns = now_ns + to_ns(ACTIVE_S) if key in BASE or key in STEPS else 0
+        self.until_ns = now_ns + to_ns(ACTIVE_S) if key in BASE or step else 0
+
+    def _step(self, key: str) -> tuple[int, float]:
+        """Which joint that key moves, and how far; 0.0: none."""
+        if self.joints != JOINTS:
+            return self.chosen, {"u": STEP, "j": -STEP}.get(key, 0.0)
+        name, step = STEPS.get(key, ("lift", 0.0))
+        return JOINTS.index(name), step
+
+    @property
+    def told(self) -> str:
+        """What the keys do, in lines."""
+        return STRETCH_KEYS if self.joints == JOINTS else OTHER_KEYS
+
+    @property
+    def status(self) -> str:
+        """Where what the keys move is asked to be, once a posture is known."""
+        if self.joints != JOINTS:
+            return f"{self.chosen + 1} {self.joints[self.chosen]} {self.posture[self.chosen]:.2f}"
+        return ", ".join(f"{name} {self.posture[JOINTS.index(name)]:.2f} m" for name in ("lift", "arm", "gripper"))

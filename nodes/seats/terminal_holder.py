@@ -5,23 +5,29 @@ from __future__ import annotations
 import os
 import select
 import sys
-from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from runtime.clock import SystemClock, to_ns, to_s
 from runtime.command_line.attach import Arrival, Interruption, Sender, hear, topic_of
 from runtime.commands.pub import prepare
 from runtime.coordination.lease import Kind, Lease
 from runtime.errors import UserError, choices
+from runtime.msgs import JOINTS, GuardState
 from runtime.msgs.signature import request, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
+from runtime.supervision.view import plain, terminal_width
+
+if TYPE_CHECKING:
+    from nodes.seats.keys import Keys
 
 ANSWER_S = 2.0
 RENEW_S = 0.1
 TURN_S = 0.02
 """How long a line on standard input may wait: commands at 20 Hz are not to arrive in pairs."""
-KEYS = "keys: w s a d drive, u j lift, i k arm, o p gripper, q gives back"
+STATUS_S = 0.2
+CLEAR = "\r\x1b[K"
+"""What ends the line that is written again and again."""
 
 
 class TerminalHolder:
@@ -49,17 +55,19 @@ class TerminalHolder:
         self.is_seated = self.was_seated = False
         self.unread = b""  # of standard input: the beginning of a line
         self.is_at_end = sys.stdin.closed
+        self.driver: Keys | None = None
+        self.guard, self.shown, self.shown_ns = "unknown", "", 0
 
     def hold(self) -> int:
         """Take the seat, keep it until the end, give it back; 1 where the guard did not give it."""
         give_up_ns = 0
-        drive: Callable[[Arrival | None], bool] | None = None
-        topics = ["lease", "robot/command"] if self.keys else ["lease"]
+        topics = ["lease"]
         with Interruption() as interruption:
             if self.keys:
                 from nodes.seats.keys import Keys
 
-                drive = Keys(self._sender("command")).drive
+                self.driver = Keys(self._sender("command"), self.run.info.joints or JOINTS)
+                topics += [topic for topic in ("robot/command", "guard/state") if topic in self.run.info.topics]
             try:
                 for arrival in hear(self.run, topics, interruption, self.for_s, self.turn_s):
                     give_up_ns = give_up_ns or self._take()  # now that the answer will be heard
@@ -70,14 +78,15 @@ class TerminalHolder:
                         if self.clock.now_ns() > give_up_ns:
                             break
                         continue
-                    if drive is not None:
-                        if not drive(arrival):
+                    if self.driver is not None:
+                        if not self.driver.drive(arrival):
                             break
+                        self._show(arrival)
                     elif not self._speak():
                         break
             finally:
-                if drive is not None:
-                    Keys.restore()
+                if self.driver is not None:
+                    self.driver.restore()
                 self._leave()
         if not self.was_seated:
             print(f"{self.seat}: not handed over; the guard's lines in the run's log say why", file=sys.stderr)
@@ -96,13 +105,13 @@ class TerminalHolder:
             return True
         if lease.holder == self.source:
             if not self.is_seated:
-                how = KEYS if self.keys else "Ctrl-C gives it back"
+                how = f"keys:\n{self.driver.told}" if self.driver is not None else "Ctrl-C gives it back"
                 print(f"{self.seat}: you ({self.source}), lease {lease.number}; {how}", flush=True)
             self.is_seated = self.was_seated = True
             return True
         if self.is_seated:
             self.is_seated = False
-            print(f"{self.seat}: now {lease.holder}, {lease.why} by {lease.by}", flush=True)
+            self._tell(f"{self.seat}: now {lease.holder}, {lease.why} by {lease.by}")
             return False
         return True
 
@@ -111,6 +120,23 @@ class TerminalHolder:
         if self.is_seated and to_s(now_ns - self.renewed_ns) > RENEW_S:
             self.renewed_ns = now_ns
             self.requests.publish(request(self.token, "renew", self.seat, self.source, self.by, now_ns))
+
+    def _show(self, arrival: Arrival | None) -> None:
+        """On a terminal one line that stays in its place: where the joints are asked to be, and what the guard does."""
+        if arrival is not None and arrival.topic == "guard/state":
+            guard = decode(arrival.frames, GuardState).message
+            self.guard = guard.mode if guard.reason.startswith(guard.mode) else f"{guard.mode}, {guard.reason}"
+        width, now_ns = terminal_width(), self.clock.now_ns()
+        if width is None or not (self.driver and self.driver.posture) or to_s(now_ns - self.shown_ns) < STATUS_S:
+            return
+        text = plain(f"{self.driver.status}; guard: {self.guard}")[: width - 1]
+        if text != self.shown:
+            self.shown, self.shown_ns = text, now_ns
+            print(f"{CLEAR}{text}", end="", flush=True)
+
+    def _tell(self, text: str) -> None:
+        print(f"{CLEAR if self.shown else ''}{text}", flush=True)
+        self.shown = ""
 
     def _speak(self) -> bool:
         """Publish what stands on standard input as `TOPIC JSON`, line by line; False at its end."""
@@ -145,6 +171,6 @@ class TerminalHolder:
         if self.is_seated and self.run.is_alive:
             now_ns = self.clock.now_ns()
             self.requests.publish(request(self.token, "give", self.seat, "", self.by, now_ns))
-            print(f"{self.seat}: given back", flush=True)
+            self._tell(f"{self.seat}: given back")
         for sender in (self.requests, *self.senders.values()):
             sender.close()

@@ -33,10 +33,12 @@ from bridges.web.http.wire import Seat, decode
 from bridges.web.recordings.list_page import RecordingsHandler
 from bridges.web.recordings.list_page import recordings as the_recordings
 from bridges.web.speech.push_to_talk import STOP_WORDS, PushToTalk, load_stop_words
-from nodes.robot.protocol import Hand, RobotLimits
+from nodes.robot.protocol import Hand
+from nodes.robot.robot_from_launch import joint_names, load_limits
 from runtime import Lease, Message, ParameterError, Stamped, on, to_s, wall_time_ns
 from runtime.launch.nodes_table import load_name
 from runtime.msgs import (
+    JOINTS,
     Action,
     Image,
     JointCommand,
@@ -96,12 +98,8 @@ class Console(ConsolePorts):
             raise ParameterError(f"console: undo_s is {undo_s:g}; expected 0 to {MOST_UNDO_S:g}")
         self._undo_s = undo_s
         self.pages = PageHost(address, port, certificate, key, reached_as)
-        limits = load_name(robot)
-        if not isinstance(limits, RobotLimits):
-            raise ParameterError(
-                f"console: robot {robot!r} is no RobotLimits; expected one like nodes.stretch.limits:STRETCH_3"
-            )
-        self._limits = limits
+        self._limits = limits = load_limits(robot)
+        self._is_stretch = joint_names(limits) == JOINTS
         self._hand = cast(Hand, load_name(hand))
         self._speaker = speaker
         self._recordings = recordings
@@ -113,7 +111,9 @@ class Console(ConsolePorts):
             "review": dict(review or {}),
             "poses": read_poses(Path(poses) if poses else POSES, limits, is_own=bool(poses)),
             "base_speed": {"v_mps": limits.base.wheel_speed_mps, "w_radps": TURN_RADPS},
-            "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True)),
+            "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True))
+            if self._is_stretch
+            else None,
         }
         self._is_stop = load_stop_words(stop_words)
         self._canned = Canned(read_canned(Path(utterances) if utterances else CANNED))
@@ -162,7 +162,7 @@ class Console(ConsolePorts):
             self._reviews,
             self._shadows,
             actions,
-            self._hand,
+            self._hand if self._is_stretch else None,
             self._states,
             self._setting,
             self._canned,

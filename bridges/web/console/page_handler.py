@@ -58,7 +58,7 @@ class ConsoleHandler:
         reviews: Mapping[ReviewedSeat, DraftReview],
         shadows: Shadows,
         actions: Actions,
-        hand: Hand,
+        hand: Hand | None,
         states: deque[RobotState],
         setting: dict[str, Any],
         canned: Canned,
@@ -68,7 +68,7 @@ class ConsoleHandler:
         sound: RobotSound,
         words: RobotWords,
     ) -> None:
-        """`setting`: what each page is told once: joints, head_camera."""
+        """`setting`: what each page is told once: joints, head_camera. Without `hand` no way of a hand is drawn."""
         self._ports = ports
         self._feed = feed
         self._seats = seats
@@ -124,7 +124,7 @@ class ConsoleHandler:
             voice_set={name: getattr(self._actions.voice, name) for name in ("volume", "speed", "pitch")},
             score=_score_document(self._ports.score.latest()),
             link_ms=None if session.round_trip_ms is None else round(session.round_trip_ms, 1),
-            robot=robot_document(self._ports.robot.stamped(), now_ns, self._hand.point),
+            robot=robot_document(self._ports.robot.stamped(), now_ns, self._hand.point if self._hand else None),
             status=status_document(self._ports.status.latest()),
             path=self._path(now_ns),
             guard=guard_document(self._ports.guard.stamped(), now_ns),
@@ -140,6 +140,7 @@ class ConsoleHandler:
             response=self._responses.document(now_ns) if session.is_operator else None,
             driving=self._actions.driving_refusal(session, now_ns) if session.is_operator else "",
             people=[{"name": one.name, "role": one.role} for one in self._seats.sessions],
+            **self._ports.beside(now_ns),
         )
         return document
 
@@ -176,7 +177,7 @@ class ConsoleHandler:
     def _pose_at(self, when_ns: int) -> list[float] | None:
         """Base and head when a picture was taken: x, y, heading, pan, tilt."""
         states = list(self._states)
-        if not states:
+        if not states or self._hand is None:
             return None
         then = min(states, key=lambda state: abs(state.read_ns - when_ns))
         head = then.position[PAN], then.position[TILT]
@@ -217,11 +218,15 @@ class ConsoleHandler:
     def _reaches(self, thing: SeenObject) -> bool:
         """Whether the hand gets to above it; as long as nothing is known of the robot, everywhere."""
         state = self._ports.robot.latest()
-        return state is None or not self._hand.above(state, (thing.x_m, thing.y_m, thing.z_m)).why_not
+        return (
+            state is None
+            or self._hand is None
+            or not self._hand.above(state, (thing.x_m, thing.y_m, thing.z_m)).why_not
+        )
 
     def _path(self, now_ns: int) -> dict[str, Any] | None:
         state, command, chunk = self._ports.robot.latest(), self._ports.setpoint.stamped(), self._ports.chunk.stamped()
-        if state is None:
+        if state is None or self._hand is None:
             return None
         return path(
             state,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from bridges.web.http.graph_messages import DraftDecision, Mark, SeatWord, StudySetting, WizardResponse
 from bridges.web.speech.ports import VoicePorts
@@ -82,3 +84,7 @@ class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
     plan = Publisher(Subtask, "console/subtask", qos=RELIABLE)
     act = Publisher(Action, "console/action", qos=RELIABLE)
     command = Publisher(JointCommand, "console/command")
+
+    def beside(self, now_ns: int) -> dict[str, Any]:
+        """What the page is told besides, ten times a second; it may take what the page shows already."""
+        return {}

@@ -7,36 +7,116 @@ import asyncio
 import sys
 import threading
 import webbrowser
+from typing import Any
 
 import msgspec
 
+from bridges.robot_ports import OPTIONAL
 from bridges.web.console.node import Console
+from bridges.web.console.page_handler import RATE_OVER_NS
 from bridges.web.http.auth import LOOPBACK
 from bridges.web.http.listener import missing_libraries
+from nodes.robot.protocol import RobotLimits
+from nodes.robot.robot_from_launch import DEFAULT, load_limits
+from runtime.clock import to_s
 from runtime.command_line.arguments import answered, seconds
-from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear
-from runtime.command_line.plain_messages import find_type
-from runtime.errors import CodecError, PolyrhythmError, UserError, choices
+from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear
+from runtime.command_line.plain_messages import find_type, in_one_line, to_plain
+from runtime.errors import CodecError, UserError
 from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.message import Envelope, Message
-from runtime.msgs import JOINTS
-from runtime.node import ports_of
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import JOINTS, Image
+from runtime.msgs.episode import Turn
+from runtime.node import on, ports_of
 from runtime.ports import Subscription
 from runtime.serialization.codec import decode
-from runtime.supervision.registry import FoundRun
+from runtime.supervision.registry import FoundRun, RunInfo
+
+IMAGE = "/image"
+IMAGE_TYPE = f"{Image.__module__}:{Image.__qualname__}"
+MOST_LETTERS = 300
+MOST_TOPICS = 60
+ITS_OWN = ("health/", "calls/")
+"""What nodes tell of themselves; polyrhythm top has it."""
 
 
 class Viewer(Console):
-    """The console's page outside of the graph: who opens it looks on, and may stop the robot, as everywhere."""
+    """The console's page outside of the graph: who opens it looks on, and may stop the robot, as everywhere.
+
+    It shows what the graph has: its cameras, of a robot that is no Stretch the joints, what is said; and where there
+    is no robot each topic with its newest message.
+    """
 
     page_roles = ("viewer",)
+    turns = Subscription(Turn, "episode/turn", qos=OPTIONAL)
+
+    def __init__(self, run: RunInfo, address: str, port: int) -> None:
+        limits = _limits_of(run)
+        super().__init__(address=address, port=port, robot=run.robot if limits is not None else DEFAULT)
+        if limits is None and run.joints not in ((), JOINTS):
+            self._is_stretch = False
+            self._setting |= {"joints": [{"name": name} for name in run.joints], "head_camera": None, "poses": []}
+        self.topics = None if self.robot.topic in run.topics else TopicsSeen()
+        self.places = _places(run)
+        self._setting["shown"] = {
+            "run": run.name,
+            "cameras": {place.removesuffix(IMAGE): topic.removesuffix(IMAGE) for topic, place in self.places.items()},
+            "robot": self.topics is None,
+            "stop": self.interrupt.topic in run.topics,
+            "words": any(port.topic in run.topics for port in (self.heard, self.said, self.turns)),
+        }
+        self._has_limits = limits is not None or run.joints in ((), JOINTS)
+
+    def wants(self, run: RunInfo) -> dict[str, type[Message]]:
+        """The topics of the run that the page shows."""
+        ports = [getattr(Viewer, attribute) for attribute in ports_of(Viewer, Subscription)]
+        found: dict[str, type[Message]] = dict.fromkeys(self.places, Image)
+        for port in ports:
+            message = find_type(run.topics[port.topic].type) if port.topic in run.topics else None
+            if message is not None and message is port.message:
+                found[port.topic] = message
+        if not self._has_limits:
+            found.pop(self.candidate_command.topic, None)  # nobody knows how far a joint goes
+        return found
+
+    @on(turns)
+    def note_turn(self, turn: Stamped[Turn]) -> None:
+        """What somebody does in an episode is told like what people say."""
+        act = turn.message
+        if act.kind != "none":
+            words = act.argument if act.kind == "speak" else f"[{act.kind}] {act.argument}".rstrip()
+            self._feed.tell("heard", act.speaker, words, turn.envelope.published_ns)
+            self._poke()
+
+    def beside(self, now_ns: int) -> dict[str, Any]:
+        """Each topic with its rate and newest message, where there is no robot to show."""
+        return {} if self.topics is None else {"topics": self.topics.document(now_ns)}
 
 
-class JointNames(msgspec.Struct, frozen=True):
-    """Of `run.json`, what a run's robot is; no joints where its launch file names no robot."""
+class TopicsSeen:
+    """The newest message of each topic, in one line. The feeder notes, the page's thread reads."""
 
-    joints: tuple[str, ...] = JOINTS
+    def __init__(self) -> None:
+        self._newest: dict[str, tuple[int, str]] = {}
+        self._rates: dict[str, tuple[int, int, float]] = {}  # topic -> received, when, Hz
+
+    def note(self, arrival: Arrival, message: type[Message] | None) -> None:
+        """Raises CodecError where it is no message."""
+        _, content = to_plain(arrival.frames, message)
+        number, _ = self._newest.get(arrival.topic, (0, ""))
+        self._newest[arrival.topic] = (number + 1, in_one_line(content)[:MOST_LETTERS])
+
+    def document(self, now_ns: int) -> list[dict[str, Any]]:
+        """By name."""
+        found = []
+        for topic, (number, text) in sorted(self._newest.copy().items())[:MOST_TOPICS]:
+            before, at_ns, hz = self._rates.get(topic, (number, now_ns, 0.0))
+            if now_ns - at_ns >= RATE_OVER_NS:
+                before, at_ns, hz = number, now_ns, (number - before) / to_s(now_ns - at_ns)
+            self._rates[topic] = (before, at_ns, hz)
+            found.append({"topic": topic, "hz": round(hz, 1), "text": text})
+        return found
 
 
 def main(argv: list[str]) -> int:
@@ -48,42 +128,35 @@ def main(argv: list[str]) -> int:
 def _view(asked: argparse.Namespace) -> int:
     for problem in missing_libraries():
         raise UserError(problem)
-    run = attach(asked.run, "laptop")
-    types = _types(run)
-    node = Viewer(address=asked.address, port=asked.port)
+    run = attach(asked.run)
+    node = Viewer(run.info, asked.address, asked.port)
     with Interruption() as interruption:
-        asyncio.run(_serve(run, node, types, interruption, asked))
+        asyncio.run(_serve(run, node, interruption, asked))
     return 0
 
 
-def _types(run: FoundRun) -> dict[str, type[Message]]:
-    """The topics of the run that the page shows. Raises UserError where it can show nothing, or not this robot."""
+def _limits_of(run: RunInfo) -> RobotLimits | None:
+    """Of the run's robot; None where it names none, or they are not found from here, and its joints have no ranges."""
     try:
-        joints = msgspec.json.decode((run.folder / "run.json").read_bytes(), type=JointNames).joints
-    except OSError as problem:
-        raise PolyrhythmError(f"{run.title} has ended meanwhile") from problem
-    if joints != JOINTS:
-        raise UserError(
-            f"{run.title}: the page draws a robot with the joints {', '.join(JOINTS)}, and this one has "
-            f"{', '.join(joints)}; polyrhythm foxglove shows any robot"
-        )
-    ports = [getattr(Viewer, attribute) for attribute in ports_of(Viewer, Subscription)]
-    found: dict[str, type[Message]] = {}
-    for port in ports:
-        message = find_type(run.info.topics[port.topic].type) if port.topic in run.info.topics else None
-        if message is not None and message is port.message:
-            found[port.topic] = message
-    if not found:
-        raise UserError(
-            f"{run.title} has nothing that the page shows, which wants a robot, cameras or words; polyrhythm top and "
-            f"polyrhythm foxglove show any graph; its topics: {choices(run.info.topics)}"
-        )
-    return found
+        return load_limits(run.robot) if run.robot else None
+    except UserError:
+        return None
 
 
-async def _serve(
-    run: FoundRun, node: Viewer, types: dict[str, type[Message]], interruption: Interruption, asked: argparse.Namespace
-) -> None:
+def _places(run: RunInfo) -> dict[str, str]:
+    """Which camera of the run is shown at which of the page's places; its own ones first."""
+    places = [port.topic for port in (Viewer.head_image, Viewer.wrist_image, Viewer.room_image)]
+    images = sorted(topic for topic, info in run.topics.items() if info.type == IMAGE_TYPE)
+    others = [topic for topic in images if topic not in places]
+    free = [place for place in places if place not in images]
+    for topic in others[len(free) :]:
+        print(
+            f"! {topic}: not shown, the page has {len(places)} places; polyrhythm foxglove shows all", file=sys.stderr
+        )
+    return {**{place: place for place in places if place in images}, **dict(zip(others, free, strict=False))}
+
+
+async def _serve(run: FoundRun, node: Viewer, interruption: Interruption, asked: argparse.Namespace) -> None:
     stops = Stops(run)
     graph = Graph([NodeSpec("viewer", Viewer, instance=node)])
     executor = Executor(
@@ -95,16 +168,26 @@ async def _serve(
     if asked.open and not webbrowser.open(url):
         print("no browser could be opened here; open that address in one", file=sys.stderr)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    shown = node.wants(run.info)
+    listed = {topic: find_type(info.type) for topic, info in run.info.topics.items() if not topic.startswith(ITS_OWN)}
+
+    def take(arrival: Arrival) -> None:
+        topic = arrival.topic
+        try:
+            if node.topics is not None and topic in listed:
+                node.topics.note(arrival, listed[topic])
+            if topic in shown:
+                stamped = decode(arrival.frames, shown[topic])
+                place = node.places.get(topic, topic)
+                executor.deliver(Stamped(stamped.message, msgspec.structs.replace(stamped.envelope, topic=place)))
+        except CodecError as problem:
+            executor.lost(topic, f"garbled: {problem}", 1)
 
     def feed() -> None:
         try:
-            for arrival in hear(run, types, interruption, asked.for_s):
-                if arrival is None:
-                    continue
-                try:
-                    executor.deliver(decode(arrival.frames, types[arrival.topic]))
-                except CodecError as problem:
-                    executor.lost(arrival.topic, f"garbled: {problem}", 1)
+            for arrival in hear(run, {*shown, *(listed if node.topics else ())}, interruption, asked.for_s):
+                if arrival is not None:
+                    take(arrival)
         finally:
             loop.call_soon_threadsafe(stop.set)
 
@@ -141,8 +224,9 @@ class Stops(Transport):
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm view",
-        description="Show a running graph on a web page: cameras, robot, plan, words, interrupts and the guard. Who "
-        "has its address looks on and may press STOP; to speak and to drive, run wizard.",
+        description="Show any running graph on a web page: cameras, robot, plan, words, interrupts and the guard, or "
+        "its topics where it has no robot. Who has its address looks on and may press STOP; to speak and to drive, "
+        "run wizard.",
         epilog="example: polyrhythm view --open",
     )
     add_run_argument(parser)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nodes.recording.bag.recording import (
     Recording,
@@ -19,12 +19,17 @@ from nodes.recording.bag.recording import (
 from runtime.clock import to_s
 from runtime.errors import RecordingError
 
+if TYPE_CHECKING:
+    from nodes.plotting.figure import Axes
+
 KEPT = 20_000
 """Points of one curve; a longer run is thinned out evenly."""
 BINS = 2000
 """Of the rates, at most; in a longer run, or one whose stamps are damaged, a bin is longer than a second."""
 AGED = ("robot/command", "command", "guard/state", "description", "head/image")
 """Whose image ages are drawn: from the camera to the motors."""
+MOST_EVENTS = 24
+"""Rows of slow topics, where nothing of EVENTS is there."""
 EVENTS = ("heard", "said", "interrupt", "subtask", "action", "feedback")
 
 
@@ -54,7 +59,7 @@ class Curves:
         self.ages_ms: dict[str, Curve] = {}
         self.joints = Curve()
         self.joint_names = recording.joints
-        self.events: dict[str, list[float]] = {}
+        self._times: dict[str, Curve] = {}
         start_ns = recording.start_ns
         self.begin_s = self.end_s = to_s(recording.begin_ns - start_ns)
         for message in recording.gone_through("reading"):
@@ -70,64 +75,103 @@ class Curves:
             if not message.topic.startswith(("health/", "calls/")):
                 seconds = self.counts.setdefault(message.topic, {})
                 seconds[int(at_s)] = seconds.get(int(at_s), 0) + 1
+                self._times.setdefault(message.topic, Curve()).add(at_s, None)
             image_ns = envelope.born_ns("image")
             if image_ns is not None and message.topic in AGED:
                 age_ms = (envelope.published_ns - image_ns) * 1e-6
                 self.ages_ms.setdefault(message.topic, Curve()).add(at_s, age_ms)
-            if message.topic in EVENTS:
-                self.events.setdefault(message.topic, []).append(at_s)
             if message.schema == "RobotState":
                 try:
                     self.joints.add(at_s, tuple(message.document["position"]))
                 except (RecordingError, KeyError, TypeError):
                     continue
 
+    @property
+    def streams(self) -> list[str]:
+        """Topics with more than a message a second, the quickest first; in less than a second there are no rates."""
+        totals = {topic: sum(seconds.values()) for topic, seconds in self.counts.items()}
+        length_s = self.end_s - self.begin_s
+        found = [topic for topic, total in totals.items() if total > length_s >= 1.0]
+        return sorted(found, key=lambda topic: -totals[topic])
+
+    @property
+    def aged(self) -> list[str]:
+        """Topics whose image ages are drawn."""
+        return [topic for topic in AGED if topic in self.ages_ms and len(self.ages_ms[topic].points) > 20]
+
+    @property
+    def events(self) -> dict[str, list[float]]:
+        """When something was said or decided; in a graph without words and plans, each message of slow topics."""
+        slow = sorted(set(self.counts) - set(self.streams))[:MOST_EVENTS]
+        names = [name for name in EVENTS if name in self.counts] or slow
+        return {name: [at_s for at_s, _ in self._times[name].points] for name in names}
+
+    @property
+    def panels(self) -> list[Callable[[Axes, Curves], None]]:
+        """What there is to draw, from top to bottom."""
+        there = {_rates: self.streams, _ages: self.aged, _joints: self.joints.points, _events: self.events}
+        return [panel for panel, found in there.items() if found]
+
 
 def draw(curves: Curves, path: Path, title: str) -> None:
-    """Write the picture as a PNG."""
-    from nodes.plotting.figure import Figure, colour_map
+    """Write the picture as a PNG; a part of which the recording holds nothing is left out."""
+    from nodes.plotting.figure import Figure
 
-    figure = Figure(figsize=(14, 13), layout="constrained")
-    axes = figure.subplots(4, 1, sharex=True)
-    rates, ages, joints, events = axes
-    length_s = curves.end_s - curves.begin_s
-    streams = {topic: seconds for topic, seconds in curves.counts.items() if sum(seconds.values()) > length_s}
-    order = sorted(streams, key=lambda topic: -sum(streams[topic].values()))
-    colours = {topic: colour_map("tab20")(number % 20) for number, topic in enumerate(order)}
-    for topic in order:
-        starts_s, per_s = rate(streams[topic], curves.begin_s, curves.end_s)
-        mean_hz = sum(streams[topic].values()) / max(length_s, 1e-9)
-        rates.step(starts_s, per_s, where="post", color=colours[topic], label=f"{topic}  {mean_hz:.1f} Hz")
-    rates.set_ylabel("messages in a second")
-    rates.set_yscale("symlog", linthresh=1)
-    rates.set_yticks([0, 1, 2, 5, 10, 20, 50, 100], ["0", "1", "2", "5", "10", "20", "50", "100"])
-    rates.set_ylim(bottom=0)
-    for topic in AGED:
-        if topic in curves.ages_ms and len(curves.ages_ms[topic].points) > 20:
-            colour = colours.get(topic)
-            ages.plot(*_columns(curves.ages_ms[topic].points), ".", markersize=3, color=colour, label=topic)
-    ages.set_ylim(bottom=0)
-    ages.set_ylabel("age of the oldest image behind it, ms")
+    panels = curves.panels
+    figure = Figure(figsize=(14, 1 + 3 * max(len(panels), 2)), layout="constrained")
+    axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for one, panel in zip(axes, panels, strict=True):
+        panel(one, curves)
+        if one.get_legend_handles_labels()[0]:
+            one.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False, markerscale=4)
+        one.grid(color="#e5e7eb")
+        one.set_axisbelow(True)
+    axes[-1].set_xlabel("run time, s")
+    figure.suptitle(title)
+    figure.savefig(path, dpi=100)
+
+
+def _rates(axes: Axes, curves: Curves) -> None:
+    for topic in curves.streams:
+        starts_s, per_s = rate(curves.counts[topic], curves.begin_s, curves.end_s)
+        mean_hz = sum(curves.counts[topic].values()) / max(curves.end_s - curves.begin_s, 1e-9)
+        label = f"{topic}  {mean_hz:.1f} Hz"
+        axes.step(starts_s, per_s, where="post", color=_colour(curves, topic), label=label)
+    axes.set_ylabel("messages in a second")
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_yticks([0, 1, 2, 5, 10, 20, 50, 100], ["0", "1", "2", "5", "10", "20", "50", "100"])
+    axes.set_ylim(bottom=0)
+
+
+def _ages(axes: Axes, curves: Curves) -> None:
+    for topic in curves.aged:
+        points = _columns(curves.ages_ms[topic].points)
+        axes.plot(*points, ".", markersize=3, color=_colour(curves, topic), label=topic)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("age of the oldest image behind it, ms")
+
+
+def _joints(axes: Axes, curves: Curves) -> None:
     for index, name in enumerate(curves.joint_names):
         rows = [(at_s, values[index]) for at_s, values in curves.joints.points if index < len(values)]
         if rows:
-            joints.plot(*_columns(rows), linewidth=1, label=name)
-    joints.set_ylabel("joints, m or rad")
-    names = [name for name in EVENTS if name in curves.events]
-    names.reverse()  # from a person's words at the top to the robot's at the bottom
-    events.eventplot(
-        [curves.events[name] for name in names] or [[]], lineoffsets=list(range(len(names) or 1)), linelengths=0.7
-    )
-    events.set_yticks(range(len(names)), names)
-    events.set_xlabel("run time, s")
-    for one in (rates, ages, joints):
-        if one.get_legend_handles_labels()[0]:
-            one.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False, markerscale=4)
-    for one in axes:
-        one.grid(color="#e5e7eb")
-        one.set_axisbelow(True)
-    figure.suptitle(title)
-    figure.savefig(path, dpi=100)
+            axes.plot(*_columns(rows), linewidth=1, label=name)
+    axes.set_ylabel("joints, m or rad")
+
+
+def _events(axes: Axes, curves: Curves) -> None:
+    events = curves.events
+    names = [*reversed(events)]  # from a person's words at the top to the robot's at the bottom
+    axes.eventplot([events[name] for name in names], lineoffsets=list(range(len(names))), linelengths=0.7)
+    axes.set_yticks(range(len(names)), names)
+
+
+def _colour(curves: Curves, topic: str) -> tuple[float, float, float, float] | None:
+    """One colour for a topic in all parts; None: the next one."""
+    from nodes.plotting.figure import colour_map
+
+    streams = curves.streams
+    return colour_map("tab20")(streams.index(topic) % 20) if topic in streams else None
 
 
 def rate(seconds: Mapping[int, int], begin_s: float, end_s: float) -> tuple[list[float], list[float]]:

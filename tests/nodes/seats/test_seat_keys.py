@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from nodes.seats.keys import Keys
+from nodes.seats.keys import BASE, STEPS, Keys
 from runtime.command_line.attach import Arrival, Sender
 from runtime.message import Envelope
 from runtime.msgs import JOINTS, JointCommand
@@ -77,3 +77,21 @@ def test_the_key_that_gives_back_is_seen_behind_others(terminal: int) -> None:
     keys = Keys(cast(Sender, Heard()))
     os.write(terminal, b"sssssq")
     eventually(lambda: not keys.drive(None), "it is given back")
+
+
+def test_another_robot_than_a_stretch_is_driven_joint_by_joint(terminal: int) -> None:
+    keys = Keys(cast(Sender, Heard()), ("waist", "elbow"))
+    assert "1-9  choose a joint" in keys.told
+    assert keys.drive(posture(0.5, 1.0))
+    for key in "2uu3":  # it has no third joint
+        keys.press(key, keys.clock.now_ns())
+    assert keys.posture == pytest.approx((0.5, 1.04))
+    assert keys.status == "2 elbow 1.04"
+
+
+@pytest.mark.parametrize("joints", [JOINTS, ("waist", "elbow")])
+def test_what_keys_do_fits_a_terminal_of_80_columns(terminal: int, joints: tuple[str, ...]) -> None:
+    keys = Keys(cast(Sender, Heard()), joints)
+    assert all(len(line) < 80 for line in keys.told.splitlines())
+    for key in {*BASE, "q"} | ({*STEPS} if joints == JOINTS else {"u", "j"}):
+        assert f" {key} " in keys.told

@@ -243,7 +243,8 @@ def test_a_person_drives_by_keyboard_and_q_gives_the_seat_back(rig: Rig) -> None
     )  # fmt: skip
     os.close(theirs)
     try:
-        assert b"keys:" in read_until(ours, b"gives back")
+        assert b"keys:" in read_until(ours, b"give it back")
+        assert b"lift " in read_until(ours, b"guard: "), "one line tells what is asked, and what the guard does"
 
         def backwards() -> bool:
             os.write(ours, b"s")
@@ -258,6 +259,8 @@ def test_a_person_drives_by_keyboard_and_q_gives_the_seat_back(rig: Rig) -> None
 
         eventually(is_held, "released, it is held", LONG_S)
         os.write(ours, b"q")
+        told = read_until(ours, b"given back")
+        assert told.splitlines()[-1].endswith(b"\x1b[Kpolicy: given back"), "not behind what stood in that line"
         assert tool.wait(LONG_S) == 0
         rig.wait_moving()  # by the policy, forward again, with no word of anybody
     finally:

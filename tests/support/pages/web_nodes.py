@@ -8,6 +8,7 @@ import numpy as np
 from bridges.web.http.graph_messages import Mark
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.msgs import ActionChunk, RobotState, RobotStatus, RunningTrial, Trial, Utterance
+from runtime.msgs.episode import Turn
 from runtime.qos import RELIABLE
 
 STEPS, STEP_S, AHEAD_MPS = 20, 0.1, 2.0
@@ -70,3 +71,13 @@ class Leader(Node):
             self.trial.publish(msgspec.convert({**trial, "phase": "started"}, Trial))
             self.running.publish(msgspec.convert(trial, RunningTrial))
         self.heard.publish(Utterance(speaker="collaborator", text=str(self.count)))
+
+
+class Speaks(Node):
+    """Somebody in an episode who says the same again and again."""
+
+    turn = Publisher(Turn, "episode/turn")
+
+    @every(hz=4)
+    def speak(self) -> None:
+        self.turn.publish(Turn(index=0, number=1, speaker="Ana", kind="speak", argument="What do you ask for it?"))

@@ -1,7 +1,16 @@
 // The page: one socket, what it brings is drawn, what a person does is sent. All text goes in as text.
 import { Link } from "/static/link.js";
 import { Holding } from "/static/console/holding.js";
-import { drawMap, drawRobot, paintOf, floorAt, overlay, overlayPath, pickAt } from "/static/console/draw.js";
+import {
+  drawJoints,
+  drawMap,
+  drawRobot,
+  paintOf,
+  floorAt,
+  overlay,
+  overlayPath,
+  pickAt,
+} from "/static/console/draw.js";
 import { found, grouped, recent } from "/static/console/deck.js";
 import { People } from "/static/console/people.js";
 import { Layout, save } from "/static/console/layout.js";
@@ -153,6 +162,41 @@ function build() {
   $("#story").replaceChildren();
   $("#events").replaceChildren();
   review(welcome.review);
+  if (welcome.shown) only(welcome.shown);
+}
+
+// Beside a graph of any kind: what it has not is not there.
+function only(shown) {
+  const cameras = Object.keys(shown.cameras),
+    has = [cameras.length && "cameras", shown.robot && "robot", shown.words && "words", shown.stop && "stop"];
+  document.body.dataset.has = has.filter(Boolean).join(" ");
+  document.body.dataset.cameras = String(cameras.length);
+  document.title = `${shown.run}: Polyrhythm`;
+  words("h1", shown.run);
+  welcome.cameras = cameras;
+  for (const figure of all("#views figure")) {
+    const { camera } = figure.dataset;
+    figure.hidden = !cameras.includes(camera);
+    if (!figure.hidden) figure.querySelector("[data-large]").textContent = titled(shown.cameras[camera]);
+  }
+  if (cameras.length && !cameras.includes(large)) enlarge(cameras[0]);
+  $("#topics").hidden = shown.robot;
+  if (!welcome.head_camera) {
+    $("#robot").setAttribute("aria-label", "The robot's joints, each in its range");
+    $("#robot + figcaption").textContent = "Joints";
+  }
+}
+const titled = (name) => name.charAt(0).toUpperCase() + name.slice(1);
+
+function topics(list) {
+  $("#topics").replaceChildren(
+    ...list.flatMap((one) => [
+      make("dt", "", one.topic),
+      make("dd", "rate", one.hz ? `${one.hz.toFixed(1)} Hz` : ""),
+      make("dd", "", one.text),
+    ]),
+  );
+  if (!list.length) $("#topics").append(make("dt", "", "No message yet."));
 }
 
 let lately = []; // sentences said last
@@ -314,6 +358,7 @@ function show(message) {
     $(`[data-camera=${camera}] .rate`).textContent = `${message.cameras[camera].hz} Hz`;
   score(message.score);
   voice.show(message);
+  if (message.topics) topics(message.topics);
   if (robot) {
     library.show(robot);
     const last = trail.at(-1);
@@ -327,7 +372,8 @@ function show(message) {
     ]);
     if (body !== drawn.body) {
       drawn.body = body;
-      drawRobot($("#robot"), robot);
+      if (welcome.head_camera) drawRobot($("#robot"), robot);
+      else drawJoints($("#robot"), robot, welcome.joints);
     } // what stands still is not drawn again
     const floor = JSON.stringify([
       robot.x,
@@ -341,7 +387,16 @@ function show(message) {
     ]);
     if (floor !== drawn.floor) {
       drawn.floor = floor;
-      drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target, message.path, spot);
+      drawMap(
+        $("#map"),
+        robot,
+        message.scene?.objects ?? [],
+        trail,
+        message.action?.target,
+        message.path,
+        spot,
+        welcome.head_camera ? robot.position[1] : null,
+      );
     }
     limits(robot);
     $("#odometry").textContent =
@@ -539,6 +594,7 @@ function paint(camera) {
   const context = canvas.getContext("2d");
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   const robot = poseOf(header);
+  if (!welcome.head_camera) return; // nobody knows here how that camera looks
   if (camera === "head" && robot && state?.scene)
     overlay(context, scale, header, robot, state.scene.objects, state.action?.target, selected, welcome.head_camera);
   if (camera === "head" && robot && state)
@@ -584,7 +640,7 @@ for (const button of all("[data-large]"))
 $("[data-camera=head] canvas").addEventListener("click", (event) => {
   if (large !== "head") return;
   const frame = frames.head;
-  if (!frame || !state?.scene || !state.robot) return;
+  if (!frame || !state?.scene || !state.robot || !welcome.head_camera) return;
   const canvas = $("[data-camera=head] canvas"),
     box = canvas.getBoundingClientRect(),
     { width, height } = frame.header;

@@ -245,7 +245,46 @@ export function drawRobot(svg, robot) {
   svg.replaceChildren(...parts);
 }
 
-export function drawMap(svg, robot, objects, trail, target, path, spot) {
+// Of a robot that nobody drew: each joint in its range, redder where it strains.
+export function drawJoints(svg, robot, joints) {
+  const step = Math.min(22, 192 / joints.length),
+    word = (x, y, text, anchor) => {
+      const one = draw("text", {
+        x,
+        y,
+        fill: "#aebace",
+        "font-size": Math.min(10, step - 4),
+        "font-family": "system-ui, sans-serif",
+        "text-anchor": anchor,
+      });
+      one.textContent = text;
+      return one;
+    };
+  svg.replaceChildren(
+    ...joints.flatMap(({ name, lowest, highest }, place) => {
+      const y = 6 + step * place + step / 2,
+        value = robot.position[place],
+        effort = Math.abs(robot.effort[place] ?? 0),
+        hue = effort > 70 ? "#ff8a80" : effort > 40 ? "#ffc857" : "#6cd0ff",
+        parts = [
+          word(4, y + 3, `${robot.contact.includes(name) ? "⚠ " : ""}${name.replaceAll("_", " ")}`, "start"),
+          word(196, y + 3, value.toFixed(2), "end"),
+        ];
+      if (lowest === undefined) return parts;
+      const at = (one) => 76 + (88 * (Math.min(Math.max(one, lowest), highest) - lowest)) / (highest - lowest),
+        from = at(lowest <= 0 && highest >= 0 ? 0 : lowest);
+      return [
+        ...parts,
+        line(76, y, 164, y, "#242f3e", 5),
+        line(from, y, at(value), y, hue, 5),
+        draw("circle", { cx: at(value), cy: y, r: 4, fill: hue }),
+      ];
+    }),
+  );
+}
+
+// `arm`: how far it reaches to the right, where it does; null for a robot of another shape.
+export function drawMap(svg, robot, objects, trail, target, path, spot, arm) {
   const reach = Math.max(
     1.2,
     ...trail.map(([x, y]) => Math.max(Math.abs(x), Math.abs(y)) + 0.4),
@@ -339,9 +378,8 @@ export function drawMap(svg, robot, objects, trail, target, path, spot) {
     }),
     draw("path", { d: "M0 -0.2 L0.08 -0.07 L-0.08 -0.07 Z", fill: "#6cd0ff" }),
   );
-  body.append(
-    draw("line", { x1: 0, y1: 0, x2: 0.16 + robot.position[1], y2: 0, stroke: "#ffc857", "stroke-width": 0.05 }),
-  );
+  if (arm !== null)
+    body.append(draw("line", { x1: 0, y1: 0, x2: 0.16 + arm, y2: 0, stroke: "#ffc857", "stroke-width": 0.05 }));
   parts.push(body);
   svg.replaceChildren(...parts);
 }

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,29 @@ from tests.support.running import Runs
 LAUNCH = GUARDED.replace('memory = "run"', 'memory = "run", arm = "auto"') + (
     '\n[nodes.painter]\nuse = "tests.bridges.foxglove.painter:Painter"\n'
 )
+ARM = """
+[run]
+robot = "nodes.arm:arm.toml"
+
+[nodes.driver]
+use     = "nodes.sim.driver:SimDriver"
+process = "robot"
+
+[nodes.guard]
+use     = "nodes.guard.node:Guard"
+process = "robot"
+params  = { arm = "auto", memory = "run" }
+
+[nodes.policy]
+use = "tests.support.guard.guarded_nodes:StillPolicy"
+
+[nodes.painter]
+use   = "tests.bridges.foxglove.painter:Painter"
+remap = { "head/image" = "corner/image" }
+
+[seats.policy]
+holder = "policy"
+"""
 ROOT = Path(__file__).parents[4]
 
 pytestmark = pytest.mark.processes
@@ -48,11 +72,12 @@ class Onlooker:
         return message
 
 
-@pytest.fixture
-def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    with Runs(monkeypatch) as runs:
+@contextmanager
+def looking(tmp_path: Path, launch: str) -> Iterator[str]:
+    """The address of the view of that launch file's run."""
+    with pytest.MonkeyPatch.context() as patch, Runs(patch) as runs:
         file = tmp_path / "looked_at.toml"
-        file.write_text(LAUNCH)
+        file.write_text(launch)
         runs.start(file)
         view = subprocess.Popen(
             [sys.executable, "-m", "runtime", "view"],
@@ -70,15 +95,23 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             view.stdout.close()
 
 
-def test_an_onlooker_sees_the_run_and_stops_the_robot_but_says_and_drives_nothing(address: str) -> None:
+@contextmanager
+def onlooker(address: str) -> Iterator[tuple[Onlooker, dict[str, Any]]]:
+    """Somebody who has opened it, and what they are told once."""
     host, _, token = address.removeprefix("http://").partition("/#")
     with connect(f"ws://{host}/socket", origin=f"http://{host}", proxy=None) as socket:  # type: ignore[arg-type]
         mia = Onlooker(socket, token)
-        assert next(one for one in iter(mia.next, None) if one["t"] == "welcome")["role"] == "viewer"
+        yield mia, next(one for one in iter(mia.next, None) if one["t"] == "welcome")
+
+
+def test_an_onlooker_sees_the_run_and_stops_the_robot_but_says_and_drives_nothing(tmp_path: Path) -> None:
+    with looking(tmp_path, LAUNCH) as address, onlooker(address) as (mia, welcome):
+        assert welcome["role"] == "viewer"
         while mia.state.get("guard") is None or mia.state["cameras"]["head"]["age_ms"] is None:
             mia.next()
         assert mia.state["guard"]["mode"] != "stopped"
         assert mia.state["robot"]["position"], "the robot's joints are there"
+        assert "topics" not in mia.state, "what the robot does is shown, not each of its messages"
         mia.say(t="say", voice="robot", text="hello")
         notices: list[str] = []
         while not notices:
@@ -90,15 +123,36 @@ def test_an_onlooker_sees_the_run_and_stops_the_robot_but_says_and_drives_nothin
         assert "Mia: it comes too near" in mia.state["guard"]["reason"], "the guard of the run says who stopped it"
 
 
-def test_a_view_of_nothing_and_of_another_robot_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def view() -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "runtime", "view"], capture_output=True, text=True, cwd=ROOT)
+def test_of_a_robot_from_a_file_joints_with_their_ranges_and_its_cameras_are_shown(tmp_path: Path) -> None:
+    with looking(tmp_path, ARM) as address, onlooker(address) as (mia, welcome):
+        names = [joint["name"] for joint in welcome["joints"]]
+        assert (names[0], names[-1], len(names)) == ("waist", "gripper", 7)
+        assert all(joint["lowest"] < joint["highest"] for joint in welcome["joints"])
+        assert welcome["head_camera"] is None, "nothing is drawn over its picture as if it were a Stretch's"
+        assert welcome["shown"]["cameras"] == {"head": "corner"}
+        mia.say(t="watch", cameras=["head"])
+        while mia.state.get("robot") is None or mia.state["cameras"]["head"]["age_ms"] is None:
+            mia.next()
+        assert len(mia.state["robot"]["position"]) == 7
+        assert mia.state["robot"]["hand"] is None
 
-    with Runs(monkeypatch) as runs:
-        nobody = view()
-        assert (nobody.returncode, nobody.stderr.count("\n")) == (1, 1)
-        assert "no graph runs" in nobody.stderr
-        runs.start("hello")
-        hello = view()
-        assert hello.returncode == 2
-        assert "its topics: beat" in hello.stderr
+
+def test_of_a_graph_without_a_robot_topics_and_what_is_said_in_an_episode_are_shown(tmp_path: Path) -> None:
+    launch = 'nodes.talker.use = "nodes.hello:Talker"\nnodes.ana.use = "tests.support.pages.web_nodes:Speaks"\n'
+    with looking(tmp_path, launch) as address, onlooker(address) as (mia, welcome):
+        shown = welcome["shown"]
+        assert (shown["cameras"], shown["robot"], shown["stop"], shown["words"]) == ({}, False, False, True)
+        told: list[str] = []
+        while not told or not any(one["topic"] == "beat" and one["hz"] > 1 for one in mia.state.get("topics", [])):
+            told += [f"{one['who']}: {one['text']}" for one in mia.next().get("events", [])]
+        assert told[0] == "Ana: What do you ask for it?"
+        beat = next(one for one in mia.state["topics"] if one["topic"] == "beat")
+        assert beat["text"].startswith("count=")
+        assert not any(one["topic"].startswith("health/") for one in mia.state["topics"])
+
+
+def test_a_view_of_nothing_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Runs(monkeypatch):
+        nobody = subprocess.run([sys.executable, "-m", "runtime", "view"], capture_output=True, text=True, cwd=ROOT)
+    assert (nobody.returncode, nobody.stderr.count("\n")) == (1, 1)
+    assert "no graph runs" in nobody.stderr

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nodes.hello import Beat
 from nodes.recording.bag.causes import trace
 from nodes.recording.bag.command import main
 from nodes.recording.bag.plot import Curves, rate
@@ -121,6 +122,30 @@ def test_info_and_plot_show_where_in_its_run_a_cut_is(piece: Path, capsys: pytes
     curves = Curves(Recording(piece))
     assert (curves.begin_s, curves.end_s) == pytest.approx((10.0, 15.0))
     assert rate(curves.counts["robot/state"], curves.begin_s, curves.end_s) == ([10, 11, 12, 13, 14], [20.0] * 5)
+
+
+def test_a_plot_has_a_part_for_what_there_is_and_no_empty_one(run: Path, tmp_path: Path) -> None:
+    def parts(path: Path) -> list[str]:
+        return [panel.__name__ for panel in Curves(Recording(path)).panels]
+
+    assert parts(run) == ["_rates", "_ages", "_joints", "_events"]
+    writer = BagWriter(tmp_path / "words.mcap", {"clock": "virtual"})
+    for seq in range(1, 41):
+        at_ns = to_ns(seq / 10)
+        writer.write(Stamped(Beat(count=seq), Envelope("beat", "talker", seq, at_ns)))
+        if seq % 20 == 0:
+            writer.write(Stamped(Beat(count=seq), Envelope("slow", "talker", seq, at_ns)))
+    writer.close()
+    assert parts(tmp_path / "words.mcap") == ["_rates", "_events"]
+    curves = Curves(Recording(tmp_path / "words.mcap"))
+    assert (curves.streams, curves.events) == (["beat"], {"slow": [2.0, 4.0]})
+    instant = BagWriter(tmp_path / "instant.mcap", {"clock": "virtual"})
+    instant.write(Stamped(Beat(count=1), Envelope("beat", "talker", 1, 0)))
+    instant.close()
+    assert parts(tmp_path / "instant.mcap") == ["_events"], "in no time there is no rate"
+    picture = tmp_path / "plot.png"
+    assert main(["plot", str(tmp_path / "instant.mcap"), "--out", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_report_on_a_cut_tells_of_its_seconds(piece: Path) -> None:
