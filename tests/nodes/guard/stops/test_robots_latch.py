@@ -215,6 +215,23 @@ def test_the_first_write_of_all_makes_room_for_what_is_latched_on_a_full_disk(tm
     assert started(tmp_path / "1").machine.mode == "estopped"
 
 
+@pytest.mark.parametrize("letter", ["x", "動", "🛑", "\x01"])
+def test_all_that_may_be_latched_has_room_in_the_file_that_was_made_while_there_was_room(
+    tmp_path: Path, state: Path, letter: str
+) -> None:
+    guard = started(tmp_path / "1")
+    assert guard.keeper is not None
+    path, text = guard.keeper.path, letter * 5000
+    guard.keeper = StateFile(path, disk=Full())
+    for number in range(40):
+        name = f"{number}{text}"
+        guard.interrupted(Interrupt(id=name, depth="stop", text=text, by=name))
+    guard.emergency(EStop(source=text, is_pressed=True, why=text))
+    assert path.stat().st_size == BLOCK_BYTES
+    after = started(tmp_path / "1").machine
+    assert (after.mode, len(after.stoppers)) == ("estopped", 17)
+
+
 @pytest.mark.parametrize("damage", ["", None], ids=["empty", "deleted"])
 def test_where_the_file_is_lost_in_mid_run_epochs_and_leases_go_on_above_all_that_were_given_out(
     tmp_path: Path, state: Path, damage: str | None
