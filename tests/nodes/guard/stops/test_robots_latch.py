@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,6 +65,22 @@ def test_a_robot_that_one_run_has_is_refused_to_the_next_until_it_ends(state: Pa
     with pytest.raises(UserError, match=r"^robot stretch_3 is in use: stretch \(pid \d+\) has it"):
         Claims(["robot stretch_3"], "wizard")
     Claims(["robot other"], "other").close()
+    first.close()
+    Claims(["robot stretch_3"], "wizard").close()
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="addresses of the machine are Linux's")
+def test_a_lock_file_that_a_cleaner_deletes_gives_the_robot_to_nobody_else(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Claims(["robot stretch_3"], "stretch")
+    shutil.rmtree(state / "claims")
+    with pytest.raises(UserError, match=rf"^robot stretch_3 is in use: pid {os.getpid()} of ana \("):
+        Claims(["robot stretch_3"], "wizard")
+    Claims(["robot other"], "other").close()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))  # a simulated robot: what is latched is elsewhere
+    Claims(["robot stretch_3"], "wizard").close()
+    monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
     first.close()
     Claims(["robot stretch_3"], "wizard").close()
 
