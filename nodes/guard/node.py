@@ -95,8 +95,9 @@ class Guard(ForRobot, Node):
     realtime = True
     robot_parameter = "robot"
     fixed = frozenset(
-        {"tick", "settle", "interrupt", "estop", "robot/status", "robot/runstop", "driver/runstop", "driver/service"}
-    )
+        {"tick", "settle", "interrupt", "estop", "robot/command", "robot/state", "robot/status", "robot/runstop",
+         "driver/runstop", "driver/service"}
+    )  # fmt: skip
 
     command = Subscription(JointCommand, "command", qos=QoS(lifespan_s=0.150))
     state = Subscription(RobotState, "robot/state")

@@ -36,7 +36,7 @@ class Driver(ForRobot, Node):
 
     realtime = True
     robot_parameter = "limits"
-    fixed = frozenset({"control", "driver/service", "driver/runstop"})
+    fixed = frozenset({"control", "robot/command", "robot/state", "robot/status", "driver/service", "driver/runstop"})
     thread_safe = ("robot",)
 
     command = Subscription(JointCommand, "robot/command", qos=QoS(in_process=True, lifespan_s=COMMAND_LIFESPAN_S))

@@ -151,7 +151,6 @@ class Button(Node):
         (Recogniser, "heard", "reflex"),
         (Collaborator, "heard", "reflex"),
         (SecondJudge, "interrupt", "guard"),
-        (Driver, "robot/status", "guard"),
         (Button, "estop", "guard"),
         (Button, "interrupt", "guard"),
     ],
@@ -170,9 +169,24 @@ def test_no_launch_file_makes_a_stop_unheard_by_renaming_it_where_it_is_said(
     )
 
 
+def test_no_launch_file_lets_a_driver_take_its_commands_from_anybody_but_the_guard() -> None:
+    class Policy(Node):
+        command = Publisher(JointCommand, "command")
+
+    specs = [
+        NodeSpec("guard", Guard, process="robot"),
+        NodeSpec("driver", Driver, remap={"robot/command": "command"}, process="robot"),
+        NodeSpec("policy", Policy, process="robot"),
+    ]
+    assert [node for node, problem in Graph(specs).problems() if "because a stop depends on it" in problem] == [
+        "driver"
+    ]
+
+
 def test_what_the_guard_and_the_reflex_are_told_stops_by_is_fixed() -> None:
     assert {"interrupt", "estop", "robot/status", "robot/runstop", "driver/runstop", "tick"} <= Guard.fixed
     assert {"driver/runstop", "control"} <= Driver.fixed
+    assert {"robot/command", "robot/state", "robot/status"} <= Driver.fixed & Guard.fixed, "none goes round the guard"
     assert {"heard", "interrupt", "robot/state", "guard/state"} == Reflex.fixed
 
 
