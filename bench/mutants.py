@@ -402,7 +402,14 @@ def _copy_tree(folder: Path, target: Target) -> None:
         "use_git_change_detection": False,
         "timeout_multiplier": 15.0,
         "timeout_constant": 3.0,
-        "pytest_add_cli_args": ["-x", *WITHOUT, "-p", "bench.mutant_tests"],
+        "pytest_add_cli_args": [
+            "-x",
+            *WITHOUT,
+            "-W",
+            "ignore::pytest.PytestUnknownMarkWarning",
+            "-p",
+            "bench.mutant_tests",
+        ],
         "pytest_add_cli_args_test_selection": list(target.tests),
     }
     lines = (f"{key} = {json.dumps(value)}" for key, value in settings.items())  # such JSON is TOML, too

@@ -259,10 +259,10 @@ class Subscription(Port[M]):
                 return
             queue = self._queue
             if len(queue) >= qos.depth:
-                if qos.drop == "newest":
+                if qos.drop == "newest" and not stamped.message.message_is_urgent:
                     self.dropped["queue full"] += 1
                     return
-                queue.popleft()
+                del queue[next((at for at, one in enumerate(queue) if not one.message.message_is_urgent), 0)]
                 self.dropped["overwritten" if self.message.message_kind == "state" else "queue full"] += 1
             queue.append(stamped)
 

@@ -18,11 +18,11 @@ class QoS:
 
     `depth` is the queue's bound (0: by the message's kind: 1 for state, 64 for events). `lifespan_s` is the age at
     which a message is no longer handed out. `deadline_s` is the longest allowed gap between two messages. `drop` says
-    which one goes when the queue is full. `required=False` lets the graph start without a publisher. `late_join` hands
-    a subscriber that starts, or starts again, while the publisher is silent, its newest state within about a second;
-    the publisher offers it, the subscription asks for it. A subscription's `deadline_s` is watched by its node's
-    `@on_deadline` handler; a publisher's says which gap it promises not to exceed. `candidates` also hears those who
-    speak for a seat that they do not hold.
+    which one goes when the queue is full, what stops a robot after all others. `required=False` lets the graph start
+    without a publisher. `late_join` hands a subscriber that starts, or starts again, while the publisher is silent,
+    its newest state within about a second; the publisher offers it, the subscription asks for it. A subscription's
+    `deadline_s` is watched by its node's `@on_deadline` handler; a publisher's says which gap it promises not to
+    exceed. `candidates` also hears those who speak for a seat that they do not hold.
 
     `exclusive` is for a publisher: no other node and no tool publishes on its topic. `check` refuses a second one, and
     at run time the topic is taken in from that node's process alone. `in_process` is for a subscription: the

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+from msgspec import structs
+
 from bench.faults.measures import (
     AT_REST,
     FALSE_HOLDS,
@@ -35,8 +37,8 @@ from nodes.stretch.limits import STOW
 from runtime import FENCE_TOPIC, LEASE_TOPIC, Fence, Lease
 from runtime.clock import SystemClock
 from runtime.message import Envelope, Message
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotService, RobotState, RobotStatus, Utterance
-from runtime.msgs.signature import order
+from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotService, RobotState, RobotStatus, Utterance
+from runtime.msgs.signature import order, token_of
 from runtime.transport.taps import Injector
 
 ENTER = "Enter to held, ms"
@@ -50,6 +52,9 @@ OTHERS = "lifted for the other person"
 BY_MODEL = "lifted by a model"
 SAID = "hostile sentences"
 SENTENCES = 100
+BUTTON = "stop button to held, ms"
+LATCH = "what is latched, kB"
+GROWN = "memory of the robot's process, MB more"
 FORWARD = "forward before the way back, mm"
 BACK = "the way back, mm"
 BACK_SPEED = "speed of the way back, mm/s"
@@ -224,6 +229,71 @@ def talked_at(rig: Rig) -> Figures:
         FALSE_HOLDS: holds,
         LIMITS: beyond_limits(rig, start_ns),
         UNASKED: abs(place_m(rig) - stood_m) * 1e3,
+    }
+
+
+def shouted_down(rig: Rig) -> Figures:
+    """A page's stop button, while a tool says as fast as it can that something is to be amended."""
+    rig.wait_moving()
+    way, done, seq = Injector(rig.run.folder, "event", list(rig.run.info.processes)), threading.Event(), 1 << 40
+    if way.await_ready(5.0):
+        raise FaultError("the flooder was not connected")
+    rig.send("interrupt", Interrupt(id="connected", depth="amend", text="x", by="Ana"))
+
+    def flood() -> None:
+        for number in itertools.count(seq):
+            amend = Interrupt(id=f"{number}", depth="amend", text="x" * 100, by="flood")
+            way.publish(Envelope("interrupt", "me-1", number, SystemClock().now_ns()), amend)
+            if number % 50 == 0 and done.wait(0.0005):
+                return
+
+    flooder = threading.Thread(target=flood, daemon=True)
+    flooder.start()
+    try:
+        time.sleep(0.3)
+        start_ns = time.monotonic_ns()
+        rig.send("interrupt", Interrupt(id="button", depth="stop", text="stop button", by="console"))
+        record = rig.wait_mode(STOPPED, start_ns, "stopped by the button")
+    finally:
+        done.set()
+        flooder.join()
+        way.close()
+    return {BUTTON: (record[6] - record[5]) * MS, AT_REST: at_rest_ms(rig, start_ns)}
+
+
+def overheard(rig: Rig) -> Figures:
+    """A signed go on that was heard on the bus is said again after another stop; and turned into a re-arming."""
+    rig.wait_moving()
+    signed = order(token_of(rig.run.folder), "resume", "Ana", time.monotonic_ns())
+    rig.hear(ANA_STOPS)
+    rig.send("guard/order", signed)
+    rig.wait("it goes on, by the order itself", rig.is_moving, 15.0)
+    said_ns = time.monotonic_ns()
+    rig.press()
+    rig.wait_mode(ESTOPPED, said_ns, "stopped")
+    at_rest_ms(rig, said_ns)
+    rig.send("estop", EStop(source="button", is_pressed=False))
+    start_ns, stood_m = time.monotonic_ns(), place_m(rig)
+    for change in ({}, {"do": "rearm"}, {"do": "arm"}, {"by": "Ben"}, {"stamp_ns": start_ns}, {"proof": ""}):
+        rig.send("guard/order", structs.replace(signed, **change))  # type: ignore[type-var]  # a Struct
+    time.sleep(0.3)
+    lifted = any(record[1] != ESTOPPED for record in rig.guard.since(start_ns))
+    return {FORGED: float(lifted), UNASKED: abs(place_m(rig) - stood_m) * 1e3}
+
+
+def crowded(rig: Rig) -> Figures:
+    """A tool stops the robot under two thousand names of a thousand characters."""
+    rig.wait_moving()
+    before_mb, start_ns = rig.memory_mb("robot"), time.monotonic_ns()
+    for number in range(2000):
+        name = f"{number}" + "n" * 1000
+        rig.send("interrupt", Interrupt(id=name, depth="stop", text=name, by=name))
+    rig.wait_mode(STOPPED, start_ns, "stopped")
+    time.sleep(0.5)
+    return {
+        LATCH: (rig.run.folder / "guard.json").stat().st_size / 1024,
+        GROWN: rig.memory_mb("robot") - before_mb,
+        AT_REST: at_rest_ms(rig, start_ns),
     }
 
 

@@ -453,6 +453,21 @@ MATRIX: tuple[Fault, ...] = (
         (QUIET_OUCH, REST, Bound(attacks.OTHERS, 0), UNASKED),
         changes=EARS,
     ),
+    Fault(
+        "a tool floods interrupt: a page's stop button",
+        attacks.shouted_down,
+        (Bound(attacks.BUTTON, 250.0, p99=100.0), REST),
+        is_alone=True,
+        is_by_rights=True,
+    ),
+    Fault(
+        "a signed go on, overheard and changed", attacks.overheard, (Bound(attacks.FORGED, 0), UNASKED), changes=EARS
+    ),
+    Fault(
+        "stops under 2,000 names of 1,000 characters",
+        attacks.crowded,
+        (Bound(attacks.LATCH, 32.0), Bound(attacks.GROWN, 64.0), REST),
+    ),
     Fault("a stopped robot: go on under every name", attacks.forged, (Bound(attacks.FORGED, 0), UNASKED)),
     Fault(
         "a second run of the robot, by a copy of the launch file",

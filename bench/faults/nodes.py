@@ -36,6 +36,7 @@ LIMITS = STRETCH_3
 class MotorRobot:
     """A robot whose motors are another process; its joints are where they are told to be."""
 
+    is_hardware = False
     limits = STRETCH_3
 
     def __init__(self) -> None:

@@ -25,10 +25,12 @@ from bridges.stretch.doctor import LOW_BATTERY_V, VARIABLES
 from bridges.stretch.link import found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
 from nodes.robot.protocol import RobotError
+from nodes.robot.robot_from_launch import STRETCH, claim_of
 from runtime.clock import NS_PER_S, SystemClock, to_s
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
 from runtime.msgs import JOINTS, JointCommand, RobotState
+from runtime.supervision.registry import Claims
 
 SHARE = 0.1
 """Of a joint's own speed: how fast it is moved here."""
@@ -436,11 +438,13 @@ def _bring_up(asked: argparse.Namespace) -> int:
 
     robot = StretchRobot("default")
     bringup = Bringup(robot, progress, ask)
+    claims: Claims | None = None
     try:
         if "machine" in names:
             bringup.run(["machine"], save)
         rest = [name for name in names if name != "machine"]
         if rest:
+            claims = Claims((), "bringup", [claim_of(STRETCH)])  # no run, and no other bring-up, beside this one
             robot.start(CLOCK.now_ns())
             bringup.run(rest, save)
     except (Refused, RobotError, EOFError, KeyboardInterrupt) as problem:
@@ -450,6 +454,8 @@ def _bring_up(asked: argparse.Namespace) -> int:
         return 1
     finally:
         robot.close()
+        if claims is not None:
+            claims.close()
         save()
     print(msgspec.json.encode(progress).decode() if asked.json else f"report: {kept.with_suffix('.md')}")
     return 0

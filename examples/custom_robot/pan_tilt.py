@@ -67,6 +67,7 @@ class Device:
 class PanTilt:
     """Keeps the protocol of a robot; what each member promises stands in Polyrhythm's docs/new-robot.md."""
 
+    is_hardware = False  # say True where its line is a real one
     limits: RobotLimits = LIMITS
 
     def __init__(self, line: Line | None = None) -> None:

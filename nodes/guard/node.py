@@ -64,8 +64,11 @@ LONGEST_LIFESPAN_S = 0.5
 LONGEST_IMAGE_AGE_S = 60.0
 LONGEST_ESTOP_SILENCE_S = 10.0
 MOST_ESTOP_SOURCES = 32
+OTHER_SOURCES = "sources beyond the first 32"
+"""Stands for them: which of them let go is not known, so that no re-arming counts until the run has ended."""
+LONGEST_NAME = 80
 LONGEST_TEXT = 1000
-"""Characters that are kept of a name, a cause or what was said: they are told ten times a second, and latched."""
+"""Characters kept of a name, and of a cause or what was said: they are told ten times a second, and latched."""
 UNKNOWN = "what was latched before is not known"
 
 
@@ -92,8 +95,9 @@ class Guard(ForRobot, Node):
     realtime = True
     robot_parameter = "robot"
     fixed = frozenset(
-        {"tick", "settle", "interrupt", "estop", "robot/status", "robot/runstop", "driver/runstop", "driver/service"}
-    )
+        {"tick", "settle", "interrupt", "estop", "robot/command", "robot/state", "robot/status", "robot/runstop",
+         "driver/runstop", "driver/service"}
+    )  # fmt: skip
 
     command = Subscription(JointCommand, "command", qos=QoS(lifespan_s=0.150))
     state = Subscription(RobotState, "robot/state")
@@ -362,14 +366,14 @@ class Guard(ForRobot, Node):
     @on(estops)
     def emergency(self, estop: EStop) -> None:
         """A pressed source latches the emergency stop. A released one lifts nothing; it only allows re-arming."""
-        now_ns, source = self.clock.now_ns(), estop.source[:LONGEST_TEXT]
+        now_ns, source = self.clock.now_ns(), estop.source[:LONGEST_NAME]
         if source in self.heard_ns:
             self.heard_ns[source] = now_ns
         if not estop.is_pressed:
             self.pressed.discard(source)
             return
-        if len(self.pressed) < MOST_ESTOP_SOURCES:
-            self.pressed.add(source)
+        is_known = source in self.pressed or len(self.pressed) < MOST_ESTOP_SOURCES
+        self.pressed.add(source if is_known else OTHER_SOURCES)
         self._estop(f"{source}: {estop.why[:LONGEST_TEXT] or 'pressed'}", now_ns)
 
     @on(orders)
@@ -588,8 +592,9 @@ class Guard(ForRobot, Node):
 
 
 def _clipped(interrupt: Interrupt) -> Interrupt:
-    """With texts of at most `LONGEST_TEXT` characters."""
-    texts = {name: getattr(interrupt, name)[:LONGEST_TEXT] for name in ("id", "text", "by", "takes_back")}
+    """With names and texts no longer than what is kept."""
+    texts = {name: getattr(interrupt, name)[:LONGEST_TEXT] for name in ("id", "text", "takes_back")}
+    texts["by"] = interrupt.by[:LONGEST_NAME]
     return msgspec.structs.replace(interrupt, **texts)  # type: ignore[type-var]  # a Struct
 
 

@@ -15,7 +15,8 @@ from runtime.run_facts import RunFacts
 from runtime.supervision.registry import account_folder, device_folder, file_name, make_folder, share, state_folder
 
 FILE_NAME = "guard.json"
-BLOCK_BYTES = 8192
+BLOCK_BYTES = 32_768
+"""More than all that may be latched, each character of it told by six bytes."""
 
 
 class SavedState(msgspec.Struct, frozen=True):

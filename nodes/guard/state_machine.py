@@ -596,11 +596,12 @@ class GuardMachine:
 
     def _note_stopper(self, by: str) -> None:
         """Keep who has stopped the robot: each person lifts what they stopped, as each takes off their own lock."""
-        if by in MACHINES or by in self._stoppers:
+        if by in MACHINES or by in self._stoppers or CROWD in self._stoppers:
             return
+        by = by if len(self._stoppers) < MOST_STOPPERS else CROWD
         if self.mode in ("stopped", "estopped") and self._stoppers:
             self.reason = f"{self.reason}; also stopped by {by}"
-        self._stoppers |= {by if len(self._stoppers) < MOST_STOPPERS else CROWD}
+        self._stoppers |= {by}
 
     def _grip_refusal(self, now_ns: int) -> Refusal | None:
         """Why whoever asked to be let go is still taken to be in the gripper."""

@@ -97,7 +97,7 @@ class Reflex(Node):
 
     realtime = True
     lifts_stops = True
-    fixed = frozenset({"interrupt"})
+    fixed = frozenset({"interrupt", "heard", "robot/state", "guard/state"})
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False, candidates=True))
     said = Subscription(Utterance, "said", qos=QoS(required=False))

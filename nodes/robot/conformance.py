@@ -156,6 +156,9 @@ class RobotConformance:
         self.assert_stands(before, after)
         assert not after.contact
 
+    def test_its_class_says_whether_it_is_a_real_one(self) -> None:
+        assert isinstance(type(self.robot).is_hardware, bool), "what is latched on a real one outlives every run"
+
     def test_limits_are_those_of_all_joints_in_order(self) -> None:
         self.started()
         limits = self.robot.limits

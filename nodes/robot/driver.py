@@ -36,7 +36,7 @@ class Driver(ForRobot, Node):
 
     realtime = True
     robot_parameter = "limits"
-    fixed = frozenset({"control", "driver/service", "driver/runstop"})
+    fixed = frozenset({"control", "robot/command", "robot/state", "robot/status", "driver/service", "driver/runstop"})
     thread_safe = ("robot",)
 
     command = Subscription(JointCommand, "robot/command", qos=QoS(in_process=True, lifespan_s=COMMAND_LIFESPAN_S))
@@ -77,6 +77,11 @@ class Driver(ForRobot, Node):
             inspect.signature(found).bind(**self._robot_params)
         except TypeError as problem:
             return [f"robot {robot!r} does not take these robot_params: {problem}"]
+        if not isinstance(getattr(found, "is_hardware", None), bool):
+            return [
+                f"robot {robot!r} does not say whether it is a real one, and counts as one; write is_hardware = True "
+                "into its class, or False where it is simulated"
+            ]
         own = getattr(found, "limits", None)  # of the class where it knows them before it is started
         if isinstance(own, RobotLimits) and joint_names(own) != self._joints:
             return [_others(robot, own, self._joints)]
@@ -86,7 +91,7 @@ class Driver(ForRobot, Node):
         """The robot, where it is a real one."""
         if self._robot_name == SIMULATED:
             return ()
-        return (claim_of(self._limits),) if getattr(robot_class(self._robot_name), "is_hardware", False) else ()
+        return (claim_of(self._limits),) if is_real(robot_class(self._robot_name)) else ()
 
     def libraries(self) -> tuple[str, ...]:
         """Those of its robot's class: `libraries`, where it names any, or a function that finds out which it lacks."""
@@ -98,7 +103,7 @@ class Driver(ForRobot, Node):
 
     def on_start(self) -> None:
         """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""
-        if self.clock.is_virtual and getattr(robot_class(self._robot_name), "is_hardware", False):
+        if self.clock.is_virtual and is_real(robot_class(self._robot_name)):
             raise UserError(
                 f"node {self.name}: robot {self._robot_name!r} is a real one and does not wait for virtual time; run "
                 'without --virtual, or with a simulated one, such as "nodes.sim.kinematic:KinematicRobot"'
@@ -187,6 +192,11 @@ def robot_class(name: str) -> type[Robot]:
         return cast(type[Robot], getattr(importlib.import_module(module_name), class_name))
     except (ImportError, AttributeError, ValueError) as error:
         raise UserError(f'robot {name!r} cannot be loaded: {error}; expected "module:Class"') from error
+
+
+def is_real(robot: type[Robot]) -> bool:
+    """Whether it is a real one; a class that does not say, or not in plain words, counts as one."""
+    return getattr(robot, "is_hardware", True) is not False
 
 
 def make_robot(name: str, params: dict[str, Parameter]) -> Robot:

@@ -89,6 +89,11 @@ class Robot(Protocol):
     """
 
     @property
+    def is_hardware(self) -> bool:
+        """Whether this is a real one, as a constant of its class; a class that does not say counts as one."""
+        ...
+
+    @property
     def limits(self) -> RobotLimits:
         """What this robot can do; those of the robot itself once it is started."""
         ...

@@ -39,6 +39,7 @@ class KinematicRobot:
     `folded` is the posture that it starts in and stows to; the joint `folds_first` gets there before all others do.
     """
 
+    is_hardware = False
     limits: RobotLimits = STRETCH_3
     folded: JointVector = STOW
     folds_first: str = "arm"

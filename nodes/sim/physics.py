@@ -97,6 +97,7 @@ class BuiltRobot:
 class PhysicsRobot:
     """The simulated robot and all that stands around it; a subclass builds both. It begins folded."""
 
+    is_hardware = False
     limits: RobotLimits
     person_parts: tuple[str, ...] = PERSON_PARTS
 

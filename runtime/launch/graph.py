@@ -178,9 +178,24 @@ class Graph:
             if host and spec.host != host:
                 continue  # what its parameters should be is known there
             found.extend((name, problem) for problem in _node_problems(spec, self._seats))
+            found.extend((name, problem) for problem in self._unheard_stops(spec))
         for topic in self.topics.values():
             found.extend(_topic_problems(topic, self.topics, self._candidates))
         return found
+
+    def _unheard_stops(self, spec: NodeSpec) -> list[str]:
+        """What it says by another name than that by which others of this graph hear of a stop."""
+        heard_by = {
+            port.topic: other.name
+            for other in reversed(self.nodes.values())  # the first of them is named
+            for port in ports_of(other.cls, Subscription).values()
+            if port.topic in other.cls.fixed and other.name != spec.name
+        }
+        return [
+            f"remap of {port.topic!r}: {heard_by[port.topic]} hears of a stop by it; leave it out"
+            for port in ports_of(spec.cls, Publisher).values()
+            if port.topic in heard_by and spec.topic_of(port) != port.topic
+        ]
 
     def process_problems(self) -> list[tuple[str, str]]:
         """Who publishes in another process what a subscription takes in from its own process only; same form."""

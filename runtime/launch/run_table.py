@@ -22,7 +22,7 @@ class RunTable(Table, frozen=True):
     beside: Annotated[str, Meta(description="a subcommand that looks on, like 'view'")] = ""
     seed: int = 0
     for_s: Seconds | None = None
-    frozen_s: Seconds = 2.0
+    frozen_s: Annotated[float, Meta(gt=0, le=60.0, description="more than 0 and at most 60 s")] = 2.0
     start: Literal["fork", "spawn"] = "fork"
     robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS', or a robot file")] = ""
 

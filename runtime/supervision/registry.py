@@ -20,6 +20,7 @@ import struct
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
@@ -134,8 +135,9 @@ class Registration:
 class Claims:
     """What a run holds for itself alone until its last process has ended: names of an account, devices of a machine.
 
-    A name is a lock in `state_folder()`. A device, such as a real robot, is a lock in `device_folder()`; on Linux it is
-    also an address of the machine, which another account or another home holds as well.
+    A name is a lock in `state_folder()`. A device, such as a real robot, is a lock in `device_folder()`. On Linux both
+    are also addresses of the machine, which stay though the file be deleted; that of a device is one for all accounts
+    and homes.
     """
 
     def __init__(self, names: Iterable[str], run: str, devices: Iterable[str] = ()) -> None:
@@ -144,11 +146,13 @@ class Claims:
         own = sorted(set(devices))
         try:
             for name in own:
-                self._hold_address(name)
+                self._hold_address(name, name)
             for name in own:
                 self._hold_file(device_folder(), name, run)
             for name in sorted(set(names).difference(own)):
                 self._hold_file(state_folder(), name, run)
+                place = f"{state_folder().resolve()}/{name}"
+                self._hold_address(name, sha256(place.encode()).hexdigest())
         except PolyrhythmError:
             self.close()
             raise
@@ -158,10 +162,10 @@ class Claims:
         """File descriptors, for the run's processes: they hold it too, should its supervisor be killed."""
         return tuple(one.fileno() for one in self._held)
 
-    def _hold_address(self, name: str) -> None:
+    def _hold_address(self, name: str, known_as: str) -> None:
         if sys.platform != "linux":
             return
-        address = f"\0polyrhythm/{name}".encode()[:LONGEST_SOCKET_PATH]
+        address = f"\0polyrhythm/{known_as}".encode()[:LONGEST_SOCKET_PATH]
         held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._held.append(held)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -118,6 +119,27 @@ def test_a_full_queue_drops_at_the_end_that_it_was_told(drop: str, kept: list[in
         bench.push()
     assert bench.pop_all() == kept
     assert dict(bench.port.dropped) == {"queue full": 2}
+
+
+class Order(Message):
+    value: int
+
+    @property
+    def message_is_urgent(self) -> bool:
+        return self.value < 0
+
+
+@pytest.mark.parametrize(("drop", "kept"), [("oldest", [-1, -5, -6]), ("newest", [-1, -5, -6])])
+def test_a_full_queue_drops_what_stops_no_robot_before_what_does(drop: Any, kept: list[int]) -> None:
+    port: Subscription[Order] = Subscription(Order, "topic", qos=QoS(depth=3, drop=drop))
+    port.clock, port.has_handler = VirtualClock(Scheduler()), True
+    for seq, value in enumerate((-1, 2, 3, 4, -5, -6), 1):
+        port.push(Stamped(Order(value=value), Envelope("topic", "test", seq, 0)))
+    found = iter(port.pop, None)
+    assert [stamped.message.value for stamped in found if stamped] == kept
+    for seq, value in enumerate((-1, -2, -3, -4), 10):
+        port.push(Stamped(Order(value=value), Envelope("topic", "test", seq, 0)))
+    assert [stamped.message.value for stamped in iter(port.pop, None) if stamped] == [-2, -3, -4], "of them the oldest"
 
 
 def test_a_handler_never_gets_an_expired_message() -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrase_matcher import clipped
+from nodes.interrupts.reflex import Reflex
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, UserError, choices, on
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, RunningTrial, SeenObject, Subtask, Utterance
@@ -90,6 +91,12 @@ def changes_of(arm: str, regime: str = "cloud", *, recogniser_s: float = 0.0) ->
     if own:
         changes.append(f"arm.latency={{{','.join(own)}}}")
     return tuple(changes)
+
+
+class RoutedReflex(Reflex):
+    """A reflex that hears people through an `Arm`, and so by another topic than any other one may."""
+
+    fixed = Reflex.fixed - {"heard"}
 
 
 HOLDS = ("nothing", "blocking", "cancel", "spotter", "two-rates")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,10 @@ from bridges.stretch.bringup import STEPS, Bringup, BringupStep, Progress, Refus
 from bridges.stretch.calibration import Calibration, load, save
 from bridges.stretch.onboard.words import Reading
 from bridges.stretch.robot import StretchRobot
+from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
+from runtime.errors import UserError
+from runtime.supervision.registry import Claims
 from tests.bridges.stretch import fake_stretch_body
 from tests.bridges.stretch.fake_stretch_body import World, install
 from tests.bridges.stretch.test_robot import InProcess
@@ -71,6 +75,32 @@ def test_a_grasp_is_more_effort_than_empty_at_the_same_place(tmp_path: Path) -> 
     (tmp_path / "polyrhythm.json").write_text("{")
     with pytest.raises(ValueError, match="measure again"):
         load(tmp_path / "polyrhythm.json")
+
+
+def test_a_bring_up_beside_a_run_or_another_bring_up_is_refused_with_its_pid_before_the_robot_is_touched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    robot = f"stretch-of-{os.getpid()}"  # one that no other test has on this machine
+    monkeypatch.setattr("bridges.stretch.bringup.STRETCH", robot)
+    monkeypatch.setattr("runtime.supervision.registry.SHARED", tmp_path)
+    started: list[str] = []
+
+    def start(self: StretchRobot, now_ns: int) -> None:
+        started.append("once")
+        with pytest.raises(UserError, match="is in use"):
+            Claims((), "wizard", [f"robot {robot}"])
+        raise RobotError("nothing is here")
+
+    monkeypatch.setattr(StretchRobot, "start", start)
+    asked = ["stretch", "--only", "robot", "--yes", "--out", str(tmp_path / "out")]
+    first = Claims((), "wizard", [f"robot {robot}"])
+    assert main(asked) == 2
+    assert f"robot {robot} is in use: pid {os.getpid()} of " in capsys.readouterr().err
+    assert started == []
+    first.close()
+    assert main(asked) == 1
+    assert started == ["once"], "it was free, and nobody else had it meanwhile"
+    Claims((), "wizard", [f"robot {robot}"]).close()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from runtime.msgs import DriverOrder, Image, JointCommand, RobotMode, RobotState
 
 class NotingRobot:
     """Writes down what it is asked to do."""
+
+    is_hardware: Any = False
 
     def __init__(self, limits: RobotLimits = STRETCH_3) -> None:
         self.limits = limits
@@ -253,6 +256,40 @@ class RealRobot(NotingRobot):
     """What says of itself that it is no simulation, and knows its joints only once it is made."""
 
     is_hardware = True
+
+
+class Silent:
+    """A robot that does not say whether it is a real one."""
+
+
+for name in METHODS:
+    setattr(Silent, name, getattr(NotingRobot, name, lambda *_: None))
+
+
+class Vague(NotingRobot):
+    """A robot that says it in a way that nobody understands: a property, say, or a word."""
+
+    is_hardware = "no"
+
+
+class Asking(NotingRobot):
+    """A robot whose class cannot be asked."""
+
+    @property
+    def is_hardware(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("robot", [Silent, Vague, Asking])
+def test_a_class_that_does_not_say_whether_it_is_real_is_told_by_a_check_and_counts_as_real(robot: Any) -> None:
+    driver = Driver(named(robot))
+    assert driver.problems() == [
+        f"robot '{named(robot)}' does not say whether it is a real one, and counts as one; write is_hardware = True "
+        "into its class, or False where it is simulated"
+    ]
+    assert driver.devices() == ("robot stretch_3",)
+    with pytest.raises(UserError, match="is a real one and does not wait for virtual time"):
+        Simulation(Driver(named(robot))).run(seconds=0.1)
 
 
 class OtherRobot(NotingRobot):

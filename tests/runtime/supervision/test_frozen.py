@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.errors import UserError
 from runtime.launch.file import load
 from runtime.supervision.supervisor import LOOK_S, FreezeDetector, processor_time
 from tests.support.running import Runs, eventually
@@ -52,6 +53,13 @@ def test_looks_count_and_not_time_so_that_a_supervisor_that_slept_kills_nobody()
 def test_processor_time_is_told_of_a_process_that_is_there() -> None:
     assert processor_time(os.getpid())
     assert processor_time(1 << 29) == ""
+
+
+def test_a_time_after_which_nothing_is_ever_taken_for_frozen_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "hello.toml"
+    file.write_text(HELLO.replace("[nodes", "[run]\nfrozen_s = 61.0\n\n[nodes", 1))
+    with pytest.raises(UserError, match=r"\[run\] frozen_s is 61.0; expected more than 0 and at most 60 s"):
+        load(file)
 
 
 @pytest.fixture

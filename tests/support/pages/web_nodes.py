@@ -6,12 +6,19 @@ import msgspec
 import numpy as np
 
 from bridges.web.http.graph_messages import Mark
-from runtime import Node, Publisher, QoS, Subscription, every, on
+from nodes.sim.driver import SimDriver
+from runtime import ALONE, Node, Publisher, QoS, Subscription, every, on
 from runtime.msgs import ActionChunk, RobotState, RobotStatus, RunningTrial, Trial, Utterance
 from runtime.msgs.episode import Turn
 from runtime.qos import RELIABLE
 
 STEPS, STEP_S, AHEAD_MPS = 20, 0.1, 2.0
+
+
+class DriverWithoutBattery(SimDriver):
+    """A simulated robot's, whose own word on its state nobody hears: it knows of no battery."""
+
+    status = Publisher(RobotStatus, "driver/status", qos=ALONE)
 
 
 class Battery(Node):

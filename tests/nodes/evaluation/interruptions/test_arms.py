@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from nodes.evaluation.interruptions.arm import ARMS, REGIMES, AnsweringPlanner, Arm, ArmByCondition, changes_of
+from nodes.evaluation.interruptions.arm import (
+    ARMS,
+    REGIMES,
+    AnsweringPlanner,
+    Arm,
+    ArmByCondition,
+    RoutedReflex,
+    changes_of,
+)
 from nodes.guard.node import Guard
-from nodes.interrupts.reflex import Reflex
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import UserError
 from runtime.launch.file import check, find, load
@@ -194,7 +201,7 @@ def held_after_ns(holds: str, text: str) -> int:
     """From the word to the guard braking a robot that drives."""
     simulation = Simulation(
         NodeSpec("arm", Arm, {"holds": holds}),
-        NodeSpec("reflex", Reflex, remap={"heard": "heard/reflex"}),
+        NodeSpec("reflex", RoutedReflex, remap={"heard": "heard/reflex"}),
         NodeSpec("policy", Drive),
         NodeSpec("guard", Guard, {"arm": "auto"}),
         StillRobot(),

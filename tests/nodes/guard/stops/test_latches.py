@@ -78,6 +78,31 @@ def test_a_source_that_must_repeat_itself_and_does_not_counts_as_pressed() -> No
     assert room.order("rearm").estop
 
 
+def test_no_source_lets_go_for_another_however_many_press() -> None:
+    room = Room(estop_sources=("pendant",), estop_silence_s=10.0)
+    sources = [f"source {number}" for number in range(40)]
+    for source in ("pendant", *sources):
+        room.sim.publish("estop", EStop(source=source, is_pressed=True))
+    room.run(0.1)
+    for source in ("pendant", *sources[:31]):
+        assert room.order("rearm").estop
+        room.sim.publish("estop", EStop(source="pendant", is_pressed=True))  # as each source repeats what it is
+        room.sim.publish("estop", EStop(source=source, is_pressed=False))
+    room.sim.publish("estop", EStop(source="pendant", is_pressed=False))
+    assert room.order("rearm").estop, "sources that are not known by name still press"
+    assert room.guard.pressed == {"sources beyond the first 32"}
+
+
+def test_as_many_sources_as_are_known_by_name_let_go_one_by_one() -> None:
+    room = Room()
+    sources = [f"source {number}" for number in range(32)]
+    for is_pressed in (True, True, False):
+        for source in sources:
+            room.sim.publish("estop", EStop(source=source, is_pressed=is_pressed))
+        room.run(0.1)
+    assert room.order("rearm").estop == ""
+
+
 def test_a_guard_that_is_armed_by_a_person_moves_nothing_before() -> None:
     room = Room(arm="manual")
     assert room.run(0.5).mode == "disarmed"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.guard.node import LONGEST_TEXT, Guard
+from nodes.guard.node import LONGEST_NAME, LONGEST_TEXT, Guard
 from nodes.guard.retreat import BACK_S, SHARE, Trail
 from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine
@@ -345,11 +345,11 @@ def test_names_and_causes_of_a_megabyte_are_neither_told_nor_latched_whole() -> 
     room.sim.publish("interrupt", Interrupt(id=much, depth="stop", text=much, by=much))
     room.sim.run(seconds=0.1)
     told = room.guard[-1]
-    assert (told.mode, room.machine.stoppers) == ("stopped", (much[:LONGEST_TEXT],))
+    assert (told.mode, room.machine.stoppers) == ("stopped", (much[:LONGEST_NAME],))
     assert len(told.reason) + len(told.stop_cause) + len(told.stopped_by) < 5 * LONGEST_TEXT
     room.sim.publish("estop", EStop(source=much, is_pressed=True, why=much))
     room.sim.run(seconds=0.1)
-    assert room.guard[-1].estop == f"{much[:LONGEST_TEXT]}: {much[:LONGEST_TEXT]}"
+    assert room.guard[-1].estop == f"{much[:LONGEST_NAME]}: {much[:LONGEST_TEXT]}"
     room.sim.publish("guard/order", order(TOKEN, "rearm", "Ann", room.sim.clock.now_ns()))
     room.sim.run(seconds=0.1)
     assert room.guard[-1].estop, "it is still pressed"

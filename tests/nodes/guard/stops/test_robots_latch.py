@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,6 +65,22 @@ def test_a_robot_that_one_run_has_is_refused_to_the_next_until_it_ends(state: Pa
     with pytest.raises(UserError, match=r"^robot stretch_3 is in use: stretch \(pid \d+\) has it"):
         Claims(["robot stretch_3"], "wizard")
     Claims(["robot other"], "other").close()
+    first.close()
+    Claims(["robot stretch_3"], "wizard").close()
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="addresses of the machine are Linux's")
+def test_a_lock_file_that_a_cleaner_deletes_gives_the_robot_to_nobody_else(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Claims(["robot stretch_3"], "stretch")
+    shutil.rmtree(state / "claims")
+    with pytest.raises(UserError, match=rf"^robot stretch_3 is in use: pid {os.getpid()} of ana \("):
+        Claims(["robot stretch_3"], "wizard")
+    Claims(["robot other"], "other").close()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))  # a simulated robot: what is latched is elsewhere
+    Claims(["robot stretch_3"], "wizard").close()
+    monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
     first.close()
     Claims(["robot stretch_3"], "wizard").close()
 
@@ -213,6 +230,23 @@ def test_the_first_write_of_all_makes_room_for_what_is_latched_on_a_full_disk(tm
     guard.emergency(EStop(source="button", is_pressed=True))
     assert path.stat().st_size == BLOCK_BYTES, "it needs no block more"
     assert started(tmp_path / "1").machine.mode == "estopped"
+
+
+@pytest.mark.parametrize("letter", ["x", "動", "🛑", "\x01"])
+def test_all_that_may_be_latched_has_room_in_the_file_that_was_made_while_there_was_room(
+    tmp_path: Path, state: Path, letter: str
+) -> None:
+    guard = started(tmp_path / "1")
+    assert guard.keeper is not None
+    path, text = guard.keeper.path, letter * 5000
+    guard.keeper = StateFile(path, disk=Full())
+    for number in range(40):
+        name = f"{number}{text}"
+        guard.interrupted(Interrupt(id=name, depth="stop", text=text, by=name))
+    guard.emergency(EStop(source=text, is_pressed=True, why=text))
+    assert path.stat().st_size == BLOCK_BYTES
+    after = started(tmp_path / "1").machine
+    assert (after.mode, len(after.stoppers)) == ("estopped", 17)
 
 
 @pytest.mark.parametrize("damage", ["", None], ids=["empty", "deleted"])

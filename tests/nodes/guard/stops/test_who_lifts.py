@@ -194,6 +194,8 @@ def test_an_operator_lifts_what_a_crowd_has_stopped() -> None:
     names = [f"visitor {number}" for number in range(40)]
     for name in names:
         room.hear("Stop!", speaker=name)
+    assert room.states[-1].reason.count("also stopped by") == 16, "a crowd is told once"
+    assert room.states[-1].reason.endswith("also stopped by visitor 15; also stopped by many")
     for name in (*names, "many"):
         assert room.hear("Go on", speaker=name).mode == "stopped"
     room.send("guard/order", order(TOKEN, "resume", "Ann", room.now_ns))

@@ -13,6 +13,7 @@ import pytest
 from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
+from nodes.interrupts.second_judge import SecondJudge
 from nodes.robot.driver import Driver
 from nodes.sim.people.collaborator import Collaborator
 from nodes.voice.recogniser import Recogniser
@@ -20,7 +21,7 @@ from runtime import Node, Publisher
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.msgs import GuardState, JointCommand, RobotState
+from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.signature import TOKEN_FILE, make_token
 from runtime.node import ports_of
 
@@ -138,10 +139,55 @@ def test_no_launch_file_makes_a_stop_unheard_by_another_name_or_rate(cls: type[N
     assert sentence in found
 
 
+class Button(Node):
+    estop = Publisher(EStop, "estop")
+    interrupt = Publisher(Interrupt, "interrupt")
+    battery = Publisher(RobotStatus, "robot/battery")
+
+
+@pytest.mark.parametrize(
+    ("cls", "topic", "hearer"),
+    [
+        (Recogniser, "heard", "reflex"),
+        (Collaborator, "heard", "reflex"),
+        (SecondJudge, "interrupt", "guard"),
+        (Button, "estop", "guard"),
+        (Button, "interrupt", "guard"),
+    ],
+)
+def test_no_launch_file_makes_a_stop_unheard_by_renaming_it_where_it_is_said(
+    cls: type[Node], topic: str, hearer: str
+) -> None:
+    graph = [NodeSpec("guard", Guard), NodeSpec("reflex", Reflex)]
+    sentence = f"remap of {topic!r}: {hearer} hears of a stop by it; leave it out"
+    found = Graph([*graph, NodeSpec("it", cls, remap={topic: "nobody"})]).problems()
+    assert [node for node, problem in found if problem == sentence] == ["it"]
+    assert sentence not in str(Graph([*graph, NodeSpec("it", cls, remap={topic: topic})]).problems())
+    assert sentence not in str(Graph([NodeSpec("it", cls, remap={topic: "nobody"})]).problems()), "nobody hears it"
+    assert "hears of a stop" not in str(
+        Graph([*graph, NodeSpec("it", Button, remap={"robot/battery": "b"})]).problems()
+    )
+
+
+def test_no_launch_file_lets_a_driver_take_its_commands_from_anybody_but_the_guard() -> None:
+    class Policy(Node):
+        command = Publisher(JointCommand, "command")
+
+    specs = [
+        NodeSpec("guard", Guard, process="robot"),
+        NodeSpec("driver", Driver, remap={"robot/command": "command"}, process="robot"),
+        NodeSpec("policy", Policy, process="robot"),
+    ]
+    assert [node for node, problem in Graph(specs).problems() if "because a stop depends on it" in problem] == [
+        "driver"
+    ]
+
+
 def test_what_the_guard_and_the_reflex_are_told_stops_by_is_fixed() -> None:
     assert {"interrupt", "estop", "robot/status", "robot/runstop", "driver/runstop", "tick"} <= Guard.fixed
     assert {"driver/runstop", "control"} <= Driver.fixed
-    assert "interrupt" in Reflex.fixed
+    assert {"robot/command", "robot/state", "robot/status"} <= Driver.fixed & Guard.fixed, "none goes round the guard"
+    assert {"heard", "interrupt", "robot/state", "guard/state"} == Reflex.fixed
 
 
 @pytest.mark.parametrize(("name", "most"), [("max_image_age_s", 60.0), ("estop_silence_s", 10.0)])

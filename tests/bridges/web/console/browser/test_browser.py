@@ -49,7 +49,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleRun]:
     driver = 'use     = "nodes.sim.driver:SimDriver"\n'
     assert driver in shipped
     # The simulated robot's own word on its state has no battery: another's is heard instead.
-    shipped = shipped.replace(driver, driver + 'remap = { "robot/status" = "driver/status" }\n')
+    shipped = shipped.replace(driver, 'use     = "tests.support.pages.web_nodes:DriverWithoutBattery"\n')
     # It looks straight ahead, where it drives to.
     launch.write_text("".join(line for line in shipped.splitlines(True) if "head_pan_rad" not in line) + BESIDE)
     with ConsoleRun(launch, folder / "out", "head_camera.process=eyes") as started:  # one that freezes by itself
