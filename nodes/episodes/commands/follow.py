@@ -15,6 +15,7 @@ from nodes.episodes.evaluation.encoders import encoder_of
 from nodes.episodes.evaluation.instruction_following import (
     RELEVANCE,
     acts_of,
+    alternatives,
     rate_relevance,
     scores_of,
     side_effects,
@@ -54,6 +55,8 @@ def follow(asked: argparse.Namespace) -> int:
                     person, encode(acts), relevances, power_on_mean=asked.power_on_mean, why=f"encoder {name}"
                 )
                 effects = side_effects(turns, person, words=words, injury=asked.injury, prevention=asked.prevention)
+                if asked.solution:
+                    effects["solutions"] = float(alternatives(acts, asked.solution, encode))
                 if checks is not None:
                     seat = next(one for one in checks["seats"] if one["name"] == person)
                     effects["secret_kept"] = float(not seat["leak"])

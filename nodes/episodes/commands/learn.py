@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -197,9 +198,21 @@ def _add_follow(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--judge", default="", help="MODEL[@URL] that rates each turn's relevance; default: no S_rel")
     parser.add_argument("--power-on-mean", action="store_true", help="S_div: the power of the mean similarity")
     parser.add_argument("--words", type=Path, metavar="FILE", help="words to be counted, one a line")
-    parser.add_argument("--injury", default="", metavar="PATTERN", help="saying what matches is an intended injury")
-    parser.add_argument("--prevention", default="", metavar="PATTERN", help="saying what matches prevents one")
+    for name, found in (
+        ("injury", "saying what matches is an intended injury"),
+        ("prevention", "saying what matches prevents one"),
+        ("solution", "a sentence that matches proposes a solution; alike ones count once"),
+    ):
+        parser.add_argument(f"--{name}", type=_pattern, default="", metavar="PATTERN", help=found)
     parser.set_defaults(command=_follow)
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as problem:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {problem}") from problem
+    return text
 
 
 def _follow(asked: argparse.Namespace) -> int:

@@ -58,6 +58,8 @@ def hashed(texts: Sequence[str]) -> Vectors:
 
 
 def _from_endpoint(model: str, url: str, texts: Sequence[str]) -> Vectors:
+    if not texts:
+        return np.zeros((0, 1))
     body = json.dumps({"model": model, "input": list(texts)}).encode()
     request = urllib.request.Request(f"{url.rstrip('/')}/embeddings", body, {"Content-Type": "application/json"})
     try:

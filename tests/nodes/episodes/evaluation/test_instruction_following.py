@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,13 @@ import pytest
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.command import main
 from nodes.episodes.evaluation.encoders import MiniLM, encoder_of, hashed
-from nodes.episodes.evaluation.instruction_following import diversity, read_relevance, relevance, side_effects
+from nodes.episodes.evaluation.instruction_following import (
+    alternatives,
+    diversity,
+    read_relevance,
+    relevance,
+    side_effects,
+)
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Turn
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
@@ -57,6 +64,19 @@ def test_side_effects_are_counted_as_the_paper_says() -> None:
     assert side_effects(turns[:4], "Ana")["engaged"] == 0.0  # no more than 4 turns
 
 
+def test_solutions_are_counted_once_however_often_they_are_proposed() -> None:
+    # By hand: similarities of A to B 0.6, of A to C 0.8, of B to C 0.96; all else 0. What is said in order, and counts:
+    # A yes; A again (1.0) no; C no (0.8 to A); B yes (0.6 to A; C does not count); "D" yes. The last proposes nothing.
+    table = {"How about A?": (1.0, 0.0, 0.0), "How about C?": (0.8, 0.6, 0.0), "How about B?": (0.6, 0.8, 0.0),
+             "And what if D?": (0.0, 0.0, 1.0)}  # fmt: skip
+
+    def encode(texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        return np.array([table[text] for text in texts]).reshape(-1, 3)
+
+    acts = ["Well. How about A?", "How about A? How about C?", "How about B? And what if D?", "No."]
+    assert [alternatives(acts[:n], "how about|what if", encode) for n in range(5)] == [0, 1, 1, 3, 3]
+
+
 def test_hashing_knows_words_and_says_that_it_is_hashing() -> None:
     name, encode = encoder_of("hashing")
     vectors = encode(["a cello for sale", "a cello for sale", "rain tomorrow"])
@@ -74,6 +94,7 @@ def test_a_folder_that_is_no_model_is_a_sentence(tmp_path: Path) -> None:
 def test_an_embeddings_endpoint_that_gives_none_is_a_sentence() -> None:
     with FakeOpenAI(answers("hello")) as server, pytest.raises(UserError, match="gives no embeddings"):
         encoder_of(f"m@{server.url}")[1](["x"])
+    assert len(encoder_of("m@http://127.0.0.1:1/v1")[1]([])) == 0  # nothing is not asked about
 
 
 def test_all_of_it_stands_in_the_report_beside_the_seven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,6 +111,8 @@ def test_all_of_it_stands_in_the_report_beside_the_seven(tmp_path: Path, capsys:
             f"j@{server.url}",
             "--words",
             str(words),
+            "--solution",
+            "how about|would you|could",
             "--json",
         ]
         assert main(asked) == 0
@@ -102,9 +125,17 @@ def test_all_of_it_stands_in_the_report_beside_the_seven(tmp_path: Path, capsys:
     assert means["S_sif"] == pytest.approx((means["S_div"] + means["S_rel"]) / 2)
     assert main(["report", str(run), "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
-    assert {"GOAL", "S_div", "S_rel", "S_sif", "engaged", "listed_words", "secret_kept"} <= set(figures["dimensions"])
+    assert {"GOAL", "S_div", "S_rel", "S_sif", "engaged", "listed_words", "secret_kept", "solutions"} <= set(
+        figures["dimensions"]
+    )
     assert figures["table"]["rules"]["S_rel"]["mean"] == pytest.approx(means["S_rel"])
     assert figures["is_by_rules"]  # and the offline judge's means still have no intervals
+
+
+def test_a_pattern_that_is_none_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["follow", str(tmp_path / "run.sqlite"), "--solution", "how (about"])
+    assert "--solution: 'how (about' is no regular expression: missing )" in capsys.readouterr().err
 
 
 def test_hashed_texts_are_the_same_in_every_process() -> None:

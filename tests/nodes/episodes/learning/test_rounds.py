@@ -17,6 +17,7 @@ import pytest
 from nodes.episodes.command import main
 from nodes.episodes.learning.rounds import comparison_text
 from nodes.episodes.results.store import Store
+from tests.support.killing import run_killed
 from tests.support.ports import free_ports
 
 pytestmark = pytest.mark.processes
@@ -72,48 +73,34 @@ def found_in(folder: Path) -> dict[str, Any]:
     }
 
 
-def killed(path: Path, times: int, seed: int, whole_s: float) -> int:
-    """Run it, killed at random moments that many times at most, then to its end; how many kills hit."""
-    chance = random.Random(seed)
-    hits = 0
-    for _ in range(times):
-        process = subprocess.Popen(
-            [*COMMAND, "rounds", str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        try:
-            process.wait(chance.uniform(0.1, whole_s / 2))
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            hits += 1
-    assert subprocess.run([*COMMAND, "rounds", str(path)], capture_output=True, check=False).returncode == 0
-    return hits
-
-
-def compare_killed(tmp_path: Path, trials: int, times: int) -> None:
-    port = free_ports(1)
-    began = time.monotonic()
-    assert subprocess.run([*COMMAND, "rounds", str(rounds_file(tmp_path / "w", port))], check=False).returncode == 0
-    whole_s = time.monotonic() - began
-    whole = found_in(tmp_path / "w" / "pi")
-    hits = 0
-    for trial in range(trials):
-        path = rounds_file(tmp_path / "k", port)
-        hits += killed(path, times, trial, whole_s)
-        assert found_in(tmp_path / "k" / "pi") == whole
-        shutil.rmtree(tmp_path / "k")
-    assert hits >= trials
-
-
-@pytest.mark.long  # with its sibling of twenty kills
-def test_killed_three_times_the_rounds_end_as_if_nothing_had_been(tmp_path: Path) -> None:
-    compare_killed(tmp_path, trials=1, times=3)
-
-
 @pytest.mark.long
 def test_killed_at_twenty_random_moments_the_rounds_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    compare_killed(tmp_path, trials=5, times=4)
+    port, asked, jobs = free_ports(1), tmp_path / "asked", 2
+    serve = f"{{python}} {POLICY} serve {{model}} {{port}} {asked}"
+
+    def begin(name: str) -> Path:
+        asked.unlink(missing_ok=True)
+        return rounds_file(tmp_path / name, port, serve=serve, jobs=jobs)
+
+    path = begin("whole")
+    began = time.monotonic()
+    assert subprocess.run([*COMMAND, "rounds", str(path)], check=False).returncode == 0
+    whole_s = time.monotonic() - began
+    whole, count = found_in(path.with_name("pi")), asked.stat().st_size
+    assert count == sum(len(calls) for run in whole["answers"].values() for _, _, calls, _ in run)
+    chance, hits, moments = random.Random(0), 0, set()
+    while hits < 20:
+        path = begin("killed")
+        folder = path.with_name("pi")
+        hit = run_killed(
+            lambda path=path: [*COMMAND, "rounds", str(path)], chance, whole_s, 20 - hits,  # type: ignore[misc]
+            note=lambda folder=folder: moments.add(len([*folder.glob("*/*.json")])),  # type: ignore[misc]
+        )  # fmt: skip
+        assert found_in(folder) == whole
+        assert asked.stat().st_size - count <= hit * jobs, "only what was under way at a kill is asked for again"
+        shutil.rmtree(path.parent)
+        hits += hit
+    assert len(moments) >= 4, f"the kills hit few of 11 steps: {moments}"
 
 
 def test_a_policy_that_learned_to_offer_is_compared_with_its_base(
