@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from bridges.web.http.graph_messages import Mark
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.msgs import ActionChunk, RobotState, RobotStatus, RunningTrial, Trial, Utterance
+from runtime.msgs import ActionChunk, Mark, RobotState, RobotStatus, RunningTrial, Trial, Utterance
 from runtime.qos import RELIABLE
 
 STEPS, STEP_S, AHEAD_MPS = 20, 0.1, 2.0
