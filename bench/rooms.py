@@ -28,10 +28,10 @@ def working_tree() -> dict[str, str]:
 
 def tree_of(commit: str) -> dict[str, str]:
     """Those of a commit; one that Git does not know ends the program with Git's sentence."""
-    packed = subprocess.run(["git", "archive", commit, "--", *PACKAGES], cwd=ROOT, capture_output=True)
-    if packed.returncode:
-        sys.exit(f"commit {commit!r} cannot be counted: {packed.stderr.decode().strip()}")
-    archive = packed.stdout
+    done = subprocess.run(["git", "archive", commit, "--", *PACKAGES], cwd=ROOT, capture_output=True)
+    if done.returncode:
+        sys.exit(f"commit {commit!r} cannot be counted: {done.stderr.decode().strip()}")
+    archive = done.stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         members = [member for member in packed.getmembers() if member.isfile() and member.name.endswith(".py")]
         return {member.name: packed.extractfile(member).read().decode() for member in members}  # type: ignore[union-attr]  # files

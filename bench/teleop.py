@@ -28,6 +28,8 @@ LIMIT_S = 480.0
 HOLD_MS = 700
 LOOK_S = 0.15
 TRIES = 3
+PASSES = ("not driving by it", "let go and press again", "press again.", "state is not known")
+"""What of the words beside the controls passes by itself: one lets go, looks, and presses again."""
 
 
 class Wizard:
@@ -77,7 +79,16 @@ class Wizard:
         self.page.wait_for_timeout(600)
 
     def holds_key(self, key: str, until: Callable[[], bool], within_s: float) -> str:
-        """Hold a key until something is so; returns what the page says against it, or ""."""
+        """Hold a key until something is so, again after what passes; returns what the page says against it, or ""."""
+        end_s = time.monotonic() + within_s
+        while True:
+            why = self.holds_key_once(key, until, end_s - time.monotonic())
+            if not any(words in why for words in PASSES) or time.monotonic() > end_s or self.left_s <= 0:
+                return why
+            self.tell(f"again: {why}")
+            self.waits(lambda: not self.reads("#why-still"), 5.0)
+
+    def holds_key_once(self, key: str, until: Callable[[], bool], within_s: float) -> str:
         self.goes_on()
         why = ""
         self.page.keyboard.down(key)
@@ -119,8 +130,6 @@ class Wizard:
         if "open them" in why:
             self.holds_key("o", lambda: self.figure("gripper") > 0.11, 4.0)
             self.holds_key("r", self.is_up, 8.0)
-        elif "let go" in why:
-            self.page.wait_for_timeout(500)
 
     def finds(self, name: str) -> bool:
         """Turn the head until it is seen."""

@@ -24,11 +24,13 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     InterruptRecord,
+    Mark,
     RobotState,
     SceneDescription,
     Subtask,
     Trial,
     Utterance,
+    WizardResponse,
 )
 
 TRIAL_ENDS = {
@@ -93,6 +95,8 @@ class Run:
     health: Track[Health] = field(default_factory=lambda: Track(Health))
     leases: Track[Lease] = field(default_factory=lambda: Track(Lease))
     truths: Track[Truth] = field(default_factory=lambda: Track(Truth))
+    marks: Track[Mark] = field(default_factory=lambda: Track(Mark))
+    responses: Track[WizardResponse] = field(default_factory=lambda: Track(WizardResponse))
     interruptions: Track[Interruption] = field(default_factory=lambda: Track(Interruption))
     trial: Trial | None = None  # of a study, the last one that ended
     sent: list[tuple[int, int | None]] = field(default_factory=list)  # robot/command: published_ns, image_ns
@@ -151,6 +155,8 @@ _TRACKS = {
     "robot/state": "robot",
     LEASE_TOPIC: "leases",
     "sim/truth": "truths",
+    "mark": "marks",
+    "console/response": "responses",
     "interruption": "interruptions",
 }
 

@@ -16,7 +16,7 @@ from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.node_figures import NodeSummary, PathSummary, SpendingSummary, TimerSummary
 from nodes.report.run import Run
 from runtime.clock import to_s
-from runtime.msgs import InterruptRecord
+from runtime.msgs import MISTAKE, TAKEN_BACK, InterruptRecord
 
 TASK_LABEL = "cup"
 """The kind of thing whose way into the bin is counted."""
@@ -73,6 +73,16 @@ class TaskSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class WizardSummary:
+    """How quick a person at the console answered people, and what they said of themselves that it was wrong."""
+
+    after_s: Percentiles | None  # from the last word of somebody to the first act
+    acts: dict[str, int]  # by what that act was
+    mistakes: tuple[SummaryLine, ...]
+    taken_back: tuple[SummaryLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryLine:
     at_s: float
     speaker: str
@@ -90,6 +100,7 @@ class Summary:
     duration_s: float
     task: TaskSummary | None
     conversation: tuple[SummaryLine, ...]
+    wizard: WizardSummary | None  # None: nobody answered anybody or marked a mistake
     actions: dict[str, dict[str, int]]  # by skill: how many succeeded, failed, were replaced
     interrupts: tuple[InterruptSummary, ...]
     image_age_ms: Percentiles | None  # behind the robot's commands
@@ -143,6 +154,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         duration_s=run.duration_s,
         task=_task(run),
         conversation=conversation(run),
+        wizard=_wizard(run),
         actions=_actions(run),
         interrupts=interrupts,
         image_age_ms=spread((published - image) * 1e-6 for published, image in run.sent if image),
@@ -186,6 +198,23 @@ def conversation(run: Run) -> tuple[SummaryLine, ...]:
     both = sorted(run.heard.messages + run.said.messages, key=lambda one: one.envelope.published_ns)
     return tuple(
         SummaryLine(run.at_s(one.envelope.published_ns), one.message.speaker, one.message.text) for one in both
+    )
+
+
+def _wizard(run: Run) -> WizardSummary | None:
+    answers = [one.message for one in run.responses.messages]
+    marked: dict[str, list[SummaryLine]] = {MISTAKE: [], TAKEN_BACK: []}
+    for one in run.marks.messages:
+        if one.message.label in marked:
+            line = SummaryLine(run.at_s(one.envelope.published_ns), one.message.by, one.message.note)
+            marked[one.message.label].append(line)
+    if not answers and not any(marked.values()):
+        return None
+    return WizardSummary(
+        after_s=spread(one.after_s for one in answers),
+        acts=dict(Counter(one.act for one in answers)),
+        mistakes=tuple(marked[MISTAKE]),
+        taken_back=tuple(marked[TAKEN_BACK]),
     )
 
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nodes.report.node_figures import NodeSummary
-from nodes.report.summary import InterruptSummary, Percentiles, Summary
+from nodes.report.summary import InterruptSummary, Percentiles, Summary, WizardSummary
 from runtime.supervision.view import plain
 
 _BRAKES_S = 0.1
@@ -136,8 +136,21 @@ def _add_stops(grid: Table, summary: Summary) -> None:
     grid.add_row("stop heard to robot at rest", _spread(summary.stop_to_rest_ms))
 
 
+def _add_wizard(grid: Table, wizard: WizardSummary) -> None:
+    if (after := wizard.after_s) is not None:
+        acts = ", ".join(f"{number} {act}" for act, number in wizard.acts.items())
+        figures = f"median {after.p50:.1f} s, longest {after.highest:.1f} s, of {after.count}"
+        grid.add_row("last word to wizard's act", plain(f"{figures} ({acts})"))
+    for title, lines in (("wizard's mistakes", wizard.mistakes), ("taken back", wizard.taken_back)):
+        if lines:
+            told = "; ".join(f"{one.at_s:.1f} s {one.text}".strip() for one in lines)
+            grid.add_row(title, Text(plain(f"{len(lines)}: {told}")))
+
+
 def _facts(summary: Summary) -> RenderableType:
     grid = _first_rows(summary, "" if summary.seed is None else f", seed {summary.seed}")
+    if summary.wizard is not None:
+        _add_wizard(grid, summary.wizard)
     for skill, ends in summary.actions.items():
         grid.add_row(f"{skill} actions", ", ".join(f"{number} {end}" for end, number in ends.items()))
     grid.add_row("image age behind commands", _spread(summary.image_age_ms))

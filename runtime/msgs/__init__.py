@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from runtime.msgs.interrupt import PREEMPTS, Effect, Interrupt, InterruptRecord
     from runtime.msgs.robot import (
         JOINTS,
+        MISTAKE,
+        TAKEN_BACK,
         TERMINAL,
         Action,
         ActionChunk,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
         Image,
         JointCommand,
         JointVector,
+        Mark,
         OutOfBudget,
         RecorderState,
         Reference,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         TrainingScore,
         Trial,
         Utterance,
+        WizardResponse,
         aimed_at,
     )
     from runtime.msgs.voice import (
@@ -71,10 +75,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JOINTS",
+    "MISTAKE",
     "PREEMPTS",
     "SAMPLE_BYTES",
     "SOUND_BYTES_PER_S",
     "SOUND_RATE_HZ",
+    "TAKEN_BACK",
     "TERMINAL",
     "Action",
     "ActionChunk",
@@ -97,6 +103,7 @@ __all__ = [
     "JointCommand",
     "JointVector",
     "LoudspeakerState",
+    "Mark",
     "MicrophoneState",
     "OutOfBudget",
     "RecogniserState",
@@ -127,6 +134,7 @@ __all__ = [
     "Trial",
     "Utterance",
     "VoiceOrder",
+    "WizardResponse",
     "aimed_at",
 ]
 

@@ -398,6 +398,27 @@ class Trial(Message):
     phase: Literal["started", "completed", "aborted", "time", "interrupted"]
 
 
+class Mark(Message):
+    """Something worth finding again in the recording, noted by a person."""
+
+    label: str  # MISTAKE and TAKEN_BACK are a wizard's own
+    note: str = ""
+    by: str = ""
+
+
+MISTAKE = "wizard mistake"
+TAKEN_BACK = "taken back"
+"""Labels of marks: what a wizard did last was wrong; a sentence was taken back before it was said."""
+
+
+class WizardResponse(Message):
+    """A wizard's first act after a participant's words, and how long these waited for it."""
+
+    by: str
+    act: str  # "say", "act", "plan", "decide", "drive", "stop"
+    after_s: float
+
+
 class TrainingScore(Message, kind="state"):
     """How a wizard who practises with a simulated robot has done so far, on `training/score`."""
 

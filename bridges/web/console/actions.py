@@ -19,7 +19,6 @@ from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
 from bridges.web.http.client import Session
-from bridges.web.http.graph_messages import Mark
 from bridges.web.http.listener import PageHost
 from bridges.web.http.qr_code import path_of
 from bridges.web.http.wire import (
@@ -52,9 +51,11 @@ from bridges.web.http.wire import (
 from nodes.robot.protocol import Hand, RobotLimits
 from runtime.clock import to_ns, to_s
 from runtime.msgs import (
+    TAKEN_BACK,
     TERMINAL,
     Action,
     EStop,
+    Mark,
     Reference,
     RobotState,
     SeenObject,
@@ -275,6 +276,7 @@ class Actions:
                 self._drive(session, message)
             case Unsay():
                 if self._unsaid is not None and self._unsaid.by == session.ident:
+                    self._ports.mark.publish(Mark(label=TAKEN_BACK, note=self._unsaid.text, by=session.name))
                     self._unsaid = None
             case BeQuiet():
                 self._unsaid = None

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal
 
-from bridges.web.http.graph_messages import DraftDecision, Mark, SeatWord
+from bridges.web.http.graph_messages import DraftDecision, SeatWord
 from nodes.robot.protocol import PointM
 from runtime.clock import to_s
 from runtime.message import Message, Stamped
@@ -16,6 +16,7 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     JointVector,
+    Mark,
     RecorderState,
     RobotState,
     RobotStatus,

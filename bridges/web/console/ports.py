@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bridges.robot_ports import OPTIONAL, RobotPorts
-from bridges.web.http.graph_messages import DraftDecision, Mark, SeatWord, StudySetting, WizardResponse
+from bridges.web.http.graph_messages import DraftDecision, SeatWord, StudySetting
 from bridges.web.speech.ports import VoicePorts
 from nodes.robot.robot_from_launch import ForRobot
 from runtime import LEASE_TOPIC, RELIABLE, SOON, URGENT, Lease, Publisher, QoS, Subscription
@@ -18,6 +18,7 @@ from runtime.msgs import (
     Image,
     Interrupt,
     JointCommand,
+    Mark,
     RecorderState,
     RobotService,
     RobotState,
@@ -32,6 +33,7 @@ from runtime.msgs import (
     TrainingScore,
     Utterance,
     VoiceOrder,
+    WizardResponse,
 )
 
 CANDIDATES = QoS(required=False, depth=8, candidates=True)

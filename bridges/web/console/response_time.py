@@ -6,9 +6,9 @@ from collections import deque
 from statistics import median
 from typing import Any
 
-from bridges.web.http.graph_messages import WizardResponse
 from bridges.web.http.wire import ActRequest, Decide, Drive, Incoming, PlanRequest, Say, StopPressed
 from runtime.clock import to_s
+from runtime.msgs import WizardResponse
 
 KEPT = 200
 

@@ -10,14 +10,6 @@ STUDY = "study"
 """How the name begins under which a study asks for seats: a seat of the console is then given to who is at its page."""
 
 
-class Mark(Message):
-    """Something worth finding again in the recording, noted by a person."""
-
-    label: str
-    note: str = ""
-    by: str = ""
-
-
 class SeatWord(Message):
     """What people at the console said to each other about a seat."""
 
@@ -39,14 +31,6 @@ class StudySetting(Message):
     gestures: tuple[str, ...] = ()  # with each of these sentences
     locked: tuple[str, ...] = ()  # parts of the operators' page that they do without
     voices: tuple[str, ...] = ()  # the only ones in which operators of the console speak; none: both
-
-
-class WizardResponse(Message):
-    """A wizard's first act after a participant's words, and how long these waited for it."""
-
-    by: str
-    act: str  # "say", "act", "plan", "decide", "drive", "stop"
-    after_s: float
 
 
 class DraftDecision(Message):

@@ -28,6 +28,8 @@ MOST_CAMERAS = 8
 MOST_FRAMES = 4800  # of all cameras together
 MOST_EVENTS = 5000
 SHORTEST_GAP_S = 0.2
+ROBOT = "robot"
+"""Whom people rate where the robot says nothing, and so gives itself no name."""
 SEAT_TOPICS = "episode/seat"  # of an episode's participants: how their names begin
 SPOKEN_FROM_SEATS = ("said", "subtask", "action", "feedback")
 LINE_S = 2.0
@@ -66,6 +68,7 @@ def read_recording(path: Path) -> Recorded:
     """Read all that is shown. Raises RecordingError where there is nothing to rate."""
     readers = [BagReader(path), *_following(path)]
     images: set[str] = set()
+    has_robot = False
     first_ns: int | None = None
     last_ns = 0
     for message in chain.from_iterable(readers):  # times only: images are decoded in the second pass, and few of them
@@ -73,6 +76,7 @@ def read_recording(path: Path) -> Recorded:
         last_ns = max(last_ns, message.log_time_ns)
         if message.schema == IMAGE_SCHEMA:
             images.add(message.topic)
+        has_robot = has_robot or message.topic == "robot/state"
     first_ns = first_ns or 0
     start_ns, begins_s = _zero(readers[0], first_ns)
     duration_s = max(0.0, to_s(last_ns - start_ns) - begins_s)
@@ -92,8 +96,12 @@ def read_recording(path: Path) -> Recorded:
     for message in sorted(told, key=_when):  # a recording has them as they arrived
         teller.take(message, _seconds(message, start_ns))
     _spread(found, to_s(last_ns - first_ns))
+    if has_robot and not teller.has_robot_spoken:
+        found.agents.append(ROBOT)  # it may nod, or only stand there: that can be rated, too
     if not found.agents:
-        raise RecordingError(f"{path}: nobody says anything in this recording, so there is nobody to rate")
+        raise RecordingError(
+            f"{path}: nobody says anything in this recording and there is no robot, so there is nobody to rate"
+        )
     return found
 
 
@@ -160,6 +168,7 @@ class _Teller:
         self._found = found
         self._last: dict[str, str] = {}
         self._leases = SeatHolders()
+        self.has_robot_spoken = False
 
     def take(self, message: BagMessage, at_s: float) -> None:
         """Add what the message tells, if anything."""
@@ -182,6 +191,7 @@ class _Teller:
     def _tell(self, topic: str, document: dict[str, Any], at_s: float) -> None:
         found = self._found
         kind, who, text = _line(topic, document)
+        self.has_robot_spoken = self.has_robot_spoken or (topic == "said" and bool(who))
         if topic in ("heard", "said", "episode/turn") and who and who not in found.agents:
             found.agents.append(who)
         about = f"{topic} {document.get('seat', '')}"

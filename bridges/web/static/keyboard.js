@@ -1,7 +1,23 @@
 // The keyboard of a page: the space bar and Escape Escape stop, and a switch for single keys that is remembered.
-import { EscapeTwice, spaceStops } from "/static/shortcuts.js";
+import { ChosenKeys, EscapeTwice, letterOf, spaceStops } from "/static/shortcuts.js";
 
 const KEPT = "single keys";
+
+export const chosenKeys = new ChosenKeys(); // those of the layout
+export const keyOf = (event) => chosenKeys.meant(letterOf(event));
+export const shown = (known) => chosenKeys.of(known).toUpperCase();
+
+// What tells a key on the page, and follows it.
+export function keyBox(known) {
+  const box = document.createElement("kbd");
+  box.dataset.key = known;
+  box.textContent = shown(known);
+  return box;
+}
+export function showKeys() {
+  for (const box of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("kbd[data-key]")))
+    box.textContent = shown(box.dataset.key);
+}
 
 export const isText = (element) =>
   element instanceof HTMLTextAreaElement ||

@@ -76,3 +76,73 @@ export class HeldKey {
     return act;
   }
 }
+
+// What single keys do on the operator's page, by the key that does it where nobody has chosen another.
+export const KEYS = {
+  w: "Ahead",
+  s: "Back",
+  a: "Left",
+  d: "Right",
+  r: "Lift up",
+  f: "Lift down",
+  e: "Arm out",
+  q: "Arm in",
+  z: "Wrist right",
+  x: "Wrist left",
+  o: "Open the fingers",
+  c: "Close the fingers",
+  j: "Look left",
+  l: "Look right",
+  i: "Look up",
+  k: "Look down",
+  h: "Keys move hand or base",
+  g: "Go there",
+  ",": "Take it",
+  ".": "Put it there",
+  p: "Take or give back driving",
+  y: "Resume",
+  n: "Nod",
+  b: "Shake the head",
+  u: "Look at the selected thing",
+  t: "Point at the selected thing",
+  v: "Talk",
+  m: "Mark",
+  "/": "Go to the text field",
+};
+
+const SINGLE = /^[^\s\p{N}]$/u;
+
+// Which keys a person has chosen instead. Digits are the sentences' own, and the space bar stops.
+export class ChosenKeys {
+  constructor() {
+    this.chosen = {};
+  }
+
+  // From a layout or its file: all of them, or none where two would share a key.
+  use(chosen) {
+    const isFine = ([known, key]) => Object.hasOwn(KEYS, known) && typeof key === "string" && SINGLE.test(key);
+    this.chosen = Object.fromEntries(Object.entries(chosen ?? {}).filter(isFine));
+    const keys = Object.keys(KEYS).map((known) => this.of(known));
+    if (new Set(keys).size < keys.length) this.chosen = {};
+  }
+
+  // "" where it is so now, or else why not.
+  choose(known, key) {
+    if (!SINGLE.test(key)) return "One letter or sign, please: digits say sentences, the space bar stops.";
+    const other = Object.keys(KEYS).find((one) => one !== known && this.of(one) === key);
+    if (other) return `${key.toUpperCase()} already is: ${KEYS[other]}.`;
+    if (key === known) delete this.chosen[known];
+    else this.chosen[known] = key;
+    return "";
+  }
+
+  of(known) {
+    return this.chosen[known] ?? known;
+  }
+
+  // The key that a press counts as; "" where its own work has moved to another key.
+  meant(key) {
+    const known = Object.keys(KEYS).find((one) => this.of(one) === key);
+    return known ?? (Object.hasOwn(KEYS, key) ? "" : key);
+  }
+}

@@ -14,7 +14,7 @@ from bridges.robot_ports import OPTIONAL, TalkPorts
 from bridges.web.console.feed import Recorders
 from bridges.web.console.signing import RequestSigner
 from bridges.web.http.client import CameraStream, Session
-from bridges.web.http.graph_messages import Mark, StudySetting, WizardResponse
+from bridges.web.http.graph_messages import StudySetting
 from bridges.web.http.ids import MessageIds
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.listener import PageHost, missing_libraries
@@ -47,7 +47,18 @@ from runtime import (
     to_s,
     wall_time_ns,
 )
-from runtime.msgs import GuardOrder, Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
+from runtime.msgs import (
+    GuardOrder,
+    Image,
+    Interrupt,
+    Mark,
+    RecorderState,
+    RunningTrial,
+    SeatRequest,
+    Trial,
+    Utterance,
+    WizardResponse,
+)
 
 COLLABORATOR = "collaborator"
 """The speaker of a participant's words: a study writes nobody's name down."""

@@ -29,7 +29,7 @@ from runtime.bag.file import BagWriter
 from runtime.coordination.health import Health, TimerHealth
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, Trial, Utterance
+from runtime.msgs import MISTAKE, TAKEN_BACK, Interrupt, Mark, Trial, Utterance, WizardResponse
 from tests.support.shadowed_run import a_run_with_a_planner_in_shadow
 from tests.support.synthetic_run import ACTIONS, DIALOGUE, picture, write_run
 
@@ -84,6 +84,36 @@ def test_a_piece_of_a_run_says_that_its_nodes_count_from_the_runs_start(
     console = Console(file=StringIO(), width=80, record=True)
     print_summary(summary, console)
     assert ("Rates and lateness, since the run began" in console.export_text()) is is_piece
+
+
+def test_a_wizard_s_times_and_their_own_mistakes_are_told(tmp_path: Path) -> None:
+    bag = BagWriter(tmp_path / "wizard.mcap", {})
+    told = (
+        WizardResponse(by="Ann", act="say", after_s=1.5),
+        WizardResponse(by="Ann", act="act", after_s=4.0),
+        WizardResponse(by="Ann", act="say", after_s=2.0),
+        Mark(label=TAKEN_BACK, note="I am lost.", by="Ann"),
+        Mark(label=MISTAKE, note="said “Hello”", by="Ann"),
+        Mark(label="smiles", by="Bo"),
+    )
+    for at_s, one in enumerate(told):
+        topic = "mark" if isinstance(one, Mark) else "console/response"
+        bag.write(Stamped(one, Envelope(topic, "console", at_s, at_s * 10**9)))
+    bag.close()
+    summary = summarise(read_run(tmp_path / "wizard.mcap"))
+    assert summary.wizard is not None
+    assert summary.wizard.after_s == Percentiles(count=3, p50=2.0, p99=4.0, highest=4.0)
+    assert summary.wizard.acts == {"say": 2, "act": 1}
+    console = Console(file=StringIO(), width=80, record=True)
+    print_summary(summary, console)
+    text = " ".join(console.export_text().split())
+    assert "median 2.0 s, longest 4.0 s, of 3 (2 say, 1 act)" in text
+    assert "1: 4.0 s said “Hello”" in text
+    assert "1: 3.0 s I am lost." in text
+
+
+def test_a_run_without_a_wizard_has_no_times_of_one(run: Run) -> None:
+    assert summarise(run).wizard is None
 
 
 def test_percentiles_are_nearest_rank() -> None:

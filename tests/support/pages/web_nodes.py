@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from bridges.web.http.graph_messages import Mark
 from nodes.sim.driver import SimDriver
 from runtime import ALONE, Node, Publisher, QoS, Subscription, every, on
-from runtime.msgs import ActionChunk, RobotState, RobotStatus, RunningTrial, Trial, Utterance
+from runtime.msgs import ActionChunk, Mark, RobotState, RobotStatus, RunningTrial, Trial, Utterance
 from runtime.msgs.episode import Turn
 from runtime.qos import RELIABLE
 

@@ -17,7 +17,7 @@ import { Layout, save } from "/static/console/layout.js";
 import { Library } from "/static/console/library.js";
 import { RobotVoice } from "/static/console/robot_voice.js";
 import { Drafts, shadows, wishes } from "/static/console/seats.js";
-import { hasKeys, isText, keysSwitch, stopKeys } from "/static/keyboard.js";
+import { hasKeys, isText, keyBox, keyOf, keysSwitch, shown, stopKeys } from "/static/keyboard.js";
 import { $, all, make, notice } from "/static/page.js";
 import { chordOf, HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
@@ -125,15 +125,15 @@ function review(begins) {
 // --- once
 
 function build() {
-  const keys = { lift: "F R", arm: "Q E", wrist_yaw: "Z X", gripper: "C O", head_pan: "L J", head_tilt: "K I" };
+  const keys = { lift: "fr", arm: "qe", wrist_yaw: "zx", gripper: "co", head_pan: "lj", head_tilt: "ki" };
   $("#joints").replaceChildren(
     ...welcome.joints.map((joint) => {
       const row = make("div", "joint"),
         name = make("span", "name"),
         label = joint.name.replace("_", " "),
-        [down, up] = (keys[joint.name] ?? " ").split(" ");
+        [down, up] = [...(keys[joint.name] ?? "")].map(keyBox);
       const value = make("output", "value", "–");
-      name.append(make("span", "", keys[joint.name] ? `${label} (${down}/${up})` : label), value);
+      name.append(make("span", "", ...(down ? [`${label} (`, down, "/", up, ")"] : [label])), value);
       const less = make("button", "", "−"),
         more = make("button", "", "+"),
         slider = make("input");
@@ -338,7 +338,7 @@ function show(message) {
       button.dataset.seat
     ];
     button.replaceChildren(seat.mine ? `Give back ${name}` : seat.by ? `Ask ${seat.by}` : sit);
-    if (button.dataset.seat === "policy") button.append(make("kbd", "", "P"));
+    if (button.dataset.seat === "policy") button.append(keyBox("p"));
     $(`[data-force=${button.dataset.seat}]`).hidden = seat.mine || !seat.by;
   }
   for (const box of all(".wishes")) wishes(box, message.seats[box.dataset.seat], link);
@@ -535,7 +535,7 @@ function things(objects) {
       }),
     );
   }
-  if (!selected && !spot) $("#selection").textContent = objects.length ? CHOOSE : NOTHING_SEEN;
+  if (!selected && !spot) $("#selection").textContent = objects.length ? CHOOSE : nothingSeen();
   if (selected) selected = objects.find((thing) => same(thing, selected)) ?? selected;
   for (const button of box.children) {
     const isFar = objects[Number(button.dataset.place)]?.reach === false;
@@ -549,8 +549,8 @@ function things(objects) {
 }
 
 const CHOOSE = "Click a thing in the head camera's image, or choose one here.";
-const NOTHING_SEEN =
-  "The robot sees nothing here that it knows. Turn its head: take over driving (hold P), then hold J, L, I or K.";
+const nothingSeen = () =>
+  `The robot sees nothing here that it knows. Turn its head: take over driving (hold ${shown("p")}), then hold ${shown("j")}, ${shown("l")}, ${shown("i")} or ${shown("k")}.`;
 const same = (one, other) =>
   one &&
   other &&
@@ -565,7 +565,7 @@ function select(thing) {
     ? `Selected: ${thing.colour} ${thing.label}`
     : state?.scene?.objects.length
       ? CHOOSE
-      : NOTHING_SEEN;
+      : nothingSeen();
   paint("head");
 }
 
@@ -740,14 +740,16 @@ function whyStill(message) {
   return (
     message.driving ||
     (message.seats.policy.mine && isStopped
-      ? `${guard.reason}. ${guard.estop ? "Re-arm it first." : "Hold Y: resume."}`
+      ? `${guard.reason}. ${guard.estop ? "Re-arm it first." : `Hold ${shown("y")}: resume.`}`
       : "")
   );
 }
 function notDriving() {
   const now = state?.seats?.policy;
   if (welcome?.role !== "operator" || !now || now.mine) return;
-  notice(now.by ? `${now.by} drives; hold P to ask for the seat` : "take over driving first: hold P");
+  notice(
+    now.by ? `${now.by} drives; hold ${shown("p")} to ask for the seat` : `take over driving first: hold ${shown("p")}`,
+  );
 }
 function toggleSeat(seat) {
   const now = state?.seats?.[seat];
@@ -789,7 +791,7 @@ function act(skill) {
     pending = message;
     link.send({ t: "take", seat: "vlm" });
   } // one click: sit down, then do it
-  if (driver.mine) notice("you drive: the robot does this by itself once you give driving back (hold P)");
+  if (driver.mine) notice(`you drive: the robot does this by itself once you give driving back (hold ${shown("p")})`);
   else if (driver.by) notice(`${driver.by} drives: the robot does this by itself once they give driving back`);
 }
 function mark(label = "mark", note = "") {
@@ -978,7 +980,7 @@ addEventListener(
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || welcome?.role !== "operator") return;
     held.forget();
-    const key = letterOf(event),
+    const key = keyOf(event),
       seats = state?.seats;
     const open = all("[role=tab]")
       .find((one) => one.getAttribute("aria-selected") === "true")

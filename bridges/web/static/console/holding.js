@@ -1,7 +1,6 @@
 // Keys, pointers, sliders and a gamepad as the hands of the dead-man's switch: what is held is sent again every 50 ms.
 import { DeadMan, PERIOD_MS } from "/static/console/deadman.js";
-import { hasKeys } from "/static/keyboard.js";
-import { letterOf } from "/static/shortcuts.js";
+import { hasKeys, keyOf } from "/static/keyboard.js";
 
 const KEYS = {
   w: "ahead",
@@ -163,7 +162,7 @@ export class Holding {
       this.man.isPrecise = true;
       return;
     }
-    const key = letterOf(event);
+    const key = keyOf(event);
     if (!isArrow && !hasKeys()) return;
     if (key === "h" && this.mine() && !event.repeat) {
       this.setHand(!this.isHand);

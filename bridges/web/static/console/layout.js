@@ -1,6 +1,9 @@
-// How an operator's page is laid out: which parts are there, how wide the pictures are; kept by name in this browser.
+// How an operator's page is laid out: which parts are there, how wide the pictures are, which keys do what; kept by name in
+// this browser.
 import { $, all, button, make, notice } from "/static/page.js";
 import { kept } from "/static/console/library.js";
+import { chosenKeys, showKeys, shown } from "/static/keyboard.js";
+import { KEYS, letterOf } from "/static/shortcuts.js";
 
 const KEPT = "layouts";
 const PARTS = {
@@ -21,7 +24,7 @@ export class Layout {
   // library(): what else goes into the file; large(camera): make it large; largeNow(): which one is.
   constructor(hooks) {
     this.hooks = hooks;
-    const found = kept(KEPT, { now: { away: [], wide: "even", large: "head" }, named: {} });
+    const found = kept(KEPT, { now: { away: [], wide: "even", large: "head", keys: {} }, named: {} });
     this.now = found.now;
     this.named = found.named;
     $("#layout").onclick = () => {
@@ -41,7 +44,30 @@ export class Layout {
     });
     $("#write-file").onclick = () => this.write();
     $("#read-file").addEventListener("change", (event) => this.read(event.target.files[0]));
+    this.keys();
     this.apply();
+  }
+
+  // A field for each single key: what is pressed in it is the key from then on.
+  keys() {
+    const [list, told] = [$("#chosen-keys div"), $("#chosen-keys [role=status]")];
+    list.append(
+      ...Object.entries(KEYS).map(([known, does]) => {
+        const field = make("input");
+        Object.assign(field, { readOnly: true, size: 2 });
+        field.dataset.of = known;
+        field.onkeydown = (event) => {
+          if (event.ctrlKey || event.metaKey || event.altKey) return;
+          const isUndone = ["Delete", "Backspace"].includes(event.key);
+          if (event.key.length !== 1 && !isUndone) return;
+          event.preventDefault();
+          told.textContent =
+            chosenKeys.choose(known, isUndone ? known : letterOf(event)) || `${shown(known)}: ${does}.`;
+          this.set({ keys: { ...chosenKeys.chosen } });
+        };
+        return make("label", "", field, ` ${does}`);
+      }),
+    );
   }
 
   set(change) {
@@ -54,6 +80,9 @@ export class Layout {
   apply() {
     for (const part of all("[data-part]")) part.dataset.away = String(this.now.away.includes(part.dataset.part));
     document.body.dataset.wide = this.now.wide;
+    chosenKeys.use(this.now.keys);
+    showKeys();
+    for (const field of all("#chosen-keys input")) field.value = shown(field.dataset.of);
   }
 
   draw() {

@@ -1,8 +1,7 @@
 // Push to talk: while its button is held (or after a tap, until the next) the microphone's sound goes to the server in pieces.
-import { hasKeys } from "/static/keyboard.js";
+import { hasKeys, keyBox, keyOf } from "/static/keyboard.js";
 import { isText, make } from "/static/page.js";
 import { packed, RATE_HZ, Resampler } from "/static/speech/resample.js";
-import { letterOf } from "/static/shortcuts.js";
 
 const TAP_MS = 350,
   TAIL_MS = 200,
@@ -53,7 +52,7 @@ export class PushToTalk {
     this.button.type = "button";
     this.button.setAttribute("aria-keyshortcuts", "V");
     this.word = make("span", "", "Talk");
-    this.button.append(this.word, " ", make("kbd", "", "V"));
+    this.button.append(this.word, " ", keyBox("v"));
     this.level = make("div", "", "");
     const meter = make("div", "level", this.level);
     meter.setAttribute("aria-hidden", "true");
@@ -86,7 +85,7 @@ export class PushToTalk {
     button.addEventListener("contextmenu", (event) => event.preventDefault()); // a long touch is no menu
     addEventListener("keydown", (event) => {
       if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-      if (letterOf(event) === "v" && hasKeys() && this.isShown) {
+      if (keyOf(event) === "v" && hasKeys() && this.isShown) {
         this.code = event.code;
         event.preventDefault();
         this.press("key");

@@ -22,7 +22,7 @@ from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError, UserError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Feedback, GuardState, Image
+from runtime.msgs import TAKEN_BACK, Feedback, GuardState, Image, Mark
 from runtime.run_facts import RunFacts
 from tests.bridges.web.console.test_seat_requests import Sent
 from tests.support.standing import standing
@@ -155,7 +155,7 @@ def test_nobody_drives_by_a_picture_that_stands_still_however_new_another_camera
 def test_a_sentence_of_the_robot_can_be_taken_back_for_a_second_and_a_stop_does_not_wait() -> None:
     now_ns = to_ns(10.0)
     ports = SimpleNamespace(
-        name="console", clock=SimpleNamespace(now_ns=lambda: now_ns), say_heard=Sent(), say_said=Sent()
+        name="console", clock=SimpleNamespace(now_ns=lambda: now_ns), say_heard=Sent(), say_said=Sent(), mark=Sent()
     )
     nothing: Any = SimpleNamespace(message_ids=MessageIds("console", 0))
     actions = Actions(cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", str.isupper, undo_s=1.0)
@@ -164,6 +164,7 @@ def test_a_sentence_of_the_robot_can_be_taken_back_for_a_second_and_a_stop_does_
     assert actions.unsaid(wizard, now_ns) == {"text": "slip", "left_s": 1.0}
     actions.handle(other, Unsay())  # not theirs
     actions.handle(wizard, Unsay())
+    assert ports.mark.messages == [Mark(label=TAKEN_BACK, note="slip", by="Wiz")]
     actions.handle(wizard, Say("robot", "one"))
     actions.handle(wizard, Say("robot", "two"))  # the one before it is meant
     assert [one.text for one in ports.say_said.messages] == ["one"]

@@ -20,10 +20,11 @@ from bridges.web.recordings.recording import SHORTEST_GAP_S, Recorded, RecordedC
 from nodes.episodes.commands.score import HumanRating as TakenIn
 from runtime.bag.file import BagWriter
 from runtime.errors import RecordingError, UserError
-from runtime.message import Envelope, Stamped
-from runtime.msgs import Image, Utterance
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import Action, Image, Utterance
 from tests.support.pages.page_run import ROOT
 from tests.support.shadowed_run import a_run_with_a_planner_in_shadow
+from tests.support.standing import standing
 from tests.support.synthetic_run import START_NS, write_run
 from tests.support.synthetic_run import picture as drawn
 
@@ -104,7 +105,7 @@ def test_what_is_no_recording_or_has_nobody_in_it_is_told(tmp_path: Path) -> Non
         read_recording(tmp_path / "no.mcap")
     command = [sys.executable, "-m", "runtime", "run", "hello", "--virtual", "--for", "2", "--record"]
     subprocess.run([*command, str(tmp_path / "h.mcap")], cwd=ROOT, check=True, capture_output=True, timeout=120)
-    with pytest.raises(RecordingError, match="nobody says anything in this recording"):
+    with pytest.raises(RecordingError, match="nobody says anything in this recording and there is no robot"):
         read_recording(tmp_path / "h.mcap")
 
 
@@ -190,6 +191,30 @@ def test_the_newest_rating_counts_also_after_a_kill_that_tore_a_line(tmp_path: P
     path.write_text("{}\n")
     with pytest.raises(UserError, match=r"r.ratings.jsonl:1: no rating"):
         read_ratings(path)
+
+
+def test_a_robot_that_only_nods_is_rated_and_people_agree_on_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag = BagWriter(tmp_path / "nods.mcap", {})
+    there: tuple[tuple[str, Message], ...] = (
+        ("robot/state", standing(START_NS)),
+        ("action", Action(id="a1", skill="nod", text="nod")),
+    )
+    for seq, (topic, message) in enumerate(there):
+        bag.write(Stamped(message, Envelope(topic, "robot", seq, START_NS + seq * 10**9)))
+    bag.close()
+    recorded = read_recording(bag.path)
+    assert [event["text"] for event in recorded.events] == ["nod"]
+    assert recorded.agents == ["robot"]
+    ratings = Ratings(ratings_file(bag.path))
+    handler = RatingHandler(recorded, ratings, SCALES, lambda: 5.0)
+    for rater in ("ada", "bo"):
+        handler.handle(Session(rater, rater, rater), RateRecording("robot", "BEL", 7))
+    ratings.close()
+    assert main([str(bag.path), "--agreement", "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert (found["dimension"], found["raters"], found["items"], found["kappa"]) == ("BEL", 2, 1, 1.0)
 
 
 def test_two_processes_do_not_write_the_same_ratings(tmp_path: Path) -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from bridges.web.study.journal import read_events
+from bridges.web.study.protocol import read_protocol
+from bridges.web.study.steps import steps_of
 from runtime.bag.file import BagReader
 from tests.support.pages.axe import findings
 from tests.support.pages.console_run import without_report
@@ -53,6 +56,54 @@ text = "I liked it."
 id = "words"
 text = "Anything else?"
 kind = "text"
+"""
+
+BRANCHED = """
+title = "Cups"
+[consent]
+text = "A short study."
+statements = ["I agree."]
+[[task]]
+id = "one"
+title = "One"
+text = "Look at it."
+media = ["cup.png", "film.webm"]
+[[task]]
+id = "two"
+title = "Two"
+text = "Go on."
+[[condition]]
+id = "slow"
+title = "It is slow"
+[[condition]]
+id = "fast"
+title = "It is fast"
+[design]
+trials = "drawn"
+tasks = "random"
+seed = 5
+[questionnaires]
+before = ["first", "more"]
+[[questionnaire]]
+id = "first"
+title = "First"
+[[questionnaire.item]]
+id = "met"
+text = "Have you met a robot?"
+kind = "choice"
+choices = ["yes", "no"]
+[[questionnaire.item]]
+id = "which"
+text = "Which one?"
+kind = "text"
+when = { met = "yes" }
+[[questionnaire]]
+id = "more"
+title = "More"
+when = { "first/met" = "yes" }
+[[questionnaire.item]]
+id = "often"
+text = "How often?"
 """
 
 
@@ -297,3 +348,71 @@ def test_a_participant_may_stop_at_any_time_and_cannot_do_what_the_experimenter_
         shows(person, "#cover", "somebody whose part is over")
     assert problems == []
     assert [event.what for event in read_events(folder / "P03.jsonl")] == ["begin", "withdraw"]
+
+
+def begin(guide: Any, person: Any, number: int) -> None:
+    wait(guide, lambda: guide.is_visible("#number"), "the next one can begin", PATIENCE_S)
+    guide.fill("#number", str(number))
+    guide.keyboard.press("Enter")
+    person.wait_for_selector(".tick input")
+    agree(person)
+
+
+def shows_its_media(person: Any) -> None:
+    """A picture has been loaded, and a film is served as one."""
+    wait(person, lambda: person.locator("img.media").evaluate("one => one.naturalWidth") == 40, "the picture shows")
+    film = person.locator("video.media").get_attribute("src")
+    assert person.evaluate("async url => (await fetch(url)).headers.get('content-type')", film) == "video/webm"
+    assert findings(person) == []
+
+
+def next_address(guide: Any, last: str) -> str:
+    wait(guide, lambda: text(guide, "#address") not in ("", last), "the next one's address is there", PATIENCE_S)
+    return text(guide, "#address")
+
+
+def test_answers_branch_conditions_are_drawn_and_pictures_and_films_are_shown(chromium: Any, tmp_path: Path) -> None:
+    folder, launch, path = tmp_path / "study", tmp_path / "light.toml", tmp_path / "protocol.toml"
+    path.write_text(BRANCHED)
+    Image.new("RGB", (40, 30), "red").save(tmp_path / "cup.png")
+    (tmp_path / "film.webm").write_bytes(b"no film, but served as one")
+    protocol = read_protocol(path)
+    planned = {number: [step for step in steps_of(protocol, number) if step.kind == "trial"] for number in (1, 2)}
+    launch.write_text(LIGHT.format(folder=folder, protocol=path))
+    problems: list[str] = []
+    with PageRun("run", launch, "--out", tmp_path / "one", pages=2) as run:
+        guide = come(chromium, run.addresses["study", "experimenter"], problems)
+        address = run.addresses["study", "participant"]
+        for number, met in ((1, "yes"), (2, "no")):
+            person = come(chromium, address, problems)
+            begin(guide, person, number)
+            shows(person, "#participant h2", "First")
+            assert not person.is_visible("textarea"), "only who has met a robot is asked which one"
+            person.locator(f"input[value={met}]").check(force=True)
+            if met == "yes":
+                person.fill("textarea", "A red one.")
+                person.click("text=Continue")
+                shows(person, "#participant h2", "More")
+                person.locator("input[type=radio]").nth(1).check(force=True)
+            person.click("text=Continue")
+            for place, step in enumerate(planned[number], 1):
+                assert step.task is not None
+                assert step.condition is not None
+                shows(person, "#participant h2", step.task.title)
+                shows(guide, "#current", step.condition.title)
+                if step.task.id == "one":
+                    shows_its_media(person)
+                shows(guide, "#where", "recorder ready")
+                guide.click("#controls .main")
+                shows(guide, "#where", f"recording to P0{number}-trial-{place}-1.mcap")
+                guide.click("#controls .main")
+            shows(person, "#participant h2", "Thank you")
+            address = next_address(guide, address)
+    assert problems == []
+    for number, trials in planned.items():
+        events = [one for one in read_events(folder / f"P0{number}.jsonl") if one.what == "trial"]
+        begun = [one.step for one in events if one.how == "started"]
+        assert begun == [step.ident for step in trials]
+    assert {step.condition.id for steps in planned.values() for step in steps if step.condition} == {"slow", "fast"}
+    with (folder / "P02.csv").open() as file:
+        assert [row["item"] for row in csv.DictReader(file)] == ["met"], "who has met none is asked no more of it"

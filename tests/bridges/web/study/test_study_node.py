@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 
 from bridges.web.http.client import Session
-from bridges.web.http.graph_messages import Mark
 from bridges.web.http.wire import NoteMark
 from bridges.web.study import wire
 from bridges.web.study.journal import read_events
@@ -18,6 +17,7 @@ from bridges.web.study.session import Event, SessionProgress, told
 from bridges.web.study.session_store import SessionStore
 from runtime import Simulation
 from runtime.coordination.lease import LEASE_TOPIC, Lease
+from runtime.msgs import Mark
 
 PROTOCOL = read_protocol(EXAMPLE)
 

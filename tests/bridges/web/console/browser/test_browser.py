@@ -161,6 +161,28 @@ def test_a_layout_is_kept_by_name_and_a_part_that_is_away_stays_away(run: Consol
         assert page.locator("#named button").first.text_content() == "Calm"
 
 
+def test_a_single_key_is_chosen_kept_with_the_layout_and_told_on_the_buttons(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        page.click("#layout")
+        page.click("#chosen-keys summary")
+        page.press("#chosen-keys [data-of=m]", "w")
+        assert text(page, "#chosen-keys [role=status]") == "W already is: Ahead."
+        page.press("#chosen-keys [data-of=m]", ";")
+        assert text(page, "#chosen-keys [role=status]") == ";: Mark."
+        page.reload()
+        wait(page, lambda: text(page, "#guard-mode") != "connecting", "the page is back")
+        assert text(page, "#mark kbd") == ";"
+        before = page.locator("#story .mark").count()
+        page.keyboard.press("m")
+        page.keyboard.press(";")
+        wait(page, lambda: page.locator("#story .mark").count() > before, "the new key marks")
+        assert page.locator("#story .mark").count() == before + 1
+        page.click("#layout")
+        page.click("#chosen-keys summary")
+        page.press("#chosen-keys [data-of=m]", "Delete")
+        assert text(page, "#mark kbd") == "M"
+
+
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         take_driving(page)

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { chordOf, ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, letterOf, spaceStops } from "./shortcuts.js";
+import { ChosenKeys, chordOf, ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, letterOf, spaceStops } from "./shortcuts.js";
 
 test("a key means what the layout writes on it", () => {
   assert.equal(letterOf({ key: "z", code: "KeyW" }), "z");                       // French
@@ -43,4 +43,28 @@ test("a chord is named in one order, whatever Alt makes of the letter", () => {
   assert.equal(chordOf(press("F4", "F4")), "F4");
   assert.equal(chordOf(press("a", "KeyA")), "");
   assert.equal(chordOf(press("A", "KeyA", "shift")), "");
+});
+
+test("a chosen key does the work, the old one none, and two never share one", () => {
+  const keys = new ChosenKeys();
+  assert.equal(keys.choose("p", "ö"), "");
+  assert.deepEqual(["ö", "p", "w", "1"].map((key) => keys.meant(key)), ["p", "", "w", "1"]);
+  assert.match(keys.choose("m", "w"), /^W already is: Ahead\.$/);
+  for (const key of [" ", "3", "Enter"]) assert.match(keys.choose("m", key), /digits say sentences/);
+  assert.equal(keys.meant("m"), "m");
+  assert.equal(keys.choose("m", "p"), "");          // free, since P has moved
+  assert.match(keys.choose("p", "p"), /already is: Mark/);
+  assert.deepEqual(keys.chosen, { p: "ö", m: "p" });
+});
+
+test("chosen keys are kept as they were; of a file, what is no key is left out, and all where two would share one", () => {
+  const keys = new ChosenKeys(), swapped = { p: "m", m: "p" };
+  keys.use(swapped);
+  assert.deepEqual(["p", "m"].map((key) => keys.meant(key)), ["m", "p"]);
+  keys.use({ nothing: "k", m: 7, y: "F4", w: "ü" });
+  assert.deepEqual(keys.chosen, { w: "ü" });
+  keys.use({ p: "x" });                              // X is the wrist's
+  assert.deepEqual(keys.chosen, {});
+  keys.use(undefined);
+  assert.equal(keys.meant("w"), "w");
 });
