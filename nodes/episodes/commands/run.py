@@ -55,7 +55,7 @@ from nodes.models.servers import Servers
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError
-from runtime.toml_errors import guess
+from runtime.serialization.toml_errors import guess
 
 
 def library_of(name: str) -> Library:
