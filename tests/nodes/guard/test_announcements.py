@@ -23,8 +23,8 @@ from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, SeatRequest
 from runtime.msgs.signature import Signatures, order, request, token_of
 from runtime.run_facts import RunFacts
 from tests.support.guard.guard_story import command
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 TOKEN = "t" * 64
 

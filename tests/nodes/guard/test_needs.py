@@ -13,8 +13,8 @@ from runtime.launch.file import find, load
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import GuardState, Image, Interrupt, JointCommand, RobotState
 from runtime.msgs.signature import Signatures, order
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 SPEED_MPS = 0.1
 BY_PICTURES = ("stretch", "wizard", "study", "webcam")

@@ -13,8 +13,8 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
 from runtime.message import Stamped
 from runtime.msgs import Interrupt, JointCommand
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
 

@@ -18,8 +18,8 @@ from runtime import Simulation
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import EStop, Interrupt, JointCommand
 from runtime.run_facts import RunFacts
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 PRESSED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="emergency stop", estop="button: pressed")
 RELEASED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="re-armed by Ann")

@@ -25,8 +25,8 @@ from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import GuardState, OutOfBudget, SceneDescription, Subtask, Utterance
 from runtime.run_facts import RunFacts
+from tests.support.robots.still_robot import StillRobot
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, half_a_stream, raw, status
-from tests.support.still_robot import StillRobot
 
 pytestmark = pytest.mark.processes
 

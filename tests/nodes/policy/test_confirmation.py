@@ -8,7 +8,7 @@ from nodes.vlm.memory import update
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import Action, Feedback, Reference, SeenObject, Subtask, Utterance
-from tests.support.still_robot import StillRobot
+from tests.support.robots.still_robot import StillRobot
 
 QUESTION = "Shall I pick the brown bottle? Please say yes."
 

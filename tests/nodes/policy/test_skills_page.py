@@ -32,7 +32,7 @@ from runtime.msgs import (
     SkillSpec,
     aimed_at,
 )
-from tests.support.still_robot import StillRobot
+from tests.support.robots.still_robot import StillRobot
 
 PAGE = Path(__file__).parents[3] / "docs" / "skills.md"
 STATE = RobotState(

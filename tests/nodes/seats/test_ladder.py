@@ -22,8 +22,8 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 
 class Planner(Node):

@@ -26,8 +26,8 @@ from runtime.msgs import Comparison, GuardState, JointCommand, Utterance
 from runtime.msgs.signature import order, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, device_folder, find_runs
-from tests.support import real_robot
 from tests.support.guard.guard_story import STEP_S, wheels
+from tests.support.robots import real_robot
 from tests.support.running import eventually
 
 pytestmark = pytest.mark.processes
@@ -333,7 +333,7 @@ def test_an_emergency_stop_outlives_the_graph_and_a_renamed_file_and_two_runs_of
         monkeypatch.setenv(name, str(tmp_path / "another"))
     second_run = subprocess.run(command("run", str(renamed)), cwd=ROOT, capture_output=True, text=True, timeout=LONG_S)
     assert second_run.returncode == 2
-    assert "robot tests.support.real_robot:LIMITS is in use: " in second_run.stderr
+    assert "robot tests.support.robots.real_robot:LIMITS is in use: " in second_run.stderr
     assert f"pid {first.process.pid}" in second_run.stderr, "by the machine's address, or by the lock in the home"
     assert guard(first, "estop") == 0
     first.await_guard(lambda state: bool(state.estop), "it is latched")

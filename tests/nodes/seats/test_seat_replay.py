@@ -23,8 +23,8 @@ from runtime.launch.seats_table import SeatTable
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, GuardState, JointCommand, RobotState, SceneDescription, Subtask
 from runtime.msgs.signature import Signatures, request
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 TOKEN = "t" * 64
 MS = 1_000_000

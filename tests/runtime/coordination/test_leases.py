@@ -20,8 +20,8 @@ from runtime.message import Envelope
 from runtime.msgs import Comparison, GuardState, Interrupt, JointCommand, SeatRequest
 from runtime.msgs.interrupt import PREEMPTS
 from runtime.msgs.signature import Signatures, request
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 SEATS = PREEMPTS["stop"]
 

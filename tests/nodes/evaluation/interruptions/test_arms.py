@@ -35,8 +35,8 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 
 def pick_of(thing: SeenObject | None) -> Action:

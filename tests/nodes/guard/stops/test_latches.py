@@ -16,8 +16,8 @@ from runtime.launch.graph import NodeSpec
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand
 from runtime.msgs.signature import order
 from runtime.run_facts import RunFacts
+from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
-from tests.support.still_robot import StillRobot
 
 TOKEN = "t" * 64
 

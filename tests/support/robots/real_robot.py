@@ -10,12 +10,12 @@ from nodes.stretch.limits import STRETCH_3
 LIMITS = replace(STRETCH_3)
 LAUNCH = """
 [run]
-robot = "tests.support.real_robot:LIMITS"
+robot = "tests.support.robots.real_robot:LIMITS"
 
 [nodes.driver]
 use     = "nodes.robot.driver:Driver"
 process = "robot"
-params  = { robot = "tests.support.real_robot:RealRobot" }
+params  = { robot = "tests.support.robots.real_robot:RealRobot" }
 
 [nodes.guard]
 use     = "nodes.guard.node:Guard"
