@@ -215,6 +215,7 @@ BEYOND_PUBLIC = {
     "bridges/ros2/bridge.py": {"runtime.launch.nodes_table": "loads what its parameters name"},
     "bridges/web/console/view_command.py": dict.fromkeys(
         (
+            "runtime.clock",
             "runtime.command_line.arguments",
             "runtime.command_line.attach",
             "runtime.command_line.plain_messages",

@@ -314,7 +314,7 @@ def test_an_emergency_stop_outlives_the_graph_and_a_renamed_file_and_two_runs_of
     start: Callable[..., Started], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POLYRHYTHM_FAULTS", str(tmp_path))  # where the policy looks what to do wrong: nothing
-    kept = device_folder() / "robots" / "tests.support.real_robot_LIMITS"
+    kept = device_folder() / "robots" / "tests.support.robots.real_robot_LIMITS"
     shutil.rmtree(kept, ignore_errors=True)
     launch = tmp_path / "latching.toml"
     launch.write_text(real_robot.LAUNCH)

@@ -40,7 +40,8 @@ HEAVY = (
 )
 SENT = """
 import sys
-from runtime import cli, estop_signal
+from runtime import cli
+from runtime.operating_system import estop_signal
 def press(processes, answer_s=0.0):
     found = list(processes)
     print([name for name in sys.modules])
