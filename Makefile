@@ -109,7 +109,10 @@ interop-itself: $(STAMP)
 	  --held-out 0.2 --out runs/interop-$$format > /dev/null || exit 1; done
 	.interop/bin/python tests/interop/load_training_data.py runs/interop-alpaca runs/interop-messages
 	@test -z "$(SOTOPIA_DATA)" || { rm -f runs/published.sqlite* && \
-	  $(BIN)/polyrhythm episodes run --tasks "$(SOTOPIA_DATA)" --out runs/published.sqlite | tail -3; }
+	  $(BIN)/polyrhythm episodes run --tasks "$(SOTOPIA_DATA)" --out runs/published.sqlite | tail -3 && \
+	  rm -rf runs/published-profiles && $(BIN)/polyrhythm episodes export runs/published.sqlite \
+	  --out runs/published.jsonl --profiles runs/published-profiles && \
+	  .interop/bin/python tests/interop/load_sotopia_logs.py runs/published.jsonl runs/published-profiles; }
 	tests/interop/recordings $(BIN)/python
 	tests/interop/stretch $(BIN)/python
 	tests/interop/aarch64 $(BIN)/python runs/interop/aarch64

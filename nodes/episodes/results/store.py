@@ -75,11 +75,12 @@ SORTS = {
     "participants": "names",
     "agents": "agents",
     "information": "transparency",
-    "score": "(SELECT avg(score) FROM evaluations WHERE episode = id)",
+    "score": "(SELECT coalesce(avg(CASE WHEN judge <> 'rules' THEN score END), avg(score))"
+    " FROM evaluations WHERE episode = id)",
     "turns": "(SELECT count(*) FROM turns WHERE episode = id)",
     "end": "reason",
 }
-"""What a list of episodes can be sorted by; "score" is the mean of all that was scored."""
+"""What a list of episodes can be sorted by; "score" is the mean of all that was scored, by models where they did."""
 
 
 class Store(Evaluations):

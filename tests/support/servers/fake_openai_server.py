@@ -20,6 +20,7 @@ class Request:
     body: dict[str, Any]
     headers: dict[str, str]
     hung_up: threading.Event = field(default_factory=threading.Event)
+    target: str = ""  # a whole URL where the server is asked as a proxy
 
     @property
     def user_text(self) -> str:
@@ -33,6 +34,8 @@ class Request:
             return []
         return [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
 
+
+PATH = "/v1/chat/completions"
 
 Behaviour = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
 
@@ -125,8 +128,9 @@ class FakeOpenAI:
             first, *lines = head.decode("latin-1").split("\r\n")
             headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines if line)}
             data = await reader.readexactly(int(headers.get("content-length", "0")))
-            assert first.startswith("POST /v1/chat/completions")
-            request = Request(json.loads(data), headers)
+            method, target, _ = first.split(" ")
+            assert (method, target[-len(PATH) :]) == ("POST", PATH)
+            request = Request(json.loads(data), headers, target=target)
             with self._got:
                 self.requests.append(request)
                 self._got.notify_all()

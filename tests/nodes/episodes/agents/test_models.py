@@ -359,6 +359,25 @@ def test_a_quota_that_is_used_up_ends_a_run_at_once_in_a_sentence(
     assert f"go on with: polyrhythm episodes resume {path}" in told
 
 
+def test_a_proxy_of_the_environment_is_asked_for_the_server_and_not_for_hosts_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def once(url: str) -> str:
+        servers = Servers(patience=Patience(20.0))
+        try:
+            return (await caller(servers, url).ask("hi", {}, "act")).text
+        finally:
+            await servers.close()
+
+    with FakeOpenAI(answers(GOOD)) as proxy, FakeOpenAI(answers(GOOD)) as near:
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert asyncio.run(once("http://models.test/v1")) == GOOD
+        assert asyncio.run(once(near.url)) == GOOD
+        assert [request.target for request in proxy.requests] == ["http://models.test/v1/chat/completions"]
+        assert len(near.requests) == 1
+
+
 def test_a_server_that_sends_elsewhere_is_not_followed_and_no_key_goes_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with FakeOpenAI(answers(GOOD)) as elsewhere, FakeOpenAI(sends_to(elsewhere.url)) as server:
