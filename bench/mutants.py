@@ -195,7 +195,6 @@ class Count(msgspec.Struct, frozen=True):
 def main(argv: Sequence[str] | None = None) -> int:
     """0 where enough of each target are killed, 1 where not or where mutmut failed; prints the survivors."""
     asked = _parser().parse_args(argv)
-    counts = {one.target: one for one in read()}
     made = []
     for target in TARGETS:
         if not asked.target or target.name in asked.target:
@@ -206,7 +205,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(f"{one.function}\n  - {one.old}\n  + {one.new}\n  {why}", flush=True)
             print(f"{target.name}: {count.share:.1%}")
             if not asked.only:
-                counts[target.name] = count
+                counts = {one.target: one for one in read()} | {
+                    target.name: count
+                }  # another may have written meanwhile
                 write([counts[one.name] for one in TARGETS if one.name in counts])
     if asked.only:
         print("a part of the modules is not the figure of the docs: nothing written")

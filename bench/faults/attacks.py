@@ -264,8 +264,8 @@ def shouted_down(rig: Rig) -> Figures:
 def overheard(rig: Rig) -> Figures:
     """A signed go on that was heard on the bus is said again after another stop; and turned into a re-arming."""
     rig.wait_moving()
-    signed = order(token_of(rig.run.folder), "resume", "Ana", time.monotonic_ns())
     rig.hear(ANA_STOPS)
+    signed = order(token_of(rig.run.folder), "resume", "Ana", time.monotonic_ns())
     rig.send("guard/order", signed)
     rig.wait("it goes on, by the order itself", rig.is_moving, 15.0)
     said_ns = time.monotonic_ns()

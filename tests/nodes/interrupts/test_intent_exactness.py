@@ -278,3 +278,9 @@ def test_a_sound_beside_a_part_of_somebody_elses_body_is_no_cry_of_pain() -> Non
     assert understand("Ah! My foot!").is_pain
     meaning = understand("Ah! His foot!")
     assert (meaning.wants, meaning.is_pain) == ("stop", False)
+
+
+def test_who_says_yes_before_asking_whether_it_can_go_on_lets_it_go_on() -> None:
+    for text in ("Yes can you go on?", "Yes could you continue?"):
+        assert understand(text).wants == "resume", text
+    assert understand("Yes, did you go on?").wants != "resume"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bridges.mqtt.bridge import MqttBridge
 from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
@@ -105,6 +106,7 @@ def test_only_nodes_that_are_declared_as_ears_and_hold_no_seat_have_a_part_in_li
         lifts_stops = True
 
     specs = [NodeSpec("sam", Collaborator), NodeSpec("words", Recogniser), NodeSpec("reflex", Reflex)]
+    specs.append(NodeSpec("mqtt", MqttBridge, {"commands": ("say",)}))  # what its clients say lifts nothing
     graph = Graph([*specs, NodeSpec("planner", Planner), NodeSpec("forger", Forger), NodeSpec("guard", Guard)])
     assert graph.roles == {"ears": ["sam", "words"], "lifters": ["reflex"]}
 
