@@ -19,6 +19,7 @@ from nodes.episodes.evaluation.instruction_following import (
     relevance,
     side_effects,
 )
+from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Turn
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
@@ -130,6 +131,30 @@ def test_all_of_it_stands_in_the_report_beside_the_seven(tmp_path: Path, capsys:
     )
     assert figures["table"]["rules"]["S_rel"]["mean"] == pytest.approx(means["S_rel"])
     assert figures["is_by_rules"]  # and the offline judge's means still have no intervals
+
+
+@pytest.mark.parametrize("bad", ["It fits.", '{"score": 3}'])
+def test_a_turn_that_no_answer_rates_is_counted_and_asked_about_the_next_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: str
+) -> None:
+    run = tmp_path / "run.sqlite"
+    assert main(["run", "--task", "cello-with-a-crack", "--turns", "4", "--out", str(run)]) == 0
+    good = answers('{"score": 0.5}')
+    with FakeOpenAI(good, answers(bad), answers(bad), good) as server:
+        asked = ["follow", str(run), "--encoder", "hashing", "--judge", f"j@{server.url}"]
+        assert main(asked) == 1
+        assert "1 turns could not be rated; the same command asks for those" in capsys.readouterr().err
+        assert rated(run) == [0, 2, 3]
+        count = len(server.requests)
+        assert main(asked) == 0
+        assert len(server.requests) == count + 1 == 6  # four turns, one asked again in vain, and that one once more
+    assert rated(run) == [0, 1, 2, 3]
+
+
+def rated(run: Path) -> list[int]:
+    with Store.read(run) as store:
+        [row] = store.episodes()
+        return sorted(one.turn for one in store.turn_scores(row.id))
 
 
 def test_a_pattern_that_is_none_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

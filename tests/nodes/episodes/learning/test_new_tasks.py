@@ -81,6 +81,19 @@ def test_a_model_writes_tasks_and_prose_is_a_state_of_its_own(
     assert "expected prompt[,source]" in capsys.readouterr().err
 
 
+def test_a_model_that_writes_an_evaluation_task_is_refused_and_the_next_prompt_is_taken(tmp_path: Path) -> None:
+    known = starter_library().scenarios["cello-with-a-crack"]
+    copy = {"context": known.context, "goals": list(known.goals), "relationship": "stranger"}
+    goals = ["You want to get the loaf.", "You want to share the loaf."]
+    other = {"context": "A queue at a bakery, and one loaf is left.", "goals": goals, "relationship": "stranger"}
+    with FakeOpenAI(answers(json.dumps(copy)), answers(json.dumps(other))) as server:
+        assert new(tmp_path / "t", "--n", "1", "--model", f"m@{server.url}") == 0
+    refused, accepted = generated_in(tmp_path / "t")
+    assert (refused.state, accepted.state) == ("refused", "accepted")
+    assert refused.why.startswith("it is like the evaluation task cello-with-a-crack: 100% of their word triples")
+    assert list(read_folder(tmp_path / "t").scenarios) == [f"new-{accepted.key}"]
+
+
 def decide(pages: TaskPages, name: str, state: str, **changes: str) -> str:
     task = pages.current(name)
     form = {"context": task.context, "goal0": task.goals[0], "goal1": task.goals[1], "state": state, **changes}
