@@ -48,6 +48,8 @@ def test_accuracy_is_counted_against_the_truth_and_prose_is_wrong(
         found = json.loads(capsys.readouterr().out)
         assert found["accuracy"][f"m@{server.url}"][WANTS]["all"] == pytest.approx(share)
         assert found["unreadable"] == 0
+        parts = [part for part in found["accuracy"][f"m@{server.url}"][WANTS] if part.startswith("turns")]
+        assert parts[:3] == ["turns 1-5", "turns 6-10", "turns 11-15"]
         asked = len(server.requests)
         assert asked == len(moments)
         assert main(["predict", str(run), "--by", f"m@{server.url}"]) == 0
