@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nodes.episodes.command import main
@@ -59,6 +60,15 @@ def test_an_evaluation_task_in_other_words_is_refused_with_its_name() -> None:
     copy = type(copy)(id="mine", context=task.context + " It rains.", goals=task.goals)
     assert "it is like the evaluation task cello-with-a-crack" in refusal(copy, library, known)
     assert refusal(by_template(Prompt("x")), library, known) == ""
+
+
+def test_a_task_that_is_there_already_or_that_nobody_can_play_is_refused() -> None:
+    library = starter_library()
+    task = by_template(Prompt("x"))
+    double = msgspec.structs.replace(task, id="double")
+    assert refusal(double, library, {task.id: ("the task", task)}).startswith(f"it is like the task {task.id}: 100%")
+    nobody = msgspec.structs.replace(task, ages=((1, 2), (1, 2)))
+    assert "can play it: no two people stand as" in refusal(nobody, library, {})
 
 
 def test_a_model_writes_tasks_and_prose_is_a_state_of_its_own(
