@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from nodes.exploration.messages import Deed, ExplorationResult, Phase, PhaseBegins, StepDone, ThingInSight
+from nodes.exploration.messages import Deed, ExplorationResult, StepDone, ThingInSight
 from nodes.exploration.policies import DONE
 from nodes.exploration.questions import Question, questions_of
 from nodes.exploration.room import CELL_M, MOVES, Room, cell_after, metres
@@ -45,7 +45,6 @@ class Examiner(Node):
     said = Subscription(Utterance, "said", qos=RELIABLE)
 
     step = Publisher(StepDone, "room/step", qos=RELIABLE)
-    phase = Publisher(PhaseBegins, "room/phase", qos=RELIABLE)
     heard = Publisher(Utterance, "heard", qos=RELIABLE)
     scene = Publisher(Scene, "scene")
     result = Publisher(ExplorationResult, "room/result", qos=RELIABLE)
@@ -59,7 +58,7 @@ class Examiner(Node):
         self.answers: list[str] = []
         self.right: list[list[bool]] = []  # of each time that it was asked
         self.doing: tuple[str, int] | None = None  # the action under way, and since when
-        self.left = 0  # steps of this phase
+        self.left = 0  # steps of this exploration
         self.late_steps = self.done_before = 0
         self.unreadable = 0
 
@@ -72,7 +71,7 @@ class Examiner(Node):
     def begin(self, deed: Deed) -> None:
         """The robot sets about a step."""
         if deed.number != self.room.steps + 1 or self.doing is not None or self.left <= 0:
-            return  # of a phase that is over
+            return  # of an exploration that is over
         self.unreadable += deed.is_unreadable
         if deed.action == DONE:
             self._ask()
@@ -85,7 +84,7 @@ class Examiner(Node):
     def follow(self, state: RobotState) -> None:
         """A step ends where the body has got to."""
         if not self.right and self.left == 0 and not self.answers:
-            self._begin("explore", self.steps)
+            self._begin(self.steps)
         if self.doing is None:
             return
         action, since_ns = self.doing
@@ -99,9 +98,8 @@ class Examiner(Node):
         is_still = abs(state.base_v_mps) < STILL_MPS and abs(state.base_w_radps) < STILL_RADPS
         return is_there and is_still and (action in MOVES or state.position[ARM] > REACHED_M)
 
-    def _begin(self, phase: Phase, steps: int) -> None:
+    def _begin(self, steps: int) -> None:
         self.left, self.done_before = steps, self.room.steps
-        self.phase.publish(PhaseBegins(phase=phase))
         self._tell(None)
 
     def _end(self, action: str = "", *, is_late: bool = False) -> None:
@@ -156,7 +154,7 @@ class Examiner(Node):
             said.strip().lower() == one.answer for said, one in zip(self.answers, self.questions, strict=True)
         ])  # fmt: skip
         if len(self.right) == 1 and self.most_steps:
-            self._begin("refine", self.most_steps)
+            self._begin(self.most_steps)
         else:
             self._conclude()
 
@@ -166,7 +164,6 @@ class Examiner(Node):
         t3 = self.room.steps - self.done_before if len(self.right) > 1 else 0
         exp, ref = share(first), share(last)
         score = score_of(exp, ref, t3, self.energy)
-        self.phase.publish(PhaseBegins(phase="over"))
         self.result.publish(
             ExplorationResult(
                 acc_exp=exp, acc_ref=ref, tried_exp=share([first[one] for one in trying]),

@@ -6,7 +6,7 @@ import math
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import OutageError
-from nodes.exploration.messages import Deed, PhaseBegins, StepDone
+from nodes.exploration.messages import Deed, StepDone
 from nodes.exploration.policies import DONE, Explorer, FrontierExplorer, Memory, ModelExplorer, RandomExplorer
 from nodes.exploration.questions import Question, answer, majority, question_in
 from nodes.exploration.room import COLOURS, MOVES, TRIED_BY, Cell, cell_after, metres
@@ -32,7 +32,6 @@ class ExplorerNode(Node):
 
     state = Subscription(RobotState, "robot/state")
     step = Subscription(StepDone, "room/step", qos=RELIABLE)
-    phase = Subscription(PhaseBegins, "room/phase", qos=RELIABLE)
     heard = Subscription(Utterance, "heard", qos=RELIABLE)
 
     deed = Publisher(Deed, "room/deed", qos=RELIABLE)
@@ -47,7 +46,6 @@ class ExplorerNode(Node):
         self.usual: dict[str, str] = {}
         self.asked: dict[str, Question] = {}  # by its text
         self.began_at: Cell | None = None
-        self.is_refining = False
         self.action = ""  # under way
         self.goal: Cell = (0, 0)
 
@@ -65,19 +63,14 @@ class ExplorerNode(Node):
                 RandomExplorer(seed) if self.policy == "random" else ModelExplorer(self.policy, seed, self.servers)
             )
 
-    @on(phase)
-    async def follow_phase(self, phase: PhaseBegins) -> None:
-        """The second exploration is for what could not be answered."""
-        self.is_refining = phase.phase == "refine"
-
     @on(step)
     async def choose(self, step: StepDone) -> None:
-        """Where the last step led, and the next one."""
+        """Where the last step led, and the next one; the second exploration is for what could not be answered."""
         self.began_at = self.began_at or (step.x, step.y)
         self.memory.look(step)
         self.action, self.goal = "", (step.x, step.y)
         open_ones = [one for one in self.asked.values() if self.memory.is_open(one)]
-        if step.left == 0 or (self.asked and not self.is_refining):
+        if step.left == 0:
             return
         before, action = self._unreadable(), DONE
         if open_ones or not self.asked:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from runtime.message import Message
 
 
@@ -31,18 +29,9 @@ class StepDone(Message):
     y: int
     actions: tuple[str, ...]
     things: tuple[ThingInSight, ...]
-    left: int  # steps of this phase; 0: it is over
+    left: int  # steps of this exploration; 0: it is over, and the robot is asked
     found: tuple[str, str] | None = None  # thing, state
     is_late: bool = False  # the robot did not get there in time
-
-
-Phase = Literal["explore", "refine", "over"]
-
-
-class PhaseBegins(Message):
-    """The robot may go about; between the phases it is asked (topic `room/phase`)."""
-
-    phase: Phase
 
 
 class ExplorationResult(Message):

@@ -83,6 +83,11 @@ class SeatCaller:
         self._ask = ask
         self._tokens = tokens
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether all that was asked so far stood in the log, so that asking on asks anew."""
+        return 0 < self.calls == self.repeated
+
     async def ask(self, prompt: str, schema: dict[str, object], what: str, sha: str = "") -> ModelAnswer:
         """The answer; `sha` is the prompt's, where the caller has it. Raises OutageError."""
         self.calls += 1

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
+from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.evaluation.encoders import encoder_of
 from nodes.episodes.evaluation.instruction_following import (
     RELEVANCE,
@@ -24,7 +26,7 @@ from nodes.episodes.results.evaluations import FOLLOWS, TurnScore, judge_seat
 from nodes.episodes.results.store import Store
 from nodes.models.servers import Servers
 from runtime.errors import UserError
-from runtime.msgs.episode import Score, Scores
+from runtime.msgs.episode import Score, Scores, Turn
 from runtime.serialization.toml_errors import read_text
 
 
@@ -93,7 +95,7 @@ async def _rate(store: Store, episodes: list[str], judge: str) -> int:
                 seat = judge_seat(f"{judge} {RELEVANCE} {turn.index}")  # each turn's calls are numbered by themselves
                 caller = SeatCaller(AgentSpec.parse(judge, temperature=0.0), servers, answers, seat)
                 try:
-                    score = await rate_relevance(caller, plan, turns, place)
+                    score = await _rated(caller, plan, turns, place)
                     store.save_turn_scores(episode, [TurnScore(turn.index, judge, RELEVANCE, score)])
                 except UnreadableError:
                     failed += 1
@@ -102,3 +104,13 @@ async def _rate(store: Store, episodes: list[str], judge: str) -> int:
     finally:
         await servers.close()
     return failed
+
+
+async def _rated(caller: SeatCaller, plan: EpisodePlan, turns: Sequence[Turn], place: int) -> float:
+    """One turn's score; what an earlier command found unreadable is asked for anew. Raises like `rate_relevance`."""
+    while True:
+        try:
+            return await rate_relevance(caller, plan, turns, place)
+        except UnreadableError:
+            if not caller.is_replay:
+                raise

@@ -170,7 +170,9 @@ class Rounds:
         command = _command(self.loop.train, data=folder / "data", base=base, model=part)
         began = CLOCK.now_s()
         with open(folder / "train.log", "wb") as log:
-            code = subprocess.call(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_dies_with(os.getpid()))
+            code = subprocess.call(
+                command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_dies_with(os.getpid()), env=_environment()
+            )
         if code or not part.exists():
             raise UserError(f"{folder.name}: training ended with {code}: {_last_line(folder / 'train.log')}")
         part.rename(model)
@@ -240,7 +242,7 @@ class Rounds:
         with open(log, "ab") as file:
             command = _command(self.loop.serve, model=model, port=self.loop.port)
             server = subprocess.Popen(
-                command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=_dies_with(os.getpid())
+                command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=_dies_with(os.getpid()), env=_environment()
             )
         try:
             until = CLOCK.now_s() + SERVE_S
@@ -334,6 +336,11 @@ def _command(text: str, **named: object) -> list[str]:
         return [part.format(**fields) for part in shlex.split(text)]
     except (KeyError, ValueError, IndexError) as problem:
         raise UserError(f"command {text!r}: {problem} is none of {', '.join(fields)}") from problem
+
+
+def _environment() -> dict[str, str]:
+    """For a child that computes: threads that wait for each other sleep, and cost a busy machine nothing."""
+    return {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
 
 
 def _answers(url: str) -> bool:

@@ -174,6 +174,9 @@ def accuracy(store: Store, who: str) -> dict[str, dict[str, Any]]:
                 found[one.dimension]["all"].append(one.score)
                 found[one.dimension][f"turns {one.turn // 5 * 5 + 1}-{one.turn // 5 * 5 + 5}"].append(one.score)
     return {
-        question: {"n": len(parts["all"]), **{part: sum(s) / len(s) for part, s in sorted(parts.items())}}
+        question: {
+            "n": len(parts["all"]),
+            **{part: sum(s) / len(s) for part, s in sorted(parts.items(), key=lambda one: (len(one[0]), one[0]))},
+        }
         for question, parts in found.items()
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -32,7 +34,8 @@ from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Guidance, Turn
 from tests.support.episode_cast import plan
 from tests.support.killing import run_killed
-from tests.support.servers.fake_openai_server import FakeOpenAI, answers
+from tests.support.running import PATIENCE_S, Runs, eventually
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers, silence, status
 
 
 @pytest.mark.parametrize(
@@ -180,6 +183,66 @@ def test_a_coach_that_dies_leaves_the_talk_unguided_and_the_log_says_from_when()
     assert moderator.conduct.outcome.state == "done"
 
 
+LAUNCH = """
+[nodes.moderator]
+use    = "nodes.episodes.runner.live_moderator:LiveModerator"
+params = {{ task = "quiet-hours", max_turns = 9, coach_s = 5.0, log = "{log}" }}
+
+[nodes.coach]
+use    = "nodes.episodes.coaching.coach:Coach"
+params = {{ task = "quiet-hours", max_turns = 9, coach = "c@{url}" }}
+
+[nodes.first]
+use    = "nodes.episodes.agents.agent:Agent"
+remap  = {{ "episode/seat" = "episode/seat0" }}
+
+[nodes.second]
+use    = "nodes.episodes.agents.agent:Agent"
+remap  = {{ "episode/seat" = "episode/seat1" }}
+
+[nodes.judge]
+use    = "nodes.episodes.runner.judge:Judge"
+params = {{ task = "quiet-hours", max_turns = 9 }}
+"""
+
+
+@pytest.mark.processes
+def test_a_coach_whose_process_is_killed_ends_nothing_and_the_log_says_from_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch, log = tmp_path / "coached.toml", tmp_path / "coached.sqlite"
+    with FakeOpenAI(*[answers(rating(8))] * 5, silence) as server, Runs(monkeypatch) as runs:
+        launch.write_text(LAUNCH.format(log=log, url=server.url))
+        run = runs.start(launch)
+        assert server.wait_for(6, PATIENCE_S)  # the seventh turn is guided; the eighth is being rated
+        pid = run.states()["coach"].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not run.is_alive, "the talk has ended")
+    with Store.read(log) as store:
+        [row] = store.episodes()
+        turns = store.turns(row.id)
+        assert row.state == "done"
+        assert [scores.state for scores in store.scores(row.id)] == ["done"]
+    why = "unguided: the coach did not answer within 5 s; the talk goes on without it"
+    assert [turn.note for turn in turns[6:]] == ["guided: simple", why, ""]
+
+
+def test_a_coach_that_cannot_be_asked_leaves_the_talk_unguided_from_then_on(tmp_path: Path) -> None:
+    run = tmp_path / "run.sqlite"
+    with FakeOpenAI(*[answers(rating(8))] * 5, status(401, "no such key")) as server:
+        asked = ("--task", "quiet-hours", "--agents", "rules", "--attempts", "1", "--turns", "9")
+        assert main(["run", *asked, "--coach", f"c@{server.url}", "--out", str(run)]) == 0
+    with Store.read(run) as store:
+        [row] = store.episodes()
+        notes = [turn.note for turn in store.turns(row.id)]
+        assert row.state == "done"
+    assert notes[6] == "guided: simple"
+    assert notes[7].startswith("unguided: the coach cannot be asked: ")
+    assert "refused the key (401)" in notes[7]
+    assert notes[8] == notes[7]
+
+
 def test_asynchronous_talk_is_guided_too(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     choose_as_ever = RulesBrain.choose
@@ -221,16 +284,21 @@ def test_a_model_coaches_and_every_inner_call_is_labelled(tmp_path: Path) -> Non
     assert utilities[0] == 0.5 * 0.5 * 8
 
 
-def test_prose_for_a_rating_is_asked_for_again_and_then_a_state_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", ["I think it goes well.", rating(11)])
+def test_prose_or_a_rating_out_of_range_is_asked_for_again_and_then_a_state_of_its_own(
+    tmp_path: Path, answer: str
+) -> None:
     run = tmp_path / "run.sqlite"
-    with FakeOpenAI(answers("I think it goes well.")) as server:
+    with FakeOpenAI(answers(answer)) as server:
         asked = ("--task", "cello-with-a-crack", "--agents", "rules", "--attempts", "1", "--turns", "8")
         assert main(["run", *asked, "--coach", f"c@{server.url}", "--out", str(run)]) == 0
+        assert len(server.requests) == 3 * 5 * 2  # two turns and the whole, each sample twice
     with Store.read(run) as store:
         row = store.episodes()[0]
         notes = [turn.note for turn in store.turns(row.id)]
         assert row.state == "done"
         assert "unguided: the coach's answer cannot be used: none of 5 step ratings can be read" in notes[6]
+        assert answer != rating(11) or "step1: score is 11; expected a whole number, 0 to 10" in notes[6]
         assert attempts_of(store)[row.id][0].goal_c is None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.command import main
-from nodes.episodes.evaluation.encoders import MiniLM, encoder_of, hashed
+from nodes.episodes.evaluation.encoders import MINILM, MiniLM, encoder_of, hashed
 from nodes.episodes.evaluation.instruction_following import (
     alternatives,
     diversity,
@@ -19,6 +21,7 @@ from nodes.episodes.evaluation.instruction_following import (
     relevance,
     side_effects,
 )
+from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Turn
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
@@ -97,6 +100,42 @@ def test_an_embeddings_endpoint_that_gives_none_is_a_sentence() -> None:
     assert len(encoder_of("m@http://127.0.0.1:1/v1")[1]([])) == 0  # nothing is not asked about
 
 
+def test_an_embeddings_endpoint_is_asked_for_all_texts_at_once_and_its_vectors_are_made_units() -> None:
+    asked = []
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append((self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
+            data = json.dumps({"data": [{"index": 0, "embedding": [3, 4]}, {"index": 1, "embedding": [0, 2]}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = threading.Thread(target=server.handle_request)
+    thread.start()
+    name, encode = encoder_of(f"m@http://127.0.0.1:{server.server_address[1]}/v1")
+    assert encode(["one", "two"]).tolist() == [[0.6, 0.8], [0.0, 1.0]]
+    thread.join(60)
+    server.server_close()
+    assert (name, asked) == ("m", [("/v1/embeddings", {"model": "m", "input": ["one", "two"]})])
+
+
+HAS_MINILM = encoder_of("auto")[0] == MINILM
+
+
+@pytest.mark.skipif(not HAS_MINILM, reason="needs polyrhythm[embeddings]")
+def test_minilm_finds_what_the_models_own_page_says() -> None:
+    vectors = encoder_of("auto")[1]([
+        "That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day",
+    ])  # fmt: skip
+    assert (vectors[0] @ vectors[1:].T).tolist() == pytest.approx([0.695, 0.943, 0.257], abs=0.001)
+
+
 def test_all_of_it_stands_in_the_report_beside_the_seven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, words = tmp_path / "run.sqlite", tmp_path / "words.txt"
     words.write_text("cello\n")
@@ -130,6 +169,30 @@ def test_all_of_it_stands_in_the_report_beside_the_seven(tmp_path: Path, capsys:
     )
     assert figures["table"]["rules"]["S_rel"]["mean"] == pytest.approx(means["S_rel"])
     assert figures["is_by_rules"]  # and the offline judge's means still have no intervals
+
+
+@pytest.mark.parametrize("bad", ["It fits.", '{"score": 3}'])
+def test_a_turn_that_no_answer_rates_is_counted_and_asked_about_the_next_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: str
+) -> None:
+    run = tmp_path / "run.sqlite"
+    assert main(["run", "--task", "cello-with-a-crack", "--turns", "4", "--out", str(run)]) == 0
+    good = answers('{"score": 0.5}')
+    with FakeOpenAI(good, answers(bad), answers(bad), good) as server:
+        asked = ["follow", str(run), "--encoder", "hashing", "--judge", f"j@{server.url}"]
+        assert main(asked) == 1
+        assert "1 turns could not be rated; the same command asks for those" in capsys.readouterr().err
+        assert rated(run) == [0, 2, 3]
+        count = len(server.requests)
+        assert main(asked) == 0
+        assert len(server.requests) == count + 1 == 6  # four turns, one asked again in vain, and that one once more
+    assert rated(run) == [0, 1, 2, 3]
+
+
+def rated(run: Path) -> list[int]:
+    with Store.read(run) as store:
+        [row] = store.episodes()
+        return sorted(one.turn for one in store.turn_scores(row.id))
 
 
 def test_a_pattern_that_is_none_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nodes.episodes.command import main
@@ -61,6 +62,15 @@ def test_an_evaluation_task_in_other_words_is_refused_with_its_name() -> None:
     assert refusal(by_template(Prompt("x")), library, known) == ""
 
 
+def test_a_task_that_is_there_already_or_that_nobody_can_play_is_refused() -> None:
+    library = starter_library()
+    task = by_template(Prompt("x"))
+    double = msgspec.structs.replace(task, id="double")
+    assert refusal(double, library, {task.id: ("the task", task)}).startswith(f"it is like the task {task.id}: 100%")
+    nobody = msgspec.structs.replace(task, ages=((1, 2), (1, 2)))
+    assert "can play it: no two people stand as" in refusal(nobody, library, {})
+
+
 def test_a_model_writes_tasks_and_prose_is_a_state_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +89,19 @@ def test_a_model_writes_tasks_and_prose_is_a_state_of_its_own(
     (tmp_path / "bad.csv").write_text("text\nx\n")
     assert main(["scenarios", "new", "--from", str(tmp_path / "bad.csv"), "--out", str(tmp_path / "u")]) == 2
     assert "expected prompt[,source]" in capsys.readouterr().err
+
+
+def test_a_model_that_writes_an_evaluation_task_is_refused_and_the_next_prompt_is_taken(tmp_path: Path) -> None:
+    known = starter_library().scenarios["cello-with-a-crack"]
+    copy = {"context": known.context, "goals": list(known.goals), "relationship": "stranger"}
+    goals = ["You want to get the loaf.", "You want to share the loaf."]
+    other = {"context": "A queue at a bakery, and one loaf is left.", "goals": goals, "relationship": "stranger"}
+    with FakeOpenAI(answers(json.dumps(copy)), answers(json.dumps(other))) as server:
+        assert new(tmp_path / "t", "--n", "1", "--model", f"m@{server.url}") == 0
+    refused, accepted = generated_in(tmp_path / "t")
+    assert (refused.state, accepted.state) == ("refused", "accepted")
+    assert refused.why.startswith("it is like the evaluation task cello-with-a-crack: 100% of their word triples")
+    assert list(read_folder(tmp_path / "t").scenarios) == [f"new-{accepted.key}"]
 
 
 def decide(pages: TaskPages, name: str, state: str, **changes: str) -> str:

