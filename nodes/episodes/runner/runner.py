@@ -212,7 +212,10 @@ async def evaluate(
     caller = SeatCaller(spec, settings.servers, answers, judge_seat(judge), settings.ask, tokens=LONG_ANSWER)
     dimensions = settings.judges.dimensions
     dimensions = with_steps(dimensions) if spec.is_fine else dimensions
-    return await judge_by_model(judge, caller, plan, turns, dimensions, settings.like)
+    while True:
+        scores = await judge_by_model(judge, caller, plan, turns, dimensions, settings.like)
+        if scores.state == "done" or not caller.is_replay:  # what an earlier command could not use is asked anew
+            return scores
 
 
 async def play_and_keep(plan: EpisodePlan, store: Store, settings: Settings) -> Outcome:
@@ -236,10 +239,11 @@ async def judge_and_keep(plan: EpisodePlan, turns: Sequence[Turn], store: Store,
             store.save_scores(await evaluate(plan, turns, settings, answers, judge))
 
 
-async def judge_unjudged(store: Store, settings: Settings) -> None:
-    """Judge the done episodes that miss a judge, `jobs` at a time; no more once the budget is spent."""
+async def judge_unjudged(store: Store, settings: Settings, but: Collection[str] = ()) -> None:
+    """Judge the done episodes that miss a judge, `jobs` at a time, `but` these; no more once the budget is spent."""
     names = settings.judges.names
-    waiting = iter(dict.fromkeys(one for judge in settings.judges.specs for one in store.unjudged(judge, names)))
+    unjudged = dict.fromkeys(one for judge in settings.judges.specs for one in store.unjudged(judge, names))
+    waiting = (one for one in unjudged if one not in but)
 
     async def work() -> None:
         for episode in waiting:
@@ -258,10 +262,14 @@ async def play_and_judge(
     """Play them, play again what a coach found too low, and judge what is not judged; whether all were played."""
     all_done = await play_all(plans, store, settings, progress)
     attempts = store.spec.get("attempts", 1)
+    asked = {
+        plan.id for plan in plans
+    }  # their judges have answered in this run; a bad answer is no reason to ask twice
     while all_done and attempts > 1 and (more := regenerations(store, attempts)):
+        asked |= {plan.id for plan in more}
         all_done = await play_all(more, store, settings, progress)
     if not settings.servers.budget.spent:
-        await judge_unjudged(store, settings)
+        await judge_unjudged(store, settings, but=asked)
     return all_done
 
 
