@@ -386,7 +386,7 @@ class Guard(ForRobot, Node):
         elif order.do == "rearm":
             refusal = self._rearm(order.by, now_ns)
         elif order.do == "resume":
-            refusal = self._resume(order.by, order.stamp_ns, now_ns)
+            refusal = self._resume(order, now_ns)
         else:
             refusal = None
             if not self.arm_robot(now_ns):
@@ -457,11 +457,12 @@ class Guard(ForRobot, Node):
             return Refusal("not_estopped", f"re-arming by {by!r}: there is no emergency stop")
         return None
 
-    def _resume(self, by: str, said_ns: int, now_ns: int) -> Refusal | None:
+    def _resume(self, order: GuardOrder, now_ns: int) -> Refusal | None:
         """Lift a stop for a person at a console or a terminal, and tell everybody."""
         self.raised_count += 1
-        interrupt = Interrupt(id=f"{self.name}-{self.raised_count}", depth="resume", text="go on", by=by)
-        refusal = self.machine.interrupt(interrupt, said_ns, now_ns, is_operator=True)
+        ident, words = f"{self.name}-{self.raised_count}", order.words or "go on"
+        interrupt = Interrupt(id=ident, depth="resume", text=words, by=order.by)
+        refusal = self.machine.interrupt(interrupt, order.stamp_ns, now_ns, is_operator=not order.words)
         if refusal is None:
             self.fence.publish(self.arbitration.fence(interrupt))
             self.raised.publish(interrupt)

@@ -208,8 +208,9 @@ class RobotConformance:
         command = JointCommand(position=self.target(state, lift=0.5, wrist_roll=1.5, head_pan=1.0))
         for _ in range(20):  # long enough for a robot that is read at 15 Hz
             before, state = state, self.bench.run(PERIOD_S * 15, command)
+            seconds = max(PERIOD_S * 15, passed_s(before, state))
             for limit, was, now in zip(self.robot.limits.joints, before.position, state.position, strict=True):
-                assert abs(now - was) / (PERIOD_S * 15) < limit.speed * 1.25 + 0.02, limit.name
+                assert abs(now - was) / seconds < limit.speed * 1.25 + 0.02, limit.name
 
     def test_no_wheel_is_faster_than_its_limit(self) -> None:
         state = self.started()
@@ -227,11 +228,13 @@ class RobotConformance:
         v_mps = self.drives_at(0.1)
         w_radps = min(0.3, self.robot.limits.base.wheel_speed_mps / self.robot.limits.base.track_m)
         moved = self.bench.run(2.0, JointCommand(position=state.position, base_v_mps=v_mps))
-        assert v_mps < moved.base_x_m - state.base_x_m < 2.5 * v_mps
+        most_s = max(2.0, passed_s(state, moved)) * 1.25
+        assert v_mps < moved.base_x_m - state.base_x_m < most_s * v_mps
         assert abs(moved.base_y_m - state.base_y_m) < 0.02
-        self.bench.run(self.bench.settle_s())
+        before = self.bench.run(self.bench.settle_s())
         turned = self.bench.run(2.0, JointCommand(position=state.position, base_w_radps=w_radps))
-        assert w_radps / 1.5 < turned.base_heading_rad - state.base_heading_rad < 2.5 * w_radps
+        most_s = max(2.0, passed_s(before, turned)) * 1.25
+        assert w_radps / 1.5 < turned.base_heading_rad - state.base_heading_rad < most_s * w_radps
 
     def test_stop_brings_everything_to_rest(self) -> None:
         state = self.started()
@@ -388,6 +391,11 @@ class RobotConformance:
             self.robot.stop()
         self.robot.close()
         self.robot.stop()
+
+
+def passed_s(before: RobotState, after: RobotState) -> float:
+    """By the robot's own stamps: in real time, on a busy machine, more than what was asked for."""
+    return to_s(after.read_ns - before.read_ns)
 
 
 def assert_stands(before: RobotState, after: RobotState, joints: tuple[str, ...] = JOINTS) -> None:

@@ -7,11 +7,13 @@ import json
 import sys
 from collections.abc import Iterator
 
+from nodes.interrupts.intent import understand
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, seconds
 from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs import GuardState, Utterance
+from runtime.msgs.signature import order, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
 
@@ -85,17 +87,34 @@ class Speaker:
     """A person's words into the run."""
 
     def __init__(self, run: FoundRun, by: str) -> None:
-        self._by = by
+        self._run, self._by = run, by
         self._sender = Sender(run, "heard", provenance="person")
 
     def say(self, text: str) -> list[str]:
         """The processes that heard it. Raises UserError of words that cannot be said, PolyrhythmError of no hearer."""
         if not text.strip() or not text.isprintable() or len(text) > LONGEST:
             raise UserError(f"expected words in one line of at most {LONGEST} characters; these are {text[:40]!r}")
+        if self._lifts_stop(text):
+            return ["guard"]
         if not self._sender.hearers:
             raise PolyrhythmError("no process of this run listens to people now; polyrhythm nodes tells how they fare")
         self._sender.publish(Utterance(speaker=self._by, text=text))
         return self._sender.hearers
+
+    def _lifts_stop(self, text: str) -> bool:
+        """Where a stopped robot is told to go on in plain words, they go to its guard, signed as this account's."""
+        run = self._run
+        if not understand(text).lifts_stop or not {"guard/order", "guard/state"} <= set(run.info.topics):
+            return False
+        states = hear(run, ["guard/state"], Interruption())  # maybe not in the thread that signals reach
+        mode = _first_mode(states, turns=10)
+        states.close()
+        if mode != "stopped":
+            return False
+        sender = Sender(run, "guard/order", provenance="person")
+        sender.publish(order(token_of(run.folder), "resume", self._by, SystemClock().now_ns(), text))
+        sender.close()
+        return True
 
     def close(self) -> None:
         self._sender.close()

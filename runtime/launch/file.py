@@ -80,7 +80,16 @@ def find(name: str) -> Path:
     known = shipped()
     if name in known:
         return known[name]
-    raise LaunchFileError(f"{name}: no such launch file; shipped ones, by name: {choices(known)}")
+    folder = path if path.is_dir() else path.parent
+    beside = [str(file) for file in sorted(folder.glob("*.toml"))] if folder.is_dir() else []
+    if path.is_dir():
+        what = (
+            f"is a folder; the .toml files in it: {choices(beside)}" if beside else "is a folder without a .toml file"
+        )
+        raise LaunchFileError(f"{name}: {what}; expected a launch file, or the name of a shipped one")
+    near = difflib.get_close_matches(name, [*beside, *known], 1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    raise LaunchFileError(f"{name}: no such launch file; {meant}shipped ones, by name: {choices(known)}")
 
 
 def shipped() -> dict[str, Path]:

@@ -328,6 +328,7 @@ class GuardOrder(Message):
     stamp_ns: int
     proof: str
     id: str = ""  # of this order alone; the answer names it
+    words: str = ""  # what they said, where words ask to go on: these lift no more than words do
 
 
 AnswerCode = Literal[

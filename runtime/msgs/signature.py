@@ -50,9 +50,9 @@ def token_of(registry: Path) -> str:
         ) from problem
 
 
-def order(token: str, do: Literal["arm", "rearm", "resume"], by: str, now_ns: int) -> GuardOrder:
+def order(token: str, do: Literal["arm", "rearm", "resume"], by: str, now_ns: int, words: str = "") -> GuardOrder:
     """A signed order to arm, re-arm or go on; unsigned, which the guard refuses in words, where the token is ""."""
-    return _signed(GuardOrder(do=do, by=by, stamp_ns=now_ns, proof="", id=f"{by}-{now_ns}"), token)
+    return _signed(GuardOrder(do=do, by=by, stamp_ns=now_ns, proof="", id=f"{by}-{now_ns}", words=words), token)
 
 
 def service(

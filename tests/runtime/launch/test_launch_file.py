@@ -206,6 +206,28 @@ def test_a_file_that_is_not_there_is_told_with_the_shipped_ones(capsys: pytest.C
     assert "hello" in error
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("mine", "did you mean mine.toml? "),
+        ("my/arms.toml", "did you mean my/arm.toml? "),
+        ("lapptop", "did you mean laptop? "),
+        ("my", "is a folder; the .toml files in it: my/arm.toml"),
+        ("empty", "is a folder without a .toml file; expected a launch file"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_told_with_what_was_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("my", "empty"):
+        (tmp_path / folder).mkdir()
+    for file in ("mine.toml", "my/arm.toml"):
+        (tmp_path / file).write_text("")
+    assert main(["check", name]) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_bytes_that_are_no_text_are_told(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
     write("").write_bytes(b"\xff\xfe")
     assert told(capsys).startswith("graph.toml: byte 0 is no UTF-8; expected a text file in UTF-8")
