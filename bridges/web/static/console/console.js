@@ -124,7 +124,7 @@ function build() {
         label = joint.name.replace("_", " "),
         [down, up] = [...(keys[joint.name] ?? "")].map(keyBox);
       const value = make("output", "value", "–");
-      name.append(make("span", "", ...(down ? [`${label} (`, down, "/", up, ")"] : [label])), value);
+      name.append(make("span", "", label, down ? make("span", "keys", " (", down, "/", up, ")") : null), value);
       const less = make("button", "", "−"),
         more = make("button", "", "+"),
         slider = make("input");
@@ -903,7 +903,12 @@ const held = new HeldKey();
 function hold(event, act, what) {
   held.down(event.code, act, performance.now());
   notice(`hold ${letterOf(event).toUpperCase()} to ${what}`);
-  setTimeout(() => held.due(performance.now())?.(), HOLD_MS + 5);
+  setTimeout(() => {
+    const due = held.due(performance.now());
+    if (!due) return;
+    notice("");
+    due();
+  }, HOLD_MS + 5);
 }
 stopKeys((why) => stop(why));
 keysSwitch($("#single-keys"));
