@@ -147,7 +147,7 @@ Frames = list[dict[str, float]]
 
 
 def browse(run: Run) -> tuple[Frames, Frames, list[float]]:
-    """A page that watches and drives: its frames, those beside two viewers, and when its key went down; wall clock, ms."""
+    """A page that watches and drives: its frames, alone and beside two viewers, and when its key went down; ms."""
     from playwright.sync_api import sync_playwright
 
     options = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
