@@ -391,6 +391,22 @@ def test_a_posture_a_step_and_a_kept_motion_move_the_robot_through_the_same_seat
 
 
 @pytest.mark.long
+def test_a_still_is_a_file_with_a_mark_and_homing_asks_whether_that_is_sure(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: "Hz" in text(page, "[data-camera=head] .rate"), "pictures come")
+        with page.expect_download() as kept:
+            page.click("[data-still=head]")
+        assert kept.value.suggested_filename.startswith("head-")
+        wait(page, lambda: f"still: {kept.value.suggested_filename}" in text(page, "#story"), "it is marked")
+        page.click("[data-shows=poses]")
+        page.click("[data-service=home]")
+        assert text(page, "[data-service=home]") == "Sure? home"
+        assert "asks the robot to home" not in text(page, "#events")
+        page.click("[data-service=home]")
+        wait(page, lambda: "asks the robot to home" in text(page, "#events"), "the robot is asked")
+
+
+@pytest.mark.long
 def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: ConsoleRun, chromium: Any) -> None:
     goals: list[float] = []
     with page_of(chromium, run) as page:
