@@ -757,10 +757,13 @@ function tab(name) {
   }
 }
 
-$("#stop").addEventListener("pointerdown", () => stop());
-$("#stop").addEventListener("click", (event) => {
-  if (event.detail === 0) stop();
-}); // by the keyboard
+// A dialog covers the header, so each has a stop button of its own.
+for (const one of all("#stop, dialog .stop")) {
+  one.addEventListener("pointerdown", () => stop());
+  one.addEventListener("click", (event) => {
+    if (event.detail === 0) stop();
+  }); // by the keyboard
+}
 $("#estop").addEventListener("click", () => {
   holding.release();
   link.send({ t: "estop" });

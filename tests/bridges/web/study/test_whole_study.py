@@ -16,7 +16,8 @@ from bridges.web.study.command import main
 from tests.support.pages.page_run import ROOT, PageRun
 
 pytest.importorskip("websockets")
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
 pytestmark = [pytest.mark.processes, pytest.mark.long]
@@ -67,7 +68,7 @@ class Guide:
         self.token = ""  # the participant's
         self.person = self.page(run.addresses["study", "participant"].split("#")[1])
 
-    def page(self, token: str) -> ClientConnection:
+    def page(self, token: str) -> Connection:
         place, origin = self.url.replace("http", "ws"), Origin(self.url.rpartition("/")[0])
         socket = self.sockets.enter_context(connect(f"{place}/socket", origin=origin, proxy=None))
         socket.send(json.dumps({"t": "hello", "token": token}))

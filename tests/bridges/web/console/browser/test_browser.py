@@ -164,6 +164,7 @@ def test_a_layout_is_kept_by_name_and_a_part_that_is_away_stays_away(run: Consol
 def test_a_single_key_is_chosen_kept_with_the_layout_and_told_on_the_buttons(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         page.click("#layout")
+        assert not page.evaluate("() => document.activeElement.matches('.stop')"), "Enter stops nothing by surprise"
         page.click("#chosen-keys summary")
         page.press("#chosen-keys [data-of=m]", "w")
         assert text(page, "#chosen-keys [role=status]") == "W already is: Ahead."
@@ -181,6 +182,10 @@ def test_a_single_key_is_chosen_kept_with_the_layout_and_told_on_the_buttons(run
         page.click("#chosen-keys summary")
         page.press("#chosen-keys [data-of=m]", "Delete")
         assert text(page, "#mark kbd") == "M"
+        page.click("#layouts .stop")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "a dialog that covers the header has its own stop")
+        page.click("#layouts-close")
+        go_on(page)
 
 
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
