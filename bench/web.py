@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bench.result import Result, percentile
 
@@ -41,7 +42,7 @@ params = {{ out = "{folder}/ticks.json" }}
 holder = "human_policy"
 """
 SPAN_S = 4.0
-PRESSES = 16
+PRESSES = 60
 PERIOD_NS = 50_000_000
 NOTE = Path(__file__).with_name("web_page.js")
 """Put into the page before its own scripts; it notes and changes nothing."""
@@ -142,8 +143,11 @@ def late_ms(ticks_ns: Sequence[int], begin_ns: int, end_ns: int) -> float:
     return percentile([(phase - min(phases)) * 1e-6 for phase in phases], 99)
 
 
-def browse(run: Run) -> tuple[list[dict[str, float]], list[float]]:
-    """A page that watches and drives: its frames, and when its key went down; ms of the wall clock."""
+Frames = list[dict[str, float]]
+
+
+def browse(run: Run) -> tuple[Frames, Frames, list[float]]:
+    """A page that watches and drives: its frames, alone and beside two viewers, and when its key went down; ms."""
     from playwright.sync_api import sync_playwright
 
     options = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
@@ -154,9 +158,9 @@ def browse(run: Run) -> tuple[list[dict[str, float]], list[float]]:
         page.goto(f"{run.url}#{run.tokens['operator']}")
         page.wait_for_selector("body[data-role=operator]")
         page.wait_for_timeout(2000)
-        page.evaluate("() => { benchFrames.length = 0; }")
-        page.wait_for_timeout(SPAN_S * 1000)
-        frames: list[dict[str, float]] = page.evaluate("() => benchFrames")
+        frames = watch(page)
+        with viewers(run, 2):
+            beside_two = watch(page)
         page.keyboard.press("p", delay=700)
         page.wait_for_timeout(1000)
         for press in range(PRESSES):
@@ -166,7 +170,16 @@ def browse(run: Run) -> tuple[list[dict[str, float]], list[float]]:
             page.wait_for_timeout(500 + press % 11 * 5)
         keys: list[float] = page.evaluate("() => benchKeys")
         browser.close()
-    return frames, keys
+    return frames, beside_two, keys
+
+
+def watch(page: Any) -> Frames:
+    """What the page notes of each frame for a while; `page` is Playwright's."""
+    page.wait_for_timeout(500)
+    page.evaluate("() => { benchFrames.length = 0; }")
+    page.wait_for_timeout(SPAN_S * 1000)
+    frames: Frames = page.evaluate("() => benchFrames")
+    return frames
 
 
 def matched(keys_ms: Sequence[float], first_ms: Sequence[float]) -> list[float]:
@@ -205,7 +218,7 @@ def measure() -> list[Result]:
                 for _ in range(50):
                     time.sleep(0.1)
                     most_mb = max(most_mb, rss_mb(run.console_pid))
-            frames, keys = browse(run)
+            frames, beside_two, keys = browse(run)
         finally:
             run.close()
         ticks = json.loads((folder / "ticks.json").read_text())
@@ -223,15 +236,18 @@ def measure() -> list[Result]:
         f"{p50['drawn']:.0f} when it is drawn, {p50['shown']:.0f} on screen; {len(frames) / SPAN_S:.1f} a second",
         file=sys.stderr,
     )
+    shown_beside = percentile([frame["shown"] - frame["captured_ms"] - wall_ms for frame in beside_two], 50)
     pressed = matched(keys, first_ms)
     alone = min(late_ms(ticks, *spans["alone"]), late_ms(ticks, *spans["alone again"]))
     watched = min(late_ms(ticks, *spans["viewers"]), late_ms(ticks, *spans["viewers again"]))
     share = min(cpu["viewers"], cpu["viewers again"])
     return [
-        Result("image on screen, 640x480 at 15 Hz, p50", "ms", p50["shown"], 100.0, "the goal", 1.0),
+        Result("image on screen, 640x480 at 15 Hz, p50", "ms", p50["shown"], 60.0, "the goal", 1.0),
+        Result("image on screen beside two viewers, p50", "ms", shown_beside, 60.0, "the goal", 1.0),
         Result("image when the socket has it, p50", "ms", p50["sent"], 20.0, "the goal", 1.0),
         Result("frames drawn", "Hz", len(frames) / SPAN_S, 15.0, "the camera's rate", 0.9, more_is_better=True),
         Result("key press to guard, p50", "ms", percentile(pressed, 50), 20.0, "the goal", 1.0),
+        Result("key press to guard, p99", "ms", percentile(pressed, 99), 50.0, "the goal", 1.0),
         Result(
             "20 Hz loop beside three viewers, p99 late", "ms", watched, alone, "without viewers", 1.1, allowance=0.5
         ),

@@ -52,7 +52,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("practice", "", "yes: a practice trial, which is no part of the design"),
         Column("started_at", "UTC", "when the experimenter started it"),
         Column("ended_at", "UTC", "when it ended; empty where the files do not say"),
-        Column("duration_s", "s", "from start to end"),
+        Column("duration_s", "s", "from start to end; empty where a clock was set back between them"),
         Column("paused_s", "s", "of that, how long it was paused"),
         Column("outcome", "", "completed, time, aborted, interrupted (by a crash), or unfinished"),
         Column("condition_lost", "", "yes: a seat was not as the condition wants it for some time"),
@@ -176,7 +176,8 @@ def _add(tables: Tables, protocol: Protocol, code: str, events: list[Event]) -> 
             rows["trials"].append(trial)
             began_s, heard_s = event.at_s, 0.0
         elif event.what == "trial":
-            trial |= {"ended_at": at, "duration_s": round(event.at_s - began_s, 3), "outcome": event.how}
+            took_s = event.at_s - began_s  # less than nothing: the next run's clock was set back
+            trial |= {"ended_at": at, "duration_s": round(took_s, 3) if took_s >= 0 else "", "outcome": event.how}
             trial["paused_s"] = round(progress.paused_s + (event.at_s - (progress.paused_at_s or event.at_s)), 3)
         elif event.what == "said":
             after = round(event.at_s - heard_s, 3) if event.how == "said" and heard_s else ""

@@ -5,7 +5,6 @@ make pictures
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from tests.support.pages.axe import findings
 from tests.support.pages.console_run import without_report
 from tests.support.pages.page_run import ROOT, PageRun
-from tests.support.pages.paging import MARKS, a_browser, come, text, wait
+from tests.support.pages.paging import MARKS, a_browser, come, kept, text, wait
 
 pytestmark = [*MARKS, pytest.mark.long]
 FOLDER = os.environ.get("POLYRHYTHM_SCREENSHOTS", "")
@@ -41,16 +40,9 @@ def look(page: Any, name: str) -> None:
         if (more := page.evaluate(TOO_WIDE)) > 0:
             found.append(f"{name} at {width}: {more} px stick out")
         if FOLDER:
-            keep(page.screenshot(), Path(FOLDER) / f"{name}-{width}.webp")
+            kept(page.screenshot(), Path(FOLDER) / f"{name}-{width}.webp")
     page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
     assert found == []
-
-
-def keep(picture: bytes, path: Path) -> None:
-    from PIL import Image
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.open(io.BytesIO(picture)).convert("RGB").save(path, quality=70, method=6)
 
 
 def press(page: Any, selector: str) -> None:
@@ -95,6 +87,10 @@ def test_the_console_and_a_study_keep_nobody_out_at_any_width(chromium: Any, tmp
         wait(wizard, lambda: wizard.is_visible("#invited svg"), "an address is there")
         look(wizard, "console-people")
         press(wizard, "#who-close")
+        press(wizard, "#layout")
+        press(wizard, "#chosen-keys summary")
+        look(wizard, "console-layout")
+        press(wizard, "#layouts-close")
         viewer = come(chromium, run.addresses["console", "viewer"], problems)
         shows(viewer, "#odometry", "x ")
         look(viewer, "console-viewer")

@@ -73,7 +73,7 @@ def test_what_is_no_protocol_at_all_is_told(tmp_path: Path) -> None:
     for path, words in (
         (tmp_path / "gone.toml", "there is no such file"),
         (tmp_path, "cannot be read: Is a directory"),
-        (ROOT / "docs" / "wizard.png", "byte 0 is no UTF-8; expected a text file in UTF-8"),
+        (ROOT / "docs" / "timeline.png", "byte 0 is no UTF-8; expected a text file in UTF-8"),
         (ROOT / "launch" / "study.toml", f"is a launch file, not a study's protocol; an example of one: {EXAMPLE}"),
     ):
         with pytest.raises(UserError) as told:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.support.pages import browsing
 from tests.support.pages.browsing import MARKS, a_browser, text
 
-__all__ = ["DESK", "MARKS", "PHONE", "a_browser", "come", "text", "wait"]
+__all__ = ["DESK", "MARKS", "PHONE", "a_browser", "come", "kept", "text", "wait"]
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
@@ -26,3 +28,11 @@ def come(chromium: Any, address: str, problems: list[str], size: dict[str, int] 
     page.goto(address)
     page.wait_for_selector("body:not([data-role=''])")
     return page
+
+
+def kept(picture: bytes, path: Path) -> None:
+    """A screenshot as a small file."""
+    from PIL import Image
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.open(io.BytesIO(picture)).convert("RGB").save(path, quality=70, method=6)

@@ -133,7 +133,7 @@ function build() {
         label = joint.name.replace("_", " "),
         [down, up] = [...(keys[joint.name] ?? "")].map(keyBox);
       const value = make("output", "value", "–");
-      name.append(make("span", "", ...(down ? [`${label} (`, down, "/", up, ")"] : [label])), value);
+      name.append(make("span", "", label, down ? make("span", "keys", " (", down, "/", up, ")") : null), value);
       const less = make("button", "", "−"),
         more = make("button", "", "+"),
         slider = make("input");
@@ -813,10 +813,13 @@ function tab(name) {
   }
 }
 
-$("#stop").addEventListener("pointerdown", () => stop());
-$("#stop").addEventListener("click", (event) => {
-  if (event.detail === 0) stop();
-}); // by the keyboard
+// A dialog covers the header, so each has a stop button of its own.
+for (const one of all("#stop, dialog .stop")) {
+  one.addEventListener("pointerdown", () => stop());
+  one.addEventListener("click", (event) => {
+    if (event.detail === 0) stop();
+  }); // by the keyboard
+}
 $("#estop").addEventListener("click", () => {
   holding.release();
   link.send({ t: "estop" });
@@ -959,7 +962,12 @@ const held = new HeldKey();
 function hold(event, act, what) {
   held.down(event.code, act, performance.now());
   notice(`hold ${letterOf(event).toUpperCase()} to ${what}`);
-  setTimeout(() => held.due(performance.now())?.(), HOLD_MS + 5);
+  setTimeout(() => {
+    const due = held.due(performance.now());
+    if (!due) return;
+    notice("");
+    due();
+  }, HOLD_MS + 5);
 }
 stopKeys((why) => stop(why));
 keysSwitch($("#single-keys"));

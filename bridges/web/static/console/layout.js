@@ -30,6 +30,7 @@ export class Layout {
     $("#layout").onclick = () => {
       this.draw();
       $("#layouts").showModal();
+      $("#layouts").focus(); // not its stop button: Enter is to stop nothing by surprise
     };
     $("#layouts-close").onclick = () => $("#layouts").close();
     $("#layouts").addEventListener("close", () => $("#layout").focus());

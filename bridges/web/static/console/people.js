@@ -12,7 +12,10 @@ export class People {
   constructor(link) {
     this.link = link;
     this.drawn = "";
-    $("#people").addEventListener("click", () => $("#who").showModal());
+    $("#people").addEventListener("click", () => {
+      $("#who").showModal();
+      $("#who").focus();
+    });
     $("#who-close").addEventListener("click", () => $("#who").close());
     $("#who").addEventListener("close", () => {
       $("#invited").hidden = true;

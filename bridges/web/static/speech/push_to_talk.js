@@ -1,6 +1,7 @@
 // Push to talk: while its button is held (or after a tap, until the next) the microphone's sound goes to the server in pieces.
 import { hasKeys, keyBox, keyOf } from "/static/keyboard.js";
 import { isText, make } from "/static/page.js";
+import english from "/static/speech/talk_en.js";
 import { packed, RATE_HZ, Resampler } from "/static/speech/resample.js";
 
 const TAP_MS = 350,
@@ -13,23 +14,9 @@ const TAP_MS = 350,
   SILENCE = 0.001;
 const AWAY_PX = 60; // a finger let go so far from the button throws away
 const HAS_KEYS = !matchMedia("(hover: none) and (pointer: coarse)").matches;
-const HINT = `Hold and speak, or tap to begin and tap again to send. ${HAS_KEYS ? "Esc throws it away." : "Slide off the button to throw it away."}`;
-const AWAY = "Thrown away; only a stop in it would count.";
-const INSECURE =
-  "Talking needs https here: browsers open a microphone only on secure pages and on localhost. You can type instead.";
-const NO_SOUND = "This browser cannot record sound for a page. You can type instead.";
 const NO_WORDS =
   "Nobody would understand speech here: this run has no recogniser (--add words=nodes.voice.recogniser:Recogniser).";
-const DEAF = "The robot does not understand speech at the moment. Please type.";
-const SOON = "The microphone is ready soon: hold the button again, and speak.";
-const REFUSED = {
-  TimeoutError:
-    "The browser starts no sound. Firefox wants something to play it on: connect a loudspeaker or headphones, then try again; or type.",
-  NotAllowedError:
-    "The browser does not let this page use the microphone. Allow it beside the address, then try again; or type.",
-  NotFoundError: "There is no microphone at this computer. You can type instead.",
-  NotReadableError: "The microphone cannot be opened; another program may have it. Try again, or type.",
-};
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 function isAway(event, button) {
   const box = button.getBoundingClientRect();
@@ -41,29 +28,31 @@ function isAway(event, button) {
 }
 
 export class PushToTalk {
-  // isTold: whether this person is told why it does not work, and how it would.
-  constructor(link, isTold) {
+  // isTold: whether this person is told why it does not work, and how it would; words: what the button says.
+  constructor(link, isTold, words = english) {
     this.link = link;
     this.isTold = isTold;
+    this.words = words;
+    this.hint = `${words.hint} ${HAS_KEYS ? words.hint_keys : words.hint_touch}`;
     this.mode = "idle";
     this.count = 0;
     this.voice = null;
     this.button = make("button", "talk");
     this.button.type = "button";
     this.button.setAttribute("aria-keyshortcuts", "V");
-    this.word = make("span", "", "Talk");
+    this.word = make("span", "", words.talk);
     this.button.append(this.word, " ", keyBox("v"));
     this.level = make("div", "", "");
     const meter = make("div", "level", this.level);
     meter.setAttribute("aria-hidden", "true");
-    this.status = make("p", "", HINT);
+    this.status = make("p", "", this.hint);
     this.status.setAttribute("role", "status");
     this.fault = make("p", "fault");
     this.fault.hidden = true;
     this.box = make("div", "mic", this.button, meter, this.status, this.fault);
     this.box.hidden = true;
     this.box.setAttribute("role", "group");
-    this.box.setAttribute("aria-label", "Talk");
+    this.box.setAttribute("aria-label", words.talk);
     this.listen();
   }
 
@@ -75,7 +64,7 @@ export class PushToTalk {
       this.press("pointer");
     });
     button.addEventListener("pointerup", (event) => {
-      if (this.isOn && isAway(event, button)) this.cancel(AWAY);
+      if (this.isOn && isAway(event, button)) this.cancel(this.words.away);
     });
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"])
       button.addEventListener(name, () => this.release("pointer"));
@@ -89,7 +78,7 @@ export class PushToTalk {
         this.code = event.code;
         event.preventDefault();
         this.press("key");
-      } else if (event.key === "Escape" && this.isOn) this.cancel(AWAY);
+      } else if (event.key === "Escape" && this.isOn) this.cancel(this.words.away);
     });
     addEventListener("keyup", (event) => {
       if (event.code === this.code) this.release("key");
@@ -123,9 +112,9 @@ export class PushToTalk {
     const why = !voice.understood
       ? NO_WORDS
       : !isSecureContext
-        ? INSECURE
+        ? this.words.insecure
         : !navigator.mediaDevices?.getUserMedia || !globalThis.AudioWorkletNode
-          ? NO_SOUND
+          ? this.words.no_sound
           : "";
     this.box.hidden = !voice.understood && !this.isTold();
     this.button.hidden = Boolean(why);
@@ -133,16 +122,17 @@ export class PushToTalk {
     if (why) {
       this.cancel("");
       this.say(why);
-    } else if (this.status.textContent === NO_WORDS || !this.status.textContent) this.say(HINT);
+    } else if (this.status.textContent === NO_WORDS || !this.status.textContent) this.say(this.hint);
     this.tellFaults(voice.deaf);
     if (this.isOn && !this.isShown) this.cancel("");
     if (voice.count > this.count && (this.isOn || this.mode === "sent")) this.answered(voice);
-    else if (this.isAwaited && voice.words && !this.isOn) this.rest(`Understood: “${voice.words}”`);
+    else if (this.isAwaited && voice.words && !this.isOn)
+      this.rest(fill(this.words.understood, { words: voice.words }));
   }
 
   tellFaults(deaf) {
     const told = Object.entries(deaf).map(([who, why]) => `The ${who} is deaf: ${why}`);
-    const text = !told.length ? "" : this.isTold() ? told.join("; ") : DEAF;
+    const text = !told.length ? "" : this.isTold() ? told.join("; ") : this.words.deaf;
     if (this.fault.textContent !== text) this.fault.textContent = text;
     this.fault.hidden = !text;
   }
@@ -155,21 +145,21 @@ export class PushToTalk {
       return;
     }
     if (voice.words) {
-      this.rest(`Understood: “${voice.words}”`);
+      this.rest(fill(this.words.understood, { words: voice.words }));
       this.isAwaited = true;
       return;
     } // a stop, understood before it was let go
     this.isAwaited = true;
-    this.become("understanding", "Sent. Waiting for the words…");
+    this.become("understanding", this.words.waiting);
     this.timer = setTimeout(() => {
-      this.rest("Nothing was understood so far. Say it again, or type it.");
+      this.rest(this.words.nothing);
       this.isAwaited = true;
     }, WAIT_MS);
   }
 
   // The link is gone, and with it what was being said.
   lost() {
-    if (this.isOn || this.mode === "sent") this.rest("The link is gone; that was not sent.");
+    if (this.isOn || this.mode === "sent") this.rest(this.words.lost);
   }
 
   // A link is new: the server counts from the beginning.
@@ -203,7 +193,7 @@ export class PushToTalk {
     if (performance.now() - this.pressedAt < TAP_MS) {
       this.by = "tap";
       this.draw();
-    } else if (this.mode === "opening") this.rest(SOON);
+    } else if (this.mode === "opening") this.rest(this.words.soon);
     else this.end();
   }
 
@@ -217,26 +207,26 @@ export class PushToTalk {
     this.left = [];
     this.resampler = null;
     this.count = this.voice.count;
-    this.become("opening", "Opening the microphone…");
+    this.become("opening", this.words.opening);
     try {
       await this.open();
     } catch (problem) {
       this.close();
-      if (this.mode === "opening" || this.status.textContent === SOON)
-        this.rest(REFUSED[problem.name] ?? `The microphone cannot be used (${problem.message}). You can type instead.`);
+      if (this.mode === "opening" || this.status.textContent === this.words.soon)
+        this.rest(this.words[problem.name] ?? fill(this.words.unusable, { why: problem.message }));
       return;
     }
-    if (this.mode === "opening") this.become("listening", "Listening…");
+    if (this.mode === "opening") this.become("listening", this.words.listening);
     else this.sleep();
   }
 
   end() {
     if (this.mode === "opening") {
-      this.rest(HINT);
+      this.rest(this.hint);
       return;
     }
     if (this.mode !== "listening") return;
-    this.become("ending", "Sending…");
+    this.become("ending", this.words.sending);
     this.timer = setTimeout(() => this.finish(), TAIL_MS); // the last word's end is on its way
   }
 
@@ -251,10 +241,10 @@ export class PushToTalk {
         is_wanted: !isMute,
       });
     if (!this.begunAt || isMute) {
-      this.rest("The microphone gave nothing but silence. Is it muted?");
+      this.rest(this.words.mute);
       return;
     }
-    this.become("sent", "Sending…");
+    this.become("sent", this.words.sending);
     this.sleep(); // the server answers, or the link goes
   }
 
@@ -302,7 +292,7 @@ export class PushToTalk {
     for (const track of stream.getTracks())
       track.onended = () => {
         this.close();
-        if (this.isOn) this.cancel("The microphone is gone; that was not sent.");
+        if (this.isOn) this.cancel(this.words.gone);
       };
   }
 
@@ -376,7 +366,7 @@ export class PushToTalk {
     const isOn = this.mode === "opening" || this.mode === "listening";
     this.button.setAttribute("aria-pressed", String(isOn));
     this.box.dataset.mode = this.mode;
-    this.word.textContent = !isOn ? "Talk" : this.by === "tap" ? "Send" : "Let go to send";
+    this.word.textContent = !isOn ? this.words.talk : this.by === "tap" ? this.words.send : this.words.let_go;
     if (!isOn) this.level.style.width = "0";
   }
 }

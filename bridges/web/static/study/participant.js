@@ -1,12 +1,12 @@
 // What a participant sees: one step at a time. Every answer is sent as soon as it is given.
 import { $, button, make, notice, whenNew } from "/static/page.js";
-import { fill, words } from "/static/study/strings.js";
+import { fill, talkWords, words } from "/static/study/strings.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 import { unsaid } from "/static/study/unsaid.js";
 
 export function participant(link) {
   const main = $("#participant");
-  const talking = new PushToTalk(link, () => false);
+  const talking = new PushToTalk(link, () => false, talkWords);
   let view = null;
   $("#withdraw").textContent = words.withdraw;
   $("#participant").ariaLabel = words.study;

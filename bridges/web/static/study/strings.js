@@ -1,10 +1,13 @@
 // The page's words in one language, from a file of that language; {name} in them is filled in.
 import english from "/static/study/strings_en.js";
+import talking from "/static/speech/talk_en.js";
 
-export let words = english;
+export let words = english,
+  talkWords = talking;
 
 export async function speak(language) {
   words = (await import(`/static/study/strings_${language}.js`)).default;
+  talkWords = (await import(`/static/speech/talk_${language}.js`)).default;
   document.documentElement.lang = language;
 }
 

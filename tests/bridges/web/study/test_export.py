@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from bridges.web.study.command import main
-from bridges.web.study.export import TABLES
+from bridges.web.study.export import TABLES, gather, write
 from bridges.web.study.journal import SessionFolder, kept_protocol, open_session
 from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event, SessionRefused
+from bridges.web.study.session_store import SessionStore
 from runtime.errors import UserError
 
 PROTOCOL = read_protocol(EXAMPLE)
@@ -104,6 +105,24 @@ def test_sessions_of_several_participants_are_joined_in_tidy_tables(study: Path)
     assert words == [LONG[:4000]]  # of who was not asked, there is no row
     assert {one["condition"] for one in found["answers"] if one["questionnaire"] == "nasa-tlx"} == set(orders[0])
     assert [one["text"] for one in found["events"] if one["what"] == "mark"] == ["both"] * 3
+
+
+def test_a_clock_that_is_an_hour_wrong_after_a_crash_loses_nothing_and_makes_no_negative_time(tmp_path: Path) -> None:
+    store = SessionStore(PROTOCOL, tmp_path, lambda progress, event: None)
+    store.begin(1, MIDNIGHT_S, "x")
+    store.do(lambda progress: progress.consent(MIDNIGHT_S, 3))
+    store.do(lambda progress: progress.skip(MIDNIGHT_S, "x"))
+    store.do(lambda progress: progress.start(MIDNIGHT_S, "x"))
+    store.close()  # as a kill would
+    early_s = MIDNIGHT_S - 3600.0
+    again = SessionStore(PROTOCOL, tmp_path, lambda progress, event: None)
+    assert again.go_on(early_s) == "P01"
+    again.do(lambda progress: progress.start(early_s + 1.0, "x"))
+    again.do(lambda progress: progress.finish(early_s + 31.0, "x", "completed"))
+    again.close()
+    write(gather(tmp_path), tmp_path / "out")
+    trials = tables_of(tmp_path / "out")["trials"]
+    assert [(one["outcome"], one["duration_s"]) for one in trials] == [("interrupted", ""), ("completed", "30.0")]
 
 
 def test_every_column_and_item_stands_in_the_codebook_and_the_protocol_is_kept(study: Path) -> None:

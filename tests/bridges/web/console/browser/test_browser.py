@@ -164,6 +164,7 @@ def test_a_layout_is_kept_by_name_and_a_part_that_is_away_stays_away(run: Consol
 def test_a_single_key_is_chosen_kept_with_the_layout_and_told_on_the_buttons(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         page.click("#layout")
+        assert not page.evaluate("() => document.activeElement.matches('.stop')"), "Enter stops nothing by surprise"
         page.click("#chosen-keys summary")
         page.press("#chosen-keys [data-of=m]", "w")
         assert text(page, "#chosen-keys [role=status]") == "W already is: Ahead."
@@ -181,6 +182,10 @@ def test_a_single_key_is_chosen_kept_with_the_layout_and_told_on_the_buttons(run
         page.click("#chosen-keys summary")
         page.press("#chosen-keys [data-of=m]", "Delete")
         assert text(page, "#mark kbd") == "M"
+        page.click("#layouts .stop")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "a dialog that covers the header has its own stop")
+        page.click("#layouts-close")
+        go_on(page)
 
 
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
@@ -388,6 +393,22 @@ def test_a_posture_a_step_and_a_kept_motion_move_the_robot_through_the_same_seat
         page.reload()
         wait(page, lambda: page.locator("#motions [data-hold]").count() == 1, "it is kept")
         give_back(page)
+
+
+@pytest.mark.long
+def test_a_still_is_a_file_with_a_mark_and_homing_asks_whether_that_is_sure(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: "Hz" in text(page, "[data-camera=head] .rate"), "pictures come")
+        with page.expect_download() as kept:
+            page.click("[data-still=head]")
+        assert kept.value.suggested_filename.startswith("head-")
+        wait(page, lambda: f"still: {kept.value.suggested_filename}" in text(page, "#story"), "it is marked")
+        page.click("[data-shows=poses]")
+        page.click("[data-service=home]")
+        assert text(page, "[data-service=home]") == "Sure? home"
+        assert "asks the robot to home" not in text(page, "#events")
+        page.click("[data-service=home]")
+        wait(page, lambda: "asks the robot to home" in text(page, "#events"), "the robot is asked")
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.pages.browsing import MARKS, a_browser, page_of, take_driving, text, wait
 from tests.support.pages.console_run import ROOT, ConsoleRun
+from tests.support.pages.paging import kept
 from tests.support.servers.fake_speech_server import FakeSpeech, says
 
 FOLDER = os.environ.get("POLYRHYTHM_SCREENSHOTS", "")
@@ -52,7 +53,7 @@ def chromium() -> Iterator[Any]:
 
 def keep(page: Any, name: str) -> None:
     page.wait_for_timeout(800)
-    page.screenshot(path=str(Path(FOLDER) / f"wizard{name}.png"))
+    kept(page.screenshot(), Path(FOLDER) / f"wizard{name}.webp")
 
 
 def sit(page: Any, seat: str) -> None:
@@ -62,6 +63,7 @@ def sit(page: Any, seat: str) -> None:
 
 
 def say(page: Any, words: str) -> None:
+    page.check("input[name=voice][value=collaborator]", force=True)
     page.fill("#words", words)
     page.press("#words", "Enter")
 
@@ -92,7 +94,7 @@ def test_every_view_of_the_operator(run: ConsoleRun, chromium: Any) -> None:
         page.keyboard.down("w")
         keep(page, "-drive")
         page.keyboard.up("w")
-        page.keyboard.press("p")
+        page.keyboard.press("p", delay=700)
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "given back")
 
 

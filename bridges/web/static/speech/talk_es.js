@@ -1,0 +1,30 @@
+// What the microphone's button says, in Spanish. Our own translation, not validated.
+export default {
+  talk: "Hablar",
+  send: "Enviar",
+  let_go: "Suelte para enviar",
+  hint: "Mantenga pulsado y hable, o toque para empezar y toque otra vez para enviar.",
+  hint_keys: "Esc lo descarta.",
+  hint_touch: "Deslice fuera del botón para descartarlo.",
+  away: "Descartado; solo contaría una orden de parar.",
+  insecure: "Para hablar hace falta https: los navegadores solo abren el micrófono en páginas seguras. Puede escribir.",
+  no_sound: "Este navegador no puede grabar sonido para una página. Puede escribir.",
+  deaf: "El robot no entiende el habla en este momento. Escriba, por favor.",
+  soon: "El micrófono estará listo enseguida: pulse otra vez el botón y hable.",
+  TimeoutError:
+    "El navegador no inicia el sonido. Conecte un altavoz o unos auriculares e inténtelo de nuevo, o escriba.",
+  NotAllowedError:
+    "El navegador no deja que esta página use el micrófono. Permítalo junto a la dirección e inténtelo de nuevo, o escriba.",
+  NotFoundError: "Este equipo no tiene micrófono. Puede escribir.",
+  NotReadableError: "No se puede abrir el micrófono; quizá lo usa otro programa. Inténtelo de nuevo, o escriba.",
+  unusable: "No se puede usar el micrófono ({why}). Puede escribir.",
+  understood: "Entendido: «{words}»",
+  waiting: "Enviado. Esperando las palabras…",
+  nothing: "Hasta ahora no se ha entendido nada. Dígalo otra vez, o escríbalo.",
+  lost: "Se ha perdido la conexión; eso no se ha enviado.",
+  opening: "Abriendo el micrófono…",
+  listening: "Escuchando…",
+  sending: "Enviando…",
+  mute: "El micrófono solo ha dado silencio. ¿Está silenciado?",
+  gone: "El micrófono ya no está; eso no se ha enviado.",
+};
