@@ -182,6 +182,21 @@ def test_a_robot_that_is_done_too_early_is_reminded_once() -> None:
     assert stage.ended[0] == (False, "the robot says it is done, but blue and red cups on the table")
 
 
+@pytest.mark.parametrize("done", ["I am done. I left the red cup.", "I moved nothing: I see no cups."])
+def test_where_a_real_person_gave_orders_too_nobody_judges_whose_were_followed(done: str) -> None:
+    stage = Stage()
+    stage.wait(2.0)
+    words = Utterance(speaker="Ana", text="Please leave the red one")
+    stage.person.notice(Stamped(words, Envelope("heard", "somebody", 1, 1, provenance="script:other")))
+    assert stage.person.guest == ""
+    stage.person.notice(Stamped(words, Envelope("heard", "say", 1, 1, provenance="person")))
+    stage.robot_says(done)
+    stage.wait(2.0)
+    ok, reason = stage.ended[0]
+    assert ok
+    assert reason.startswith("Ana gave orders, too, so nobody judges whose the robot followed: blue and red cups on")
+
+
 def test_patience_ends() -> None:
     stage = Stage(script="quiet", patience_s=20.0)
     stage.wait(2.0)
