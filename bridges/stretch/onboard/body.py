@@ -42,6 +42,8 @@ BUS_PERIOD_S = 1 / 15
 LEAD_S = 0.15
 SMALLEST_MOVE = {"lift": 0.0005, "arm": 0.0005, "gripper": 0.001}
 """Less is not worth a message; others: 0.002 rad."""
+AGAIN_S, ELSEWHERE = 0.5, {"gripper": 0.005}
+"""A servo's write may be lost unheard: one that rests further away than this (others: 0.02 rad) is sent there anew."""
 STILL = {"lift": 0.002, "arm": 0.002}
 """Slower is at rest, m/s; others: 0.02 rad/s."""
 STALE_S = 0.15
@@ -81,6 +83,7 @@ class Body:
         self._now_ns = 0
         self._gripper_at = (0.0, 0)  # opening, and when
         self._sent: dict[str, float] = {}
+        self._sent_ns: dict[str, int] = {}
         self._base_sent = (0.0, 0.0)
         self._blocked: dict[str, float] = {}  # joints that met resistance, and in which direction
         self._believed: dict[str, tuple[int, tuple[float, ...]]] = {}  # by bus: when, and where its joints were
@@ -224,8 +227,9 @@ class Body:
             if name != "gripper":
                 target = self._near(name, target, LEAD_S + BUS_PERIOD_S)
             target = min(max(target, limit.lowest), limit.highest)
-            if not self._is_news(name, target):
+            if not self._is_news(name, target) and not self._was_lost(name, target):
                 continue
+            self._sent_ns[name] = self._now_ns
             if name == "gripper":
                 self._robot.end_of_arm.move_to(GRIPPER_NAME, self.percent_of(target))
             else:
@@ -457,6 +461,11 @@ class Body:
             return False
         self._sent[name] = target
         return True
+
+    def _was_lost(self, name: str, target: float) -> bool:
+        is_late = self._now_ns - self._sent_ns.get(name, self._now_ns) > AGAIN_S * 1e9
+        rests = abs(self._speed(name)) < STILL.get(name, 0.02)
+        return is_late and rests and abs(target - self._at(name)) > ELSEWHERE.get(name, 0.02)
 
 
 WEEK_NS = 7 * 24 * 3600 * 1_000_000_000

@@ -435,6 +435,28 @@ def test_a_gripper_that_closes_on_something_grasps_it(bench: StretchBench) -> No
     assert bench.run(1.0).is_grasping  # stop lets nothing fall
 
 
+@pytest.mark.parametrize(
+    ("chain", "motor", "joint"), [("end_of_arm", "stretch_gripper", "gripper"), ("head", "head_pan", "head_pan")]
+)
+def test_a_goal_whose_write_to_a_servo_was_lost_is_sent_anew(
+    bench: StretchBench, monkeypatch: pytest.MonkeyPatch, chain: str, motor: str, joint: str
+) -> None:
+    servo = getattr(bench.world.robots[0], chain).motors[motor]
+    move_to = servo.move_to
+    lost: list[tuple[float, ...]] = []
+
+    def drops_the_first(*where: float) -> None:
+        lost.append(where) if not lost else move_to(*where)
+
+    monkeypatch.setattr(servo, "move_to", drops_the_first)
+    place = JOINTS.index(joint)
+    position = list(bench.robot.read(bench.now_ns).position)
+    position[place] += 0.04
+    state = bench.run(2.0, JointCommand(position=tuple(position)))
+    assert len(lost) == 1
+    assert state.position[place] == pytest.approx(position[place], abs=0.006)
+
+
 def test_a_robot_that_another_program_holds_is_not_fought_over(bench: StretchBench) -> None:
     with pytest.raises(RobotError, match="another program holds it"):
         StretchRobot(link=InProcess()).start(0)
