@@ -104,6 +104,8 @@ NAMES = tuple(dimension.name for dimension in SEVEN)
 
 RULES_JUDGE = "rules"
 """The offline judge's name."""
+NOT_JUDGED = "not judged: "
+"""How the reasoning begins where there is no score."""
 
 
 def fine() -> tuple[Dimension, ...]:

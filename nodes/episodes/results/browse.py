@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.evaluation.dimensions import mean_scores, overall
+from nodes.episodes.evaluation.dimensions import NOT_JUDGED, mean_scores, overall
 from nodes.episodes.results import local_page
 from nodes.episodes.results.local_page import serve, turns_html
 from nodes.episodes.results.show import turn_ranges
@@ -219,7 +219,7 @@ def _scored(store: Store, name: str) -> str:
             for person in row.names:
                 if (score := found.get((dimension, person))) is not None:
                     number = "not judged" if score.score is None else f"{score.score:g}"
-                    why = score.reasoning.removeprefix("not judged: ")
+                    why = score.reasoning.removeprefix(NOT_JUDGED)
                     cells.append(
                         f"<td data-is='{escape(person, quote=True)}'><b>{number}</b> <small>{escape(why)}</small>"
                     )

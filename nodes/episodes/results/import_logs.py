@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
 from nodes.episodes.dialogue.rules import EpisodeRules
-from nodes.episodes.evaluation.dimensions import PUBLISHED
+from nodes.episodes.evaluation.dimensions import NOT_JUDGED, PUBLISHED
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.export import ENVIRONMENT
 from nodes.episodes.results.store import Store
@@ -145,12 +145,22 @@ def scores_of(log: LoggedEpisode, plan: EpisodePlan) -> list[Scores]:
     """The log's rewards as an evaluation by the judge that it names; a bare number is a failed one."""
     judge = (log.models[0] if log.models else "") or "imported"
     names = {published: own for own, published in PUBLISHED.items()}
+    line = re.compile(rf"^{re.escape(judge)}, ({'|'.join(map(re.escape, plan.names))}), ([\w-]+): (.*)$", re.M)
+    why = {(name, dimension): text for name, dimension, text in line.findall(log.reasoning)}  # of our own exports
     found: list[Score] = []
     for name, reward in zip(plan.names, log.rewards, strict=False):
         if isinstance(reward, tuple):
             values: dict[str, Any] = {names.get(key, key): value for key, value in reward[1].items()}
             values.pop("overall_score", None)
-            found += [Score(name=name, dimension=key, score=value, reasoning="") for key, value in values.items()]
+            found += [
+                Score(name=name, dimension=key, score=value, reasoning=why.pop((name, key), ""))
+                for key, value in values.items()
+            ]
+    found += [
+        Score(name=name, dimension=dimension, score=None, reasoning=text)
+        for (name, dimension), text in why.items()
+        if text.startswith(NOT_JUDGED)
+    ]
     if not log.rewards:
         return []
     if not found:

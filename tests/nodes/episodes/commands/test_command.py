@@ -108,9 +108,12 @@ def test_logs_come_in_again_and_are_shown_and_judged_as_they_went_out(
             assert [(t.speaker, t.kind, t.to) for t in before.turns(one.id)] == [
                 (t.speaker, t.kind, t.to) for t in after.turns(other.id)
             ]
-            given = {(s.name, s.dimension): s.score for s in before.scores(one.id)[0].scores if s.score is not None}
-            kept = {(s.name, s.dimension): s.score for s in after.scores(other.id)[0].scores}
+            given, kept = (
+                {(score.name, score.dimension): (score.score, score.reasoning) for score in run.scores(ident)[0].scores}
+                for run, ident in ((before, one.id), (after, other.id))
+            )
             assert kept == given
+            assert any(score is None for score, _ in kept.values()), "what was not judged"
     assert main(["report", str(again)]) == 0
     assert main(["score", str(again), "--judges", "rules", "--again"]) == 0
 
