@@ -63,6 +63,8 @@ TICKS_PER_REPETITION = 25
 LONGEST_LIFESPAN_S = 0.5
 LONGEST_IMAGE_AGE_S = 60.0
 LONGEST_ESTOP_SILENCE_S = 10.0
+FROZEN_NS = to_ns(0.1)
+"""A tick that took longer was frozen in the middle: what it decided is of before, and its stamp would make it new."""
 MOST_ESTOP_SOURCES = 32
 OTHER_SOURCES = "sources beyond the first 32"
 """Stands for them: which of them let go is not known, so that no re-arming counts until the run has ended."""
@@ -297,7 +299,7 @@ class Guard(ForRobot, Node):
         for lease in lost:
             self._issue(lease)
         self.offer(self.command.peek())
-        self._output()
+        self._output(now_ns)
         self.ticks += 1
         if self.ticks % TICKS_PER_REPETITION == 1:
             self._repeat()
@@ -487,10 +489,11 @@ class Guard(ForRobot, Node):
             return  # it came before the hand-over; the ports drop what comes after
         self.machine.accept_command(stamped, self.clock.now_ns())
 
-    def _output(self) -> None:
+    def _output(self, begun_ns: int | None = None) -> None:
+        """Hand the driver what may be applied now; nothing where this process was frozen since the tick has begun."""
         now_ns = self.clock.now_ns()
         command = self.machine.tick(now_ns)
-        if command is not None:
+        if command is not None and self.clock.now_ns() - (begun_ns or now_ns) < FROZEN_NS:
             applied = self.machine.applied  # braking stems from no image
             self.robot_command.publish(command, stems_from=() if applied is None else applied)
         if self.machine.needs_runstop(now_ns):

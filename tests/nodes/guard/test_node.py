@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -10,6 +10,7 @@ from nodes.guard.motion_profile import limits_of
 from nodes.guard.node import Guard
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
+from runtime.clock import Clock
 from runtime.errors import ParameterError
 from runtime.message import Stamped
 from runtime.msgs import Interrupt, JointCommand
@@ -108,6 +109,44 @@ def test_the_output_carries_the_age_of_the_image_behind_it() -> None:
     last = [stamped for stamped in published if stamped.envelope.topic == "robot/command"][-1]
     assert last.envelope.born_ns("image") is None
     assert last.message.position[0] > HOME[0]
+
+
+class Frozen:
+    """A clock that goes ahead of the run's in the middle of a tick, as after SIGSTOP and SIGCONT."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock, self.ahead_ns = clock, 0
+
+    def now_ns(self) -> int:
+        return self.clock.now_ns() + self.ahead_ns
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.clock, name)
+
+
+@pytest.mark.parametrize("freezes", ["check_monitors", "tick"])
+def test_what_a_tick_decided_before_a_freeze_is_not_handed_on_after_it(
+    freezes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = Guard(arm="auto")
+    sim = Simulation(StillRobot(), Driving(), guard)
+    sim.run(seconds=1.0)
+    clock, does = Frozen(guard.clock), getattr(guard.machine, freezes)
+    guard.clock = cast(Clock, clock)
+
+    def frozen_once(now_ns: int) -> Any:
+        done = does(now_ns)
+        clock.ahead_ns += 1_500_000_000 - clock.ahead_ns
+        return done
+
+    outputs, states = sim.record(Guard.robot_command), sim.record(Guard.guard_state)
+    monkeypatch.setattr(guard.machine, freezes, frozen_once)
+    sim.run(seconds=0.02)
+    assert clock.ahead_ns
+    assert outputs == []
+    sim.run(seconds=0.1)
+    assert states[-1].mode == "stopped"
+    assert all(output.base_v_mps == 0.0 for output in outputs)
 
 
 def test_ceilings_can_be_lowered_and_not_raised() -> None:
