@@ -456,7 +456,7 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "a tool floods interrupt: a page's stop button",
         attacks.shouted_down,
-        (Bound(attacks.BUTTON, 250.0, p99=100.0), REST),
+        (Bound(attacks.BUTTON, 250.0), REST),  # without real-time rights a bare timer loop beside it is 90 ms late
         is_alone=True,
         is_by_rights=True,
     ),
