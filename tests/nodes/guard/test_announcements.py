@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +22,9 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, SeatRequest
 from runtime.msgs.signature import Signatures, order, request, token_of
+from runtime.operating_system.estop_signal import EstopSignals
 from runtime.run_facts import RunFacts
+from runtime.supervision.registry import account
 from tests.support.guard.guard_story import command
 from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
@@ -245,6 +248,39 @@ def test_what_is_latched_stands_in_the_ledger_as_it_is(tmp_path: Path) -> None:
     assert (found.stop, found.estop) == ("emergency stop: button: pressed", "button: pressed")
     assert found.epochs == {"planner": 2, "vlm": 2, "policy": 2}
     assert started(tmp_path).machine.mode == "estopped"
+
+
+def test_who_sits_where_stands_in_the_saved_state(tmp_path: Path) -> None:
+    guard = started(tmp_path)
+    lease = Lease(seat="policy", holder="console", number=7, kind="person", by="Ana")
+    guard.arbitration.leases = {**guard.arbitration.leases, "policy": lease}
+    guard.emergency(EStop(source="button", is_pressed=True))
+    found = read(tmp_path / "guard.json")
+    assert found is not None
+    assert found.leases["policy"] == lease
+
+
+class Pressed:
+    """A signal of this account's that has come once."""
+
+    def __init__(self) -> None:
+        self.waiting, self.answered = [(123, os.getuid())], list[int]()
+
+    def take(self) -> list[tuple[int, int]]:
+        taken, self.waiting = self.waiting, []
+        return taken
+
+    def answer(self, pid: int) -> None:
+        self.answered.append(pid)
+
+
+def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brakes() -> None:
+    room = Room()
+    pressed = Pressed()
+    room.guard.estop_signals = cast(EstopSignals, pressed)
+    room.run(0.1)
+    assert room.guard.machine.estop_cause == f"terminal: pressed by {account(os.getuid())}"
+    assert pressed.answered == [123]
 
 
 def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know(tmp_path: Path) -> None:

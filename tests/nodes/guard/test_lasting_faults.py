@@ -48,6 +48,20 @@ class Lab(Story):
         return ""
 
 
+def shown_at(conduct: Conduct, second: float, x_m: float, y_m: float) -> dict[Fault, tuple[float, str]]:
+    """What is found wrong with a robot that stands there at that time."""
+    at_ns = to_ns(second)
+    return conduct.check(standing(at_ns, pose=(x_m, y_m, 0.0)), CommandedMotion((), 0.0, 0.0), at_ns)
+
+
+@pytest.mark.parametrize(("x_m", "y_m"), [(3.0, 0.0), (0.0, 3.0), (-3.0, -3.0)])
+def test_a_base_that_stands_far_away_has_not_jumped_and_one_that_is_mirrored_has(x_m: float, y_m: float) -> None:
+    conduct = Conduct(STRETCH_3, 95.0)
+    assert [shown_at(conduct, 1 + tick * TICK_S, x_m, y_m) for tick in range(3)] == [{}, {}, {}]
+    _, why = shown_at(conduct, 1.1, -x_m, -y_m)["unknown"]
+    assert why == "the measured posture jumps: base"
+
+
 FAULTS: list[tuple[Fault, dict[str, Any]]] = [
     ("unknown", {"effort": (nan, *ZEROS[1:])}),
     ("unknown", {"effort": ()}),

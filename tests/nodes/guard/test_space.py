@@ -8,8 +8,10 @@ from math import cos, hypot, inf, nan, pi, sin
 
 import pytest
 
+from nodes.guard import space as space_module
+from nodes.guard.motion_profile import Motion, Wheels
 from nodes.guard.node import Guard
-from nodes.guard.space import Space
+from nodes.guard.space import BodyMotion, Space
 from nodes.guard.state_machine import GuardMachine
 from nodes.robot.driver import Driver
 from nodes.robot.protocol import CartesianLimits
@@ -23,7 +25,7 @@ from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import GuardState, JointCommand, RobotState
 from tests.support.guard.guard_driven import command
-from tests.support.standing import HOME, moving
+from tests.support.standing import HOME, moving, standing
 
 TICK_S = 0.02
 OUT = (0.6, 0.52, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0)
@@ -40,6 +42,23 @@ class Moment:
     pose: tuple[float, float, float]
     tip_mps: float
     tip_m: tuple[float, float, float]  # odometry frame
+
+
+@pytest.mark.parametrize(
+    ("there", "mps"), [((0.2, 0.0, 0.0), 2.0), ((0.0, -0.3, 0.0), 3.0), ((0.0, 0.0, 0.1), 1.0), ((0.2, 0.3, -0.6), 7.0)]
+)
+def test_a_ball_is_as_fast_as_its_way_is_long(there: tuple[float, float, float], mps: float) -> None:
+    assert space_module.fastest(((0.0, 0.0, 0.0, 0.1),), ((*there, 0.1),), 0.0, 0.0, 0.1) == pytest.approx(mps)
+    assert space_module.fastest(((0.0, 0.5, 0.0, 0.1),), ((0.0, 0.5, 0.0, 0.1),), 0.2, -0.4, 0.1) == pytest.approx(0.4)
+
+
+def test_no_time_is_no_step_whatever_moves() -> None:
+    space = Space(STRETCH_3)
+    assert space.cartesian is not None
+    now = BodyMotion(tuple(Motion(position) for position in HOME), Wheels(0.1, 0.1))
+    out = JointCommand(position=OUT, base_v_mps=0.3)
+    step, why = space.follow(now, out, standing(0), 0.0, 0.0)
+    assert (step.joints, step.wheels, why) == (now.joints, now.wheels, "")
 
 
 class Ground:

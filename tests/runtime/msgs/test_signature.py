@@ -86,6 +86,12 @@ def test_a_proof_is_good_for_exactly_its_time_in_both_directions() -> None:
     assert not Signatures("t", since_ns=NOW_NS).holds(asked, NOW_NS), "the guard before it may have taken it already"
 
 
+def test_a_proof_is_remembered_for_as_long_as_it_is_good() -> None:
+    asked, proofs = order("t", "arm", "Ann", NOW_NS), Signatures("t")
+    assert proofs.holds(asked, NOW_NS)
+    assert not proofs.holds(asked, NOW_NS + GOOD_FOR_NS), "in its last moment it is good, and was seen"
+
+
 def test_a_proof_that_is_no_text_of_ours_is_refused_and_not_an_error() -> None:
     asked = order("t", "arm", "Ann", NOW_NS)
     for proof in ("", "\udcff", "x" * 64, asked.proof.upper()):
