@@ -264,7 +264,7 @@ class Pressed:
     """A signal of this account's that has come once."""
 
     def __init__(self) -> None:
-        self.waiting, self.answered = [(123, os.getuid())], list[int]()
+        self.waiting, self.answered, self.is_closed = [(123, os.getuid())], list[int](), False
 
     def take(self) -> list[tuple[int, int]]:
         taken, self.waiting = self.waiting, []
@@ -272,6 +272,9 @@ class Pressed:
 
     def answer(self, pid: int) -> None:
         self.answered.append(pid)
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brakes() -> None:
@@ -281,6 +284,9 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     room.run(0.1)
     assert room.guard.machine.estop_cause == f"terminal: pressed by {account(os.getuid())}"
     assert pressed.answered == [123]
+    room.guard.on_stop()
+    assert pressed.is_closed
+    Guard().on_stop()  # without signals there is nothing to close
 
 
 def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know(tmp_path: Path) -> None:

@@ -97,10 +97,11 @@ def test_a_robot_that_does_as_it_is_told_is_never_stopped() -> None:
     assert lab.look(5.0, position=FAR, v=0.3, w=0.2) == ""
 
 
-def test_a_robot_that_nobody_commands_may_be_pushed_by_hand() -> None:
+@pytest.mark.parametrize("shows", [{"base_v_mps": 0.5}, {"effort": ()}])
+def test_a_robot_that_nobody_commands_may_be_pushed_by_hand_and_need_not_tell_all(shows: dict[str, Any]) -> None:
     lab = Lab()
     lab.machine = type(lab.machine)(lab.machine.limits)
-    lab.shows = {"base_v_mps": 0.5}
+    lab.shows = shows
     assert lab.look(2.0) == ""
     assert lab.machine.mode == "disarmed"
 
@@ -114,6 +115,22 @@ def test_a_blocked_joint_stops_the_robot_and_its_target_comes_back_to_where_it_i
     lab.look(2.5)
     assert lab.machine.tick(lab.now_ns).position[0] == HOME[0]  # type: ignore[union-attr]
     assert not lab.machine.needs_runstop(lab.now_ns), "nothing is behind any more"
+
+
+@pytest.mark.parametrize(
+    ("shows", "by"), [({"contact": ("arm",)}, ""), ({"effort": (99.0, *ZEROS[1:])}, ""), ({"effort": ()}, "unknown")]
+)
+def test_on_the_way_back_what_it_touched_may_go_on_and_nothing_else(shows: dict[str, Any], by: str) -> None:
+    lab = Lab()
+    assert lab.look(1.0, position=HOME) == ""
+    lab.machine.mode = "retreating"
+    stopped_by = ""
+    for _ in range(round(5.0 / TICK_S)):
+        lab.now_ns += to_ns(TICK_S)
+        state = msgspec.structs.replace(standing(lab.now_ns), **shows)  # type: ignore[type-var]
+        lab.machine.update_state(state)
+        stopped_by = stopped_by or lab.machine.check_conduct(lab.now_ns)
+    assert stopped_by == by
 
 
 LIFT = STRETCH_3.joints[0]

@@ -9,6 +9,7 @@ from nodes.guard.monitors import FUTURE_NS
 from nodes.guard.state_machine import GO_ON_NS, RESTARTED_NS, SLEPT_NS
 from runtime.clock import to_ns
 from runtime.msgs import JointCommand, RobotStatus
+from runtime.msgs.robot import RobotMode
 from tests.support.guard.guard_driven import FAR, MS, TICK, Story, command, interrupt
 from tests.support.standing import HOME, standing
 
@@ -332,3 +333,12 @@ def test_words_that_take_back_another_stop_than_the_last_are_refused_in_words() 
     assert robot.machine.refusal == (
         "resume by 'Ana' refused: it takes back another stop than the last one"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_busy"), [("homing", True), ("stowing", True), ("ready", False), ("unhomed", False)]
+)
+def test_a_robot_that_homes_or_stows_is_busy(mode: RobotMode, is_busy: bool) -> None:
+    story = Story()
+    story.machine.update_status(RobotStatus(read_ns=story.now_ns, mode=mode))
+    assert story.machine.is_busy(story.now_ns) is is_busy

@@ -287,6 +287,12 @@ def test_an_unsigned_service_is_refused_and_a_signed_one_while_the_guard_is_stop
     assert {status.mode for status in room.statuses} == {"ready"}
 
 
+@pytest.mark.parametrize("verb", ["runstop", "release"])
+def test_a_service_that_is_none_is_refused_by_its_code(verb: Any) -> None:
+    room = Room(arm="manual")
+    assert room.send("robot/service", service(TOKEN, verb, "Ann", room.now_ns)).code == "not_ready"
+
+
 def test_a_robot_under_command_does_not_stow() -> None:
     room = Room()
     assert room.mode == "moving"
