@@ -283,7 +283,7 @@ def test_an_image_that_waits_in_its_connection_holds_up_no_newer_one_and_never_c
             bulk.held = frozenset()
             return robot.health is not None and robot.health.dropped.get("overtaken", 0) > 0
 
-        eventually(lambda: 0 < newest() < show(), "images cross")
+        eventually(lambda: show() > 0 and newest() > 0, "images cross")
         eventually(one_is_overtaken, "the one that waited comes late, and is counted")
         came = [stamped.envelope.seq for stamped in robot.of("head/image")]
         assert came == sorted(set(came))
