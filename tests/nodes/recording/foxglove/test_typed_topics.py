@@ -189,7 +189,7 @@ def test_meshes_go_along_whole(tmp_path: Path) -> None:
     assert "package://robot/claw.stl" in made["robot_description"]["data"]
 
 
-def test_a_mesh_that_has_gone_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
+def test_a_mesh_that_is_missing_is_a_sentence_and_the_rest_is_shown(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     stand = '<link name="stand"><visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual></link>'
     mesh = '<visual><geometry><mesh filename="package://a/claw.stl"/></geometry></visual>'
