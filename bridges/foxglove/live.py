@@ -125,7 +125,9 @@ class LiveView:
     def _open(self, topic: str, info: TopicInfo) -> None:
         message = self._types[topic]
         if message is None:
-            self._tell(f"{topic}: its type {info.type} cannot be imported here, so it is not shown; start in the run's folder")
+            self._tell(
+                f"{topic}: its type {info.type} cannot be imported here, so it is not shown; start in the run's folder"
+            )
             return
         if issubclass(message, Image):
             self._images[topic] = channels.CompressedImageChannel(topic, context=self._context)

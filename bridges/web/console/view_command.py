@@ -19,7 +19,7 @@ from bridges.web.http.listener import missing_libraries
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.clock import to_s
-from runtime.command_line.arguments import answered, seconds
+from runtime.command_line.arguments import answered, port_number, seconds
 from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear
 from runtime.command_line.plain_messages import find_type, in_one_line, to_plain
 from runtime.errors import CodecError, UserError
@@ -244,6 +244,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--address", choices=LOOPBACK, default=LOOPBACK[0], help="where to listen (default: %(default)s)"
     )
-    parser.add_argument("--port", type=int, default=0, help="default: any free one")
+    parser.add_argument("--port", type=port_number, default=0, help="default: any free one")
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
     return parser

@@ -248,7 +248,8 @@ def test_beside_a_recorder_of_trials_the_whole_run_is_recorded(tmp_path: Path) -
 
     launch, whole = tmp_path / "study.toml", tmp_path / "whole.mcap"
     launch.write_text(
-        '[nodes.talker]\nuse = "nodes.hello:Talker"\n[nodes.trials]\nuse = "nodes.recording.trial_recorder:TrialRecorder"\n'
+        '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
+        '[nodes.trials]\nuse = "nodes.recording.trial_recorder:TrialRecorder"\n'
     )
     assert main([str(launch), "--virtual", "--for", "2", "--out", str(tmp_path / "o"), "--record", str(whole)]) == 0
     assert "beat" in {message.topic for message in BagReader(whole)}

@@ -159,7 +159,9 @@ TALKER = 'nodes.talker.use = "nodes.hello:Talker"\n'
 def test_a_browser_that_is_not_there_is_a_sentence_and_the_page_goes_on(tmp_path: Path) -> None:
     with looking(tmp_path, TALKER, "--open", BROWSER="/no/such/browser %s", PATH=str(tmp_path)) as address:
         told = tmp_path / "complaints"
-        eventually(lambda: "no browser could be opened here; open that address in one" in told.read_text(), "it says so")
+        eventually(
+            lambda: "no browser could be opened here; open that address in one" in told.read_text(), "it says so"
+        )
         with onlooker(address) as (mia, _):
             assert mia.next()["t"] == "state"
         assert "Traceback" not in told.read_text()
