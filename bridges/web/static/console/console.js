@@ -43,6 +43,7 @@ const link = new Link({
     if (message.role === "participant") voices(["collaborator"]);
     build();
     watch();
+    holding.met();
     talking.met();
   },
   state: (message) => {

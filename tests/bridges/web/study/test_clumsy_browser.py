@@ -1,4 +1,4 @@
-"""Clumsy people at a study's pages, in a real browser: double clicks, back and reload, a full disk, signs of any kind."""
+"""Clumsy people at a study's pages, in a browser: double clicks, back and reload, a full disk, signs of any kind."""
 
 from __future__ import annotations
 
