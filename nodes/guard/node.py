@@ -504,7 +504,7 @@ class Guard(ForRobot, Node):
     def _stop(self, by: str, why: str, now_ns: int) -> None:
         if self.machine.mode in ("stopped", "estopped"):
             return
-        self.machine.interrupt(Interrupt(id="", depth="stop", text=why, by=by), now_ns, now_ns)
+        self.machine.stop(by, why, now_ns, now_ns)
         self._output()
         self._announce(by)
 
