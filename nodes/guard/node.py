@@ -210,6 +210,10 @@ class Guard(ForRobot, Node):
         """The robot, where what is latched on it outlives the run."""
         return (claim_of(self.robot_name),) if self.memory == "machine" else ()
 
+    def devices(self) -> tuple[str, ...]:
+        """None: the driver has the robot."""
+        return ()
+
     def on_start(self) -> None:
         info = self.run_info
         if info.devices and self.arm == "auto":

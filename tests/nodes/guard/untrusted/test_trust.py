@@ -18,7 +18,7 @@ from nodes.interrupts.second_judge import SecondJudge
 from nodes.robot.driver import Driver
 from nodes.sim.people.collaborator import Collaborator
 from nodes.voice.recogniser import Recogniser
-from runtime import Node, Publisher
+from runtime import ALONE, Node, Publisher, Subscription
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import Graph, NodeSpec
@@ -89,6 +89,36 @@ def test_a_node_of_the_graph_that_publishes_what_is_the_guards_or_the_drivers_is
     ):
         wanted = f"topic {topic!r}: forger publishes it, but only {owner} may; remap the one of forger"
         assert wanted in problems
+
+
+class OwnDriver(Node):
+    """A driver of somebody's own, as one writes it first."""
+
+    command = Subscription(JointCommand, "robot/command")
+    state = Publisher(RobotState, "robot/state")
+
+
+class SafeDriver(OwnDriver):
+    """The same, as it has to be."""
+
+    state = Publisher(RobotState, "robot/state", qos=ALONE)
+
+    def devices(self) -> tuple[str, ...]:
+        return ("robot of_mine",)
+
+
+def test_a_driver_of_somebodys_own_has_to_speak_alone_and_to_say_whether_it_moves_a_real_robot() -> None:
+    def told(*specs: NodeSpec) -> list[str]:
+        return [problem for node, problem in Graph(specs).problems() if node == "mine"]
+
+    why = "topic 'robot/state': guard stops by it, and OwnDriver "
+    assert told(NodeSpec("guard", Guard), NodeSpec("mine", OwnDriver)) == [
+        f"{why}lets any tool publish it; write qos=ALONE into its Publisher",
+        f"{why}does not say which real things it moves; write a method devices(self) that returns "
+        '("robot NAME",), or () where all of it is simulated',
+    ]
+    assert told(NodeSpec("guard", Guard), NodeSpec("mine", SafeDriver)) == []
+    assert "stops by it" not in " ".join(told(NodeSpec("mine", OwnDriver))), "nobody does"
 
 
 def test_the_page_names_every_exclusive_topic() -> None:
