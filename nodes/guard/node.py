@@ -17,7 +17,7 @@ from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
-from nodes.guard.state_machine import CLOSED, GuardMachine, Refusal
+from nodes.guard.state_machine import CLOSED, LONGEST_TEXT, GuardMachine, Refusal
 from nodes.robot.robot_from_launch import ForRobot, claim_of
 from runtime import (
     ALONE,
@@ -69,8 +69,7 @@ MOST_ESTOP_SOURCES = 32
 OTHER_SOURCES = "sources beyond the first 32"
 """Stands for them: which of them let go is not known, so that no re-arming counts until the run has ended."""
 LONGEST_NAME = 80
-LONGEST_TEXT = 1000
-"""Characters kept of a name, and of a cause or what was said: they are told ten times a second, and latched."""
+"""Characters kept of a name."""
 UNKNOWN = "what was latched before is not known"
 
 

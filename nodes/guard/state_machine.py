@@ -104,6 +104,8 @@ SLOWED_NS = to_ns(0.5)
 SLEPT_NS = to_ns(1.0)
 """A guard that has not looked for longer was frozen, and knows nothing of what happened meanwhile."""
 
+LONGEST_TEXT = 1000
+"""Characters kept of a cause or what was said: it is told ten times a second, and latched."""
 
 GRIPPER = "gripper"
 """The joint that may hold somebody; its target opens it as it grows."""
@@ -322,7 +324,7 @@ class GuardMachine:
 
     def stop(self, by: str, why: str, heard_ns: int, now_ns: int) -> None:
         """Stop for what the guard itself has found. Such a stop has no id, so that nobody takes it back."""
-        self.interrupt(Interrupt(id="", depth="stop", text=why, by=by), heard_ns, now_ns)
+        self.interrupt(Interrupt(id="", depth="stop", text=why[:LONGEST_TEXT], by=by), heard_ns, now_ns)
 
     def interrupt(
         self, interrupt: Interrupt, heard_ns: int, now_ns: int, *, is_operator: bool = False

@@ -9,7 +9,7 @@ import pytest
 from nodes.guard.monitors import FUTURE_NS, GuardSettings
 from nodes.guard.motion_profile import Motion, limits_of, toward
 from nodes.guard.node import Guard
-from nodes.guard.state_machine import FASTEST_SPEED, RESTARTED_NS, GuardMachine
+from nodes.guard.state_machine import FASTEST_SPEED, LONGEST_TEXT, RESTARTED_NS, GuardMachine
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
@@ -71,6 +71,13 @@ def test_a_stop_that_the_guard_itself_found_has_no_id_and_nobody_takes_it_back()
     refusal = story.machine.interrupt(takes_back, story.now_ns + 1, story.now_ns + 1)
     assert refusal is not None
     assert refusal.code == "another_stop"
+
+
+def test_what_the_robot_says_of_a_contact_is_kept_in_part() -> None:
+    story = moving()
+    story.machine.update_state(standing(story.now_ns, contact=("x" * 100_000,)))
+    assert story.machine.check_monitors(story.now_ns) == "contact"
+    assert story.machine.report().reason == f"stopped by contact: contact: {'x' * (LONGEST_TEXT - len('contact: '))}"
 
 
 def test_a_guard_that_lets_the_robot_home_before_its_first_tick_says_since_when_nothing_is_sent() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.guard.node import LONGEST_NAME, LONGEST_TEXT, Guard
+from nodes.guard.node import LONGEST_NAME, Guard
+from nodes.guard.state_machine import LONGEST_TEXT
 from nodes.guard.retreat import BACK_S, SHARE, Trail
 from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine
