@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 from nodes.guard.node import LONGEST_NAME, Guard
-from nodes.guard.state_machine import LONGEST_TEXT
 from nodes.guard.retreat import BACK_S, SHARE, Trail
 from nodes.guard.space import Space
-from nodes.guard.state_machine import GuardMachine
+from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STRETCH_3
