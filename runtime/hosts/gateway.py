@@ -91,7 +91,7 @@ class Gateway:
         finish: Callable[[bool, str], None],
         codecs: LinkCodecs | None = None,
         budget_mbit: float = 0.0,
-        own_nodes: frozenset[str] = frozenset(),
+        others: frozenset[str] = frozenset(),
         reliable: Mapping[str, Terms] | None = None,
         clock: SystemClock | None = None,
     ) -> None:
@@ -99,7 +99,7 @@ class Gateway:
         self._own, self._other, self._graph = own, other, graph
         self._publish, self._finish = publish, finish
         self._codecs = codecs or {}
-        self._entry = Admission(traffic, other, own_nodes, self._codecs)
+        self._entry = Admission(traffic, other, others, self._codecs)
         self._mail = ReliableLink(
             own, other, reliable or {}, send=self._put, deliver=self._deliver, drop=self._drop_some
         )
@@ -484,7 +484,7 @@ def make_gateway(
         finish=finish,
         codecs=_codecs({*sends.values(), *receives.values()}),
         budget_mbit=own.budget_mbit,
-        own_nodes=frozenset(plan.own_nodes),
+        others=frozenset(plan.others),
         reliable=plan.reliable,
     )
     return gateway, doors
