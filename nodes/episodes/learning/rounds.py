@@ -29,7 +29,7 @@ from nodes.episodes.results.figures import OVERALL, Value, values_of
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import paired_difference
 from runtime.clock import SystemClock
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.operating_system.machine import can
 from runtime.serialization.toml_errors import convert, read_toml
 
@@ -79,6 +79,7 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     players: tuple[str, ...]  # pairings with {expert}, {policy}
     filter: Literal["bc", "sr", "released"]
     learn_from: str = ""  # {expert} or {policy}: only that one's acts
+    begin_with: str = ""  # "base" or an earlier round, whose model plays and learns; "": the round before
 
 
 class RoundsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,6 +107,11 @@ class Rounds:
         names = [BASE, *(one.name for one in self.rounds)]
         if len(set(names)) < len(names) or not all(name.replace("-", "").isalnum() for name in names):
             raise UserError(f"{path}: the rounds are called {', '.join(names)}; expected different plain words")
+        for number, one in enumerate(self.rounds, start=1):
+            if one.begin_with and one.begin_with not in names[:number]:
+                raise UserError(
+                    f"{path}: round {one.name}: begin_with is {one.begin_with!r}; known: {choices(names[:number])}"
+                )
         if not Path(self.loop.prompts).is_file():
             raise UserError(f"{path}: prompts: there is no file {self.loop.prompts}")
         self._episodes = episodes
@@ -113,17 +119,20 @@ class Rounds:
 
     def run(self) -> dict[str, Any]:
         """All steps that are not done; the comparison of all policies. Raises UserError where a step fails."""
-        base = self.loop.base
-        self._evaluate(self.folder / BASE, base)
-        for number, one in enumerate(self.rounds):
-            folder = self.folder / one.name
-            earlier = [self.folder / each.name / "tasks" for each in self.rounds[:number]]
+        self._evaluate(self.folder / BASE, self.loop.base)
+        before = BASE
+        learned: dict[str, tuple[str, ...]] = {BASE: ()}  # in which rounds a policy has learned
+        for one in self.rounds:
+            folder, before = self.folder / one.name, one.begin_with or before
+            base = str(self.folder / before / "model") if before != BASE else self.loop.base
+            earlier = [self.folder / name / "tasks" for name in learned[before]]
+            learned[one.name] = (*learned[before], one.name)
+            before = one.name
             self._step(folder, "tasks-made", lambda f=folder, e=earlier: self._new_tasks(f, e))  # type: ignore[misc]
             self._step(folder, "played", lambda f=folder, o=one, b=base: self._play(f, o, b))  # type: ignore[misc]
             self._step(folder, "data-written", lambda f=folder, o=one: self._filter(f, o))  # type: ignore[misc]
             self._step(folder, "trained", lambda f=folder, b=base: self._train(f, b))  # type: ignore[misc]
-            base = str(folder / "model")
-            self._evaluate(folder, base)
+            self._evaluate(folder, str(folder / "model"))
         comparison = self.comparison()
         _write_whole(self.folder / "comparison.json", comparison)
         return comparison

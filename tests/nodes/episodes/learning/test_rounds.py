@@ -120,6 +120,20 @@ def test_a_policy_that_learned_to_offer_is_compared_with_its_base(
     assert time.monotonic() - began < 60
 
 
+def test_a_round_begins_with_the_model_that_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = rounds_file(tmp_path, free_ports(1))
+    path.write_text(path.read_text() + 'begin_with = "base"\n')
+    assert main(["rounds", str(path)]) == 0
+    bc, sr = (tmp_path / "pi" / name for name in ("bc", "sr"))
+    pairs = len((sr / "data" / "train.jsonl").read_text().splitlines())
+    assert json.loads((sr / "model" / "model.json").read_text()) == pairs  # and none of bc
+    assert (sr / "tasks" / "scenarios.jsonl").read_text() == (bc / "tasks" / "scenarios.jsonl").read_text()
+    path.write_text(path.read_text().replace('"base"\n', '"dpo"\n'))
+    capsys.readouterr()
+    assert main(["rounds", str(path)]) == 2
+    assert "round sr: begin_with is 'dpo'; known: base, bc" in capsys.readouterr().err
+
+
 def test_what_goes_wrong_in_a_step_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     port = free_ports(1)
     path = rounds_file(tmp_path / "a", port, train="{python} -c \"raise SystemExit('no memory')\"")
