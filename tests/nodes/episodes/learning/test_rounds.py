@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -145,6 +146,36 @@ def test_what_goes_wrong_in_a_step_is_a_sentence(tmp_path: Path, capsys: pytest.
     path = rounds_file(tmp_path / "c", port, rank=8)
     assert main(["rounds", str(path)]) == 2
     assert "rank" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [({"tasks": 0}, r"[rounds]: tasks is 0; expected a whole number, at least 1"),
+     ({"held_out": 1.0}, r"[rounds]: held_out is 1.0; expected a share, from 0 to less than 1"),
+     ({"train": "no-such-program {data} {base} {model}"}, "train: there is no program 'no-such-program' to be run"),
+     ({"serve": "{python} {modle}"}, "'modle' is none of python, model, port"),
+     ({"train": "{python} 'x"}, "No closing quotation"),
+     ({"policy": "policy@http://127.0.0.1:{prt}/v1"}, "expected {port} in it: 'prt'"),
+     ({"prompts": "none.csv"}, "prompts: there is no file none.csv")],
+)  # fmt: skip
+def test_a_file_that_cannot_be_played_is_refused_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any], why: str
+) -> None:
+    assert main(["rounds", str(rounds_file(tmp_path, 1, **wrong))]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "pi").exists()
+
+
+def test_a_port_that_another_server_has_and_prompts_that_are_too_few_are_sentences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        path = rounds_file(tmp_path / "a", other.getsockname()[1])
+        assert main(["rounds", str(path)]) == 2
+    assert "is taken by another server; stop it, or name another port" in capsys.readouterr().err
+    path = rounds_file(tmp_path / "b", free_ports(1), tasks=500)
+    assert main(["rounds", str(path)]) == 2
+    assert "bc: `episodes scenarios` ended with 1: 35 of 500 tasks in" in capsys.readouterr().err
 
 
 def test_no_server_outlives_its_killed_command(tmp_path: Path) -> None:
