@@ -1,7 +1,7 @@
 """`Examiner`: the room around a robot, and who asks about it: explore, be asked, explore again, answer again.
 
-It knows the room's truth and where the robot's body is, and tells what is seen and found out from there. In the end it
-scores: Acc_exp + (Acc_ref - Acc_exp) exp(-k T3).
+It knows the room's truth and where the robot's body and head are, and tells what the head camera sees and what a trial
+finds. In the end it scores: Acc_exp + (Acc_ref - Acc_exp) exp(-k T3).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import math
 from nodes.exploration.messages import Deed, ExplorationResult, StepDone, ThingInSight
 from nodes.exploration.policies import DONE
 from nodes.exploration.questions import Question, questions_of
-from nodes.exploration.room import CELL_M, MOVES, Room, cell_after, metres
+from nodes.exploration.room import MOVES, Cell, Room, cell_after, metres
+from nodes.exploration.sight import WIDTH_M, height_m, in_view
 from runtime import RELIABLE, Node, Publisher, Subscription, UserError, every, on, to_s
 from runtime.msgs import JOINTS, RobotState, Scene, SeenObject, Utterance
 
@@ -58,6 +59,9 @@ class Examiner(Node):
         self.answers: list[str] = []
         self.right: list[list[bool]] = []  # of each time that it was asked
         self.doing: tuple[str, int] | None = None  # the action under way, and since when
+        self.in_sight: set[str] = set()
+        self.known: set[str] = set()  # things that have been in sight
+        self.floor: set[Cell] = set()  # seen since the last step
         self.left = 0  # steps of this exploration
         self.late_steps = self.done_before = 0
         self.unreadable = 0
@@ -75,7 +79,7 @@ class Examiner(Node):
         self.unreadable += deed.is_unreadable
         if deed.action == DONE:
             self._ask()
-        elif deed.action in self.room.actions():
+        elif deed.action in self._actions():
             self.doing = deed.action, self.clock.now_ns()
         else:
             self._end()
@@ -91,6 +95,21 @@ class Examiner(Node):
         is_late = to_s(self.clock.now_ns() - since_ns) > LATE_S
         if is_late or self._is_done(action, state):
             self._end(action, is_late=is_late)
+
+    @every(hz=5)
+    def look(self) -> None:
+        """What the head camera sees of the room."""
+        state = self.state.latest()
+        if state is None:
+            return
+        self.in_sight, floor = in_view(state, self.room.began_at, self.room.things.values())
+        self.known |= self.in_sight
+        self.floor |= floor
+
+    def _actions(self) -> list[str]:
+        """Moves, and trials of things within reach that have been seen."""
+        actions = self.room.actions()
+        return [one for one in actions if one in MOVES or one.partition(" ")[2] in self.known]
 
     def _is_done(self, action: str, state: RobotState) -> bool:
         goal = metres(cell_after(self.room.at, action) if action in MOVES else self.room.at, self.room.began_at)
@@ -113,24 +132,27 @@ class Examiner(Node):
             self._ask()
 
     def _tell(self, found: tuple[str, str] | None, *, is_late: bool = False) -> None:
-        things = tuple(ThingInSight(name=one.name, x=one.at[0], y=one.at[1]) for one in self.room.seen())
+        self.look()
+        places = {name: self.room.things[name].at for name in sorted(self.known)}
+        things = tuple(ThingInSight(name=name, x=at[0], y=at[1]) for name, at in places.items())
         self.step.publish(
             StepDone(
-                number=self.room.steps, x=self.room.at[0], y=self.room.at[1], actions=tuple(self.room.actions()),
-                things=things, left=self.left, found=found, is_late=is_late,
+                number=self.room.steps, x=self.room.at[0], y=self.room.at[1], actions=tuple(self._actions()),
+                things=things, floor=tuple(sorted(self.floor)), left=self.left, found=found, is_late=is_late,
             )
         )  # fmt: skip
+        self.floor = set()
 
     @every(hz=2)
     def show(self) -> None:
-        """What is seen, for viewers."""
+        """What is in sight, for viewers."""
         things = []
-        for one in self.room.seen():
+        for one in (self.room.things[name] for name in sorted(self.in_sight)):
             x_m, y_m = metres(one.at, self.room.began_at)
             things.append(
                 SeenObject(
-                    id=one.name, label=one.kind, colour=one.colour, x_m=x_m, y_m=y_m, z_m=0.25, width_m=CELL_M / 2,
-                    height_m=0.5, u_px=0.0, v_px=0.0,
+                    id=one.name, label=one.kind, colour=one.colour, x_m=x_m, y_m=y_m, z_m=height_m(one.kind) / 2,
+                    width_m=WIDTH_M, height_m=height_m(one.kind), u_px=0.0, v_px=0.0,
                 )
             )  # fmt: skip
         self.scene.publish(Scene(things=tuple(things)))

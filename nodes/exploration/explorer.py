@@ -11,8 +11,9 @@ from nodes.exploration.policies import DONE, Explorer, FrontierExplorer, Memory,
 from nodes.exploration.questions import Question, answer, majority, question_in
 from nodes.exploration.room import COLOURS, MOVES, TRIED_BY, Cell, cell_after, metres
 from nodes.models.servers import Servers
+from nodes.stretch.kinematics import HEAD_PAN
 from nodes.stretch.limits import STOW
-from runtime import RELIABLE, Node, Publisher, Subscription, every, on
+from runtime import RELIABLE, Node, Publisher, Subscription, every, on, to_s
 from runtime.msgs import JOINTS, JointCommand, RobotState, Utterance
 
 OTHER_ROOMS = range(1_000_000, 1_000_050)
@@ -21,6 +22,8 @@ OTHER_ROOMS = range(1_000_000, 1_000_050)
 DRIVE_MPS, TURN_RADPS = 0.25, 1.2
 PULL_PER_S, TURN_PER_S = 1.0, 2.0
 AIMED_RAD, THERE_M = 0.15, 0.04
+LEFTMOST_RAD, RIGHTMOST_RAD, SWEEP_S, LOOK_DOWN_RAD = 1.7, -3.6, 4.0, -0.6
+"""The head turns from one end of its range to the other and back, all the time."""
 ARM = JOINTS.index("arm")
 REACH_M, FOLDED_M = 0.20, 0.03
 NAMES = tuple(f"{colour} {kind}" for colour in COLOURS for kind in TRIED_BY)
@@ -104,11 +107,13 @@ class ExplorerNode(Node):
         if state is None or self.began_at is None:
             return
         is_trying = self.action not in ("", DONE, *MOVES)
-        posture = (*STOW[:ARM], REACH_M if is_trying else STOW[ARM], *STOW[ARM + 1 :])
+        posture = (*STOW[:ARM], REACH_M if is_trying else STOW[ARM], *STOW[ARM + 1 : HEAD_PAN])
+        share = abs(to_s(self.clock.now_ns()) / SWEEP_S % 2.0 - 1.0)  # 1, 0, 1 in two sweeps
+        head = LEFTMOST_RAD + share * (RIGHTMOST_RAD - LEFTMOST_RAD), LOOK_DOWN_RAD
         v_mps = w_radps = 0.0
         if self.action in MOVES and state.position[ARM] < FOLDED_M:
             v_mps, w_radps = way(state, metres(self.goal, self.began_at))
-        self.command.publish(JointCommand(position=posture, base_v_mps=v_mps, base_w_radps=w_radps))
+        self.command.publish(JointCommand(position=(*posture, *head), base_v_mps=v_mps, base_w_radps=w_radps))
 
 
 def way(state: RobotState, goal_m: tuple[float, float]) -> tuple[float, float]:

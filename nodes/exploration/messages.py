@@ -6,7 +6,7 @@ from runtime.message import Message
 
 
 class ThingInSight(Message):
-    """A thing near enough to be seen, and the cell that it stands in; its state is not seen."""
+    """A thing that the camera has seen, and the cell that it stands in; its state is not seen."""
 
     name: str
     x: int
@@ -22,13 +22,14 @@ class Deed(Message):
 
 
 class StepDone(Message):
-    """A step has ended: where the robot stands, what it sees and can do there, what it found (topic `room/step`)."""
+    """A step has ended: where the robot stands, what it has seen, can do and has found there (topic `room/step`)."""
 
     number: int  # steps done; 0: the beginning
     x: int
     y: int
     actions: tuple[str, ...]
     things: tuple[ThingInSight, ...]
+    floor: tuple[tuple[int, int], ...]  # cells that were seen to be free since the last step
     left: int  # steps of this exploration; 0: it is over, and the robot is asked
     found: tuple[str, str] | None = None  # thing, state
     is_late: bool = False  # the robot did not get there in time

@@ -12,8 +12,11 @@ from nodes.episodes.agents.repair import UnreadableError, read_object
 from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
 from nodes.exploration.messages import StepDone
 from nodes.exploration.questions import Question
-from nodes.exploration.room import MOVES, SIDE, SIGHT, TRIED_BY, Cell, cell_after, is_inside, ways
+from nodes.exploration.room import MOVES, SIDE, TRIED_BY, Cell, cell_after, ways
 from nodes.models.servers import Servers
+
+DETOUR = 4
+"""Cells; a frontier explorer goes so far out of its way to try a thing."""
 
 DONE = "done"
 """The action that ends the second exploration."""
@@ -28,13 +31,15 @@ class Memory:
     places: dict[str, Cell] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     floor: set[Cell] = field(default_factory=set)
+    blocked: set[Cell] = field(default_factory=set)  # no way leads there, whatever it is that stands there
 
     def look(self, step: StepDone) -> None:
         """Take in where the last step led."""
         self.at, self.actions = (step.x, step.y), step.actions
-        reach = range(-SIGHT, SIGHT + 1)
-        self.floor |= {cell for dx in reach for dy in reach if is_inside(cell := (step.x + dx, step.y + dy))}
         self.places |= {thing.name: (thing.x, thing.y) for thing in step.things}
+        self.floor |= {self.at, *step.floor, *self.places.values()}
+        self.blocked |= {cell_after(self.at, move) for move in MOVES if move not in self.actions}
+        self.blocked |= set(self.places.values())
         if step.found is not None:
             self.states[step.found[0]] = step.found[1]
 
@@ -81,7 +86,7 @@ class FrontierExplorer:
         if near and near[0][0] <= 1:
             return f"{TRIED_BY[near[0][1].split()[-1]][0]} {near[0][1]}"
         beside = [cell_after(memory.places[name], move) for _, name in near for move in MOVES]
-        if beside and (questions or near[0][0] <= 2 * SIGHT):
+        if beside and (questions or near[0][0] <= DETOUR):
             return _towards(memory, beside)
         if unseen and (not questions or missing):
             return _towards(memory, unseen)
@@ -132,7 +137,7 @@ def _far(first: Cell, second: Cell) -> int:
 
 
 def _towards(memory: Memory, goals: Collection[Cell]) -> str:
-    """The first move to the nearest of these cells, around the things that are known; `DONE` where none is reached."""
-    found = ways(memory.at, set(memory.places.values()))
+    """The first move to the nearest of these cells, around what is in the way; `DONE` where none is reached."""
+    found = ways(memory.at, memory.blocked)
     first = [(found[cell], cell) for cell in goals if cell in found and found[cell][0]]
     return min(first)[0][1] if first else DONE

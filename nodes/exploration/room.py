@@ -32,8 +32,6 @@ TRIED_BY: dict[str, tuple[Trial, tuple[str, ...]]] = {
 SIDE = 12
 CELL_M = 0.6
 THINGS = 16
-SIGHT = 2
-"""Cells; things farther away are not seen."""
 
 MOVES = {"north": (0, -1), "south": (0, 1), "west": (-1, 0), "east": (1, 0)}
 Cell = tuple[int, int]
@@ -57,6 +55,11 @@ def corner_of(cell: Cell) -> str:
 def metres(cell: Cell, began_at: Cell) -> tuple[float, float]:
     """The middle of a cell, odometry frame: x to the east, y to the north, from where the robot began."""
     return (cell[0] - began_at[0]) * CELL_M, (began_at[1] - cell[1]) * CELL_M
+
+
+def cell_at(point_m: tuple[float, float], began_at: Cell) -> Cell:
+    """The cell that a point of the odometry frame lies in."""
+    return began_at[0] + round(point_m[0] / CELL_M), began_at[1] - round(point_m[1] / CELL_M)
 
 
 def ways(at: Cell, taken: Collection[Cell]) -> dict[Cell, tuple[int, str]]:
@@ -106,12 +109,6 @@ class Room:
             for (colour, kind), at in zip(names, places, strict=True)
         }
         self.steps = 0
-
-    def seen(self) -> list[Thing]:
-        """The things near enough, their states withheld."""
-        x, y = self.at
-        near = [t for t in self.things.values() if max(abs(t.at[0] - x), abs(t.at[1] - y)) <= SIGHT]
-        return [msgspec.structs.replace(thing, state="") for thing in near]
 
     def actions(self) -> list[str]:
         """What can be done here: moves that stay inside, and trials of things within reach."""

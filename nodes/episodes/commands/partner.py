@@ -46,6 +46,9 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--listeners", type=int, default=60, help="so many, from seed 0" + DEFAULT)
     parser.add_argument("--rounds", type=int, default=10, help="with each listener" + DEFAULT)
+    parser.add_argument(
+        "--minds", type=Path, metavar="FILE", help="what was learned of each listener; gone on with and written"
+    )
     parser.set_defaults(command=_game)
 
 
@@ -135,15 +138,22 @@ def _interval(found: dict[str, Any] | None) -> str:
 
 
 def _game(asked: argparse.Namespace) -> int:
-    from nodes.episodes.partner.reference_game import SPEAKERS, play
+    from nodes.episodes.partner.reference_game import SPEAKERS, Mind, play, read_minds, write_minds
     from runtime.errors import UserError
 
     if min(asked.listeners, asked.rounds) < 1:
         raise UserError("--listeners and --rounds are at least 1")
     found = {}
+    minds = read_minds(asked.minds) if asked.minds else {}
+    learning = [minds.setdefault(seed, Mind()) for seed in range(asked.listeners)]
     for speaker in SPEAKERS:
-        games = [play(speaker, seed, asked.rounds) for seed in range(asked.listeners)]
+        games = [
+            play(speaker, seed, asked.rounds, learning[seed] if speaker == "partner in mind" else None)
+            for seed in range(asked.listeners)
+        ]
         found[speaker] = [sum(game[n] for game in games) / asked.listeners for n in range(asked.rounds)]
+    if asked.minds:
+        write_minds(asked.minds, minds)
     if asked.json:
         print(msgspec.json.encode(found).decode())
     else:

@@ -12,13 +12,14 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -29,7 +30,7 @@ from nodes.episodes.results.figures import OVERALL, Value, values_of
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import paired_difference
 from runtime.clock import SystemClock
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.operating_system.machine import can
 from runtime.serialization.toml_errors import convert, read_toml
 
@@ -45,6 +46,10 @@ PR_SET_PDEATHSIG = 1
 BASE = "base"
 
 
+Some = Annotated[int, msgspec.Meta(ge=1, description="a whole number, at least 1")]
+Limit = Annotated[int, msgspec.Meta(ge=0, description="a whole number, 0 for no limit")]
+
+
 class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table [rounds]: what all rounds have in common."""
 
@@ -53,23 +58,23 @@ class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base: str  # what the first policy is: a folder or a .gguf file for the two commands
     train: str  # a command with {data}, {base}, {model}
     serve: str  # a command with {model}, {port}
-    port: int = 8731
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535, description="a port, 1 to 65535")] = 8731
     policy: str = "policy@http://127.0.0.1:{port}/v1#prompt=small#tokens=48"  # how the served model plays
     expert: str = "rules"
     partner: str = "rules"  # whom the policy is evaluated with, in both seat orders
     judges: str = "rules"
     generator: str = ""  # MODEL[@URL] that writes tasks; "": a template
-    tasks: int = 100  # new ones each round
-    casts: int = 10  # conversations per task, each with other characters
-    turns: int = 20
+    tasks: Some = 100  # new ones each round
+    casts: Some = 10  # conversations per task, each with other characters
+    turns: Some = 20
     data_format: Literal["alpaca", "messages"] = "alpaca"
     data_prompts: Literal["shown", "full", "small"] = "shown"
-    longest: int = 0  # tokens of a pair; 0: any
-    held_out: float = 0.1
+    longest: Limit = 0  # tokens of a pair
+    held_out: Annotated[float, msgspec.Meta(ge=0, lt=1, description="a share, from 0 to less than 1")] = 0.1
     evaluation: str = "starter"
     evaluation_tasks: tuple[str, ...] = ()  # (): all of them
-    jobs: int = 16
-    max_calls: int = 0  # of one step that plays; 0: no limit
+    jobs: Some = 16
+    max_calls: Limit = 0  # of one step that plays
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,6 +84,7 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     players: tuple[str, ...]  # pairings with {expert}, {policy}
     filter: Literal["bc", "sr", "released"]
     learn_from: str = ""  # {expert} or {policy}: only that one's acts
+    begin_with: str = ""  # "base" or an earlier round, whose model plays and learns; "": the round before
 
 
 class RoundsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,24 +112,43 @@ class Rounds:
         names = [BASE, *(one.name for one in self.rounds)]
         if len(set(names)) < len(names) or not all(name.replace("-", "").isalnum() for name in names):
             raise UserError(f"{path}: the rounds are called {', '.join(names)}; expected different plain words")
+        for number, one in enumerate(self.rounds, start=1):
+            if one.begin_with and one.begin_with not in names[:number]:
+                raise UserError(
+                    f"{path}: round {one.name}: begin_with is {one.begin_with!r}; known: {choices(names[:number])}"
+                )
         if not Path(self.loop.prompts).is_file():
             raise UserError(f"{path}: prompts: there is no file {self.loop.prompts}")
         self._episodes = episodes
-        self._policy = self.loop.policy.format(port=self.loop.port)
+        try:
+            self._policy = self.loop.policy.format(port=self.loop.port)
+        except (KeyError, ValueError, IndexError) as problem:
+            raise UserError(f"{path}: policy is {self.loop.policy!r}; expected {{port}} in it: {problem}") from problem
+        for key, fields in (("train", ("data", "base", "model")), ("serve", ("model", "port"))):
+            program = _command(getattr(self.loop, key), **dict.fromkeys(fields, ""))[:1]
+            if not program or shutil.which(program[0]) is None:
+                raise UserError(f"{path}: {key}: there is no program {program[0] if program else ''!r} to be run")
 
     def run(self) -> dict[str, Any]:
         """All steps that are not done; the comparison of all policies. Raises UserError where a step fails."""
-        base = self.loop.base
-        self._evaluate(self.folder / BASE, base)
-        for number, one in enumerate(self.rounds):
-            folder = self.folder / one.name
-            earlier = [self.folder / each.name / "tasks" for each in self.rounds[:number]]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise UserError(f"folder {self.folder}: cannot be made: {problem.strerror}") from problem
+        self._evaluate(self.folder / BASE, self.loop.base)
+        before = BASE
+        learned: dict[str, tuple[str, ...]] = {BASE: ()}  # in which rounds a policy has learned
+        for one in self.rounds:
+            folder, before = self.folder / one.name, one.begin_with or before
+            base = str(self.folder / before / "model") if before != BASE else self.loop.base
+            earlier = [self.folder / name / "tasks" for name in learned[before]]
+            learned[one.name] = (*learned[before], one.name)
+            before = one.name
             self._step(folder, "tasks-made", lambda f=folder, e=earlier: self._new_tasks(f, e))  # type: ignore[misc]
             self._step(folder, "played", lambda f=folder, o=one, b=base: self._play(f, o, b))  # type: ignore[misc]
             self._step(folder, "data-written", lambda f=folder, o=one: self._filter(f, o))  # type: ignore[misc]
             self._step(folder, "trained", lambda f=folder, b=base: self._train(f, b))  # type: ignore[misc]
-            base = str(folder / "model")
-            self._evaluate(folder, base)
+            self._evaluate(folder, str(folder / "model"))
         comparison = self.comparison()
         _write_whole(self.folder / "comparison.json", comparison)
         return comparison
@@ -218,9 +243,10 @@ class Rounds:
             print("$ polyrhythm episodes", shlex.join(asked))
             code = self._episodes(asked)
         if code:
+            last = _last_line(folder / "episodes.log")
             raise UserError(
-                f"{folder.name}: `episodes {asked[0]}` ended with {code} (see {folder / 'episodes.log'}); "
-                "the same command goes on from here"
+                f"{folder.name}: `episodes {asked[0]}` ended with {code}{'' if last.startswith('$') else f': {last}'} "
+                f"(see {folder / 'episodes.log'}); the same command goes on from here"
             )
 
     def _named(self, text: str) -> str:
@@ -234,9 +260,9 @@ class Rounds:
             return
         url = f"http://127.0.0.1:{self.loop.port}/v1/models"
         until = CLOCK.now_s() + FREE_S
-        while _answers(url) and CLOCK.now_s() < until:
+        while _is_taken(self.loop.port) and CLOCK.now_s() < until:
             CLOCK.block(0.1)
-        if _answers(url):
+        if _is_taken(self.loop.port):
             raise UserError(f"port {self.loop.port} is taken by another server; stop it, or name another port")
         log = folder / "serve.log"
         with open(log, "ab") as file:
@@ -279,7 +305,10 @@ class Rounds:
         trained = {}
         for one in self.rounds:
             told = self.folder / one.name / "trained.json"
-            trained[one.name] = msgspec.json.decode(told.read_bytes()) if told.is_file() else None
+            try:
+                trained[one.name] = msgspec.json.decode(told.read_bytes()) if told.is_file() else None
+            except msgspec.DecodeError as problem:
+                raise UserError(f"{told}: is damaged: {problem}; remove it, and the training is done again") from None
         return {"dimensions": dimensions, "means": table, "to_base": differences, "training": trained}
 
 
@@ -334,13 +363,20 @@ def _command(text: str, **named: object) -> list[str]:
     fields = {"python": sys.executable, **{name: str(value) for name, value in named.items()}}
     try:
         return [part.format(**fields) for part in shlex.split(text)]
-    except (KeyError, ValueError, IndexError) as problem:
+    except (KeyError, IndexError) as problem:
         raise UserError(f"command {text!r}: {problem} is none of {', '.join(fields)}") from problem
+    except ValueError as problem:
+        raise UserError(f"command {text!r}: {problem}") from problem
 
 
 def _environment() -> dict[str, str]:
     """For a child that computes: threads that wait for each other sleep, and cost a busy machine nothing."""
     return {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as mine:
+        return mine.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _answers(url: str) -> bool:

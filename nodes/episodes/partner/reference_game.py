@@ -1,7 +1,8 @@
 """A referential game: a speaker describes one of four pictures to listeners who know some languages and not others.
 
 The speaker with the partner in mind holds a belief over what the listener understands, sees each choice, and says next
-what will most probably be understood, with a cost for length (thesis, equation 3.3). Words are data (`words.json`).
+what will most probably be understood, with a cost for length (thesis, equation 3.3). Words are data (`words.json`), and
+what was learned of each listener is, too (`read_minds`, `write_minds`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import random
 from pathlib import Path
 
 import msgspec
+
+from runtime.errors import UserError
+from runtime.serialization.toml_errors import read_text
 
 WORDS: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 PICTURES = tuple(itertools.product(("red", "blue", "green"), ("circle", "square", "star"), ("big", "small")))
@@ -52,13 +56,26 @@ class PartnerListener:
         return chance.choice([picture for picture in shown if understood <= set(picture)])
 
 
+KINDS = tuple(frozenset(some) for size in (1, 2) for some in itertools.combinations(sorted(WORDS), size))
+"""The languages that a listener may speak."""
+
+
+class AdaptedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of a file of minds: what was learned of one listener in the rounds played so far."""
+
+    listener: int  # its seed
+    rounds: int
+    belief: dict[str, float]  # languages, "german+polish" -> probability
+
+
 class Mind:
     """A belief over which languages the other speaks, updated by Bayes' rule from each choice."""
 
-    def __init__(self) -> None:
-        names = sorted(WORDS)
-        kinds = [frozenset(some) for size in (1, 2) for some in itertools.combinations(names, size)]
-        self.belief = {kind: 1.0 / len(kinds) for kind in kinds}
+    def __init__(self, learned: AdaptedModel | None = None) -> None:
+        self.rounds = learned.rounds if learned else 0
+        self.belief = {kind: 1.0 / len(KINDS) for kind in KINDS}
+        if learned:
+            self.belief = {kind: learned.belief.get("+".join(sorted(kind)), 0.0) for kind in KINDS}
 
     def probability(
         self, message: Description, shown: tuple[Picture, ...], picture: Picture, kind: frozenset[str]
@@ -81,6 +98,11 @@ class Mind:
         fresh = {kind: share * self.probability(message, shown, chosen, kind) for kind, share in self.belief.items()}
         whole = sum(fresh.values())
         self.belief = {kind: share / whole for kind, share in fresh.items()}
+        self.rounds += 1
+
+    def adapted(self, listener: int) -> AdaptedModel:
+        """All of it, for a file."""
+        return AdaptedModel(listener, self.rounds, {"+".join(sorted(kind)): p for kind, p in self.belief.items()})
 
 
 def messages_for(picture: Picture) -> list[Description]:
@@ -93,9 +115,36 @@ def messages_for(picture: Picture) -> list[Description]:
     ]
 
 
-def play(speaker: str, seed: int, rounds: int) -> list[bool]:
-    """So many rounds with one listener; which were understood."""
-    listener, mind, chance = PartnerListener(seed), Mind(), random.Random(f"game {seed}")
+def read_minds(path: Path) -> dict[int, Mind]:
+    """What was learned of each listener, by its seed; without a file of nobody. Raises UserError naming the line."""
+    minds = {}
+    for number, line in enumerate(read_text(path).splitlines() if path.exists() else (), start=1):
+        try:
+            learned = msgspec.json.decode(line, type=AdaptedModel)
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{path}: line {number}: is no model of a listener: {problem}") from None
+        mind = Mind(learned)
+        if not math.isclose(sum(mind.belief.values()), 1.0, abs_tol=1e-6) or min(mind.belief.values()) < 0.0:
+            raise UserError(f"{path}: line {number}: belief is no distribution over {', '.join(sorted(WORDS))}")
+        minds[learned.listener] = mind
+    return minds
+
+
+def write_minds(path: Path, minds: dict[int, Mind]) -> None:
+    """One line for each listener; the file is whole or as before. Raises UserError."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_bytes(b"".join(msgspec.json.encode(minds[one].adapted(one)) + b"\n" for one in sorted(minds)))
+        part.replace(path)
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be written: {problem.strerror}") from problem
+
+
+def play(speaker: str, seed: int, rounds: int, mind: Mind | None = None) -> list[bool]:
+    """So many rounds with one listener; which were understood. A `mind` goes on learning from where it is."""
+    mind = mind or Mind()
+    met = mind.rounds
+    listener, chance = PartnerListener(seed), random.Random(f"game {seed} {met}" if met else f"game {seed}")
     if speaker == "knows the listener":
         mind.belief = {listener.spoken: 1.0}
     right: list[bool] = []
@@ -107,7 +156,7 @@ def play(speaker: str, seed: int, rounds: int) -> list[bool]:
             return mind.expect(message, shown, target) * math.exp(-COST * len(message.meanings))
 
         message = max(messages_for(target), key=worth)
-        chosen = listener.choose(message, shown, random.Random(f"choice {seed} {len(right)}"))
+        chosen = listener.choose(message, shown, random.Random(f"choice {seed} {met + len(right)}"))
         right.append(chosen == target)
         if speaker == "partner in mind":
             mind.saw(message, shown, chosen)

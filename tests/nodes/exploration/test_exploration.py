@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from pathlib import Path
@@ -11,12 +12,16 @@ import pytest
 
 from nodes.exploration.command import BASELINES, baseline, main
 from nodes.exploration.examiner import Examiner, score_of
-from nodes.exploration.explorer import ExplorerNode
+from nodes.exploration.explorer import LOOK_DOWN_RAD, ExplorerNode
 from nodes.exploration.messages import ExplorationResult, StepDone
+from nodes.exploration.policies import FrontierExplorer, Memory
 from nodes.exploration.questions import answer, majority, phrases, question_in, questions_of
-from nodes.exploration.room import MOVES, SIDE, TRIED_BY, Room, cell_after, metres, ways
+from nodes.exploration.room import MOVES, SIDE, THINGS, TRIED_BY, Cell, Room, Thing, cell_after, metres, ways
+from nodes.exploration.sight import in_view
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
+from nodes.stretch.kinematics import HEAD_PAN
+from nodes.stretch.limits import STOW
 from runtime import NodeSpec, Simulation
 from runtime.bag.file import BagReader
 from runtime.msgs import RobotState
@@ -34,7 +39,6 @@ def test_a_room_is_its_seed_and_withholds_what_has_to_be_tried() -> None:
     room = Room(3)
     thing = next(iter(room.things.values()))
     room.at = thing.at
-    assert next(one for one in room.seen() if one.name == thing.name).state == ""
     trial = TRIED_BY[thing.kind][0]
     assert room.do(f"{trial} {thing.name}") == (thing.name, thing.state)
     room.at = (0, 0) if thing.at[0] + thing.at[1] > 3 else (11, 11)
@@ -72,6 +76,52 @@ def test_a_text_says_what_is_asked_and_not_its_answer() -> None:
     for question in questions_of(Room(5), 5):
         assert question_in(question.text, Room(5).things) == msgspec.structs.replace(question, answer="")
     assert question_in("What time is it?", Room(5).things) is None
+
+
+HERE = (2, 6)
+
+
+def seen_from(*things: str, pan_rad: float = 0.0, heading_rad: float = 0.0) -> tuple[set[str], set[Cell]]:
+    """Of "red mug 5 6" and the like by the head camera of a robot in `HERE` that faces east."""
+    told = [one.rsplit(" ", 2) for one in things]
+    laid = [Thing(name, name.split()[-1], name.split()[0], (int(x), int(y)), "") for name, x, y in told]
+    state = RobotState(
+        read_ns=0, position=(*STOW[:HEAD_PAN], pan_rad, LOOK_DOWN_RAD), velocity=(0.0,) * 8, effort=(0.0,) * 8,
+        base_x_m=0.0, base_y_m=0.0, base_heading_rad=heading_rad, base_v_mps=0.0, base_w_radps=0.0,
+    )  # fmt: skip
+    return in_view(state, HERE, laid)
+
+
+def test_the_camera_sees_ahead_of_it_and_neither_beside_nor_far_away() -> None:
+    things = ("red mug 5 6", "blue mug 2 9", "green mug 8 6")  # 1.8 m ahead, 1.8 m to the right, 3.6 m ahead
+    assert seen_from(*things)[0] == {"red mug"}
+    assert seen_from(*things, pan_rad=-math.pi / 2)[0] == {"blue mug"}
+    assert seen_from(*things, heading_rad=-math.pi / 2)[0] == {"blue mug"}
+    assert seen_from(*things, heading_rad=math.pi)[0] == set()
+
+
+def test_what_stands_high_hides_thing_and_floor_behind_it_and_what_is_low_does_not() -> None:
+    hidden, floor = seen_from("white cupboard 4 6", "red mug 6 6")
+    assert hidden == {"white cupboard"}
+    assert {(4, 5), (5, 5), (6, 5)} <= floor
+    assert not {(4, 6), (5, 6), (6, 6)} & floor
+    assert seen_from("white pan 4 6", "red mug 6 6")[0] == {"white pan", "red mug"}
+
+
+def test_a_thing_that_was_not_seen_is_not_tried() -> None:
+    _, _, steps = explored("random", 3, steps=12, questions=3, most_steps=1)
+    seen: set[str] = set()
+    for step in steps:
+        seen |= {one.name for one in step.things}
+        assert {one.partition(" ")[2] for one in step.actions if one not in MOVES} <= seen
+    assert 0 < len(steps[0].things) < len(steps[-1].things) < THINGS
+
+
+def test_a_frontier_goes_around_what_it_has_not_seen_but_cannot_enter() -> None:
+    memory = Memory()
+    floor = tuple((x, y) for x in range(SIDE) for y in range(SIDE) if (x, y) != (2, 4))
+    memory.look(StepDone(number=0, x=2, y=6, actions=("east", "south", "west"), things=(), floor=floor, left=9))
+    assert asyncio.run(FrontierExplorer().act(memory, ())) in ("east", "west")  # what is unseen lies in the north
 
 
 def explored(policy: str, seed: int, **task: int) -> tuple[ExplorationResult, list[RobotState], list[StepDone]]:

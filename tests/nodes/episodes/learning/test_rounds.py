@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -120,6 +121,20 @@ def test_a_policy_that_learned_to_offer_is_compared_with_its_base(
     assert time.monotonic() - began < 60
 
 
+def test_a_round_begins_with_the_model_that_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = rounds_file(tmp_path, free_ports(1))
+    path.write_text(path.read_text() + 'begin_with = "base"\n')
+    assert main(["rounds", str(path)]) == 0
+    bc, sr = (tmp_path / "pi" / name for name in ("bc", "sr"))
+    pairs = len((sr / "data" / "train.jsonl").read_text().splitlines())
+    assert json.loads((sr / "model" / "model.json").read_text()) == pairs  # and none of bc
+    assert (sr / "tasks" / "scenarios.jsonl").read_text() == (bc / "tasks" / "scenarios.jsonl").read_text()
+    path.write_text(path.read_text().replace('"base"\n', '"dpo"\n'))
+    capsys.readouterr()
+    assert main(["rounds", str(path)]) == 2
+    assert "round sr: begin_with is 'dpo'; known: base, bc" in capsys.readouterr().err
+
+
 def test_what_goes_wrong_in_a_step_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     port = free_ports(1)
     path = rounds_file(tmp_path / "a", port, train="{python} -c \"raise SystemExit('no memory')\"")
@@ -131,6 +146,36 @@ def test_what_goes_wrong_in_a_step_is_a_sentence(tmp_path: Path, capsys: pytest.
     path = rounds_file(tmp_path / "c", port, rank=8)
     assert main(["rounds", str(path)]) == 2
     assert "rank" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [({"tasks": 0}, r"[rounds]: tasks is 0; expected a whole number, at least 1"),
+     ({"held_out": 1.0}, r"[rounds]: held_out is 1.0; expected a share, from 0 to less than 1"),
+     ({"train": "no-such-program {data} {base} {model}"}, "train: there is no program 'no-such-program' to be run"),
+     ({"serve": "{python} {modle}"}, "'modle' is none of python, model, port"),
+     ({"train": "{python} 'x"}, "No closing quotation"),
+     ({"policy": "policy@http://127.0.0.1:{prt}/v1"}, "expected {port} in it: 'prt'"),
+     ({"prompts": "none.csv"}, "prompts: there is no file none.csv")],
+)  # fmt: skip
+def test_a_file_that_cannot_be_played_is_refused_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any], why: str
+) -> None:
+    assert main(["rounds", str(rounds_file(tmp_path, 1, **wrong))]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "pi").exists()
+
+
+def test_a_port_that_another_server_has_and_prompts_that_are_too_few_are_sentences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        path = rounds_file(tmp_path / "a", other.getsockname()[1])
+        assert main(["rounds", str(path)]) == 2
+    assert "is taken by another server; stop it, or name another port" in capsys.readouterr().err
+    path = rounds_file(tmp_path / "b", free_ports(1), tasks=500)
+    assert main(["rounds", str(path)]) == 2
+    assert "bc: `episodes scenarios` ended with 1: 35 of 500 tasks in" in capsys.readouterr().err
 
 
 def test_no_server_outlives_its_killed_command(tmp_path: Path) -> None:

@@ -124,3 +124,27 @@ def test_a_belief_follows_bayes_rule_and_a_listener_is_learned_in_few_rounds() -
     late = {who: sum(sum(play(who, seed, 6)[3:]) for seed in range(12)) for who in ("no mind", "partner in mind")}
     assert late["partner in mind"] > late["no mind"]
     assert PartnerListener(3).spoken == PartnerListener(3).spoken
+
+
+def test_what_was_learned_of_each_listener_is_a_file_with_which_the_next_session_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    minds = tmp_path / "minds.jsonl"
+    asked = ["game", "--listeners", "20", "--rounds", "6", "--json", "--minds", str(minds)]
+    sessions = []
+    for _ in range(2):
+        assert main(asked) == 0
+        sessions.append(json.loads(capsys.readouterr().out))
+    first, second = (sum(one["partner in mind"][:2]) for one in sessions)
+    assert second > first + 0.3  # of 2.0: it knows them already
+    lines = [json.loads(line) for line in minds.read_text().splitlines()]
+    assert [(one["listener"], one["rounds"]) for one in lines] == [(seed, 12) for seed in range(20)]
+    likely = [frozenset(max(one["belief"], key=one["belief"].get).split("+")) for one in lines]
+    assert sum(bool(kind & PartnerListener(seed).spoken) for seed, kind in enumerate(likely)) >= 18
+    for wrong, why in (
+        ("{", "line 21: is no model of a listener"),
+        ('{"listener": 3, "rounds": 1, "belief": {"latin": 1.0}}', "line 21: belief is no distribution over"),
+    ):
+        minds.write_text("\n".join([*map(json.dumps, lines), wrong]))
+        assert main(asked) == 2
+        assert why in capsys.readouterr().err

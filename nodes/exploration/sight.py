@@ -1,0 +1,69 @@
+"""What the head camera of a Stretch sees of a room: rays in its field of view, each ended by what it meets first.
+
+Place, direction, range and what hides what are the camera's. That a thing is recognised is taken for granted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+
+from nodes.exploration.room import CELL_M, Cell, Thing, cell_at, is_inside, metres
+from nodes.stretch.kinematics import head_camera_pose, to_odometry
+from runtime.msgs import RobotState
+
+ACROSS_RAD, UP_RAD = math.radians(69.0), math.radians(55.0)
+COLUMNS, ROWS = 40, 32
+"""Rays: one for about 1.7 degrees."""
+RANGE_M = 3.0
+"""What is farther away is not made out."""
+LEAST_RAYS = 4
+"""So many must end on a thing."""
+WIDTH_M, HEIGHT_M = CELL_M / 2, 0.5
+HIGHER_M = {"cupboard": 1.8, "lamp": 1.5, "drawer": 0.9}
+"""Of things that are not `HEIGHT_M` high; what is behind a high one is hidden."""
+
+
+def _rays() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """(n, 3), camera frame: right, down, forward; forward is 1."""
+    across, up = math.tan(ACROSS_RAD / 2), math.tan(UP_RAD / 2)
+    right, down = np.meshgrid(np.linspace(-across, across, COLUMNS), np.linspace(-up, up, ROWS))
+    return np.column_stack([right.ravel(), down.ravel(), np.ones(right.size)])
+
+
+RAYS = _rays()
+
+
+def height_m(kind: str) -> float:
+    """How high things of that kind are."""
+    return HIGHER_M.get(kind, HEIGHT_M)
+
+
+def in_view(state: RobotState, began_at: Cell, things: Collection[Thing]) -> tuple[set[str], set[Cell]]:
+    """Names of the things, and the cells in whose middle nothing stands, as the head camera sees it now.
+
+    `things` are all of the room.
+    """
+    rotation, position = head_camera_pose(state.position)
+    pose = state.base_x_m, state.base_y_m, state.base_heading_rad
+    eye = to_odometry(*pose, position)
+    rays = to_odometry(*pose, RAYS @ rotation.T) - (state.base_x_m, state.base_y_m, 0.0)
+    low = np.array([(*metres(one.at, began_at), 0.0) for one in things]) - (WIDTH_M / 2, WIDTH_M / 2, 0.0)
+    high = low + [(WIDTH_M, WIDTH_M, height_m(one.kind)) for one in things]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, last = ((side - eye) / rays[:, None, :] for side in (low, high))  # (ray, thing, axis)
+        enters, leaves = np.minimum(first, last).max(axis=2), np.maximum(first, last).min(axis=2)
+        floor = np.where(rays[:, 2] < 0.0, -eye[2] / rays[:, 2], np.inf)
+    enters = np.where((leaves >= enters) & (enters > 0.0), enters, np.inf)
+    nearest = enters.min(axis=1)
+    is_near = np.minimum(nearest, floor) * np.linalg.norm(rays, axis=1) < RANGE_M
+    is_thing = nearest < floor
+    counts = np.bincount(enters.argmin(axis=1)[is_near & is_thing], minlength=len(things))
+    seen = {one.name for one, count in zip(things, counts.tolist(), strict=True) if count >= LEAST_RAYS}
+    is_floor = is_near & ~is_thing
+    spots = (eye + rays[is_floor] * floor[is_floor, None])[:, :2]
+    spots = spots[np.abs(spots - CELL_M * np.round(spots / CELL_M)).max(axis=1) < WIDTH_M / 2]
+    cells = {cell_at((x, y), began_at) for x, y in spots.tolist()}
+    return seen, {cell for cell in cells if is_inside(cell)}
