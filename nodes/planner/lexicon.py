@@ -94,6 +94,7 @@ class Lexicon:
             {form: verb for phrase, verb in verbs.items() for form in pasts_of(phrase, data.pasts)}
         )
         self.relations = PhraseTable({word: name for name, words in data.relations.items() for word in words})
+        self._word_tables = (self._nouns, self.verbs, self.gerunds, self.pasts, self.relations)
         self._closed = {
             word for name in CLOSED for phrase in data.words[name] if " " not in phrase for word in [phrase]
         }
@@ -102,6 +103,11 @@ class Lexicon:
     def has(self, table: str, words: Sequence[str], start: int) -> int:
         """How many words a phrase of that table has there; 0 where there is none."""
         return self._tables[table].at(words, start)[0]
+
+    def known_at(self, words: Sequence[str], start: int) -> int:
+        """How many words the longest phrase of any table has there; 0 where no table has the word."""
+        found = [table.at(words, start)[0] for table in (*self._tables.values(), *self._word_tables)]
+        return max(*found, 1 if self.colour(words[start]) else 0)
 
     def noun_at(self, words: Sequence[str], start: int) -> tuple[int, str, bool]:
         """Length, name and whether it is a plural; of the longest name of a kind, a group or a place there."""

@@ -48,6 +48,8 @@ RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
 MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
 STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
 """Verbs whose participle is a wish: "I would like it rinsed"."""
+SMALL = frozenset({"of", "else", "nor", "exception"})
+"""Words that say nothing by themselves, in no table because they join others."""
 ARTICLES = frozenset({"the", "a", "an"})
 OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
@@ -104,6 +106,7 @@ class Clause:
     unread: list[str] = field(default_factory=list)  # what nothing explains behind the last noun
     about: str = ""  # "anything about the box"
     left: list[str] = field(default_factory=list)
+    words: tuple[str, ...] = ()  # as they were said
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +247,25 @@ class Parser:
         )
         return segment.is_named and not is_known and word not in ("robot", "stretch")
 
+    def unheard_in(self, clause: Clause) -> str:
+        """The first word of a clause that nothing explains and that its reading does not keep; "" where all is heard."""
+        words = clause.words
+        kept = {word for noun in (*clause.nouns, *clause.excepts, *clause.nots) for word in _words_kept(noun)}
+        kept |= {word for _, noun in clause.targets if noun is not None for word in _words_kept(noun)}
+        kept |= {*clause.left, *clause.unread, *clause.word.split(), *clause.about.split(), *clause.condition.split()}
+        kept |= SMALL
+        i = 0
+        while i < len(words):
+            if i and (words[i] in lexicon_file().words["reasons"] or self.lexicon.has("conditions", words, i)):
+                return ""  # why, or when: what the clause keeps of it stands in its condition
+            if "exception" in words[i:]:
+                i = words.index("exception", i)
+            n = 1 if words[i] in kept or words[i].isdigit() else self.lexicon.known_at(words, i)
+            if not n:
+                return words[i]
+            i += n
+        return ""
+
     # --- segments and clauses
 
     def _segment(self, words: list[str], *, is_question: bool) -> list[Clause]:
@@ -258,7 +280,9 @@ class Parser:
         i, is_repair = self._openers(words, 0)
         is_hedged = self._is_hedged(words, 0, i)
         while i < len(words) or (is_repair and not found):
+            begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
+            clause.words = tuple(words[begin:i])
             clause.is_repair = clause.is_repair or is_repair
             if clause.type == "question" and not is_question and found and found[-1].type == "order":
                 clause.type = "unsure"  # "take the bowl and do you know what"
@@ -508,6 +532,8 @@ class Parser:
             clause = Clause("protect", nouns=[noun for noun in self.named_in(words, j + 1) if noun.kind])
             if clause.nouns:
                 return clause, end
+        if is_negated and words[j] == "forget":
+            return Clause("unsure", nouns=self.named_in(words, j + 1)), end  # "and do not forget the plate"
         if is_negated:
             return Clause("statement"), end  # "Do not bother with the table": no order, and nothing is forbidden
         if words[i] in ("should", "were", "had") and not is_question:  # "Should it be empty, ..."
@@ -1185,8 +1211,8 @@ class Parser:
         if m := lexicon.has("me", words, j):
             if relation == "from":
                 clause.from_me = True
-            elif relation == "beside":
-                clause.left += words[i : j + m]  # "next to me"
+            elif relation in ("beside", "other"):
+                clause.left += words[i : j + m]  # "next to me", "in front of me"
             elif relation != "free":
                 clause.to_me = True
             return j + m
@@ -1325,6 +1351,8 @@ class Parser:
             noun, i = replace(noun, count="both"), i + 1
         elif words[i] in lexicon_file().words["numbers"] and (words[i] != "one" or lexicon.noun_at(words, i + 1)[0]):
             noun, i = replace(noun, count=lexicon_file().words["numbers"].index(words[i])), i + 1
+        elif words[i] == "one" and lexicon.relations.at(words, i + 1)[1] in ("in", "on", "beside", "to"):
+            return noun, i + 1  # "... and one on the shelf"
         elif words[i].isdigit():
             noun, i = replace(noun, count=int(words[i])), i + 1
         elif words[i : i + 2] == ["one", "of"] or words[i : i + 3] == ["any", "one", "of"]:
@@ -1335,7 +1363,9 @@ class Parser:
         if i > start and words[i : i + 1] == ["of"]:
             i += 1
         if i < end and words[i] in ("everything", "anything") and i == start:
-            return self._everything(words, i + 1)
+            every, k = self._everything(words, i + 1)
+            is_open = words[i] == "anything" and k == i + 1  # "anything but the red cup": whatever one likes
+            return replace(every, is_vague=is_open or every.is_vague), k
         if i < end and words[i] in ("it", "them", "something", "nothing", "us") and words[i] != "us":
             if words[i] in ("something", "nothing"):
                 return replace(noun, kind="*", is_vague=True), self._past_adjectives(words, i + 1)
@@ -1344,7 +1374,7 @@ class Parser:
                 return replace(pronoun, count="both" if words[i + 1] == "both" else "all"), i + 2
             return pronoun, i + 1
         # determiners
-        is_det = False
+        is_det, is_part = False, i > start and words[i - 1] == "of" and noun.count != 1
         while i < end:
             if words[i] in ("this", "that", "these", "those"):
                 if not self._begins_head(words, i + 1):
@@ -1379,7 +1409,8 @@ class Parser:
                 and words[i] != "one"
                 and self._begins_head(words, i + 1)
             ):
-                noun, i = replace(noun, count=lexicon_file().words["numbers"].index(words[i])), i + 1
+                whole = lexicon_file().words["numbers"].index(words[i])  # "two of the three": two
+                noun, i = noun if is_part else replace(noun, count=whole), i + 1
             else:
                 break
         if is_det and i < end and words[i] == "rest":
@@ -1554,6 +1585,11 @@ class Parser:
     def _is_plural_or_mass(self, words: list[str], i: int) -> bool:
         """A name without an article: bare plurals only ("knives")."""
         return words[i].endswith("s") and len(words[i]) > 3 and not words[i].endswith(("ss", "us", "is")) and i == 0
+
+
+def _words_kept(noun: Noun) -> list[str]:
+    """The words of a noun that no table has, and that whoever reads it looks at."""
+    return [*noun.unknown.split(), *noun.modifier.split(), noun.owner, "'s"]
 
 
 def _kinds_in(clause: Clause) -> list[Noun]:

@@ -22,6 +22,10 @@ Awaits = Literal["", "place", "thing", "yes"]
 ALL = 0
 """`count` of a reference that means all that fit."""
 MOST_ORDERS = 8
+TOOLS = frozenset({"sponge", "sink"})
+"""What things and places are cleaned with and at: an order to clean is not about them."""
+AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
+"""Words before a place that mean another one: who looks under a tray does not look at it."""
 DISPOSABLE = frozenset({"can", "box", "apple", "banana", "orange", "block", "ball"})
 """Kinds that may go into a waste bin in numbers without a question."""
 
@@ -200,6 +204,8 @@ class _Reader:
         self.has_statement = False
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
+        self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.told: list[Clause] = []  # orders and what was said beside them
         self.is_polite = False
         self.condition = ""
         self.frames: dict[str, Callable[[_Draft, Targets], bool]] = {
@@ -239,6 +245,9 @@ class _Reader:
     # --- clause by clause
 
     def _take(self, clause: Clause) -> None:
+        if clause.type in ("order", "fragment"):
+            self.told.append(clause)
+            self.unheard = self.unheard or self.parser.unheard_in(clause)
         if clause.type == "fragment":  # "In half an hour, ..."
             self.condition = self.condition or clause.condition
         if clause.is_repair and clause.type in ("statement", "question") and self.drafts:
@@ -830,6 +839,8 @@ class _Reader:
         """For skills that are about a thing or a place: which of the two is meant."""
         if draft.skill in ("wipe", "look", "point"):
             for relation, noun in targets:
+                if relation == "other" and AWAY_FROM.intersection(draft.clause.words):
+                    draft.refused, draft.what = "relation", _name(noun)
                 if (
                     noun is not None
                     and noun.place
@@ -1032,7 +1043,7 @@ class _Reader:
             return False
         if not draft.nouns or any(r == "to" for r, _ in targets) or "to" in clause.left:
             return False
-        if "back" in clause.particles or set(clause.adverbs) & _BACK:
+        if set(clause.adverbs) & _BACK:
             draft.skill = "put_back"
             return True
         if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
@@ -1229,11 +1240,13 @@ class _Reader:
             return self._intent("ask", orders=orders, why="contradiction", what=_name(self.remarks[0]), awaits="yes")
         if orders and self.condition:
             return self._intent("ask", orders=orders, why="condition", what=self.condition, awaits="yes")
-        if orders and (self.quoted or self.unread):
-            return self._intent("ask", orders=orders, why="words", what=self.quoted or self.unread, awaits="yes")
+        if orders and (dark := self.quoted or self.unread or self.unheard):
+            return self._intent("ask", orders=orders, why="words", what=dark, awaits="yes")
         if self.protected and all(order.skill == "wait" for order in orders):  # "Wait, I am still drinking from it."
             return self._intent("nothing")
         orders = tuple(dict.fromkeys(orders))
+        if word := self._overlooked(orders):
+            return self._intent("ask", orders=orders, why="words", what=word, awaits="yes")
         if twice := _in_two_places(orders):
             return self._intent("ask", orders=orders, why="contradiction", what=_words_of(twice), awaits="yes")
         if orders:
@@ -1257,6 +1270,27 @@ class _Reader:
             if not self.has_statement and any(n.kind or n.place for clause in self.loose for n in _nouns_of(clause)):
                 return self._intent("ask", why="what")
         return self._intent("nothing")
+
+    def _overlooked(self, orders: Sequence[Order]) -> str:
+        """A thing or a place that was named beside an order and that no order is about, unless it was corrected."""
+        if self.is_correction or self.nots or self.bans or any(clause.is_repair or clause.nots for clause in self.told):
+            return ""
+        used = {one.label for order in orders for one in (*order.things, *order.excluding)}
+        used |= {order.place for order in orders} | {one.source for order in orders for one in order.things}
+        used |= {noun.kind for noun in (*self.protected, *self.released)}
+        if not self.told or not orders:
+            return ""
+        if any(order.skill in ("wipe", "rinse") for order in orders):
+            used |= TOOLS  # what it is done with, and where
+        if any(order.skill not in ("place", "drive", "wipe", "rinse") for order in orders):
+            used |= self.world.places  # where the thing is now
+        named: list[Noun] = []
+        for clause in self.told:
+            if clause.verb in ("want", "leave", "let") and len(self.told) > 1:
+                continue  # a wish that an order behind it makes clear, or what is to stay
+            named += clause.nouns + [noun for noun in clause.excepts if noun.kind]
+            named += [noun for relation, noun in clause.targets if noun is not None and relation != "from"]
+        return next((_name(noun) for noun in named if (noun.kind or noun.place) not in ("", "*", *used)), "")
 
     def _intent(
         self, deed: Deed, *, orders: tuple[Order, ...] = (), why: str = "", what: str = "", awaits: Awaits = ""
@@ -1365,8 +1399,8 @@ class _Reader:
             return order, ("ask", draft.why, draft.what)
         if wrong:
             return order, ("ask", *wrong)
-        if place is not None and place.place and place.is_other:
-            return order, ("ask", "where", "")  # "on the other shelf"
+        if place is not None and place.place and (place.is_other or place.is_vague or place.count != 1):
+            return order, ("ask", "where", "")  # "on the other shelf", "on each shelf"
         if word := self._unaccounted(draft, order):
             return order, ("ask", "words", word)
         return order, self._missing(draft, order, place)
@@ -1374,7 +1408,7 @@ class _Reader:
     def _unaccounted(self, draft: _Draft, order: Order) -> str:
         """What stood beside the verb and is no part of the order: nobody knows what it changes."""
         clause = draft.clause
-        modified = next((noun.modifier for noun in (*draft.nouns, *draft.excepts) if noun.modifier), "")
+        modified = next((noun.modifier for noun in (*draft.nouns, *draft.excepts, draft.place) if noun and noun.modifier), "")
         if modified:
             return modified
         targets = [
@@ -1561,7 +1595,7 @@ def _in_two_places(orders: Sequence[Order]) -> Reference | None:
     for number, order in enumerate(orders):
         for other in orders[number + 1 :]:
             if order.skill == other.skill == "place" and order.place != other.place:
-                both = [one for one in order.things if one.count == ALL and one in other.things]
+                both = [one for one in order.things if (one.count == ALL or one.is_any) and one in other.things]
                 if both:
                     return both[0]
     return None
