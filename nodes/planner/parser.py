@@ -353,6 +353,7 @@ class Parser:
                 and i == 0
                 and len(words) > 1
                 and words[1] not in ("one", "need", "matter", "more", "longer")
+                and not self._is_banned(words, 1)
             ):
                 is_repair, i = True, i + 1
             elif (n := self.lexicon.has("fillers", words, i)) >= max(1, self.lexicon.verbs.at(words, i)[0]) and (
@@ -376,6 +377,12 @@ class Parser:
             else:
                 break
         return i, is_repair
+
+    def _is_banned(self, words: list[str], i: int) -> bool:
+        """Whether "no" stands before a bare name: "no cups on the shelf"; not before "no, the sink"."""
+        noun, j = self._noun(words, i)
+        is_bare = noun is not None and (noun.kind or noun.place) and not noun.is_definite and words[i] not in ARTICLES
+        return bool(is_bare) and not self.lexicon.verbs.at(words, i)[0] and words[j : j + 1] != ["i"]
 
     def _is_hedged(self, words: list[str], begin: int, end: int) -> bool:
         """Whether what leads in leaves it open: "or", "maybe"; a correction ("or rather") does not."""
@@ -418,6 +425,9 @@ class Parser:
             return Clause("fragment", nouns=[number]), end
         if rest == 1 and lexicon.colour(words[i]) and not lexicon.noun_at(words, i)[0]:  # "Blue, I mean."
             return Clause("fragment", nouns=[Noun(colour=lexicon.colour(words[i]), is_definite=True)]), end
+        if words[i] == "no" and i + 1 < end and self._is_banned(words, i + 1):
+            clause = Clause("protect", word="no")
+            return clause, self._constituents(clause, words, i + 1)
         if n := lexicon.has("bans", words, i):
             clause = Clause("protect", word=words[i])
             return clause, self._constituents(clause, words, i + n)
@@ -712,6 +722,8 @@ class Parser:
                 else (Clause("statement"), end)
             )
         nouns, j, has_choice = self._nouns(words, i)
+        if words[i] == "any":
+            nouns = [replace(noun, count="all") for noun in nouns]  # "Any can goes in the bin."
         if words[i] in lexicon_file().words["numbers"] and lexicon.has("suffices", words, i + 1):  # "Two is enough."
             number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
             return Clause("fragment", nouns=[number], is_repair=True), end
@@ -1346,7 +1358,7 @@ class Parser:
             )
             noun, i = replace(noun, is_other=True, is_definite=True, count=1 if is_one else "all"), i + n
         elif n := lexicon.has("all", words, i):
-            noun, i = replace(noun, count="all"), i + n
+            noun, i = replace(noun, count=1 if words[i : i + n] == ["any"] else "all"), i + n
         elif words[i] == "both":
             noun, i = replace(noun, count="both"), i + 1
         elif words[i] in lexicon_file().words["numbers"] and (words[i] != "one" or lexicon.noun_at(words, i + 1)[0]):
@@ -1424,6 +1436,7 @@ class Parser:
         # adjectives and colours, then the name
         colours: list[str] = []
         unknown: list[str] = []
+        is_picked = False  # by how they are: "the dirty plates"
         while i < end:
             n, name, is_plural = lexicon.noun_at(words, i)
             if words[i] == "can" and not is_det and i == start:
@@ -1475,8 +1488,9 @@ class Parser:
             if lexicon.has("adjectives", words, i) and (is_det or i > start or self._begins_head(words, i + 1)):
                 if words[i] == "other":
                     noun = replace(noun, is_other=True)
-                elif words[i] in ("first", "second", "last") and is_det:
+                elif lexicon.has("selectors", words, i) and is_det:
                     noun = replace(noun, is_vague=True)  # in an order that nobody has told
+                is_picked = is_picked or lexicon.has("qualities", words, i) > 0
                 i += 1
                 continue
             if lexicon.is_closed(words[i]) or words[i] == "of":
@@ -1499,8 +1513,11 @@ class Parser:
             return replace(noun, kind="*"), i
         if not has_head_words and not colours and not (noun.count != 1 and i > start) and not noun.is_other:
             return None, start
-        if noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det):
+        is_each = words[start] == "any" and words[i : i + 1] == ["you"]  # "any bottle you see"
+        if is_each or (noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det)):
             noun = replace(noun, count="all")
+        if is_picked and noun.count == "all":
+            noun = replace(noun, is_vague=True)
         if words[i : i + 1] == ["else"]:
             noun, i = replace(noun, is_other=True), i + 1
         return noun, i

@@ -272,6 +272,9 @@ class _Reader:
             case "protect" if clause.word in ("forget", "never") and self._is_all_ordered(clause.nouns):
                 self.is_cancelled = True  # "Forget the cups", where the cups are what was ordered
                 self._mention(clause)
+            case "protect" if clause.word == "no" and clause.targets:  # "No cups on the shelf!"
+                there = {noun.place for _, noun in clause.targets if noun is not None}
+                self.is_cancelled = bool(self.before.orders) and self.before.orders[-1].place in there
             case "protect":
                 self.protected += self._resolved(clause.nouns)
                 self._mention(clause)
@@ -575,11 +578,15 @@ class _Reader:
                 for noun in clause.nouns
             ]
             draft = None
-        if draft is None and clause.excepts and not clause.nouns:
+        if draft is None and clause.excepts and not clause.nouns and (self.before.question or not self.before.orders):
             self.left_out += clause.excepts
             return
         if draft is None:
+            count = len(self.drafts)
             self._elliptical(clause)
+            for new in self.drafts[count:]:
+                if left := [word for word in (*clause.left, *clause.unread) if word not in ("go", "goes")]:
+                    new.why, new.what = new.why or "words", " ".join(left)  # "No, to Anna."
             return
         if draft.place is not None and any(noun.place and noun.place == draft.place.place for noun in clause.nots):
             draft.why = draft.why or "where"  # "Put it on the table. Not that table."
@@ -729,8 +736,6 @@ class _Reader:
             draft.source = next(
                 (noun.place for relation, noun in clause.targets if relation == "from" and noun is not None), ""
             )
-            if left := [word for word in clause.left if word not in ("go", "goes")]:
-                draft.why, draft.what = draft.why or "words", " ".join(left)
             self._mention(clause)
             is_told = any(relation in ("in", "on", "to", "beside") for relation, _ in targets)
             if is_told and not clause.is_question and not (clause.left and nouns[0].unknown):
@@ -800,6 +805,7 @@ class _Reader:
             self.mentioned += [noun for noun in barred if noun.kind]
             return
         is_bid = self.is_polite and len(nouns) == 1 and not targets and not clause.excepts
+        is_bid = is_bid and not (before.orders and before.orders[-1].skill != "hand_over")
         if is_bid and nouns[0].kind and not clause.is_repair and not clause.left:  # "An apple, please."
             self.drafts.append(_Draft(clause, skill="hand_over", nouns=list(nouns)))
         self.mentioned += [noun for noun in _nouns_of(clause) if noun.kind or noun.place or noun.unknown]
@@ -1490,7 +1496,7 @@ class _Reader:
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
                 continue
-            if noun.is_vague:
+            if noun.is_vague or (noun.is_other and noun.count == 1 and not noun.colour):
                 wrong = wrong or ("which", noun.kind)
             if noun.is_other and noun.count == "all" and noun.kind and not noun.colour:
                 told = [one for one in self.mentioned if one.kind == noun.kind and one.colour]
