@@ -50,6 +50,8 @@ STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
 """Verbs whose participle is a wish: "I would like it rinsed"."""
 SMALL = frozenset({"of", "else", "nor", "exception"})
 """Words that say nothing by themselves, in no table because they join others."""
+NEGATIONS = frozenset({"not", "never", "none", "neither", "nor", "without"})
+"""Words that turn a clause round; in an order that is not turned round, nobody knows what they leave out."""
 ARTICLES = frozenset({"the", "a", "an"})
 OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
@@ -106,6 +108,7 @@ class Clause:
     unread: list[str] = field(default_factory=list)  # what nothing explains behind the last noun
     about: str = ""  # "anything about the box"
     left: list[str] = field(default_factory=list)
+    denies: bool = False  # "not on the tray"
     words: tuple[str, ...] = ()  # as they were said
 
 
@@ -254,6 +257,7 @@ class Parser:
         kept |= {word for _, noun in clause.targets if noun is not None for word in _words_kept(noun)}
         kept |= {*clause.left, *clause.unread, *clause.word.split(), *clause.about.split(), *clause.condition.split()}
         kept |= SMALL
+        is_scoped = clause.nots or clause.excepts or clause.denies
         i = 0
         while i < len(words):
             if i and (words[i] in lexicon_file().words["reasons"] or self.lexicon.has("conditions", words, i)):
@@ -261,7 +265,8 @@ class Parser:
             if "exception" in words[i:]:
                 i = words.index("exception", i)
             n = 1 if words[i] in kept or words[i].isdigit() else self.lexicon.known_at(words, i)
-            if not n:
+            is_dropped = n == 1 and words[i] in NEGATIONS and not (is_scoped and words[i] != "never")
+            if not n or (is_dropped and not clause.is_negated):
                 return words[i]
             i += n
         return ""
@@ -283,6 +288,9 @@ class Parser:
             begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
             clause.words = tuple(words[begin:i])
+            if found and found[-1].is_negated and clause.type == "order" and words[begin - 1] in ("and", "or", "then"):
+                if all(noun.pronoun for noun in clause.nouns):
+                    clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
             clause.is_repair = clause.is_repair or is_repair
             if clause.type == "question" and not is_question and found and found[-1].type == "order":
                 clause.type = "unsure"  # "take the bowl and do you know what"
@@ -411,6 +419,7 @@ class Parser:
                     table in ("cancels", "unsure")
                     and i + n < end
                     and words[i + n] in ("about", "and", "then", "to", "for")
+                    and not lexicon.has("requests", words, i)
                 )
                 or (
                     table in ("greetings", "thanks")
@@ -473,7 +482,7 @@ class Parser:
                     return self._order(words, j, *past, is_request=True, is_negated=is_negated)
                 gerund, verb = lexicon.gerunds.at(words, j)
                 if gerund:
-                    return self._order(words, j, gerund, verb, is_request=True)
+                    return self._order(words, j, gerund, verb, is_request=True, is_negated=is_negated)
                 n, verb = lexicon.verbs.at(words, j)
                 is_asking = words[j : j + 1] and words[j] in lexicon_file().words["perceive"]
                 if words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"]) or (
@@ -1196,9 +1205,14 @@ class Parser:
         """Behind a "not": a place that is not meant, or a thing that is not."""
         n, relation = self.lexicon.relations.at(words, i)
         if n and relation != "free":
+            clause.denies = True
             probe = Clause("fragment")
             return self._target(probe, words, i, n, relation)
+        if words[i : i + 1] and words[i] in ("now", "yet", "today", "tonight", "immediately"):
+            clause.condition, clause.denies = f"not {words[i]}", True
+            return i + 1
         if self.lexicon.has("adverbs", words, i):
+            clause.denies = True
             clause.adverbs.append("not there")
             return i + self.lexicon.has("adverbs", words, i)
         nouns, j, _ = self._nouns(words, i)
@@ -1606,7 +1620,7 @@ class Parser:
 
 def _words_kept(noun: Noun) -> list[str]:
     """The words of a noun that no table has, and that whoever reads it looks at."""
-    return [*noun.unknown.split(), *noun.modifier.split(), noun.owner, "'s"]
+    return [*noun.unknown.split(), noun.owner, "'s"]
 
 
 def _kinds_in(clause: Clause) -> list[Noun]:

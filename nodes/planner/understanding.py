@@ -498,6 +498,8 @@ class _Reader:
                 self.drafts.pop()
         elif last is not None and draft.skill == "nod" and last.skill == "wait":
             self.drafts.pop()
+        if last is not None and last not in self.drafts and last.why == "words" and last.clause.type == "order":
+            draft.why, draft.what = draft.why or last.why, draft.what or last.what
         self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
         if draft.why == "tidy" and self.drafts:
             return
@@ -546,8 +548,8 @@ class _Reader:
         own = [thing for owner, thing in (*self.before.owners, *self.owners) if owner == "my"]
         if not nouns and clause.left == ["mine"] and own:
             nouns = [_noun(own[-1])]
-        elif not nouns and clause.left:
-            self.unread = self.unread or " ".join(clause.left)  # "Leave mine."
+        elif left := [word for word in clause.left if word not in ("stand", "stay", "sit", "rest")]:
+            self.unread = self.unread or " ".join(left)  # "Leave mine."
         resolved = self._resolved(nouns)
         self.mentioned += [noun for noun in resolved if noun.kind and noun.kind != "*"]
         self.protected += [replace(noun, source=source) if noun.kind == "*" else noun for noun in resolved]
@@ -923,6 +925,8 @@ class _Reader:
         if places:
             draft.relation, draft.place = places[-1]
             draft.last = "place"
+        if clause.word == "due" and "somewhere" in adverbs:
+            draft.why = draft.why or "where"  # "It must be on the shelf somewhere."
         if "away" in clause.particles or adverbs & {
             "somewhere",
             "somewhere else",
@@ -1244,7 +1248,7 @@ class _Reader:
             )
         if orders and any(not _same_noun(noun, self.protected) for noun in self._resolved(self.remarks)):
             return self._intent("ask", orders=orders, why="contradiction", what=_name(self.remarks[0]), awaits="yes")
-        if orders and self.condition:
+        if self.condition and any(order.skill != "wait" for order in orders):
             return self._intent("ask", orders=orders, why="condition", what=self.condition, awaits="yes")
         if orders and (dark := self.quoted or self.unread or self.unheard):
             return self._intent("ask", orders=orders, why="words", what=dark, awaits="yes")
