@@ -305,7 +305,7 @@ class Parser:
             if i >= len(words) and is_repair:
                 clause.is_repair = True
                 break
-            if i == before and i < len(words) and not clause.left and clause.type == "fragment":
+            if i == begin and i < len(words):
                 clause.left.append(words[i])
                 i += 1
         return [*found, Clause("fragment", nots=nots)] if nots else found
@@ -1152,7 +1152,7 @@ class Parser:
         if (
             noun is not None
             and words[i] == "and"
-            and clause.type == "order"
+            and clause.type in ("order", "fragment")
             and clause.targets
             and lexicon.relations.at(words, k)[0]
         ):
@@ -1216,6 +1216,9 @@ class Parser:
             clause.adverbs.append("not there")
             return i + self.lexicon.has("adverbs", words, i)
         nouns, j, _ = self._nouns(words, i)
+        if nouns and not (nouns[-1].kind or nouns[-1].colour or nouns[-1].unknown or nouns[-1].pronoun):
+            m, where = self.lexicon.relations.at(words, j)
+            j = self._target(Clause("fragment"), words, j, m, where) if where in ("in", "on", "beside") else j
         (clause.excepts if is_exception else clause.nots).extend(nouns)
         if not nouns:
             clause.left.append("not")
@@ -1258,8 +1261,8 @@ class Parser:
                 return j + 1 if j < end and not lexicon.is_closed(words[j]) else j
             if not clause.nouns and not clause.verb and words[i] == "with":
                 clause.nouns.append(noun)
-            elif words[i] == "with" and noun.unknown:
-                clause.left.append(noun.unknown)
+            elif words[i] == "with" and (noun.unknown or (clause.nouns and noun.kind not in ("", "*", "sponge"))):
+                clause.left.append(noun.unknown or noun.kind)  # "with a lemon", "with the plate"
             return k
         if noun is None:
             while j < end and lexicon.is_closed(words[j]) and words[j] in lexicon_file().words["articles"]:
@@ -1502,7 +1505,7 @@ class Parser:
             if lexicon.has("adjectives", words, i) and (is_det or i > start or self._begins_head(words, i + 1)):
                 if words[i] == "other":
                     noun = replace(noun, is_other=True)
-                elif lexicon.has("selectors", words, i) and is_det:
+                elif words[i] == "more" or (lexicon.has("selectors", words, i) and (is_det or noun.count == "all")):
                     noun = replace(noun, is_vague=True)  # in an order that nobody has told
                 is_picked = is_picked or lexicon.has("qualities", words, i) > 0
                 i += 1

@@ -425,7 +425,7 @@ class _Reader:
                 "due",
                 subject.nouns,
             )  # "Both cups, not the plates, go ..."
-        if clause.verb not in ("nod", "wait"):  # "nod if you understand", "wait until I am back"
+        if clause.verb != "wait":  # "wait until I am back"
             self.condition = self.condition or clause.condition
         draft = self._framed(clause)
         if draft is None:
@@ -449,6 +449,8 @@ class _Reader:
         if draft.skill == "wait" and last is not None and last.skill != "wait" and draft.clause.condition:
             self.condition = self.condition or draft.clause.word  # "but wait until it has cooled down"
             return
+        if last is not None and last.skill == "wait" and last.clause.condition and draft.skill != "nod":
+            self.condition = self.condition or last.clause.condition  # "Wait until I say go, then wash the cups."
         if last is not None and (last.skill == "wait" or (last.clause.verb == "want" and draft.clause.verb != "want")):
             self.drafts.pop()
         elif (
