@@ -48,7 +48,7 @@ RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
 MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
 STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
 """Verbs whose participle is a wish: "I would like it rinsed"."""
-SMALL = frozenset({"of", "else", "nor", "exception"})
+SMALL = frozenset({"of", "else", "nor", "exception", "standing", "lying", "sitting"})
 """Words that say nothing by themselves, in no table because they join others."""
 NEGATIONS = frozenset({"not", "never", "none", "neither", "nor", "without"})
 """Words that turn a clause round; in an order that is not turned round, nobody knows what they leave out."""
@@ -173,7 +173,9 @@ class Parser:
     def clauses(self, text: str) -> list[Clause]:
         """All clauses of the utterance, in order."""
         found: list[Clause] = []
-        segments = segments_of(text)
+        segments = [
+            replace(segment, words=tuple(map(self.lexicon.spelled, segment.words))) for segment in segments_of(text)
+        ]
         starts: list[int] = []
         for number, segment in enumerate(segments):
             starts.append(len(found))
@@ -231,6 +233,8 @@ class Parser:
 
     def _is_to_another(self, segment: Segment, *, is_first: bool, has_more: bool) -> bool:
         words = list(segment.words)
+        if words and self.lexicon.has("interjections", words, 0) == len(words):
+            return False  # "Oh dear"
         if words and words[0] in ("hey", "hi", "hello", "oh") and len(words) == 2:
             words = words[1:]
         if len(words) != 1 or segment.end != "," or not is_first or not has_more:
@@ -279,6 +283,8 @@ class Parser:
             if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
                 return [Clause(kind, word=" ".join(words))]
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
+        if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
+            return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
         words, nots = self._uncontrasted(self._uncleft(words))
         if nots and not words:
             return [Clause("fragment", nots=nots)]
@@ -376,6 +382,7 @@ class Parser:
             elif (
                 (n := self.lexicon.has("courtesy", words, i))
                 and i + n < len(words)
+                and self.lexicon.has("thanks", words, i) <= n  # "good job with the cups"
                 and not (n > 1 and words[i + n] in lexicon_file().words["perceive"])
                 and self.lexicon.relations.at(words, i)[0] <= n  # "next to it"
             ):
@@ -443,6 +450,8 @@ class Parser:
         if (n := lexicon.has("same", words, i)) and words[i] not in ("and", "also", "what", "how"):
             clause = Clause("fragment", is_same=True)
             return clause, self._constituents(clause, words, i + n)
+        if is_question and words[i] == "when" and words[i + 1 : i + 2] and self._is_asked_when(words, i + 1):
+            return self._asking(words, i), end
         if (n := lexicon.has("conditions", words, i)) and not lexicon.has("requests", words, i):
             is_condition = not lexicon.has("unconditional", words, i)
             clause = Clause("statement", condition=" ".join(words[i : i + n]) if is_condition else "")
@@ -527,6 +536,7 @@ class Parser:
                     else (Clause("statement", nouns=self.named_in(words, i + n)), end)
                 )
             if n := lexicon.has("wishes", words, i):
+                self._wished(words, i + n)
                 clause, k = self._clause(words, i + n, is_question=False, is_first=False)
                 is_order = clause.type != "statement" or words[i : i + 2] == ["i", "wish"]
                 return (clause, k) if is_order else (Clause("order", verb="tidy"), end)
@@ -588,6 +598,10 @@ class Parser:
         if lexicon.is_closed(words[i]):
             return Clause("statement"), end
         return self._unknown_order(words, i)
+
+    def _is_asked_when(self, words: list[str], i: int) -> bool:
+        """Whether an auxiliary comes before its subject: "when will you be finished"."""
+        return words[i] in lexicon_file().words["auxiliaries"]
 
     def _is_asked_of(self, words: list[str], i: int) -> bool:
         """Whether a thing and what it does follow: "the plates go on the tray"."""
@@ -673,6 +687,9 @@ class Parser:
 
     def _desire(self, words: list[str], i: int, *, word: str = "want") -> tuple[Clause, int]:
         clause = Clause("order", verb="want", word=word)
+        to_be = next((k for k in range(i + 1, len(words)) if words[k : k + 2] in (["to", "be"], ["to", "go"])), 0)
+        if to_be and self._noun(words, i)[1] == to_be:  # "I want the mug to be on the shelf"
+            words[to_be : to_be + 2] = ["be", "be"]
         end = self._constituents(clause, words, i)
         state = " ".join(clause.left)
         n, verb = self.lexicon.pasts.at(clause.left, 0)
@@ -896,6 +913,13 @@ class Parser:
         leaves = any(self.lexicon.verbs.at(rest, k)[1] == "leave" for k in range(len(rest)))
         is_free = leaves or "not" in rest or "never" in rest
         return Clause("protect", nouns=nouns) if is_free else Clause("unsure", nouns=nouns)
+
+    def _wished(self, words: list[str], i: int) -> None:
+        """ "Make sure (that) the cup is clean" as "the cup should be clean", in place."""
+        noun, j = self._noun(words, i)
+        if noun is not None and (noun.kind or noun.place) and words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"]):
+            if words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], []):
+                words[j : j + 1] = ["should", "be"]
 
     def _is_wish(self, words: list[str], i: int) -> bool:
         return any(
@@ -1287,6 +1311,7 @@ class Parser:
             and words[i + 1] in ("is", "are", "was", "were", "stands", "stand", "lies", "lie", "sits", "sit")
         ):
             i += 2
+            i += words[i : i + 1] in (["standing"], ["lying"], ["sitting"])
             n, _ = lexicon.relations.at(words, i)
             if n:
                 place, k = self._noun(words, i + n)
@@ -1295,6 +1320,12 @@ class Parser:
                     return k
             clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
             return i
+        if words[i : i + 1] in (["standing"], ["lying"], ["sitting"]):  # "the apple lying on the tray"
+            n, relation = lexicon.relations.at(words, i + 1)
+            place, k = self._noun(words, i + 1 + n) if relation in ("in", "on") else (None, i)
+            if place is not None and place.place:
+                clause.nouns[-1] = replace(clause.nouns[-1], source=place.place)
+                return k
         for phrase in (
             ["you", "see"],
             ["you", "find"],
@@ -1395,6 +1426,9 @@ class Parser:
             every, k = self._everything(words, i + 1)
             is_open = words[i] == "anything" and k == i + 1  # "anything but the red cup": whatever one likes
             return replace(every, is_vague=is_open or every.is_vague), k
+        if i < end and words[i] == "whatever" and i == start and words[i + 1 : i + 2] == ["is"]:
+            every, k = self._everything([*words[: i + 1], "that", *words[i + 1 :]], i + 1)  # "whatever is in the sink"
+            return (every, k - 1) if every.source else (None, start)
         if i < end and words[i] in ("it", "them", "something", "nothing", "us") and words[i] != "us":
             if words[i] in ("something", "nothing"):
                 return replace(noun, kind="*", is_vague=True), self._past_adjectives(words, i + 1)
@@ -1597,7 +1631,7 @@ class Parser:
             return not self.lexicon.verbs.at(words, i)[0] or self.lexicon.noun_at(words, i)[0] > 0
         return (
             not self.lexicon.is_closed(words[i])
-            and words[i] not in ("of", "'s")
+            and words[i] not in ("of", "'s", "standing", "lying", "sitting")
             and not self.lexicon.has("adjectives", words, i)
             and not self.lexicon.has("finite", words, i)
             and not self.lexicon.has("manners", words, i)

@@ -639,7 +639,9 @@ class _Reader:
             return
         old = draft.nouns[-1] if draft.nouns else None
         new = [
-            replace(noun, kind=old.kind)
+            replace(noun, kind=old.kind, colour=old.colour)  # "Two, sorry."
+            if old is not None and noun == Noun(count=noun.count) and old.kind
+            else replace(noun, kind=old.kind)
             if old is not None and not noun.kind and not noun.unknown and not noun.pronoun and old.kind
             else replace(noun, colour=old.colour)  # "the green plate, I mean bowl"
             if old is not None and noun.is_bare and clause.is_repair and old.kind != noun.kind
@@ -1281,6 +1283,8 @@ class _Reader:
                 return self._intent("refuse", why="skill", what=words[0].word)
             if not self.has_statement and any(n.kind or n.place for clause in self.loose for n in _nouns_of(clause)):
                 return self._intent("ask", why="what")
+        if not self.before.orders:
+            self.protected += [noun for noun in self.nots if noun.kind]  # "Not the apple!"
         return self._intent("nothing")
 
     def _overlooked(self, orders: Sequence[Order]) -> str:
@@ -1298,8 +1302,8 @@ class _Reader:
             used |= self.world.places  # where the thing is now
         named: list[Noun] = []
         for clause in self.told:
-            if clause.verb in ("want", "leave", "let") and len(self.told) > 1:
-                continue  # a wish that an order behind it makes clear, or what is to stay
+            if clause.verb in ("want", "leave", "let", "tidy", "clear") and len(self.told) > 1:
+                continue  # what an order behind it makes clear, or what is to stay
             named += clause.nouns + [noun for noun in clause.excepts if noun.kind]
             named += [noun for relation, noun in clause.targets if noun is not None and relation != "from"]
         return next((_name(noun) for noun in named if (noun.kind or noun.place) not in ("", "*", *used)), "")
