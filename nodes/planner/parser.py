@@ -481,7 +481,7 @@ class Parser:
                 return self._desire(words, i + n, word="have" if is_asked else "want")
             if n := lexicon.has("requests", words, i):
                 j = i + n
-                while m := lexicon.has("courtesy", words, j) or lexicon.has("requests", words, j):
+                while m := max(lexicon.has(table, words, j) for table in ("courtesy", "requests", "hedges")):
                     j += m
                 if words[j : j + 1] == ["not"]:
                     is_negated, j = True, j + 1

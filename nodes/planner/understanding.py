@@ -466,11 +466,11 @@ class _Reader:
             and last.clause.type == "fragment"
             and draft.nouns
             and is_about_last
-            and last.place is not None
+            and (last.place is not None or last.skill == "hand_over")
         ):
             draft.nouns, draft.source, draft.excepts = (
                 last.nouns,
-                last.source or last.place.place,
+                last.source or (last.place.place if last.place is not None else ""),
                 [*last.excepts, *draft.excepts],
             )
             self.drafts.pop()
@@ -487,7 +487,7 @@ class _Reader:
             last is not None
             and (
                 last.skill in ("pick", "look")
-                or (last.clause.verb in ("bring", "get") and not last.clause.to_me and is_about_last and draft.nouns)
+                or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_about_last and draft.nouns)
             )
             and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close")
         ):
@@ -504,6 +504,12 @@ class _Reader:
             draft.why, draft.what = draft.why or last.why, draft.what or last.what
         self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
         if draft.why == "tidy" and self.drafts:
+            return
+        if draft.clause.word == "due" and is_about_last and draft.nouns and last in self.drafts:
+            draft.why = draft.why or "contradiction"  # "Bring me the cup. It should be on the tray."
+        if "first" in draft.clause.adverbs and is_about_last and draft.nouns and last in self.drafts:
+            draft.nouns = last.nouns if last is not None else draft.nouns
+            self.drafts.insert(self.drafts.index(last), draft)  # "Bring me the cup, but rinse it first."
             return
         self.drafts.append(draft)
 
@@ -564,6 +570,9 @@ class _Reader:
 
     def _fragment(self, clause: Clause) -> None:
         draft = self.drafts[-1] if self.drafts else None
+        if draft is not None and not draft.source and (source := _where_it_is(clause)) and draft.skill != "place":
+            draft.source = source  # "Bring me the cup. The one on the tray."
+            return
         if clause.is_same:
             self._same(clause.nouns)
             return
@@ -1622,6 +1631,19 @@ def _is_barred(thing: Reference, protected: Reference) -> bool:
     if "*" not in (thing.label, protected.label) and thing.label != protected.label:
         return False
     return not thing.colour or not protected.colour or thing.colour == protected.colour
+
+
+def _is_to_me(draft: _Draft) -> bool:
+    return draft.clause.to_me or draft.clause.word.endswith(" me")
+
+
+def _where_it_is(clause: Clause) -> str:
+    """The place of "the one on the tray"; "" where the clause says more, or something else."""
+    noun = clause.nouns[0] if len(clause.nouns) == 1 == len(clause.targets) else None
+    if noun is None or noun.kind or noun.colour or noun.unknown or noun.pronoun or noun.is_other or clause.nots:
+        return ""
+    relation, place = clause.targets[0]
+    return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
 
 
 def _has_content(clause: Clause) -> bool:
