@@ -80,6 +80,7 @@ class Noun:
     is_offered: bool = False  # "this cup"
     is_bare: bool = False  # the name alone: "bowl"
     modifier: str = ""  # words before the name that no table has: "biggest"
+    quality: str = ""  # how it is, where that says which: "a clean cup", "the dirty plates"
 
 
 @dataclass(slots=True)
@@ -1487,7 +1488,6 @@ class Parser:
         # adjectives and colours, then the name
         colours: list[str] = []
         unknown: list[str] = []
-        is_picked = False  # by how they are: "the dirty plates"
         while i < end:
             n, name, is_plural = lexicon.noun_at(words, i)
             if words[i] == "can" and not is_det and i == start:
@@ -1541,7 +1541,8 @@ class Parser:
                     noun = replace(noun, is_other=True)
                 elif words[i] == "more" or (lexicon.has("selectors", words, i) and (is_det or noun.count == "all")):
                     noun = replace(noun, is_vague=True)  # in an order that nobody has told
-                is_picked = is_picked or lexicon.has("qualities", words, i) > 0
+                if lexicon.has("qualities", words, i):
+                    noun = replace(noun, quality=words[i])
                 i += 1
                 continue
             if lexicon.is_closed(words[i]) or words[i] == "of":
@@ -1567,8 +1568,6 @@ class Parser:
         is_each = words[start] == "any" and words[i : i + 1] == ["you"]  # "any bottle you see"
         if is_each or (noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det)):
             noun = replace(noun, count="all")
-        if is_picked and noun.count == "all":
-            noun = replace(noun, is_vague=True)
         if words[i : i + 1] == ["else"]:
             noun, i = replace(noun, is_other=True), i + 1
         return noun, i

@@ -1517,6 +1517,8 @@ class _Reader:
                 continue
             if noun.is_vague or (noun.is_other and noun.count == 1 and not noun.colour):
                 wrong = wrong or ("which", noun.kind)
+            if noun.quality and (noun.count == "all" or not noun.is_definite):
+                wrong = wrong or ("words", noun.quality)  # nobody here can tell a clean cup
             if noun.is_other and noun.count == "all" and noun.kind and not noun.colour:
                 told = [one for one in self.mentioned if one.kind == noun.kind and one.colour]
                 draft.excepts += told[-1:]  # "The green glass is mine. Put the other glasses on the tray."
