@@ -45,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _obey(list(sys.argv[1:] if argv is None else argv))
         finally:
             sys.stdout.flush()  # here, where a reader that has gone and a full disk can still be answered
+    except KeyboardInterrupt:  # while it was still looking for the command, or once more at its end
+        return 130
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader of our output has gone
         return 0

@@ -96,6 +96,14 @@ def test_whoever_closed_its_streams_is_served(closed: str) -> None:
     assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False), ended.stderr
 
 
+def test_ctrl_c_while_the_command_is_looked_for_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: object, **__: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", pressed)
+    assert main(["view"]) == 130
+
+
 def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     line = f"rmdir {tmp_path}/gone && {shlex.join(POLYRHYTHM)} check hello"
     (tmp_path / "gone").mkdir()
