@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 GROUP = "polyrhythm.commands"
 ESTOP = "nodes.guard.command:main"
@@ -34,11 +39,14 @@ Command = Callable[[list[str]], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand. Exit codes: 0 did it, 1 ran and failed, 2 was asked wrongly."""
+    sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     try:
         try:
             return _obey(list(sys.argv[1:] if argv is None else argv))
         finally:
             sys.stdout.flush()  # here, where a reader that has gone and a full disk can still be answered
+    except KeyboardInterrupt:  # while it was still looking for the command, or once more at its end
+        return 130
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader of our output has gone
         return 0
@@ -51,6 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+def _writable(stream: TextIO | None) -> TextIO:
+    """The same, with ? for letters that a terminal has not; nowhere, where it was closed (`>&-`)."""
+    if stream is None:
+        return open(os.devnull, "w")
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="replace")
+    return stream
+
+
 def _obey(arguments: list[str]) -> int:
     if arguments[:2] == ["guard", "estop"] and "_ARGCOMPLETE" not in os.environ:
         from runtime.operating_system.estop_signal import SIGNAL
@@ -60,8 +77,13 @@ def _obey(arguments: list[str]) -> int:
                 return _later(ESTOP)(arguments[1:])
             except KeyboardInterrupt:
                 return 130
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.append(os.getcwd())  # a user's own nodes, after everything that is installed
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        print("polyrhythm: the folder that you are in is gone; go to another one: cd", file=sys.stderr)
+        return 2
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)  # a user's own nodes, after everything that is installed
     return _obeyed(arguments)
 
 

@@ -1,4 +1,4 @@
-"""A layout for Foxglove's viewer: cameras, the scene in space, joints, guard, conversation, the two stops."""
+"""A layout for Foxglove's viewer: cameras, the scene in space, joints, guard, seats, words, the two stops."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from nodes.recording.foxglove.schemas import SCENE_NAME
 from nodes.recording.foxglove.typed_topics import TOPICS
 
 JOINTS_SHOWN = 3
+SEATS = ("planner", "vlm", "policy")
 EMPTY_REQUEST = '{"token": ""}'
 
 
@@ -62,8 +63,13 @@ def layout(cameras: list[str]) -> str:
         ),
     )
     guard = StateTransitionsPanel(
-        title="Guard",
-        config=StateTransitionsConfig(paths=[StateTransitionsSeries(value="guard/state.mode", label="mode")]),
+        title="Guard, and who holds which seat",
+        config=StateTransitionsConfig(
+            paths=[
+                StateTransitionsSeries(value="guard/state.mode", label="mode"),
+                *(StateTransitionsSeries(value=f'lease{{seat=="{seat}"}}.holder', label=seat) for seat in SEATS),
+            ]
+        ),
     )
     stops = [
         ServiceCallPanel(

@@ -23,12 +23,12 @@ from bridges.web.http.jpeg import JpegCache
 from nodes.recording.foxglove.schemas import CALIBRATION_NAME, SCHEMAS
 from nodes.recording.foxglove.typed_topics import ASSETS, MADE_OF, TOPICS, TypedTopics, described
 from nodes.robot.looks import Looks, looks_of
-from runtime.bag.schema import encode_message, message_schema
+from runtime.bag.schema import Form, array_forms, encode_message, message_schema
 from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import UserError
 from runtime.launch.process_plan import TopicInfo
-from runtime.message import Message, Stamped
+from runtime.message import Message, Stamped, array_fields
 from runtime.msgs import Image
 from runtime.serialization.codec import Frame, decode
 
@@ -65,6 +65,8 @@ class LiveView:
         self._context = Context()
         self._types: dict[str, type[Message] | None] = {topic: find_type(info.type) for topic, info in topics.items()}
         self._json: dict[str, Channel] = {}
+        self._forms: dict[str, dict[str, Form]] = {}
+        self._late: dict[str, str] = {}  # topics whose schema their first message decides, with their type
         self._images: dict[str, Any] = {}
         self._jpegs = JpegCache()
         self._typed = TypedTopics(
@@ -104,15 +106,17 @@ class LiveView:
     def show(self, topic: str, frames: Sequence[Frame]) -> None:
         """One message as it came. Raises CodecError where it is none of its topic's type."""
         message = self._types.get(topic)
-        if message is None or not self.wants(topic):
+        if message is None or not (topic in self._late or self.wants(topic)):
             return
         stamped = decode(frames, message)
+        if topic in self._late:
+            self._open_json(topic, message, self._late.pop(topic), stamped.message)
         log_time = stamped.envelope.published_ns + self._offset_ns
         value = stamped.message
         if isinstance(value, Image):
             self._show_image(topic, Stamped(value, stamped.envelope), log_time)
         elif self._json[topic].has_sinks():
-            self._json[topic].log(encode_message(value, stamped.envelope), log_time=log_time)
+            self._json[topic].log(encode_message(value, stamped.envelope, self._forms[topic]), log_time=log_time)
         if self._listener.has_new_viewer():
             self._typed.begin_again()
         for made in self._typed.of(stamped):
@@ -134,7 +138,14 @@ class LiveView:
             calibration = f"{topic}/calibration"
             self._made[calibration] = self._channel(calibration, CALIBRATION_NAME, SCHEMAS[CALIBRATION_NAME])
             return
-        self._json[topic] = self._channel(topic, message.__name__, message_schema(message), type=info.type)
+        if array_fields(message):
+            self._late[topic] = info.type
+        else:
+            self._open_json(topic, message, info.type)
+
+    def _open_json(self, topic: str, message: type[Message], name: str, example: Message | None = None) -> None:
+        self._forms[topic] = {} if example is None else array_forms(example)
+        self._json[topic] = self._channel(topic, message.__name__, message_schema(message, example), type=name)
 
     def _channel(self, topic: str, schema: str, data: bytes, **metadata: str) -> Channel:
         return Channel(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -94,7 +95,12 @@ def _pictures(room: Room, worlds: Sequence[World]) -> Iterator[NDArray[np.uint8]
             yield from _draw(batch)
         return
     with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
-        for pictures in pool.map(_draw, batches):
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for who started them
+        try:
+            drawn = pool.map(_draw, batches)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for pictures in drawn:
             yield from pictures
 
 

@@ -36,7 +36,7 @@ from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
 from runtime.bag.record import BagMessage
-from runtime.bag.schema import Document, encode_message, message_schema
+from runtime.bag.schema import Document, Form, array_forms, encode_message, message_schema
 from runtime.clock import to_ns
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
@@ -68,6 +68,7 @@ class BagWriter:
         self.wall_offset_ns = wall_offset_ns
         self.messages = 0
         self._channels: dict[tuple[str, str], int] = {}
+        self._forms: dict[tuple[str, str], dict[str, Form]] = {}
         self._flushed_ns = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +91,8 @@ class BagWriter:
         if key not in self._channels:
             schema = message_schema(cls, message, envelope.origins)
             self._open_channel(key, schema, {"type": f"{cls.__module__}:{cls.__qualname__}"})
-        self._add(key, envelope, encode_message(message, envelope))
+            self._forms[key] = array_forms(message)
+        self._add(key, envelope, encode_message(message, envelope, self._forms[key]))
 
     def write_document(
         self,

@@ -5,7 +5,7 @@ alternatives with null, one item type per list, no lists of lists (Foxglove's pa
 So a field that is None is left out of the document, and each document is valid by its schema. A number that is not
 finite, and a list that holds one or a null, stand under `_not_finite`, for readers of ours. Arrays of one dimension and
 of up to `LISTED` elements are lists of numbers; those of more dimensions have shape and values, larger ones dtype,
-shape and base64 data.
+shape and base64 data. A topic's first message decides that for all (`array_forms`), so that its schema fits them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import base64
 import functools
 import math
 import typing
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -31,6 +31,8 @@ LISTED = 4096
 """Elements of the largest array that is written as a list."""
 
 Document = dict[str, Any]
+Form = Literal["list", "values", "bytes"]
+"""Of an array: a list of numbers; its shape and a list of its values; dtype, shape and base64."""
 
 
 def envelope_document(envelope: Envelope) -> Document:
@@ -50,9 +52,21 @@ def envelope_of(document: Document) -> Envelope:
     return msgspec.convert(values, Envelope)
 
 
-def encode_message(message: Message, envelope: Envelope) -> bytes:
-    """The message as JSON, its envelope under `_envelope`; what is None is left out, what is not finite is aside."""
+def array_forms(example: Message) -> dict[str, Form]:
+    """How each array of a topic is written, by its first message; one that this has not (None), by shape and values."""
+    arrays = {name: getattr(example, name) for name in array_fields(type(example))}
+    return {name: "values" if array is None else _form_of(array) for name, array in arrays.items()}
+
+
+def encode_message(message: Message, envelope: Envelope, forms: Mapping[str, Form]) -> bytes:
+    """The message as JSON, its envelope under `_envelope`; what is None is left out, what is not finite is aside.
+
+    `forms` are those of its topic. A list that gets a second dimension later is written with its shape all the same.
+    """
     body = msgspec.structs.asdict(message)  # type: ignore[arg-type]  # a Struct at run time
+    for name, form in forms.items():
+        if body[name] is not None:
+            body[name] = _written_array(body[name], form)
     body[ENVELOPE_KEY] = envelope_document(envelope)
     data = msgspec.json.encode(body, enc_hook=_encode_array)
     if b"null" not in data:
@@ -141,10 +155,20 @@ def _encode_array(value: object) -> object:
         return value.item()
     if not isinstance(value, np.ndarray):
         raise NotImplementedError(f"a recording has no form for {type(value).__name__}")
-    if 0 < value.size <= LISTED:
-        return value.tolist() if value.ndim == 1 else {"shape": list(value.shape), "values": value.ravel().tolist()}
-    data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
-    return {"dtype": value.dtype.str, "shape": list(value.shape), "data": data}
+    return _written_array(value, _form_of(value))
+
+
+def _form_of(array: NDArray[Any]) -> Form:
+    return "bytes" if not 0 < array.size <= LISTED else "list" if array.ndim == 1 else "values"
+
+
+def _written_array(array: NDArray[Any], form: Form) -> object:
+    if form == "list" and array.ndim == 1:
+        return array.tolist()
+    if form != "bytes":
+        return {"shape": list(array.shape), "values": array.ravel().tolist()}
+    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "data": data}
 
 
 def _decode_array(expected: Any, value: object) -> NDArray[Any]:
@@ -174,10 +198,11 @@ def message_schema(message: type[Message], example: Message | None = None, origi
     whole = msgspec.json.schema(message, schema_hook=_array_schema)
     definitions: Document = whole.get("$defs", {})
     schema = _plain(whole, definitions, ())
-    for name in array_fields(message):
-        array = getattr(example, name, None)
-        if array is not None:
-            schema["properties"][name] = _schema_of(array)
+    hints = {field.name: field.type for field in msgspec.structs.fields(message)}  # type: ignore[arg-type]  # as above
+    for name, form in ({} if example is None else array_forms(example)).items():
+        array = getattr(example, name)
+        dtype = _dtype_of(hints[name]) if array is None else array.dtype
+        schema["properties"][name] = _schema_of(form, {"type": "array", "items": {"type": _json_type(dtype)}})
     schema["properties"][ENVELOPE_KEY] = envelope_schema(origins)
     return msgspec.json.encode(schema)
 
@@ -197,16 +222,15 @@ def _array_schema(annotation: Any) -> Document:
     return {"type": "array", "items": {"type": _json_type(_dtype_of(annotation))}}
 
 
-def _schema_of(array: NDArray[Any]) -> Document:
-    """Of an array as `_encode_array` writes it."""
+def _schema_of(form: Form, values: Document) -> Document:
+    """Of an array as it is written in that form; `values` is the schema of a list of its values."""
+    if form == "list":
+        return values
     shape: Document = {"type": "array", "items": {"type": "integer"}}
-    if not 0 < array.size <= LISTED:
-        return {
-            "type": "object",
-            "properties": {"dtype": {"type": "string"}, "shape": shape, "data": {"type": "string"}},
-        }
-    values: Document = {"type": "array", "items": {"type": _json_type(array.dtype)}}
-    return values if array.ndim == 1 else {"type": "object", "properties": {"shape": shape, "values": values}}
+    if form == "values":
+        return {"type": "object", "properties": {"shape": shape, "values": values}}
+    parts = {"dtype": {"type": "string"}, "shape": shape, "data": {"type": "string"}}
+    return {"type": "object", "properties": parts}
 
 
 def _json_type(dtype: np.dtype[Any] | None) -> str:

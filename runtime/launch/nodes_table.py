@@ -225,6 +225,8 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         )
         raise UserError(f"{name!r}: there is no module {missing!r}{where}; {do}") from problem
     except Exception as problem:  # whatever a module's first lines may raise
+        if _is_ctrl_c(problem):
+            raise KeyboardInterrupt from problem
         what = str(problem) if isinstance(problem, UserError) else f"{type(problem).__name__}: {problem}"
         if isinstance(problem, TypeError) and (port := _PORT_CALL.match(str(problem))):
             what += f"; write {port[1]}(Beat, 'beat', qos=QoS(...)), qos where it is needed"
@@ -233,6 +235,13 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         place = place_of_problem(problem)
         at = f" at {place}" if place and not isinstance(problem, SyntaxError) else ""
         raise UserError(f"{name!r}: module {module_name!r} cannot be imported{at}: {what}") from problem
+
+
+def _is_ctrl_c(problem: BaseException | None) -> bool:
+    """Whether it is what a library made of Ctrl-C that came while it was imported."""
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__cause__ or problem.__context__
+    return problem is not None
 
 
 def _check_renamed(name: str) -> None:

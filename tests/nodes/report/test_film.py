@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 from pathlib import Path
 
 import cv2
@@ -100,3 +102,23 @@ def test_a_robot_from_a_file_is_drawn_in_its_room_and_one_that_is_not_here_is_no
         recorder.on_stop()
         count, drawn = room_pictures(read_run(tmp_path / "run.mcap"), [START_NS], (64, 48))
         assert (count, len([one.shape for one in drawn])) == (number, number)
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads in /proc what a process does not hear")
+def test_ctrl_c_is_not_heard_by_those_who_draw_beside(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them would leave a traceback on the terminal."""
+    monkeypatch.setattr("nodes.report.room_pictures.AT_ONCE", 8)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    wanted = [START_NS + number * SECOND_NS // 12 for number in range(24)]
+    _, drawn = room_pictures(read_run(recording), wanted, (64, 48))
+    next(drawn)
+    lines = [
+        line
+        for child in multiprocessing.active_children()
+        for line in Path(f"/proc/{child.pid}/status").read_text().splitlines()
+        if line.startswith("SigBlk:")
+    ]
+    assert [int(line.split()[1], 16) >> (signal.SIGINT - 1) & 1 for line in lines] == [1, 1]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ()), "who started them hears it"
+    assert len(list(drawn)) == 23

@@ -18,7 +18,7 @@ from mcap.reader import make_reader
 from numpy.typing import NDArray
 
 from runtime.bag.file import FLUSH_S, BagReader, BagWriter
-from runtime.bag.schema import LISTED, encode_message, message_schema
+from runtime.bag.schema import LISTED, array_forms, encode_message, message_schema
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, ActionChunk, RobotState, SceneDescription, SeenObject, Utterance, aimed_at
@@ -159,13 +159,26 @@ def test_viewers_can_read_the_schema_of_every_message(message: type[Message]) ->
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
 def test_every_message_is_valid_by_its_own_schema_as_a_foreign_validator_sees_it(message: type[Message]) -> None:
     @settings(max_examples=10, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
-    @given(messages(message), envelopes)
-    def is_valid(value: Message, envelope: Envelope) -> None:
-        data = encode_message(value, envelope)
-        schema = json.loads(message_schema(message, value, envelope.origins))
-        Draft202012Validator(schema).validate(json.loads(data))
+    @given(messages(message), messages(message), envelopes)
+    def is_valid(first: Message, value: Message, envelope: Envelope) -> None:
+        schema = json.loads(message_schema(message, first, envelope.origins))
+        for one in (first, value):
+            data = encode_message(one, envelope, array_forms(first))
+            Draft202012Validator(schema).validate(json.loads(data))
 
     is_valid()
+
+
+@pytest.mark.parametrize("length", [0, 3, LISTED + 1])
+def test_an_array_that_grows_shrinks_or_was_not_there_is_valid_by_the_first_messages_schema(
+    length: int, tmp_path: Path
+) -> None:
+    for shape in ((length,), (length, 2)):
+        scans = [Scan(ranges_m=np.ones((number, *shape[1:]), np.float32)) for number in (length, 2, 0, LISTED + 2)]
+        path = write(tmp_path / f"{len(shape)}.mcap", *(Stamped(scan, envelope("scan")) for scan in scans))
+        for record, scan in zip(BagReader(path), scans, strict=True):
+            Draft202012Validator(json.loads(record.schema_data or b"")).validate(record.document)
+            assert np.array_equal(record.message(Scan).ranges_m, scan.ranges_m)
 
 
 def test_what_is_none_is_left_out_and_comes_back(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import shlex
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -74,6 +75,43 @@ def test_a_full_disk_is_told_in_a_sentence(unbuffered: str) -> None:
     with open("/dev/full", "wb") as full:
         code, errors = written(["check", "hello"], unbuffered, full)
     assert (code, errors) == (1, b"polyrhythm: No space left on device; make room and try again\n")
+
+
+POLYRHYTHM = [sys.executable, "-m", "runtime"]
+
+
+def test_a_terminal_without_our_letters_gets_other_ones(tmp_path: Path) -> None:
+    (tmp_path / "é.toml").write_text('nodes.talker.use = "nodes.hello:Talker"\n')
+    latin = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[3])}
+    ended = subprocess.run(
+        [*POLYRHYTHM, "run", "é.toml", "--virtual", "--for", "1"], cwd=tmp_path, env=latin, capture_output=True,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout.count(b"? in virtual time")) == (0, 1), ended.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_whoever_closed_its_streams_is_served(closed: str) -> None:
+    line = f"{shlex.join(POLYRHYTHM)} check hello {closed}"
+    ended = subprocess.run(["sh", "-c", line], cwd=Path(__file__).parents[3], capture_output=True)
+    assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False), ended.stderr
+
+
+def test_ctrl_c_while_the_command_is_looked_for_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: object, **__: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", pressed)
+    assert main(["view"]) == 130
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    line = f"rmdir {tmp_path}/gone && {shlex.join(POLYRHYTHM)} check hello"
+    (tmp_path / "gone").mkdir()
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    ended = subprocess.run(["sh", "-c", line], cwd=tmp_path / "gone", env=env, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
+        2, "polyrhythm: the folder that you are in is gone; go to another one: cd",
+    )  # fmt: skip
 
 
 def test_a_report_that_takes_a_while_is_announced(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from nodes.hello import Beat
 from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, UserError, on
 from runtime.cli import main
+from runtime.launch.nodes_table import load_module
 
 HEAD = """
 from runtime import Message, Node, Publisher, QoS, Subscription, every, on
@@ -435,3 +436,13 @@ def test_a_users_own_folder_nodes_that_hides_ours_is_named(arguments: list[str],
     hidden = f"{tmp_path / 'nodes'} hides Polyrhythm's own 'nodes': rename it, or start from another folder"
     assert hidden in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_while_a_library_is_imported_is_no_fault_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_of_it = "raise ImportError('initialization failed') from KeyboardInterrupt()"  # as libraries in C++ do
+    (tmp_path / "slow_library.py").write_text(made_of_it)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        load_module("slow_library:Node", "class")

@@ -246,6 +246,24 @@ def test_an_escape_that_the_node_swallows_ends_the_run_all_the_same() -> None:
         run(Swallows())
 
 
+class Interrupted(Node):
+    @every(hz=10)
+    def tick(self) -> None:
+        if self.clock.now_s() > 0.5:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_in_a_handler_is_no_escape_of_its_node() -> None:
+    async def simulated() -> None:  # in a loop, which Ctrl-C wakes by a socket
+        simulation = Simulation(Interrupted())
+        simulation.run(seconds=0.65)
+        simulation.close()
+        await asyncio.sleep(0)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(simulated())
+
+
 class Early(Node):
     def on_start(self) -> None:
         self.started = time.time()

@@ -125,6 +125,18 @@ def test_an_onlooker_sees_the_run_and_stops_the_robot_but_says_and_drives_nothin
         assert "Mia: it comes too near" in mia.state["guard"]["reason"], "the guard of the run says who stopped it"
 
 
+def test_an_onlooker_that_never_reads_holds_nobody_up(tmp_path: Path) -> None:
+    with looking(tmp_path, LAUNCH) as address, onlooker(address) as (deaf, _), onlooker(address) as (mia, _):
+        deaf.say(t="watch", cameras=["head"])
+        mia.say(t="watch", cameras=["head"])
+        while not mia.state:
+            mia.next()
+        begun = mia.state["n"]
+        while mia.state["n"] < begun + 30 or mia.state["cameras"]["head"]["age_ms"] is None:
+            mia.next()
+        assert mia.state["cameras"]["head"]["age_ms"] < 10_000, "pictures go on, too"
+
+
 def test_of_a_robot_from_a_file_joints_with_their_ranges_and_its_cameras_are_shown(tmp_path: Path) -> None:
     with looking(tmp_path, ARM) as address, onlooker(address) as (mia, welcome):
         names = [joint["name"] for joint in welcome["joints"]]
@@ -173,7 +185,7 @@ def test_a_browser_that_stays_in_the_terminal_does_not_hold_the_page_up(tmp_path
     try:
         with looking(tmp_path, TALKER, "--open", BROWSER=browser) as address, onlooker(address) as (mia, _):
             assert mia.next()["t"] == "state"
-            eventually(lambda: number.exists() and number.read_text().strip(), "the browser was opened")
+            eventually(lambda: number.exists() and number.read_text() != "", "the browser was opened")
     finally:
         if number.exists():
             os.kill(int(number.read_text()), signal.SIGKILL)
