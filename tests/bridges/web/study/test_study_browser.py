@@ -203,6 +203,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
                 guide.set_viewport_size(PHONE)
                 assert findings(guide) == []
                 guide.set_viewport_size({"width": 1280, "height": 800})
+            wait(guide, lambda: not text(guide, "#clock").startswith("0:00"), "it has run for a second")
             guide.keyboard.press("t")
             shows(guide, "#current", "Press STOP before anybody goes near it")
             if trial == 2:
