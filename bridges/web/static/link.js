@@ -29,6 +29,8 @@ function pages(list) {
 }
 
 const ASKS_MS = 5000;
+// Half an emoji, as a text that was cut may end with, is no character that the server could take.
+const whole = (_, value) => (typeof value === "string" ? (value.toWellFormed?.() ?? value) : value);
 
 /** @template {{ t: string }} Message */
 export class Link {
@@ -125,7 +127,7 @@ export class Link {
   // Whether it is on its way.
   /** @param {Message | import("/static/wire").FrameSeen} message */
   send(message) {
-    if (this.isOpen) this.socket.send(JSON.stringify(message));
+    if (this.isOpen) this.socket.send(JSON.stringify(message, whole));
     else if (message.t === "estop" || (message.t === "stop" && this.waiting?.t !== "estop")) this.waiting = message;
     return this.isOpen;
   }

@@ -60,6 +60,11 @@ def seat(page: Any, name: str) -> None:
     shows(page, f".holder[data-seat={name}]", "you")
 
 
+def open_keys(page: Any) -> None:
+    """Where the single keys of a page are chosen."""
+    press(page, "#chosen-keys summary")
+
+
 def test_the_console_and_a_study_keep_nobody_out_at_any_width(chromium: Any, tmp_path: Path) -> None:
     problems: list[str] = []
     folder = tmp_path / "study"
@@ -114,14 +119,59 @@ def test_the_console_and_a_study_keep_nobody_out_at_any_width(chromium: Any, tmp
         shows(guide, "#current", "Trial 1")
         guide.click("text=Start trial")
         wait(person, lambda: person.is_visible("#stop"), "the trial runs")
+        person.fill("#words", "Please put the cups in the bin.")
+        person.keyboard.press("Enter")
+        shows(guide, "#lines", "cups in the bin")
+        guide.click("#marks button >> nth=3")
+        shows(guide, "#lines", "laughter")
+        wait(person, lambda: person.locator(".story li").count() > 1, "the robot answers")
         look(person, "study-trial")
         look(guide, "study-experimenter")
         guide.click("text=End trial")
         shows(person, "#participant h2", "How demanding")
         look(person, "study-load")
+        open_keys(guide)
+        look(guide, "study-keys")
         beside = come(chromium, run.addresses["study", "experimenter"].replace("/study#", "/recordings#"), problems)
         wait(beside, lambda: beside.locator("body[data-role]:not([data-role=''])").count() == 1, "they are let in")
         look(beside, "recordings")
+        beside.fill("#rater", "ada")
+        wait(beside, lambda: beside.locator(".recording").count() > 0, "the trial is in the list")
+        beside.locator(".recording").first.click()
+        wait(beside, lambda: beside.locator(".dimension").count() == 7, "it is open")
+        wait(beside, lambda: beside.locator(".line").count() > 0, "and what was said in it")
+        look(beside, "recordings-rating")
+        open_keys(beside)
+        look(beside, "recordings-keys")
+        old = run.addresses["study", "participant"]
+        for _ in range(2):
+            person.click("#withdraw")
+        shows(person, "#participant", "You have stopped")
+        look(person, "study-stopped")
+        late = chromium.new_context().new_page()
+        late.goto(old)
+        shows(late, "#cover", "somebody whose part is over")
+        look(late, "study-refused")
+    assert problems == []
+
+
+LIGHT = """
+[nodes.console]
+use    = "bridges.web.console.node:Console"
+params = { port = 0 }
+"""
+
+
+def test_what_a_participant_sees_of_the_console_keeps_nobody_out_at_any_width(chromium: Any, tmp_path: Path) -> None:
+    problems: list[str] = []
+    launch = tmp_path / "light.toml"
+    launch.write_text(LIGHT)
+    with PageRun("run", launch, "--out", tmp_path / "out", pages=3) as run:
+        page = come(chromium, run.addresses["console", "participant"], problems)
+        page.fill("#words", "Hello there.")
+        page.keyboard.press("Enter")
+        shows(page, "#story", "Hello there.")
+        look(page, "console-participant")
     assert problems == []
 
 

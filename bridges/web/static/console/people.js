@@ -22,7 +22,7 @@ export class People {
     });
     $("#call-me").addEventListener("submit", (event) => {
       event.preventDefault();
-      const name = event.target.elements.name.value.trim();
+      const name = event.target.elements.name.value.trim().slice(0, 40);
       sessionStorage.setItem("name", name);
       link.send({ t: "call me", name });
     });

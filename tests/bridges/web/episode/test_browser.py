@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,12 +49,6 @@ def my_turn(page: Any) -> None:
     wait(page, lambda: text(page, "#turn").startswith("Your turn"), "it is this person's turn", PATIENCE_S)
 
 
-def picture(page: Any, name: str) -> None:
-    """Where somebody wants to look at it."""
-    if folder := os.environ.get("POLYRHYTHM_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
-
-
 def test_a_whole_episode_is_played_by_clicks_and_ends_with_scores(chromium: Any, tmp_path: Path) -> None:
     problems: list[str] = []
     launch = ROOT / "launch" / "sotopia-chat.toml"
@@ -83,7 +76,6 @@ def test_a_whole_episode_is_played_by_clicks_and_ends_with_scores(chromium: Any,
         page.click("#send")
         my_turn(page)
         assert findings(page) == []
-        picture(page, "chat")
         page.check("input[value=leave]", force=True)
         page.click("#send")
         page.click("#send")  # it asks once
@@ -96,7 +88,6 @@ def test_a_whole_episode_is_played_by_clicks_and_ends_with_scores(chromium: Any,
         assert page.is_visible("#end")
         assert page.is_hidden("#cover")
         page.set_viewport_size(PHONE)
-        picture(page, "chat-phone-end")
     assert [one for one in problems if "ERR_CONNECTION_REFUSED" not in one] == []
 
 
@@ -121,7 +112,6 @@ def test_two_people_and_an_agent_talk_by_keyboard_and_a_whisper_stays_one(chromi
             assert page.locator("#story script, #story img").count() == 0
             assert page.title() != "taken"
         assert findings(second) == []
-        picture(second, "chat-phone")
         second.select_option("#to", "Lucia Petrov")  # the agent: the other person does not hear it
         second.focus("#words")
         second.keyboard.type("Between us: I would share the square.")

@@ -38,12 +38,6 @@ def recorded(path: Path, *arguments: str) -> Path:
     return path
 
 
-def picture(page: Any, name: str) -> None:
-    """Where somebody wants to look at it."""
-    if folder := os.environ.get("POLYRHYTHM_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
-
-
 def goes_by_chosen_keys(page: Any) -> None:
     """The keys of the page are chosen, kept, and switched off."""
     page.click("#chosen-keys summary")
@@ -89,8 +83,6 @@ def test_two_annotators_rate_an_episode_and_a_kill_loses_nothing(chromium: Any, 
             wait(page, lambda one=page: "1 of 14 rated, 1 with a reason" in text(one, "#progress"), "it is counted")  # type: ignore[misc]
         assert findings(ada) == []
         assert findings(ben) == []
-        picture(ada, "annotate-episode")
-        picture(ben, "annotate-phone")
         ada.check("input[value='Lucia Petrov']", force=True)
         wait(ada, lambda: "You want the cello" in text(ada, "#part"), "whom they rate is told")
         file = ratings_file(path)
@@ -194,10 +186,8 @@ def test_beside_the_console_a_finished_trial_is_scrubbed_and_rated(chromium: Any
         wait(page, lambda: "1 of 14 rated, 1 with a reason" in text(page, "#progress"), "it is counted")
         wait(page, lambda: "BEL" in text(page, "#agreement"), "how far they agree is there, too")
         assert findings(page) == []
-        picture(page, "annotate")
         page.set_viewport_size(PHONE)
         assert findings(page) == []
-        picture(page, "annotate-phone")
         page.reload()
         wait(page, lambda: "rated by 1" in text(page, "#recordings"), "the list is there again")
         page.click(".recording")
@@ -206,7 +196,6 @@ def test_beside_the_console_a_finished_trial_is_scrubbed_and_rated(chromium: Any
         wait(page, lambda: middle_of(page, "room") == GREEN, "the small picture is there, too")
         page.click("#back")
         wait(page, lambda: "rated by 1" in text(page, "#recordings"), "back at the list")
-        picture(page, "recordings-phone")
         viewer = come(chromium, run.addresses["console", "viewer"].replace("/#", "/recordings#"), problems)
         wait(viewer, lambda: "BEL" in text(viewer, "#agreement"), "a viewer sees how far they agree")
         assert page.locator("#where script, #recordings b b").count() == 0

@@ -210,6 +210,9 @@ def test_names_from_right_to_left_and_answers_of_10_kb_are_shown_and_kept(chromi
         study.begins()
         shows(person, "#participant h2", "Zuerst")
         person.fill("textarea", TURNED)
+        person.evaluate(
+            "() => { document.querySelector('textarea').value += String.fromCharCode(0xd83d); }"
+        )  # half of one
         person.click("text=Weiter")
         shows(person, "#participant h2", "Dann")
         person.fill("textarea", long)
@@ -238,7 +241,7 @@ def test_names_from_right_to_left_and_answers_of_10_kb_are_shown_and_kept(chromi
         shows(person, "#participant h2", "Danke")
     assert study.problems == []
     kept = [one["value"] for one in gather(study.folder, []).rows["answers"]]
-    assert kept == [TURNED, long, "\N{SMILING FACE WITH OPEN MOUTH}"]
+    assert kept == [f"{TURNED}\N{REPLACEMENT CHARACTER}", long, "\N{SMILING FACE WITH OPEN MOUTH}"]
 
 
 def test_a_disk_that_is_full_in_a_trial_is_told_in_words_and_nothing_is_lost(chromium: Any, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,12 +112,6 @@ def chromium() -> Iterator[Any]:
         yield opened
 
 
-def picture(page: Any, name: str) -> None:
-    """Where somebody wants to look at it."""
-    if folder := os.environ.get("POLYRHYTHM_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
-
-
 def shows(page: Any, selector: str, words: str) -> None:
     wait(page, lambda: words in text(page, selector), f"{selector} says {words!r}", PATIENCE_S)
 
@@ -169,7 +162,6 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
         shows(guide, "#current", "P07: Before we begin")
         shows(person, "#participant", "I take part of my own free will")
         assert findings(person) == []
-        picture(person, "study-consent-phone")
         person.click("text=I agree >> nth=-1")  # without a tick
         shows(person, "#notice", "tick every statement")
         agree(person)
@@ -208,25 +200,16 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
                 wait(guide, lambda: " of 4:00" in text(guide, "#clock"), "the time is shown")
                 assert findings(guide) == []
                 assert findings(person) == []
-                picture(guide, "study-experimenter")
                 guide.set_viewport_size(PHONE)
                 assert findings(guide) == []
-                picture(guide, "study-experimenter-phone")
                 guide.set_viewport_size({"width": 1280, "height": 800})
-                picture(person, "study-trial-phone")
+            wait(guide, lambda: not text(guide, "#clock").startswith("0:00"), "it has run for a second")
             guide.keyboard.press("t")
             shows(guide, "#current", "Press STOP before anybody goes near it")
             if trial == 2:
                 for seat in ("planner", "vlm"):
                     shows(wizard, f".holder[data-seat={seat}]", seat)
                     shows(guide, "#lines", f"{seat} is {seat}'s again")
-            if trial == 1:
-                shows(person, "#participant h2", "How demanding")
-                person.set_viewport_size({"width": 1280, "height": 800})
-                person.locator(".item").nth(0).locator("input").nth(3).check(force=True)
-                picture(person, "study-questionnaire")
-                person.set_viewport_size(PHONE)
-                picture(person, "study-questionnaire-phone")
             fill(person, "How demanding")
         fill(person, "How did it go for the robot?")
         fill(person, "How did it go for you?")

@@ -94,7 +94,7 @@ def test_a_page_that_is_left_open_over_night_comes_back_by_itself_and_drives_by_
 def test_two_wizards_who_press_at_once_share_nothing(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as one, page_of(chromium, run) as other:
         for page, name in ((one, "Ada"), (other, TURNED)):
-            wait(page, lambda page=page: "x " in text(page, "#odometry"), "the robot is seen")
+            wait(page, lambda here=page: "x " in text(here, "#odometry"), "seen")  # type: ignore[misc]
             page.click("#people")
             page.fill("#call-me [name=name]", name)
             page.keyboard.press("Enter")

@@ -573,6 +573,57 @@ def test_the_guard_s_word_is_whole_and_what_is_pressed_is_large_enough(
         assert page.evaluate(CUT, REASON) == []
 
 
+COVERED = """() => [...document.querySelectorAll('.pad [data-hold]')].filter((one) => {
+  const box = one.getBoundingClientRect();
+  const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  return top !== one && !one.contains(top);
+}).map((one) => one.dataset.hold)"""
+IN_SIGHT = """() => {
+  const box = document.querySelector('[data-camera=head] canvas').getBoundingClientRect();
+  return Math.min(box.bottom, innerHeight) - Math.max(box.top, 0) > box.height / 2;
+}"""
+
+
+def test_on_a_phone_one_drives_in_sight_of_the_picture_wherever_the_page_is_scrolled(
+    run: ConsoleRun, chromium: Any
+) -> None:
+    with page_of(chromium, run, viewport={"width": 390, "height": 844}, has_touch=True) as page:
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        take_driving(page)
+        for down in (0, 300, 5000):
+            page.evaluate("(down) => scrollTo(0, down)", down)
+            wait(page, lambda: page.evaluate(COVERED) == [], f"no pad is covered {down} px down")
+            assert page.evaluate(IN_SIGHT), f"the picture is seen {down} px down"
+        give_back(page)
+
+
+def test_a_control_at_the_end_of_its_range_says_so_itself(run: ConsoleRun, chromium: Any) -> None:
+    def is_at_its_end(control: str) -> bool:
+        return "limit" in str(page.get_attribute(f"#joints [data-hold='{control}']", "class"))
+
+    with page_of(chromium, run) as page:
+        take_driving(page)
+        go_on(page)
+        page.keyboard.down("q")
+        wait(page, lambda: is_at_its_end("-arm"), "the arm is in")
+        page.keyboard.up("q")
+        assert not is_at_its_end("+arm")
+        assert page.get_attribute("#joints [data-hold='-arm']", "title") == "the end of its range"
+        page.keyboard.down("e")
+        wait(page, lambda: not is_at_its_end("-arm"), "and comes out")
+        page.keyboard.up("e")
+        give_back(page)
+
+
+def test_what_the_guard_does_stands_apart_from_what_people_and_the_robot_say(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        page.fill("#words", "Hello.")
+        page.press("#words", "Enter")
+        wait(page, lambda: "Hello." in text(page, "#story"), "it is said")
+        wait(page, lambda: page.locator("#events .guard").count() > 0, "the guard's word is told")
+        assert page.locator("#story .guard").count() == 0
+
+
 def test_a_picture_that_stands_still_is_covered_and_nobody_drives_by_it_though_the_other_camera_goes_on(
     run: ConsoleRun, chromium: Any
 ) -> None:
