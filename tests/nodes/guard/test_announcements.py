@@ -287,6 +287,7 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     room.guard.on_stop()
     assert pressed.is_closed
     Guard().on_stop()  # without signals there is nothing to close
+    Guard().settle()  # and before a start nothing that could be gone
 
 
 def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know(tmp_path: Path) -> None:

@@ -138,6 +138,16 @@ def test_a_guard_that_arms_itself_does_so_once_in_a_run(tmp_path: Path) -> None:
     assert second.machine.reason == "stopped by guard: the guard was restarted"
     second.tick()
     assert second.machine.mode == "stopped"
+    now_ns = second.clock.now_ns()
+    second.machine.interrupt(Interrupt(id="r", depth="resume", text="go on", by="Ana"), now_ns + 1, now_ns + 1)
+    second.interrupted(Interrupt(id="a", depth="amend", text="the blue one", by="Ana"))
+    assert read(tmp_path / "guard.json") == SavedState(epochs={"vlm": 1}, armed_in=str(tmp_path))
+    assert started(tmp_path).machine.reason == "stopped by guard: the guard was restarted", "as often as it is"
+
+
+def test_a_source_that_must_repeat_itself_has_its_time_from_the_start_on(tmp_path: Path) -> None:
+    guard = started(tmp_path, estop_sources=("pendant",))
+    assert guard.heard_ns == {"pendant": guard.clock.now_ns()}
 
 
 def test_what_stopped_the_guard_before_is_told_rather_than_that_it_was_restarted(tmp_path: Path) -> None:
