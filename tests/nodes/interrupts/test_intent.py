@@ -217,7 +217,7 @@ def test_a_no_that_may_forbid_going_on_is_not_passed_over_for_its_comma(text: st
 @pytest.mark.parametrize(
     "text",
     ["No, go on.", "Nope. Carry on.", "Nein, weiter!", "Non, continue.", "Nee, ga door.", "No, vai avanti.",
-     "いや、続けて", "No pasa nada, sigue.", "没关系，继续", "لا باس، استمر"],
+     "いや、続けて", "No pasa nada, sigue.", "没关系，继续", "لا باس، استمر", "Yeah could you go on?"],
 )  # fmt: skip
 def test_a_no_to_what_was_before_is_passed_over(text: str) -> None:
     assert understand(text).lifts_stop
