@@ -86,6 +86,7 @@ TARGETS = (
             "tests/nodes/guard/stops/test_latches.py",
             "tests/nodes/guard/stops/test_returns.py",
             "tests/nodes/guard/test_node.py",
+            "tests/nodes/guard/test_needs.py",
             "tests/nodes/guard/test_motion_profile.py",
             "tests/nodes/guard/test_invariants.py",
             "tests/nodes/guard/test_lasting_faults.py",

@@ -124,6 +124,7 @@ def test_an_emergency_stop_is_told_to_everybody_once() -> None:
     assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="button: toe", by="estop")]
     said = room.states[-1]
     assert (said.estop, said.reason, said.stop_cause) == ("button: toe", "emergency stop: button: toe", "guard-1")
+    assert said.stopped_by == "estop"
     assert [fence.epochs for fence in room.raised] == [{"planner": 1, "vlm": 1, "policy": 1}]
 
 
@@ -401,6 +402,10 @@ def test_a_ledger_has_its_own_folder_in_the_home_where_no_other_is_named(
         ({"max_effort_percent": 100.1}, "guard: max_effort_percent is 100.1; expected more than 0, at most 100"),
         ({"estop_silence_s": 0.0}, "guard: estop_silence_s is 0.0; expected a positive number of seconds"),
         ({"max_image_age_s": float("inf")}, "guard: max_image_age_s is inf; expected a positive number of seconds"),
+        ({"max_plan_age_s": 0.0}, "guard: max_plan_age_s is 0.0; expected a positive number of seconds"),
+        ({"max_utterance_age_s": -1.0}, "guard: max_utterance_age_s is -1.0; expected a positive number of seconds"),
+        ({"max_image_age_s": 60.5}, "guard: max_image_age_s is 60.5; more than 60 s is no limit"),
+        ({"estop_silence_s": 10.5}, "guard: estop_silence_s is 10.5; more than 10 s is no limit"),
         ({"lifespan_s": 0.0}, "guard: lifespan_s is 0.0; expected more than 0 and at most 0.5"),
     ],
 )
