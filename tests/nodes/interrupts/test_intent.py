@@ -260,6 +260,16 @@ def test_words_of_two_languages_are_no_plain_request_to_go_on() -> None:
     assert understand("okay, mach weiter, robot, please").lifts_stop, "what is said in every language is no language"
 
 
+def test_a_false_alarm_in_another_language_than_going_on_takes_nothing_back() -> None:
+    assert understand("Fehlalarm, weiter").takes_back
+    assert not understand("False alarm, weiter").takes_back
+
+
+def test_going_on_that_is_forbidden_in_five_words_stops_and_in_six_is_talk_of_it() -> None:
+    assert understand("Don't go on with that.").wants == "stop"
+    assert understand("Don't go on with that story.").wants != "stop"
+
+
 def test_a_clause_that_asks_to_go_on_beside_others_is_told_from_talk_of_other_things() -> None:
     vain = ("I moved my hand away. Go on.", "Go on. No, not the blue one.", "He said: go on.", "Go on!")
     assert [understand(text).asks_in_vain for text in vain] == [True, True, True, False]
