@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -60,7 +61,7 @@ class Arbitration:
             seat: Lease(seat=seat, holder=home.holder, number=0, kind=home.kinds.get(home.holder, "model"))
             for seat, home in self.homes.items()
         }
-        self._renewed_ns: dict[str, int] = {}
+        self._renewed_ns: defaultdict[str, int] = defaultdict(int)
 
     def restore(self, epochs: Epochs, leases: Mapping[str, Lease], now_ns: int) -> None:
         """Go on where an earlier guard stopped; never back."""
@@ -111,10 +112,10 @@ class Arbitration:
             if now.holder != source or request.holder != source:
                 return f"{source} does not hold the seat {seat}"
             # It is worth what its stamp says: one that was held up on its way does not lengthen a lease.
-            self._renewed_ns[seat] = max(self._renewed_ns.get(seat, 0), min(request.stamp_ns, now_ns))
+            self._renewed_ns[seat] = max(self._renewed_ns[seat], min(request.stamp_ns, now_ns))
             return ""
         if request.do == "give":
-            return self._give(seat, now_ns, by=request.by, why="given back")
+            return self._give(seat, by=request.by, why="given back")
         return self._take(request, source, now_ns)
 
     def expired(self, now_ns: int) -> list[Lease]:
@@ -122,9 +123,9 @@ class Arbitration:
         late = [
             seat
             for seat, lease in self.leases.items()
-            if self._must_be_renewed(lease) and to_s(now_ns - self._renewed_ns.get(seat, 0)) > RENEWED_WITHIN_S
+            if self._must_be_renewed(lease) and to_s(now_ns - self._renewed_ns[seat]) > RENEWED_WITHIN_S
         ]
-        return [self._give(seat, now_ns, by="guard", why="the link to the holder is lost") for seat in late]
+        return [self._give(seat, by="guard", why="the link to the holder is lost") for seat in late]
 
     def _take(self, request: SeatRequest, source: str, now_ns: int) -> Lease | str:
         seat, home = request.seat, self.homes[request.seat]
@@ -135,20 +136,20 @@ class Arbitration:
         kind = home.kinds.get(holder, "model") if holder in known else request.kind
         if self.leases[seat].holder == holder:
             return f"{holder} holds the seat {seat} already"
-        return self._issue(seat, holder, kind, now_ns, by=request.by, why="taken")
+        self._renewed_ns[seat] = now_ns
+        return self._issue(seat, holder, kind, by=request.by, why="taken")
 
-    def _give(self, seat: str, now_ns: int, *, by: str, why: str) -> Lease:
+    def _give(self, seat: str, *, by: str, why: str) -> Lease:
         home = self.homes[seat]
-        return self._issue(seat, home.holder, home.kinds.get(home.holder, "model"), now_ns, by=by, why=why)
+        return self._issue(seat, home.holder, home.kinds.get(home.holder, "model"), by=by, why=why)
 
-    def _issue(self, seat: str, holder: str, kind: Kind, now_ns: int, *, by: str, why: str) -> Lease:
+    def _issue(self, seat: str, holder: str, kind: Kind, *, by: str, why: str) -> Lease:
         before = self.leases[seat]
         displaced = before.holder if before.holder != holder else ""
         lease = Lease(
             seat=seat, holder=holder, number=before.number + 1, kind=kind, by=by, displaced=displaced, why=why
         )
         self.leases[seat] = lease
-        self._renewed_ns[seat] = now_ns
         return lease
 
     def _must_be_renewed(self, lease: Lease) -> bool:

@@ -263,7 +263,7 @@ class Guard(ForRobot, Node):
             self.keeper.reserve()
         except OSError as error:
             text = f"{path}: cannot be written ({error.strerror}), so what is latched would be lost; make room there"
-            if not is_back and path.parent != Path(self.run):
+            if path.parent != Path(self.run):
                 raise UserError(f"{self.name}: {text}") from error
             self.log.error("%s", text)
         if known is not None:

@@ -106,18 +106,18 @@ class Space:
         """
         limits, base = self.cartesian, self.limits.base
         everything = range(BASE, len(now.joints))
-        whole = self._toward(now, command, dt_s, base, 1.0, everything)
+        whole = self._toward(now, command, dt_s, base, everything)
         if limits is None or dt_s <= 0.0 or (whole.joints == now.joints and whole.wheels == Wheels()):
             return whole, ""
         if base.wheel_speed_mps > limits.base_speed_out_mps and furthest_out(self._at_rest(whole)) > limits.out_m:
             base = replace(base, wheel_speed_mps=limits.base_speed_out_mps)
-            whole = self._toward(now, command, dt_s, base, 1.0, everything)
+            whole = self._toward(now, command, dt_s, base, everything)
         if not (why := self.fault(now, whole, state, age_s, dt_s)):
             return whole, ""
         slow, fast, best = 0.0, 1.0, None
         for _ in range(TRIES):
             share = (slow + fast) / 2
-            step = self._toward(now, command, dt_s, base, share, everything)
+            step = self._toward(now, command, dt_s, base, everything, share)
             if self.fault(now, step, state, age_s, dt_s):
                 fast = share
             else:
@@ -125,9 +125,9 @@ class Space:
         if best is not None:
             return best, why
         free: list[int] = []
-        step = self._toward(now, command, dt_s, base, 1.0, free)
+        step = self._toward(now, command, dt_s, base, free)
         for part in everything:
-            trial = self._toward(now, command, dt_s, base, 1.0, [*free, part])
+            trial = self._toward(now, command, dt_s, base, [*free, part])
             if not self.fault(now, trial, state, age_s, dt_s):
                 free, step = [*free, part], trial
         return step, why
@@ -173,7 +173,13 @@ class Space:
         )
 
     def _toward(
-        self, now: BodyMotion, command: JointCommand, dt_s: float, base: BaseLimit, share: float, free: Collection[int]
+        self,
+        now: BodyMotion,
+        command: JointCommand,
+        dt_s: float,
+        base: BaseLimit,
+        free: Collection[int],
+        share: float = 1.0,
     ) -> BodyMotion:
         """One step in which the parts that are free go on at this share of their limits, and all others brake."""
         joints = tuple(

@@ -166,7 +166,7 @@ def _stops(clause: Clause) -> bool:
     if "cry" in found or "stop" in found:
         first = clause.opening(*_BEFORE_STOP)
         is_said = any(one.start in first and not _is_negated(clause, one.start) for one in clause.of("cry", "stop"))
-        if is_said and (not clause.is_corrected or clause.is_all(_STOPS, "courtesy", "lead", "tail")):
+        if is_said and not clause.is_corrected:
             return True
     if "stop_end" in found:
         last = clause.ending("tail")

@@ -80,8 +80,7 @@ def request(
 
 def prove(token: str, message: Signed) -> str:
     """The proof of what a message asks for, by whom and when; "" without a token."""
-    asked = {"": type(message).__name__, **msgspec.to_builtins(message), "proof": ""}
-    text = msgspec.json.encode(asked, order="sorted")
+    text = msgspec.json.encode({"": type(message).__name__, **msgspec.to_builtins(message), "proof": ""})
     return hmac.new(token.encode(), text, hashlib.sha256).hexdigest() if token else ""
 
 

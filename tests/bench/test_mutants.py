@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from bench.mutants import ROOT, TARGETS, Count, Module, as_markdown, digest, equivalent, readable, tally, undecorated
+from bench.mutants import (
+    ROOT,
+    TARGETS,
+    Count,
+    Module,
+    as_markdown,
+    digest,
+    equivalent,
+    is_less_strict,
+    readable,
+    tally,
+    undecorated,
+)
 
 RESULTS = {
     "nodes.guard.node.xǁGuardǁ_stop__mutmut_1": "killed",
@@ -47,6 +59,15 @@ def test_a_mutant_is_named_as_its_function_is_in_the_code() -> None:
     assert readable("nodes.guard.node.xǁGuardǁ_stop__mutmut_2") == "nodes.guard.node.Guard._stop"
     assert readable("nodes.guard.node.xǁGuardǁtick_undecorated__mutmut_2") == "nodes.guard.node.Guard.tick"
     assert readable("nodes.guard.monitors.x_is_whole__mutmut_1") == "nodes.guard.monitors.is_whole"
+
+
+def test_a_zip_that_asks_less_is_told_from_one_that_asks_more_or_joins_others() -> None:
+    line = "for one, two in zip(these, those, strict=True)"
+    for less in ("zip(these, those, strict=False)", "zip(these, those, strict=None)", "zip(these, those, )"):
+        assert is_less_strict(line, line.replace("zip(these, those, strict=True)", less))
+    assert not is_less_strict(line, line.replace("those", "None"))
+    assert not is_less_strict("zip(these, strict=False)", "zip(these, strict=True)"), "it raises where it did not"
+    assert not is_less_strict("f(these, strict=True)", "f(these, strict=False)")
 
 
 SOURCE = """

@@ -20,8 +20,8 @@ from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
-from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, SeatRequest
-from runtime.msgs.signature import Signatures, order, request, token_of
+from runtime.msgs import DriverOrder, EStop, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
+from runtime.msgs.signature import Signatures, order, request, service, token_of
 from runtime.operating_system.estop_signal import EstopSignals
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import account
@@ -54,6 +54,8 @@ class Room:
         self.interrupts: list[Interrupt] = self.sim.record_topic("interrupt", Interrupt)
         self.fences: list[Fence] = self.sim.record_topic("fence", Fence)
         self.leases: list[Lease] = self.sim.record_topic("lease", Lease)
+        self.told_driver: list[DriverOrder] = self.sim.record_topic("driver/service", DriverOrder)
+        self.buttons: list[DriverOrder] = self.sim.record_topic("driver/runstop", DriverOrder)
         self.sim.run(seconds=0.5)
         self.guard.proofs = Signatures(TOKEN)
 
@@ -122,6 +124,7 @@ def test_an_emergency_stop_is_told_to_everybody_once() -> None:
     assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="button: toe", by="estop")]
     said = room.states[-1]
     assert (said.estop, said.reason, said.stop_cause) == ("button: toe", "emergency stop: button: toe", "guard-1")
+    assert said.stopped_by == "estop"
     assert [fence.epochs for fence in room.raised] == [{"planner": 1, "vlm": 1, "policy": 1}]
 
 
@@ -172,6 +175,77 @@ def test_taking_the_policys_seat_holds_the_robot_at_once() -> None:
     room.sim.run(seconds=0.0001)
     assert room.guard.machine.reason == "handed over to me-1, no command yet"
     assert room.run(0.2).mode == "holding"
+
+
+def test_going_on_by_a_signed_order_is_told_with_an_id_its_words_and_a_fence() -> None:
+    room = Room()
+    room.say("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    fences = len(room.raised)
+    assert room.order("resume").mode == "moving"
+    assert room.interrupts[1:] == [Interrupt(id="guard-1", depth="resume", text="go on", by="Ann")]
+    assert room.raised[fences:] == [
+        Fence(
+            epochs={"planner": 1, "vlm": 1, "policy": 1}, interrupt_id="guard-1", depth="resume", text="go on", by="Ann"
+        )
+    ]
+    room.say("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Bo"))
+    words = order(TOKEN, "resume", "Ann", room.sim.clock.now_ns(), "carry on")
+    assert room.say("guard/order", words).mode == "stopped", "at a terminal each lifts what they stopped, too"
+    assert len(room.interrupts) == 3
+    words = order(TOKEN, "resume", "Bo", room.sim.clock.now_ns(), "carry on")
+    assert room.say("guard/order", words).mode == "moving"
+    assert room.interrupts[3:] == [Interrupt(id="guard-3", depth="resume", text="carry on", by="Bo")]
+
+
+def test_the_driver_is_told_what_to_do_and_who_asked() -> None:
+    room = Room(arm="manual")
+    now_ns = room.sim.clock.now_ns()
+    room.say("robot/service", service(TOKEN, "home", "Ann", now_ns))
+    assert room.told_driver == [DriverOrder(verb="home", why="asked for by Ann")]
+    room.say("robot/runstop", RobotService(id="1", verb="runstop", by="Bo"))
+    room.say("robot/runstop", service(TOKEN, "release", "Ann", room.sim.clock.now_ns()))
+    assert room.buttons == [
+        DriverOrder(verb="runstop", why="asked for by Bo"), DriverOrder(verb="release", why="asked for by Ann"),
+    ]  # fmt: skip
+
+
+def test_the_driver_is_told_why_it_is_to_press_the_robots_own_button() -> None:
+    room = Room(arm="manual")
+    room.say("robot/service", service(TOKEN, "home", "Ann", room.sim.clock.now_ns()))
+    room.say("interrupt", Interrupt(id="s", depth="stop", text="Ouch!", by="Ann"))
+    assert room.buttons[0] == DriverOrder(verb="runstop", why="stopped by Ann: Ouch!")
+    pushing = Room()
+    pushing.robot.effort = 99.0
+    pushing.run(6.0)
+    assert pushing.buttons[0] == DriverOrder(verb="runstop", why="effort above 95 % lasts: lift")
+
+
+def test_a_lost_link_to_another_seat_than_the_policys_stops_nothing() -> None:
+    room = Room()
+    room.guard.arbitration = Arbitration({"policy": SeatConfig(holder="policy"), "vlm": SeatConfig(holder="eyes")})
+    now_ns = room.sim.clock.now_ns()
+    room.say("seat/request", request(TOKEN, "take", "vlm", "me-1", "Ann", now_ns))
+    assert room.run(1.0).mode == "moving"
+    assert [(one.seat, one.holder) for one in room.leases if not one.is_repetition] == [
+        ("vlm", "me-1"),
+        ("vlm", "eyes"),
+    ]
+
+
+def test_epochs_are_told_again_twice_a_second_for_those_who_joined_late() -> None:
+    room = Room()
+    room.say("interrupt", Interrupt(id="s", depth="stop", text="Ouch!", by="Ann"))
+    told = len(room.fences)
+    room.run(2.0)
+    assert room.fences[told:] == [Fence(epochs={"planner": 1, "vlm": 1, "policy": 1})] * 4
+
+
+def test_a_stop_is_taken_back_by_its_id_however_long_that_is() -> None:
+    room = Room()
+    ident = "s" * 5000
+    room.say("interrupt", Interrupt(id=ident, depth="stop", text="ah", by="Ann"))
+    room.say("interrupt", Interrupt(id="r", depth="resume", text="okay", by="Ann", takes_back=ident), "test")
+    assert room.states[-1].mode == "moving"
 
 
 def test_each_refusal_is_counted_and_says_why() -> None:
@@ -287,6 +361,7 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     room.guard.on_stop()
     assert pressed.is_closed
     Guard().on_stop()  # without signals there is nothing to close
+    Guard().settle()  # and before a start nothing that could be gone
 
 
 def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know(tmp_path: Path) -> None:
@@ -327,6 +402,10 @@ def test_a_ledger_has_its_own_folder_in_the_home_where_no_other_is_named(
         ({"max_effort_percent": 100.1}, "guard: max_effort_percent is 100.1; expected more than 0, at most 100"),
         ({"estop_silence_s": 0.0}, "guard: estop_silence_s is 0.0; expected a positive number of seconds"),
         ({"max_image_age_s": float("inf")}, "guard: max_image_age_s is inf; expected a positive number of seconds"),
+        ({"max_plan_age_s": 0.0}, "guard: max_plan_age_s is 0.0; expected a positive number of seconds"),
+        ({"max_utterance_age_s": -1.0}, "guard: max_utterance_age_s is -1.0; expected a positive number of seconds"),
+        ({"max_image_age_s": 60.5}, "guard: max_image_age_s is 60.5; more than 60 s is no limit"),
+        ({"estop_silence_s": 10.5}, "guard: estop_silence_s is 10.5; more than 10 s is no limit"),
         ({"lifespan_s": 0.0}, "guard: lifespan_s is 0.0; expected more than 0 and at most 0.5"),
     ],
 )
@@ -354,6 +433,7 @@ def test_what_a_launch_file_does_not_say_is_on_the_safe_side() -> None:
     assert (guard.machine.settings.max_image_age_s, guard.machine.settings.max_effort_percent) == (1.0, 95.0)
     assert guard.machine.limits == STRETCH_3
     assert (guard.ticks, guard.pressed, guard.heard_ns, guard.felt, guard.reported) == (0, set(), {}, "", None)
+    assert (guard.run, guard.armed_in, guard.disk_problem, guard.gone, guard.logged_refusal) == ("",) * 5
 
 
 def test_a_restarted_guard_writes_nothing_that_stands_there_already(tmp_path: Path) -> None:

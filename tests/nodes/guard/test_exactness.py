@@ -225,6 +225,21 @@ def test_a_joint_arrives_as_early_as_its_brake_allows() -> None:
     assert motion.velocity == pytest.approx(1.2)
 
 
+def test_a_clock_that_begins_at_zero_is_a_clock_as_any() -> None:
+    """As in virtual time: nothing that the guard has not seen yet lies in its future."""
+    machine = GuardMachine(STRETCH_3)
+    machine.update_state(standing(0))
+    assert machine.arm(0)
+    assert machine.check_monitors(0) == ""
+    assert machine.accept_command(command("policy", 1, 1, FAR), to_ns(0.02)) == ""
+    machine.update_state(standing(to_ns(0.02)))
+    machine.tick(to_ns(0.02))
+    assert machine.reason == "commanded by policy"
+    assert machine.check_monitors(to_ns(0.02)) == ""
+    machine.interrupt(interrupt("stop", "Ana"), 0, to_ns(0.02))
+    assert machine.interrupt(interrupt("resume", "Ana"), 1, to_ns(0.02)) is None
+
+
 def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixture) -> None:
     guard = Guard()
     guard.machine.update_state(standing(0))
@@ -233,9 +248,11 @@ def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixtur
         guard.report(is_due=False)
         guard.report(is_due=True)
         guard.report(is_due=True)
+        Guard().report(is_due=True)  # that has refused nothing
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", "disarmed: not armed"),
         ("INFO", "refused: policy: the guard is disarmed (1 so far)"),
+        ("INFO", "disarmed: not armed"),
     ]
     broken = JointCommand(position=(float("nan"), *HOME[1:]))
     guard.machine.accept_command(Stamped(broken, Envelope("command", "policy", 2, 0)), 0)

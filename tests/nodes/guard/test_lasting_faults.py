@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S, CommandedMotion, Conduct, Fault
+from nodes.guard.motion_profile import Motion
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
@@ -60,6 +61,90 @@ def test_a_base_that_stands_far_away_has_not_jumped_and_one_that_is_mirrored_has
     assert [shown_at(conduct, 1 + tick * TICK_S, x_m, y_m) for tick in range(3)] == [{}, {}, {}]
     _, why = shown_at(conduct, 1.1, -x_m, -y_m)["unknown"]
     assert why == "the measured posture jumps: base"
+
+
+LIFT = STRETCH_3.joints[0]
+SHARE = 0.03 * (LIFT.highest - LIFT.lowest)
+EDGE = 1e-6
+
+
+def shows(*states: RobotState, asked: CommandedMotion | None = None) -> dict[Fault, str]:
+    """What is found wrong with the last of these, of which each is 20 ms later than the one before."""
+    conduct, found = Conduct(STRETCH_3, 95.0), {}
+    for state in states:
+        found = conduct.check(state, asked or CommandedMotion((), 0.0, 0.0), state.read_ns)
+    return {fault: why for fault, (_, why) in found.items()}
+
+
+@pytest.mark.parametrize(("beyond", "jumps"), [(-EDGE, False), (EDGE, True)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_joint_has_jumped_that_is_further_away_than_twice_its_speed_and_its_share_allow(
+    beyond: float, jumps: bool, sign: int
+) -> None:
+    away_m = 2.0 * LIFT.speed * TICK_S + SHARE + beyond
+    there = (HOME[0] + sign * away_m, *HOME[1:])
+    found = shows(standing(to_ns(1.0)), standing(to_ns(1.0 + TICK_S), there))
+    assert found == ({"unknown": "the measured posture jumps: lift"} if jumps else {})
+
+
+@pytest.mark.parametrize(("beyond", "jumps"), [(-EDGE, False), (EDGE, True)])
+def test_a_base_has_jumped_that_is_further_away_than_twice_its_speed_and_10_cm(beyond: float, jumps: bool) -> None:
+    away_m = 2.0 * STRETCH_3.base.wheel_speed_mps * TICK_S + 0.1 + beyond
+    found = shows(standing(to_ns(1.0)), standing(to_ns(1.0 + TICK_S), pose=(0.0, -away_m, 0.0)))
+    assert found == ({"unknown": "the measured posture jumps: base"} if jumps else {})
+
+
+def test_a_robot_that_is_seen_for_the_first_time_when_the_clock_begins_has_not_jumped() -> None:
+    assert shows(standing(0)) == {}
+    assert shows(standing(0), standing(0)) == {}
+
+
+@pytest.mark.parametrize(("beyond", "is_behind"), [(-EDGE, False), (EDGE, True)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_joint_is_behind_that_is_further_from_its_target_than_its_lag_and_its_share(
+    beyond: float, is_behind: bool, sign: int
+) -> None:
+    ahead_m = 0.3 * LIFT.speed + SHARE + beyond
+    joints = (Motion(HOME[0] + sign * ahead_m), *(Motion(place) for place in HOME[1:]))
+    found = shows(standing(to_ns(1.0)), asked=CommandedMotion(joints, 0.0, 0.0))
+    assert found == ({"following": "does not follow its target: lift"} if is_behind else {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"velocity": (0.5 * LIFT.speed + 0.05 + 0.1 - EDGE, *ZEROS[1:])}, ""),
+        ({"velocity": (-0.5 * LIFT.speed - 0.05 - 0.1 - EDGE, *ZEROS[1:])}, "lift"),
+        ({"base_v_mps": -0.3 + EDGE}, ""), ({"base_v_mps": -0.3 - EDGE}, "base"),
+        ({"base_w_radps": 0.4 - EDGE}, ""), ({"base_w_radps": 0.4 + EDGE}, "base"),
+    ],
+)  # fmt: skip
+def test_motion_is_a_fault_beyond_what_was_asked_for_and_a_bit(changes: dict[str, Any], names: str) -> None:
+    joints = (Motion(HOME[0], 0.1), *(Motion(place) for place in HOME[1:]))
+    state = msgspec.structs.replace(standing(to_ns(1.0)), **changes)  # type: ignore[type-var]  # a Struct
+    found = shows(state, asked=CommandedMotion(joints, 0.2, -0.1))
+    assert found == ({"motion": f"moves beyond what was asked for: {names}"} if names else {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"effort": ()}, "the effort of the joints is not known"),
+        ({"velocity": (nan, *ZEROS[1:])}, "the velocity of the joints is not known"),
+        ({"base_w_radps": nan}, "the speed of the base is not known"),
+    ],
+)
+def test_what_is_not_known_is_named(changes: dict[str, Any], why: str) -> None:
+    state = msgspec.structs.replace(standing(to_ns(1.0)), **changes)  # type: ignore[type-var]  # a Struct
+    assert shows(state) == {"unknown": why}
+
+
+def test_what_was_asked_for_more_than_half_a_second_ago_excuses_no_motion() -> None:
+    lab = Lab()
+    assert lab.look(1.0, position=HOME, v=0.3) == ""
+    assert lab.look(2.0, position=HOME) == ""
+    lab.shows = {"base_v_mps": 0.3}
+    assert lab.look(1.0, position=HOME) == "motion"
 
 
 FAULTS: list[tuple[Fault, dict[str, Any]]] = [
@@ -131,9 +216,6 @@ def test_on_the_way_back_what_it_touched_may_go_on_and_nothing_else(shows: dict[
         lab.machine.update_state(state)
         stopped_by = stopped_by or lab.machine.check_conduct(lab.now_ns)
     assert stopped_by == by
-
-
-LIFT = STRETCH_3.joints[0]
 
 
 def released(lab: Lab, measured: Callable[[float, int], float], seconds: float = 4.0) -> list[float]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodes.guard.motion_profile import limits_of
-from nodes.guard.node import Guard
+from nodes.guard.node import FROZEN_NS, Guard
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.clock import Clock
@@ -177,6 +177,27 @@ def test_what_a_tick_decided_before_a_freeze_is_not_handed_on_after_it(
     sim.run(seconds=0.1)
     assert states[-1].mode == "stopped"
     assert all(output.base_v_mps == 0.0 for output in outputs)
+
+
+@pytest.mark.parametrize(("frozen_ns", "is_handed_on"), [(FROZEN_NS - 1, True), (FROZEN_NS, False)])
+def test_a_tick_that_took_exactly_so_long_was_frozen(
+    frozen_ns: int, is_handed_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = Guard(arm="auto")
+    sim = Simulation(StillRobot(), Driving(), guard)
+    sim.run(seconds=1.0)
+    clock, tick = Frozen(guard.clock), guard.machine.tick
+    guard.clock = cast(Clock, clock)
+
+    def slow(now_ns: int) -> Any:
+        done = tick(now_ns)
+        clock.ahead_ns = frozen_ns
+        return done
+
+    outputs = sim.record(Guard.robot_command)
+    monkeypatch.setattr(guard.machine, "tick", slow)
+    sim.run(seconds=0.02)
+    assert bool(outputs) is is_handed_on
 
 
 def test_ceilings_can_be_lowered_and_not_raised() -> None:

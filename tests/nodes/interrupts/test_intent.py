@@ -217,7 +217,7 @@ def test_a_no_that_may_forbid_going_on_is_not_passed_over_for_its_comma(text: st
 @pytest.mark.parametrize(
     "text",
     ["No, go on.", "Nope. Carry on.", "Nein, weiter!", "Non, continue.", "Nee, ga door.", "No, vai avanti.",
-     "いや、続けて", "No pasa nada, sigue.", "没关系，继续", "لا باس، استمر"],
+     "いや、続けて", "No pasa nada, sigue.", "没关系，继续", "لا باس، استمر", "Yeah could you go on?"],
 )  # fmt: skip
 def test_a_no_to_what_was_before_is_passed_over(text: str) -> None:
     assert understand(text).lifts_stop
@@ -258,6 +258,16 @@ def test_nothing_is_lifted_where_characters_that_stand_for_many_hide_the_middle(
 def test_words_of_two_languages_are_no_plain_request_to_go_on() -> None:
     assert not understand("he, mach weiter").lifts_stop, "he is a greeting in Dutch, and German has no such word"
     assert understand("okay, mach weiter, robot, please").lifts_stop, "what is said in every language is no language"
+
+
+def test_a_false_alarm_in_another_language_than_going_on_takes_nothing_back() -> None:
+    assert understand("Fehlalarm, weiter").takes_back
+    assert not understand("False alarm, weiter").takes_back
+
+
+def test_going_on_that_is_forbidden_in_five_words_stops_and_in_six_is_talk_of_it() -> None:
+    assert understand("Don't go on with that.").wants == "stop"
+    assert understand("Don't go on with that story.").wants != "stop"
 
 
 def test_a_clause_that_asks_to_go_on_beside_others_is_told_from_talk_of_other_things() -> None:

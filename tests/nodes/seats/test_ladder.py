@@ -182,6 +182,15 @@ def test_who_has_not_begun_is_not_silent() -> None:
     assert room.texts == []
 
 
+def test_who_has_not_begun_keeps_nobody_from_being_missed() -> None:
+    room = Room(planner=(Rung(silent_s=0.5, text="no plan"),), policy=(Rung(silent_s=1.0, text="I cannot move"),))
+    room.planner.is_silent = True
+    room.sim.run(seconds=1.0)
+    room.policy.is_silent = True
+    room.sim.run(seconds=2.0)
+    assert room.texts == ["I cannot move"]
+
+
 def test_a_rung_tells_why_by_whom_and_under_which_id() -> None:
     room = Room(planner=(Rung(silent_s=1.0, text="no plan"), Rung(silent_s=2.0, do="hold", text="I wait")))
     interrupts = room.sim.record_topic("interrupt", Interrupt)

@@ -23,7 +23,11 @@ class DriverWithoutBattery(SimDriver):
 class Battery(Node):
     """A battery of 12.6 V that is not charging."""
 
-    status = Publisher(RobotStatus, "robot/status")
+    status = Publisher(RobotStatus, "robot/status", qos=ALONE)
+
+    def devices(self) -> tuple[str, ...]:
+        """None."""
+        return ()
 
     @every(hz=2)
     def tell(self) -> None:

@@ -265,9 +265,7 @@ def test_a_service_that_is_refused_says_why(desk: Desk, capsys: Told) -> None:
 
 
 def test_what_a_refusal_says_is_read_and_not_obeyed_by_the_terminal(desk: Desk, capsys: Told) -> None:
-    refused = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
-        answer("stow", is_accepted=False), why="\x1b[2Jit moves"
-    )
+    refused = msgspec.structs.replace(answer("stow", is_accepted=False), why="\x1b[2Jit moves")
     assert desk.obey("stow", (HOLDING, ""), refused, as_json=False) == 1
     assert capsys.readouterr().out == "stow: refused: \\x1b[2Jit moves\n"
 

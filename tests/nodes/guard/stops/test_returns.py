@@ -16,7 +16,7 @@ from runtime.clock import SystemClock
 from runtime.coordination.fence import Fence
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus, Utterance
+from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus, Utterance
 from runtime.msgs.signature import Signatures, service
 from runtime.run_facts import RunFacts
 from tests.support.guard.guard_driven import FAR, MS
@@ -138,6 +138,28 @@ def test_a_guard_that_arms_itself_does_so_once_in_a_run(tmp_path: Path) -> None:
     assert second.machine.reason == "stopped by guard: the guard was restarted"
     second.tick()
     assert second.machine.mode == "stopped"
+    now_ns = second.clock.now_ns()
+    second.machine.interrupt(Interrupt(id="r", depth="resume", text="go on", by="Ana"), now_ns + 1, now_ns + 1)
+    second.interrupted(Interrupt(id="a", depth="amend", text="the blue one", by="Ana"))
+    assert read(tmp_path / "guard.json") == SavedState(epochs={"vlm": 1}, armed_in=str(tmp_path))
+    assert started(tmp_path).machine.reason == "stopped by guard: the guard was restarted", "as often as it is"
+
+
+def test_a_source_that_must_repeat_itself_has_its_time_from_the_start_on(tmp_path: Path) -> None:
+    guard = started(tmp_path, estop_sources=("pendant",))
+    assert guard.heard_ns == {"pendant": guard.clock.now_ns()}
+
+
+def test_where_the_file_is_lost_epochs_go_on_above_one_a_millisecond(tmp_path: Path) -> None:
+    (tmp_path / "guard.json").write_text("{")
+    assert started(tmp_path).arbitration.epochs == dict.fromkeys(("planner", "policy", "vlm"), 1000)
+
+
+def test_an_emergency_stop_is_kept_with_its_cause_beside_why_the_guard_is_stopped(tmp_path: Path) -> None:
+    started(tmp_path).emergency(EStop(source="button", is_pressed=True, why="toe"))
+    kept = read(tmp_path / "guard.json")
+    assert kept is not None
+    assert (kept.stop, kept.estop) == ("emergency stop: button: toe", "button: toe")
 
 
 def test_what_stopped_the_guard_before_is_told_rather_than_that_it_was_restarted(tmp_path: Path) -> None:

@@ -214,6 +214,17 @@ def test_a_guard_that_could_keep_nothing_does_not_start(tmp_path: Path, monkeypa
         started(tmp_path / "1")
 
 
+def test_a_simulated_robots_guard_starts_also_where_its_run_can_keep_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(_: StateFile) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(StateFile, "reserve", full)
+    assert started(tmp_path / "1", memory="run").machine.mode == "disarmed"
+    assert "guard.json: cannot be written (No space left on device), so what is latched would be lost" in caplog.text
+
+
 class Full(Disk):
     """A disk without room for anything new."""
 
