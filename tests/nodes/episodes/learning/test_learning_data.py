@@ -126,6 +126,13 @@ def test_a_run_of_which_nothing_is_left_says_why(tmp_path: Path, capsys: pytest.
     assert not (tmp_path / "d").exists()
 
 
+@pytest.mark.parametrize("share", ["2", "-0.1", "half"])
+def test_a_share_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], share: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["dataset", "run.sqlite", f"--held-out={share}", "--out", str(tmp_path / "d")])
+    assert f"--held-out: {share} is no share from 0 to 1" in capsys.readouterr().err
+
+
 def test_scores_of_turns_are_kept_and_an_older_file_has_none(tmp_path: Path) -> None:
     run = tmp_path / "run.sqlite"
     assert main(["run", "--task", "cello-with-a-crack", "--out", str(run)]) == 0
