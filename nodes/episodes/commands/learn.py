@@ -57,6 +57,12 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--agent", default="", help="only seats that this agent played; default: all")
     parser.add_argument("--held-out", type=share, default=0.0, metavar="SHARE", help="of the tasks, apart" + DEFAULT)
     parser.add_argument("--longest", type=int, default=0, metavar="TOKENS", help="leave longer pairs out")
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        metavar="PATH",
+        help="a model's folder, or tokenizer.json; default: tokens are estimated",
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder")
     parser.set_defaults(command=_dataset)
 
@@ -75,6 +81,7 @@ def _dataset(asked: argparse.Namespace) -> int:
         agent=asked.agent,
         held_out=asked.held_out,
         most_tokens=asked.longest,
+        tokenizer=asked.tokenizer,
     )
     if asked.json:
         print(msgspec.json.format(msgspec.json.encode(statistics), indent=1).decode())
