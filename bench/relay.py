@@ -44,7 +44,7 @@ class Cable:
 
 
 class Relay:
-    """One listening address and where it leads to; `target`, `shape` and `is_frozen` may change on the way.
+    """One listening address and where it leads to; `target`, `shape`, `is_frozen` and `held` may change on the way.
 
     With port 0 the system chooses one; `port` is the one chosen.
     """
@@ -58,7 +58,10 @@ class Relay:
     ) -> None:
         self.target, self.shape = target, shape
         self.is_frozen = False  # nothing comes out, until it is False again
+        self.held: frozenset[int] = frozenset()  # these connections alone are frozen
+        self.last = 0  # the connection, counted from 1, that a full segment came by last, towards `target`
         self.lost = 0
+        self._connections = 0
         self.port = listen[1]
         self._host = listen[0]
         self._cable = cable or Cable()
@@ -103,19 +106,22 @@ class Relay:
             writer.close()
             return
         self._writers |= {writer, back}
+        self._connections += 1
         for way, (source, sink) in enumerate(((reader, back), (there, writer))):
-            task = asyncio.create_task(self._pass(way, source, sink))
+            task = asyncio.create_task(self._pass(way, source, sink, self._connections))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _pass(self, way: int, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _pass(self, way: int, source: asyncio.StreamReader, sink: asyncio.StreamWriter, connection: int) -> None:
         loop, free_at = asyncio.get_running_loop(), self._cable.free_at
         queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(max(4, self.shape.queue_bytes // SEGMENT_BYTES))
-        sending = asyncio.create_task(self._deliver(queue, sink))
+        sending = asyncio.create_task(self._deliver(queue, sink, connection))
         arrival = loop.time()
         try:
             while segment := await source.read(SEGMENT_BYTES):
                 shape = self.shape
+                if way == 0 and len(segment) == SEGMENT_BYTES:
+                    self.last = connection
                 takes_s = len(segment) * 8 / (shape.mbit * 1e6) if shape.mbit else 0.0
                 through_at = free_at[way] = max(free_at[way], loop.time()) + takes_s
                 await asyncio.sleep(max(0.0, through_at - loop.time() - 0.002))
@@ -132,12 +138,14 @@ class Relay:
             sending.cancel()
             sink.close()
 
-    async def _deliver(self, queue: asyncio.Queue[tuple[float, bytes]], sink: asyncio.StreamWriter) -> None:
+    async def _deliver(
+        self, queue: asyncio.Queue[tuple[float, bytes]], sink: asyncio.StreamWriter, connection: int
+    ) -> None:
         loop = asyncio.get_running_loop()
         while True:
             arrival, segment = await queue.get()
             await asyncio.sleep(max(0.0, arrival - loop.time()))
-            while self.is_frozen:
+            while self.is_frozen or connection in self.held:
                 await asyncio.sleep(0.01)
             if not segment:
                 return

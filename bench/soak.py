@@ -78,13 +78,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             [*asked_of, *settings, "--out", folder, "--json"], cwd=ROOT, stdout=output, stderr=subprocess.STDOUT
         )
         try:
-            table, restarts = watch(supervisor, asked.minutes * 60.0)
+            table, restarts, loads = watch(supervisor, asked.minutes * 60.0)
         finally:
             supervisor.send_signal(signal.SIGINT)
             supervisor.wait(PATIENCE_S)
             output.close()
     grown = [one for one in table if not one.is_flat]
-    text = as_markdown(table, asked.minutes, restarts)
+    text = as_markdown(table, asked.minutes, restarts, loads)
     print(text)
     if asked.minutes >= 30:
         PAGE.write_text(text + "\n")
@@ -92,10 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if grown or restarts else 0
 
 
-def watch(supervisor: subprocess.Popen[bytes], seconds: float) -> tuple[list[Flatness], int]:
-    """Look at all processes of that run for so long; how often any was restarted."""
+def watch(supervisor: subprocess.Popen[bytes], seconds: float) -> tuple[list[Flatness], int, list[float]]:
+    """All processes of that run for so long; how often any was restarted, and the machine's load at each look."""
     run = _run_of(supervisor)
     found: dict[tuple[str, str], Flatness] = {}
+    loads: list[float] = []
     end = time.monotonic() + seconds
     due = time.monotonic()
     while time.monotonic() < end:
@@ -107,9 +108,10 @@ def watch(supervisor: subprocess.Popen[bytes], seconds: float) -> tuple[list[Fla
                 found.setdefault((process, figure), Flatness(process, figure)).values.append(look(pid))
         if sys.stderr.isatty() or len(found[("supervisor", "descriptors")].values) % 30 == 1:
             print(f"{(end - time.monotonic()) / 60:.0f} min left", file=sys.stderr, flush=True)
+        loads.append(os.getloadavg()[0])
         due += LOOK_S
         time.sleep(max(0.0, due - time.monotonic()))
-    return list(found.values()), sum(state.restarts for state in run.states().values())
+    return list(found.values()), sum(state.restarts for state in run.states().values()), loads
 
 
 def _run_of(supervisor: subprocess.Popen[bytes]) -> FoundRun:
@@ -159,7 +161,7 @@ LOOKS: dict[str, Callable[[int], float]] = {
 }
 
 
-def as_markdown(table: Sequence[Flatness], minutes: float, restarts: int) -> str:
+def as_markdown(table: Sequence[Flatness], minutes: float, restarts: int, loads: Sequence[float]) -> str:
     """The page."""
     by_process: dict[str, list[Flatness]] = defaultdict(list)
     for one in table:
@@ -171,7 +173,8 @@ def as_markdown(table: Sequence[Flatness], minutes: float, restarts: int) -> str
             "",
             f"Written by `python -m bench.soak` on commit {git_state(ROOT)}: {minutes:g} minutes in real time, with a "
             f"look every {LOOK_S:g} s; {flat} of {len(table)} figures flat, {restarts} restarts. *Early* and *late*"
-            " are medians of the second and of the last fifth.",
+            " are medians of the second and of the last fifth. The machine's load average was between "
+            f"{min(loads):.1f} and {max(loads):.1f} on {os.cpu_count()} cores.",
             "",
             "| process | figure | early | late | worst | grown | may grow | flat |",
             "|---|---|---|---|---|---|---|---|",

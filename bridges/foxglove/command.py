@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runtime.clock import SystemClock
-from runtime.command_line.arguments import answered, count, seconds
+from runtime.command_line.arguments import answered, count, port_number, seconds
 from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
 from runtime.msgs import TERMINAL, EStop, Image, Utterance
@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     add_run_argument(parser)
     parser.add_argument("--address", default=LOOPBACK[0], help="where to listen (default: %(default)s)")
     parser.add_argument("--anywhere", action="store_true", help="allow an --address that other machines reach")
-    parser.add_argument("--port", type=int, default=PORT, help="default: %(default)s; 0 is any free one")
+    parser.add_argument("--port", type=port_number, default=PORT, help="default: %(default)s; 0 is any free one")
     parser.add_argument("--stop", action="store_true", help="offer stop and estop as services, with a token")
     parser.add_argument("--layout", type=Path, metavar="FILE.json", help="also write a layout for this run's topics")
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")

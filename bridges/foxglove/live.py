@@ -61,6 +61,7 @@ class LiveView:
     ) -> None:
         """`now_ns` is the run's clock at this moment. Raises UserError where the address cannot be taken."""
         self._offset_ns = wall_time_ns() - now_ns
+        self._tell = tell
         self._context = Context()
         self._types: dict[str, type[Message] | None] = {topic: find_type(info.type) for topic, info in topics.items()}
         self._json: dict[str, Channel] = {}
@@ -124,6 +125,9 @@ class LiveView:
     def _open(self, topic: str, info: TopicInfo) -> None:
         message = self._types[topic]
         if message is None:
+            self._tell(
+                f"{topic}: its type {info.type} cannot be imported here, so it is not shown; start in the run's folder"
+            )
             return
         if issubclass(message, Image):
             self._images[topic] = channels.CompressedImageChannel(topic, context=self._context)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bridges.telemetry.prometheus import MetricsPage, page_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_ns
-from runtime.command_line.arguments import answered, seconds
+from runtime.command_line.arguments import answered, port_number, seconds
 from runtime.command_line.attach import Interruption, add_run_argument, attach, hear
 from runtime.coordination.health import Health
 from runtime.errors import CodecError, UserError
@@ -44,6 +44,7 @@ def _serve(asked: argparse.Namespace) -> int:
     clock = SystemClock()
     start_wall_ns, sent_ns = wall_time_ns(), clock.now_ns()
     told = False
+    unreadable: set[str] = set()
     traced: list[Span] = []
     spans = None
     if collector is not None:
@@ -69,7 +70,9 @@ def _serve(asked: argparse.Namespace) -> int:
                     elif arrival is not None and spans is not None and len(traced) < LARGEST_BATCH:
                         traced.append(spans.span_of(arrival.envelope))
                 except CodecError as problem:
-                    print(f"! {problem}; left out", file=sys.stderr)
+                    if arrival is not None and arrival.topic not in unreadable:
+                        unreadable.add(arrival.topic)
+                        print(f"! {arrival.topic}: {problem}; left out", file=sys.stderr)
                 if collector is not None and clock.now_ns() - sent_ns >= BATCH_NS:  # also while nothing comes
                     sent_ns = clock.now_ns()
                     send(collector)
@@ -104,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     add_run_argument(parser)
     parser.add_argument("--address", default=LOOPBACK[0], help="where to listen (default: %(default)s)")
     parser.add_argument("--anywhere", action="store_true", help="allow an --address that other machines reach")
-    parser.add_argument("--port", type=int, default=PORT, help="default: %(default)s; 0 is any free one")
+    parser.add_argument("--port", type=port_number, default=PORT, help="default: %(default)s; 0 is any free one")
     parser.add_argument("--otlp", default="", metavar="URL", help="also send to this collector (OTLP over HTTP)")
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
     return parser

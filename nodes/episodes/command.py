@@ -10,7 +10,7 @@ from pathlib import Path
 from nodes.episodes.commands.learn import add_learning
 from nodes.episodes.commands.partner import add_partner
 from nodes.episodes.commands.subcommand import DEFAULT
-from runtime.command_line.arguments import answered
+from runtime.command_line.arguments import answered, port_number
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
 MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="fine (the seven with a sentence for each number), or a TOML file with own dimensions; default: the seven",
     )
-    rate.add_argument("--port", type=int, default=0, help="default: a free one")
+    rate.add_argument("--port", type=port_number, default=0, help="default: a free one")
     rate.set_defaults(command=_rate)
     export = _command(
         commands,
@@ -189,7 +189,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm episodes browse runs/episodes-1.sqlite",
     )
     _add_path(browse)
-    browse.add_argument("--port", type=int, default=0, help="default: a free one")
+    browse.add_argument("--port", type=port_number, default=0, help="default: a free one")
     browse.set_defaults(command=_browse)
     return parser
 

@@ -17,7 +17,7 @@ from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
-from nodes.guard.state_machine import CLOSED, GuardMachine, Refusal
+from nodes.guard.state_machine import CLOSED, LONGEST_TEXT, GuardMachine, Refusal
 from nodes.robot.robot_from_launch import ForRobot, claim_of
 from runtime import (
     ALONE,
@@ -69,8 +69,7 @@ MOST_ESTOP_SOURCES = 32
 OTHER_SOURCES = "sources beyond the first 32"
 """Stands for them: which of them let go is not known, so that no re-arming counts until the run has ended."""
 LONGEST_NAME = 80
-LONGEST_TEXT = 1000
-"""Characters kept of a name, and of a cause or what was said: they are told ten times a second, and latched."""
+"""Characters kept of a name."""
 UNKNOWN = "what was latched before is not known"
 
 
@@ -209,6 +208,10 @@ class Guard(ForRobot, Node):
     def claims(self) -> tuple[str, ...]:
         """The robot, where what is latched on it outlives the run."""
         return (claim_of(self.robot_name),) if self.memory == "machine" else ()
+
+    def devices(self) -> tuple[str, ...]:
+        """None: the driver has the robot."""
+        return ()
 
     def on_start(self) -> None:
         info = self.run_info
@@ -504,7 +507,7 @@ class Guard(ForRobot, Node):
     def _stop(self, by: str, why: str, now_ns: int) -> None:
         if self.machine.mode in ("stopped", "estopped"):
             return
-        self.machine.interrupt(Interrupt(id="", depth="stop", text=why, by=by), now_ns, now_ns)
+        self.machine.stop(by, why, now_ns, now_ns)
         self._output()
         self._announce(by)
 

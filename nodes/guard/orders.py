@@ -17,6 +17,7 @@ from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
 from runtime.msgs.signature import order, service, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
+from runtime.supervision.view import plain
 
 SILENT_S = 1.0
 """The guard tells its state ten times a second; an order is given after so long even where it was not heard."""
@@ -50,7 +51,7 @@ def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(msgspec.to_builtins(state)))
     else:
-        print(_sentence(state))
+        print(plain(_sentence(state)))
         if do == "rearm" and state.mode == "stopped" and not state.estop:
             print(GO_ON, file=sys.stderr)
     is_done = {
@@ -112,7 +113,7 @@ def _served(run: FoundRun, verb: Service, by: str, interruption: Interruption, *
             answer = decode(arrival.frames, GuardAnswer).message
             if answer.request == asked.id:
                 words = f"{verb}: {'accepted' if answer.is_accepted else f'refused: {answer.why}'}"
-                print(json.dumps(msgspec.to_builtins(answer)) if as_json else words)
+                print(json.dumps(msgspec.to_builtins(answer)) if as_json else plain(words))
                 return 0 if answer.is_accepted else 1
     finally:
         heard.close()

@@ -104,6 +104,8 @@ SLOWED_NS = to_ns(0.5)
 SLEPT_NS = to_ns(1.0)
 """A guard that has not looked for longer was frozen, and knows nothing of what happened meanwhile."""
 
+LONGEST_TEXT = 1000
+"""Characters kept of a cause or what was said: it is told ten times a second, and latched."""
 
 GRIPPER = "gripper"
 """The joint that may hold somebody; its target opens it as it grows."""
@@ -200,7 +202,7 @@ class GuardMachine:
         was_stopped, state = self.mode in ("stopped", "estopped"), self.monitors.state
         if why and (not was_stopped or by == "runstop"):
             heard_ns = now_ns if state is None or by != "contact" else state.read_ns
-            self.interrupt(Interrupt(id="", depth="stop", text=why, by=by), heard_ns, now_ns)
+            self.stop(by, why, heard_ns, now_ns)
         if self.monitors.is_runstopped or is_silent:
             self._disengage(now_ns)
         return "" if was_stopped else by
@@ -226,7 +228,7 @@ class GuardMachine:
             if self.mode == "retreating" and fault in TOUCHES:
                 continue  # it goes away from what it touches; a touch that is new has stopped it before
             if age_s > LASTS_S[fault] and self.mode != "disarmed":
-                self.interrupt(Interrupt(id="", depth="stop", text=why, by=fault), now_ns, now_ns)
+                self.stop(fault, why, now_ns, now_ns)
                 return fault
         return ""
 
@@ -319,6 +321,10 @@ class GuardMachine:
         self._service_ns = now_ns
         self._enter("service", "the robot homes or stows")
         return None
+
+    def stop(self, by: str, why: str, heard_ns: int, now_ns: int) -> None:
+        """Stop for what the guard itself has found. Such a stop has no id, so that nobody takes it back."""
+        self.interrupt(Interrupt(id="", depth="stop", text=why[:LONGEST_TEXT], by=by), heard_ns, now_ns)
 
     def interrupt(
         self, interrupt: Interrupt, heard_ns: int, now_ns: int, *, is_operator: bool = False

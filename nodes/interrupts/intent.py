@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from nodes.interrupts.phrase_matcher import Clause, Match, clauses_in, clipped, find, is_cjk, words_of
+from nodes.interrupts.phrase_matcher import Clause, Match, clauses_in, clipped, find, is_cjk, is_clipped, words_of
 
 Wants = Literal["stop", "resume", "amend", "order", "nothing"]
 Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]
@@ -80,7 +80,7 @@ def clauses_of(text: str) -> tuple[str, ...]:
 
 def says_yes(text: str) -> bool:
     """Whether the utterance says yes to a question and nothing else."""
-    return find(words_of(clipped(text))).is_all(("yes",))
+    return not is_clipped(text) and find(words_of(text)).is_all(("yes",))
 
 
 def is_stop(text: str) -> bool:
@@ -113,7 +113,8 @@ def _understand(text: str) -> Meaning:
     kinds = [match.name for clause in clauses for match in clause.of("kind")]
     places = [match.name for clause in clauses for match in clause.of("place")]
     is_everything = any(_is_everything(clause) for clause in clauses)
-    wants = _wants(clauses, bool(including), bool(excluding))
+    is_whole = not is_clipped(text)  # what nobody looked at may say anything
+    wants = _wants(clauses, bool(including), bool(excluding), is_whole)
     talk = _talk(clauses) if wants == "nothing" else ""
     return Meaning(
         wants=wants,
@@ -127,7 +128,7 @@ def _understand(text: str) -> Meaning:
         including=including,
         is_about_current=wants == "amend" and not (excluding or including or kinds),
         puts_back=any(clause.has("back") for clause in clauses),
-        takes_back=takes_back and wants != "stop",
+        takes_back=takes_back and wants != "stop" and is_whole,
         is_sure=wants != "stop",
         asks_in_vain=wants not in ("stop", "resume")
         and any(clause.is_all(("resume",), *_BESIDE_RESUME) and not clause.is_asked for clause in clauses),
@@ -249,11 +250,16 @@ def _lifts(clauses: Sequence[Clause]) -> bool:
     asking = [clause for clause in clauses if clause.has("resume")]
     if not asking or any(clause.is_asked and not _requests(clause) for clause in asking):
         return False
-    said = clauses[1:] if clauses[0].is_all(("no",)) else clauses  # "No, go on."
+    languages = {one.name for one in asking[0].of("resume")}
+    said = clauses
+    if clauses[0].is_all(("no",)):  # "No, go on."
+        if any(one.name in languages for one in clauses[0].of("no_or_not")):  # "No, siga" may have been "No siga"
+            return False
+        said = clauses[1:]
     return any(
         all(one.is_all(("resume",) if one in asking else _BESIDE_RESUME, *_BESIDE_RESUME, language=language)
             for one in said)
-        for language in {one.name for one in asking[0].of("resume")}
+        for language in languages
     )  # fmt: skip
 
 
@@ -264,10 +270,10 @@ def _requests(clause: Clause) -> bool:
 # --- the rest
 
 
-def _wants(clauses: Sequence[Clause], names_something: bool, has_exclusion: bool) -> Wants:
+def _wants(clauses: Sequence[Clause], names_something: bool, has_exclusion: bool, is_whole: bool) -> Wants:
     if _is_bare_sound(clauses):
         return "stop"
-    if _lifts(clauses):
+    if is_whole and _lifts(clauses):
         return "resume"
     if not clauses or any(_denies(clause, "stop", "stop_end") for clause in clauses):
         return "nothing"

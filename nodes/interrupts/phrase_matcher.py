@@ -141,6 +141,11 @@ def clipped(text: str) -> str:
     return text if len(text) <= 2 * END_CHARS else f"{text[:END_CHARS]}\n{text[-END_CHARS:]}"
 
 
+def is_clipped(text: str) -> bool:
+    """Whether a part in the middle of the text, or of what `clipped` has left of it, is not looked at."""
+    return len(text) > 2 * END_CHARS or len(normalised(text)) > 4 * END_CHARS
+
+
 def clauses_in(text: str) -> tuple[Clause, ...]:
     """The parts between punctuation marks with what the tables say of them, without empty ones."""
     clauses: list[Clause] = []

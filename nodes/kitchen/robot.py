@@ -1,8 +1,8 @@
 """`KitchenRobot`: the simulated robot in the kitchen of a scenario, and what happens there besides physics.
 
 Physics moves things; rules about the truth do the rest: water in the sink cleans and empties, machines fill what stands
-below their spout, a sponge that is drawn over a place wipes it, a lid turns with the wrist, and a person's hand takes
-what is let go above it and lets go of what the robot grips.
+below their spout, and a sponge that is drawn over a place wipes it. A lid turns with the wrist. A person's hand takes
+what is let go above it, and lets go of what the robot grips.
 """
 
 from __future__ import annotations

@@ -11,6 +11,11 @@ from pathlib import Path
 import msgspec
 
 VOWELS = "aeiou"
+LEAST_LETTERS = 4
+"""A shorter word is not corrected: too many words look like it."""
+SMALL_WORDS = ("into", "onto", "please", "next", "with", "from", "that", "there", "where", "could", "would")
+NO_SLIPS = ("blow", "blows", "cusp", "whit", "hoop", "form", "matt", "loose", "bare", "bleu", "sheet", "shell", "buy", "cooky", "too")
+"""Words of their own that are a slip away from one of ours."""
 
 
 class LexiconFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,6 +99,12 @@ class Lexicon:
             {form: verb for phrase, verb in verbs.items() for form in pasts_of(phrase, data.pasts)}
         )
         self.relations = PhraseTable({word: name for name, words in data.relations.items() for word in words})
+        slips = {*names, *plurals, *map(plural_of, names), *self.colours, *SMALL_WORDS, *verbs}
+        self._slips = frozenset(word for word in slips if word.isalpha())
+        tables = (*data.words.values(), *data.relations.values(), *data.verbs.values())
+        phrases = [*slips, *(phrase for table in tables for phrase in table), *NO_SLIPS]
+        self._vocabulary = frozenset(word for phrase in phrases for word in phrase.split())
+        self._word_tables = (self._nouns, self.verbs, self.gerunds, self.pasts, self.relations)
         self._closed = {
             word for name in CLOSED for phrase in data.words[name] if " " not in phrase for word in [phrase]
         }
@@ -102,6 +113,24 @@ class Lexicon:
     def has(self, table: str, words: Sequence[str], start: int) -> int:
         """How many words a phrase of that table has there; 0 where there is none."""
         return self._tables[table].at(words, start)[0]
+
+    def known_at(self, words: Sequence[str], start: int) -> int:
+        """How many words the longest phrase of any table has there; 0 where no table has the word."""
+        found = [table.at(words, start)[0] for table in (*self._tables.values(), *self._word_tables)]
+        return max(*found, 1 if self.colour(words[start]) else 0)
+
+    def spelled(self, word: str) -> str:
+        """The word of ours that it is but for two letters that changed places, or one that was doubled or lost a twin.
+
+        Other slips are left alone: what lacks a letter, or has another one, is too often another word.
+        """
+        if len(word) < LEAST_LETTERS or not word.isalpha() or word in self._vocabulary:
+            return word
+        swapped = (word[:k] + word[k + 1] + word[k] + word[k + 2 :] for k in range(len(word) - 1))
+        single = (word[:k] + word[k + 1 :] for k in range(len(word) - 1) if word[k] == word[k + 1])
+        double = (word[:k] + word[k] + word[k:] for k in range(len(word)))
+        found = {one for one in (*swapped, *single, *double) if one in self._slips}
+        return found.pop() if len(found) == 1 else word
 
     def noun_at(self, words: Sequence[str], start: int) -> tuple[int, str, bool]:
         """Length, name and whether it is a plural; of the longest name of a kind, a group or a place there."""

@@ -48,6 +48,10 @@ RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
 MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
 STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
 """Verbs whose participle is a wish: "I would like it rinsed"."""
+SMALL = frozenset({"of", "else", "nor", "exception", "standing", "lying", "sitting"})
+"""Words that say nothing by themselves, in no table because they join others."""
+NEGATIONS = frozenset({"not", "never", "none", "neither", "nor", "without"})
+"""Words that turn a clause round; in an order that is not turned round, nobody knows what they leave out."""
 ARTICLES = frozenset({"the", "a", "an"})
 OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
@@ -76,6 +80,7 @@ class Noun:
     is_offered: bool = False  # "this cup"
     is_bare: bool = False  # the name alone: "bowl"
     modifier: str = ""  # words before the name that no table has: "biggest"
+    quality: str = ""  # how it is, where that says which: "a clean cup", "the dirty plates"
 
 
 @dataclass(slots=True)
@@ -104,6 +109,8 @@ class Clause:
     unread: list[str] = field(default_factory=list)  # what nothing explains behind the last noun
     about: str = ""  # "anything about the box"
     left: list[str] = field(default_factory=list)
+    denies: bool = False  # "not on the tray"
+    words: tuple[str, ...] = ()  # as they were said
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +174,9 @@ class Parser:
     def clauses(self, text: str) -> list[Clause]:
         """All clauses of the utterance, in order."""
         found: list[Clause] = []
-        segments = segments_of(text)
+        segments = [
+            replace(segment, words=tuple(map(self.lexicon.spelled, segment.words))) for segment in segments_of(text)
+        ]
         starts: list[int] = []
         for number, segment in enumerate(segments):
             starts.append(len(found))
@@ -225,6 +234,8 @@ class Parser:
 
     def _is_to_another(self, segment: Segment, *, is_first: bool, has_more: bool) -> bool:
         words = list(segment.words)
+        if words and self.lexicon.has("interjections", words, 0) == len(words):
+            return False  # "Oh dear"
         if words and words[0] in ("hey", "hi", "hello", "oh") and len(words) == 2:
             words = words[1:]
         if len(words) != 1 or segment.end != "," or not is_first or not has_more:
@@ -244,6 +255,27 @@ class Parser:
         )
         return segment.is_named and not is_known and word not in ("robot", "stretch")
 
+    def unheard_in(self, clause: Clause) -> str:
+        """The first word of a clause that nothing explains and that its reading does not keep; "" where all is heard."""
+        words = clause.words
+        kept = {word for noun in (*clause.nouns, *clause.excepts, *clause.nots) for word in _words_kept(noun)}
+        kept |= {word for _, noun in clause.targets if noun is not None for word in _words_kept(noun)}
+        kept |= {*clause.left, *clause.unread, *clause.word.split(), *clause.about.split(), *clause.condition.split()}
+        kept |= SMALL
+        is_scoped = clause.nots or clause.excepts or clause.denies
+        i = 0
+        while i < len(words):
+            if i and (words[i] in lexicon_file().words["reasons"] or self.lexicon.has("conditions", words, i)):
+                return ""  # why, or when: what the clause keeps of it stands in its condition
+            if "exception" in words[i:]:
+                i = words.index("exception", i)
+            n = 1 if words[i] in kept or words[i].isdigit() else self.lexicon.known_at(words, i)
+            is_dropped = n == 1 and words[i] in NEGATIONS and not (is_scoped and words[i] != "never")
+            if not n or (is_dropped and not clause.is_negated):
+                return words[i]
+            i += n
+        return ""
+
     # --- segments and clauses
 
     def _segment(self, words: list[str], *, is_question: bool) -> list[Clause]:
@@ -252,13 +284,20 @@ class Parser:
             if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
                 return [Clause(kind, word=" ".join(words))]
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
+        if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
+            return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
         words, nots = self._uncontrasted(self._uncleft(words))
         if nots and not words:
             return [Clause("fragment", nots=nots)]
         i, is_repair = self._openers(words, 0)
         is_hedged = self._is_hedged(words, 0, i)
         while i < len(words) or (is_repair and not found):
+            begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
+            clause.words = tuple(words[begin:i])
+            if found and found[-1].is_negated and clause.type == "order" and words[begin - 1] in ("and", "or", "then"):
+                if all(noun.pronoun for noun in clause.nouns):
+                    clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
             clause.is_repair = clause.is_repair or is_repair
             if clause.type == "question" and not is_question and found and found[-1].type == "order":
                 clause.type = "unsure"  # "take the bowl and do you know what"
@@ -273,7 +312,7 @@ class Parser:
             if i >= len(words) and is_repair:
                 clause.is_repair = True
                 break
-            if i == before and i < len(words) and not clause.left and clause.type == "fragment":
+            if i == begin and i < len(words):
                 clause.left.append(words[i])
                 i += 1
         return [*found, Clause("fragment", nots=nots)] if nots else found
@@ -329,6 +368,7 @@ class Parser:
                 and i == 0
                 and len(words) > 1
                 and words[1] not in ("one", "need", "matter", "more", "longer")
+                and not self._is_banned(words, 1)
             ):
                 is_repair, i = True, i + 1
             elif (n := self.lexicon.has("fillers", words, i)) >= max(1, self.lexicon.verbs.at(words, i)[0]) and (
@@ -343,6 +383,7 @@ class Parser:
             elif (
                 (n := self.lexicon.has("courtesy", words, i))
                 and i + n < len(words)
+                and self.lexicon.has("thanks", words, i) <= n  # "good job with the cups"
                 and not (n > 1 and words[i + n] in lexicon_file().words["perceive"])
                 and self.lexicon.relations.at(words, i)[0] <= n  # "next to it"
             ):
@@ -352,6 +393,12 @@ class Parser:
             else:
                 break
         return i, is_repair
+
+    def _is_banned(self, words: list[str], i: int) -> bool:
+        """Whether "no" stands before a bare name: "no cups on the shelf"; not before "no, the sink"."""
+        noun, j = self._noun(words, i)
+        is_bare = noun is not None and (noun.kind or noun.place) and not noun.is_definite and words[i] not in ARTICLES
+        return bool(is_bare) and not self.lexicon.verbs.at(words, i)[0] and words[j : j + 1] != ["i"]
 
     def _is_hedged(self, words: list[str], begin: int, end: int) -> bool:
         """Whether what leads in leaves it open: "or", "maybe"; a correction ("or rather") does not."""
@@ -380,6 +427,7 @@ class Parser:
                     table in ("cancels", "unsure")
                     and i + n < end
                     and words[i + n] in ("about", "and", "then", "to", "for")
+                    and not lexicon.has("requests", words, i)
                 )
                 or (
                     table in ("greetings", "thanks")
@@ -394,12 +442,17 @@ class Parser:
             return Clause("fragment", nouns=[number]), end
         if rest == 1 and lexicon.colour(words[i]) and not lexicon.noun_at(words, i)[0]:  # "Blue, I mean."
             return Clause("fragment", nouns=[Noun(colour=lexicon.colour(words[i]), is_definite=True)]), end
+        if words[i] == "no" and i + 1 < end and self._is_banned(words, i + 1):
+            clause = Clause("protect", word="no")
+            return clause, self._constituents(clause, words, i + 1)
         if n := lexicon.has("bans", words, i):
             clause = Clause("protect", word=words[i])
             return clause, self._constituents(clause, words, i + n)
         if (n := lexicon.has("same", words, i)) and words[i] not in ("and", "also", "what", "how"):
             clause = Clause("fragment", is_same=True)
             return clause, self._constituents(clause, words, i + n)
+        if is_question and words[i] == "when" and words[i + 1 : i + 2] and self._is_asked_when(words, i + 1):
+            return self._asking(words, i), end
         if (n := lexicon.has("conditions", words, i)) and not lexicon.has("requests", words, i):
             is_condition = not lexicon.has("unconditional", words, i)
             clause = Clause("statement", condition=" ".join(words[i : i + n]) if is_condition else "")
@@ -429,7 +482,7 @@ class Parser:
                 return self._desire(words, i + n, word="have" if is_asked else "want")
             if n := lexicon.has("requests", words, i):
                 j = i + n
-                while m := lexicon.has("courtesy", words, j) or lexicon.has("requests", words, j):
+                while m := max(lexicon.has(table, words, j) for table in ("courtesy", "requests", "hedges")):
                     j += m
                 if words[j : j + 1] == ["not"]:
                     is_negated, j = True, j + 1
@@ -439,7 +492,7 @@ class Parser:
                     return self._order(words, j, *past, is_request=True, is_negated=is_negated)
                 gerund, verb = lexicon.gerunds.at(words, j)
                 if gerund:
-                    return self._order(words, j, gerund, verb, is_request=True)
+                    return self._order(words, j, gerund, verb, is_request=True, is_negated=is_negated)
                 n, verb = lexicon.verbs.at(words, j)
                 is_asking = words[j : j + 1] and words[j] in lexicon_file().words["perceive"]
                 if words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"]) or (
@@ -484,6 +537,7 @@ class Parser:
                     else (Clause("statement", nouns=self.named_in(words, i + n)), end)
                 )
             if n := lexicon.has("wishes", words, i):
+                self._wished(words, i + n)
                 clause, k = self._clause(words, i + n, is_question=False, is_first=False)
                 is_order = clause.type != "statement" or words[i : i + 2] == ["i", "wish"]
                 return (clause, k) if is_order else (Clause("order", verb="tidy"), end)
@@ -508,6 +562,8 @@ class Parser:
             clause = Clause("protect", nouns=[noun for noun in self.named_in(words, j + 1) if noun.kind])
             if clause.nouns:
                 return clause, end
+        if is_negated and words[j] == "forget":
+            return Clause("unsure", nouns=self.named_in(words, j + 1)), end  # "and do not forget the plate"
         if is_negated:
             return Clause("statement"), end  # "Do not bother with the table": no order, and nothing is forbidden
         if words[i] in ("should", "were", "had") and not is_question:  # "Should it be empty, ..."
@@ -543,6 +599,10 @@ class Parser:
         if lexicon.is_closed(words[i]):
             return Clause("statement"), end
         return self._unknown_order(words, i)
+
+    def _is_asked_when(self, words: list[str], i: int) -> bool:
+        """Whether an auxiliary comes before its subject: "when will you be finished"."""
+        return words[i] in lexicon_file().words["auxiliaries"]
 
     def _is_asked_of(self, words: list[str], i: int) -> bool:
         """Whether a thing and what it does follow: "the plates go on the tray"."""
@@ -628,6 +688,9 @@ class Parser:
 
     def _desire(self, words: list[str], i: int, *, word: str = "want") -> tuple[Clause, int]:
         clause = Clause("order", verb="want", word=word)
+        to_be = next((k for k in range(i + 1, len(words)) if words[k : k + 2] in (["to", "be"], ["to", "go"])), 0)
+        if to_be and self._noun(words, i)[1] == to_be:  # "I want the mug to be on the shelf"
+            words[to_be : to_be + 2] = ["be", "be"]
         end = self._constituents(clause, words, i)
         state = " ".join(clause.left)
         n, verb = self.lexicon.pasts.at(clause.left, 0)
@@ -686,6 +749,8 @@ class Parser:
                 else (Clause("statement"), end)
             )
         nouns, j, has_choice = self._nouns(words, i)
+        if words[i] == "any":
+            nouns = [replace(noun, count="all") for noun in nouns]  # "Any can goes in the bin."
         if words[i] in lexicon_file().words["numbers"] and lexicon.has("suffices", words, i + 1):  # "Two is enough."
             number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
             return Clause("fragment", nouns=[number], is_repair=True), end
@@ -849,6 +914,13 @@ class Parser:
         leaves = any(self.lexicon.verbs.at(rest, k)[1] == "leave" for k in range(len(rest)))
         is_free = leaves or "not" in rest or "never" in rest
         return Clause("protect", nouns=nouns) if is_free else Clause("unsure", nouns=nouns)
+
+    def _wished(self, words: list[str], i: int) -> None:
+        """ "Make sure (that) the cup is clean" as "the cup should be clean", in place."""
+        noun, j = self._noun(words, i)
+        if noun is not None and (noun.kind or noun.place) and words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"]):
+            if words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], []):
+                words[j : j + 1] = ["should", "be"]
 
     def _is_wish(self, words: list[str], i: int) -> bool:
         return any(
@@ -1105,7 +1177,7 @@ class Parser:
         if (
             noun is not None
             and words[i] == "and"
-            and clause.type == "order"
+            and clause.type in ("order", "fragment")
             and clause.targets
             and lexicon.relations.at(words, k)[0]
         ):
@@ -1158,12 +1230,20 @@ class Parser:
         """Behind a "not": a place that is not meant, or a thing that is not."""
         n, relation = self.lexicon.relations.at(words, i)
         if n and relation != "free":
+            clause.denies = True
             probe = Clause("fragment")
             return self._target(probe, words, i, n, relation)
+        if words[i : i + 1] and words[i] in ("now", "yet", "today", "tonight", "immediately"):
+            clause.condition, clause.denies = f"not {words[i]}", True
+            return i + 1
         if self.lexicon.has("adverbs", words, i):
+            clause.denies = True
             clause.adverbs.append("not there")
             return i + self.lexicon.has("adverbs", words, i)
         nouns, j, _ = self._nouns(words, i)
+        if nouns and not (nouns[-1].kind or nouns[-1].colour or nouns[-1].unknown or nouns[-1].pronoun):
+            m, where = self.lexicon.relations.at(words, j)
+            j = self._target(Clause("fragment"), words, j, m, where) if where in ("in", "on", "beside") else j
         (clause.excepts if is_exception else clause.nots).extend(nouns)
         if not nouns:
             clause.left.append("not")
@@ -1185,8 +1265,8 @@ class Parser:
         if m := lexicon.has("me", words, j):
             if relation == "from":
                 clause.from_me = True
-            elif relation == "beside":
-                clause.left += words[i : j + m]  # "next to me"
+            elif relation in ("beside", "other"):
+                clause.left += words[i : j + m]  # "next to me", "in front of me"
             elif relation != "free":
                 clause.to_me = True
             return j + m
@@ -1206,8 +1286,8 @@ class Parser:
                 return j + 1 if j < end and not lexicon.is_closed(words[j]) else j
             if not clause.nouns and not clause.verb and words[i] == "with":
                 clause.nouns.append(noun)
-            elif words[i] == "with" and noun.unknown:
-                clause.left.append(noun.unknown)
+            elif words[i] == "with" and (noun.unknown or (clause.nouns and noun.kind not in ("", "*", "sponge"))):
+                clause.left.append(noun.unknown or noun.kind)  # "with a lemon", "with the plate"
             return k
         if noun is None:
             while j < end and lexicon.is_closed(words[j]) and words[j] in lexicon_file().words["articles"]:
@@ -1232,6 +1312,7 @@ class Parser:
             and words[i + 1] in ("is", "are", "was", "were", "stands", "stand", "lies", "lie", "sits", "sit")
         ):
             i += 2
+            i += words[i : i + 1] in (["standing"], ["lying"], ["sitting"])
             n, _ = lexicon.relations.at(words, i)
             if n:
                 place, k = self._noun(words, i + n)
@@ -1240,6 +1321,12 @@ class Parser:
                     return k
             clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
             return i
+        if words[i : i + 1] in (["standing"], ["lying"], ["sitting"]):  # "the apple lying on the tray"
+            n, relation = lexicon.relations.at(words, i + 1)
+            place, k = self._noun(words, i + 1 + n) if relation in ("in", "on") else (None, i)
+            if place is not None and place.place:
+                clause.nouns[-1] = replace(clause.nouns[-1], source=place.place)
+                return k
         for phrase in (
             ["you", "see"],
             ["you", "find"],
@@ -1320,11 +1407,13 @@ class Parser:
             )
             noun, i = replace(noun, is_other=True, is_definite=True, count=1 if is_one else "all"), i + n
         elif n := lexicon.has("all", words, i):
-            noun, i = replace(noun, count="all"), i + n
+            noun, i = replace(noun, count=1 if words[i : i + n] == ["any"] else "all"), i + n
         elif words[i] == "both":
             noun, i = replace(noun, count="both"), i + 1
         elif words[i] in lexicon_file().words["numbers"] and (words[i] != "one" or lexicon.noun_at(words, i + 1)[0]):
             noun, i = replace(noun, count=lexicon_file().words["numbers"].index(words[i])), i + 1
+        elif words[i] == "one" and lexicon.relations.at(words, i + 1)[1] in ("in", "on", "beside", "to"):
+            return noun, i + 1  # "... and one on the shelf"
         elif words[i].isdigit():
             noun, i = replace(noun, count=int(words[i])), i + 1
         elif words[i : i + 2] == ["one", "of"] or words[i : i + 3] == ["any", "one", "of"]:
@@ -1335,7 +1424,12 @@ class Parser:
         if i > start and words[i : i + 1] == ["of"]:
             i += 1
         if i < end and words[i] in ("everything", "anything") and i == start:
-            return self._everything(words, i + 1)
+            every, k = self._everything(words, i + 1)
+            is_open = words[i] == "anything" and k == i + 1  # "anything but the red cup": whatever one likes
+            return replace(every, is_vague=is_open or every.is_vague), k
+        if i < end and words[i] == "whatever" and i == start and words[i + 1 : i + 2] == ["is"]:
+            every, k = self._everything([*words[: i + 1], "that", *words[i + 1 :]], i + 1)  # "whatever is in the sink"
+            return (every, k - 1) if every.source else (None, start)
         if i < end and words[i] in ("it", "them", "something", "nothing", "us") and words[i] != "us":
             if words[i] in ("something", "nothing"):
                 return replace(noun, kind="*", is_vague=True), self._past_adjectives(words, i + 1)
@@ -1344,7 +1438,7 @@ class Parser:
                 return replace(pronoun, count="both" if words[i + 1] == "both" else "all"), i + 2
             return pronoun, i + 1
         # determiners
-        is_det = False
+        is_det, is_part = False, i > start and words[i - 1] == "of" and noun.count != 1
         while i < end:
             if words[i] in ("this", "that", "these", "those"):
                 if not self._begins_head(words, i + 1):
@@ -1379,7 +1473,8 @@ class Parser:
                 and words[i] != "one"
                 and self._begins_head(words, i + 1)
             ):
-                noun, i = replace(noun, count=lexicon_file().words["numbers"].index(words[i])), i + 1
+                whole = lexicon_file().words["numbers"].index(words[i])  # "two of the three": two
+                noun, i = noun if is_part else replace(noun, count=whole), i + 1
             else:
                 break
         if is_det and i < end and words[i] == "rest":
@@ -1444,8 +1539,10 @@ class Parser:
             if lexicon.has("adjectives", words, i) and (is_det or i > start or self._begins_head(words, i + 1)):
                 if words[i] == "other":
                     noun = replace(noun, is_other=True)
-                elif words[i] in ("first", "second", "last") and is_det:
+                elif words[i] == "more" or (lexicon.has("selectors", words, i) and (is_det or noun.count == "all")):
                     noun = replace(noun, is_vague=True)  # in an order that nobody has told
+                if lexicon.has("qualities", words, i):
+                    noun = replace(noun, quality=words[i])
                 i += 1
                 continue
             if lexicon.is_closed(words[i]) or words[i] == "of":
@@ -1468,7 +1565,8 @@ class Parser:
             return replace(noun, kind="*"), i
         if not has_head_words and not colours and not (noun.count != 1 and i > start) and not noun.is_other:
             return None, start
-        if noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det):
+        is_each = words[start] == "any" and words[i : i + 1] == ["you"]  # "any bottle you see"
+        if is_each or (noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det)):
             noun = replace(noun, count="all")
         if words[i : i + 1] == ["else"]:
             noun, i = replace(noun, is_other=True), i + 1
@@ -1532,7 +1630,7 @@ class Parser:
             return not self.lexicon.verbs.at(words, i)[0] or self.lexicon.noun_at(words, i)[0] > 0
         return (
             not self.lexicon.is_closed(words[i])
-            and words[i] not in ("of", "'s")
+            and words[i] not in ("of", "'s", "standing", "lying", "sitting")
             and not self.lexicon.has("adjectives", words, i)
             and not self.lexicon.has("finite", words, i)
             and not self.lexicon.has("manners", words, i)
@@ -1554,6 +1652,11 @@ class Parser:
     def _is_plural_or_mass(self, words: list[str], i: int) -> bool:
         """A name without an article: bare plurals only ("knives")."""
         return words[i].endswith("s") and len(words[i]) > 3 and not words[i].endswith(("ss", "us", "is")) and i == 0
+
+
+def _words_kept(noun: Noun) -> list[str]:
+    """The words of a noun that no table has, and that whoever reads it looks at."""
+    return [*noun.unknown.split(), noun.owner, "'s"]
 
 
 def _kinds_in(clause: Clause) -> list[Noun]:

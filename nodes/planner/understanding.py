@@ -22,6 +22,10 @@ Awaits = Literal["", "place", "thing", "yes"]
 ALL = 0
 """`count` of a reference that means all that fit."""
 MOST_ORDERS = 8
+TOOLS = frozenset({"sponge", "sink"})
+"""What things and places are cleaned with and at: an order to clean is not about them."""
+AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
+"""Words before a place that mean another one: who looks under a tray does not look at it."""
 DISPOSABLE = frozenset({"can", "box", "apple", "banana", "orange", "block", "ball"})
 """Kinds that may go into a waste bin in numbers without a question."""
 
@@ -200,6 +204,8 @@ class _Reader:
         self.has_statement = False
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
+        self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.told: list[Clause] = []  # orders and what was said beside them
         self.is_polite = False
         self.condition = ""
         self.frames: dict[str, Callable[[_Draft, Targets], bool]] = {
@@ -239,6 +245,9 @@ class _Reader:
     # --- clause by clause
 
     def _take(self, clause: Clause) -> None:
+        if clause.type in ("order", "fragment"):
+            self.told.append(clause)
+            self.unheard = self.unheard or self.parser.unheard_in(clause)
         if clause.type == "fragment":  # "In half an hour, ..."
             self.condition = self.condition or clause.condition
         if clause.is_repair and clause.type in ("statement", "question") and self.drafts:
@@ -263,6 +272,9 @@ class _Reader:
             case "protect" if clause.word in ("forget", "never") and self._is_all_ordered(clause.nouns):
                 self.is_cancelled = True  # "Forget the cups", where the cups are what was ordered
                 self._mention(clause)
+            case "protect" if clause.word == "no" and clause.targets:  # "No cups on the shelf!"
+                there = {noun.place for _, noun in clause.targets if noun is not None}
+                self.is_cancelled = bool(self.before.orders) and self.before.orders[-1].place in there
             case "protect":
                 self.protected += self._resolved(clause.nouns)
                 self._mention(clause)
@@ -413,7 +425,7 @@ class _Reader:
                 "due",
                 subject.nouns,
             )  # "Both cups, not the plates, go ..."
-        if clause.verb not in ("nod", "wait"):  # "nod if you understand", "wait until I am back"
+        if clause.verb != "wait":  # "wait until I am back"
             self.condition = self.condition or clause.condition
         draft = self._framed(clause)
         if draft is None:
@@ -437,6 +449,8 @@ class _Reader:
         if draft.skill == "wait" and last is not None and last.skill != "wait" and draft.clause.condition:
             self.condition = self.condition or draft.clause.word  # "but wait until it has cooled down"
             return
+        if last is not None and last.skill == "wait" and last.clause.condition and draft.skill != "nod":
+            self.condition = self.condition or last.clause.condition  # "Wait until I say go, then wash the cups."
         if last is not None and (last.skill == "wait" or (last.clause.verb == "want" and draft.clause.verb != "want")):
             self.drafts.pop()
         elif (
@@ -452,11 +466,11 @@ class _Reader:
             and last.clause.type == "fragment"
             and draft.nouns
             and is_about_last
-            and last.place is not None
+            and (last.place is not None or last.skill == "hand_over")
         ):
             draft.nouns, draft.source, draft.excepts = (
                 last.nouns,
-                last.source or last.place.place,
+                last.source or (last.place.place if last.place is not None else ""),
                 [*last.excepts, *draft.excepts],
             )
             self.drafts.pop()
@@ -473,7 +487,7 @@ class _Reader:
             last is not None
             and (
                 last.skill in ("pick", "look")
-                or (last.clause.verb in ("bring", "get") and not last.clause.to_me and is_about_last and draft.nouns)
+                or (last.clause.verb in ("bring", "get") and not _is_to_me(last) and is_about_last and draft.nouns)
             )
             and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close")
         ):
@@ -486,8 +500,16 @@ class _Reader:
                 self.drafts.pop()
         elif last is not None and draft.skill == "nod" and last.skill == "wait":
             self.drafts.pop()
+        if last is not None and last not in self.drafts and last.why == "words" and last.clause.type == "order":
+            draft.why, draft.what = draft.why or last.why, draft.what or last.what
         self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
         if draft.why == "tidy" and self.drafts:
+            return
+        if draft.clause.word == "due" and is_about_last and draft.nouns and last in self.drafts:
+            draft.why = draft.why or "contradiction"  # "Bring me the cup. It should be on the tray."
+        if "first" in draft.clause.adverbs and is_about_last and draft.nouns and last in self.drafts:
+            draft.nouns = last.nouns if last is not None else draft.nouns
+            self.drafts.insert(self.drafts.index(last), draft)  # "Bring me the cup, but rinse it first."
             return
         self.drafts.append(draft)
 
@@ -534,8 +556,8 @@ class _Reader:
         own = [thing for owner, thing in (*self.before.owners, *self.owners) if owner == "my"]
         if not nouns and clause.left == ["mine"] and own:
             nouns = [_noun(own[-1])]
-        elif not nouns and clause.left:
-            self.unread = self.unread or " ".join(clause.left)  # "Leave mine."
+        elif left := [word for word in clause.left if word not in ("stand", "stay", "sit", "rest")]:
+            self.unread = self.unread or " ".join(left)  # "Leave mine."
         resolved = self._resolved(nouns)
         self.mentioned += [noun for noun in resolved if noun.kind and noun.kind != "*"]
         self.protected += [replace(noun, source=source) if noun.kind == "*" else noun for noun in resolved]
@@ -548,6 +570,9 @@ class _Reader:
 
     def _fragment(self, clause: Clause) -> None:
         draft = self.drafts[-1] if self.drafts else None
+        if draft is not None and not draft.source and (source := _where_it_is(clause)) and draft.skill != "place":
+            draft.source = source  # "Bring me the cup. The one on the tray."
+            return
         if clause.is_same:
             self._same(clause.nouns)
             return
@@ -566,11 +591,15 @@ class _Reader:
                 for noun in clause.nouns
             ]
             draft = None
-        if draft is None and clause.excepts and not clause.nouns:
+        if draft is None and clause.excepts and not clause.nouns and (self.before.question or not self.before.orders):
             self.left_out += clause.excepts
             return
         if draft is None:
+            count = len(self.drafts)
             self._elliptical(clause)
+            for new in self.drafts[count:]:
+                if left := [word for word in (*clause.left, *clause.unread) if word not in ("go", "goes")]:
+                    new.why, new.what = new.why or "words", " ".join(left)  # "No, to Anna."
             return
         if draft.place is not None and any(noun.place and noun.place == draft.place.place for noun in clause.nots):
             draft.why = draft.why or "where"  # "Put it on the table. Not that table."
@@ -619,7 +648,9 @@ class _Reader:
             return
         old = draft.nouns[-1] if draft.nouns else None
         new = [
-            replace(noun, kind=old.kind)
+            replace(noun, kind=old.kind, colour=old.colour)  # "Two, sorry."
+            if old is not None and noun == Noun(count=noun.count) and old.kind
+            else replace(noun, kind=old.kind)
             if old is not None and not noun.kind and not noun.unknown and not noun.pronoun and old.kind
             else replace(noun, colour=old.colour)  # "the green plate, I mean bowl"
             if old is not None and noun.is_bare and clause.is_repair and old.kind != noun.kind
@@ -720,8 +751,6 @@ class _Reader:
             draft.source = next(
                 (noun.place for relation, noun in clause.targets if relation == "from" and noun is not None), ""
             )
-            if left := [word for word in clause.left if word not in ("go", "goes")]:
-                draft.why, draft.what = draft.why or "words", " ".join(left)
             self._mention(clause)
             is_told = any(relation in ("in", "on", "to", "beside") for relation, _ in targets)
             if is_told and not clause.is_question and not (clause.left and nouns[0].unknown):
@@ -791,6 +820,7 @@ class _Reader:
             self.mentioned += [noun for noun in barred if noun.kind]
             return
         is_bid = self.is_polite and len(nouns) == 1 and not targets and not clause.excepts
+        is_bid = is_bid and not (before.orders and before.orders[-1].skill != "hand_over")
         if is_bid and nouns[0].kind and not clause.is_repair and not clause.left:  # "An apple, please."
             self.drafts.append(_Draft(clause, skill="hand_over", nouns=list(nouns)))
         self.mentioned += [noun for noun in _nouns_of(clause) if noun.kind or noun.place or noun.unknown]
@@ -830,6 +860,8 @@ class _Reader:
         """For skills that are about a thing or a place: which of the two is meant."""
         if draft.skill in ("wipe", "look", "point"):
             for relation, noun in targets:
+                if relation == "other" and AWAY_FROM.intersection(draft.clause.words):
+                    draft.refused, draft.what = "relation", _name(noun)
                 if (
                     noun is not None
                     and noun.place
@@ -906,6 +938,8 @@ class _Reader:
         if places:
             draft.relation, draft.place = places[-1]
             draft.last = "place"
+        if clause.word == "due" and "somewhere" in adverbs:
+            draft.why = draft.why or "where"  # "It must be on the shelf somewhere."
         if "away" in clause.particles or adverbs & {
             "somewhere",
             "somewhere else",
@@ -1032,7 +1066,7 @@ class _Reader:
             return False
         if not draft.nouns or any(r == "to" for r, _ in targets) or "to" in clause.left:
             return False
-        if "back" in clause.particles or set(clause.adverbs) & _BACK:
+        if set(clause.adverbs) & _BACK:
             draft.skill = "put_back"
             return True
         if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
@@ -1227,13 +1261,15 @@ class _Reader:
             )
         if orders and any(not _same_noun(noun, self.protected) for noun in self._resolved(self.remarks)):
             return self._intent("ask", orders=orders, why="contradiction", what=_name(self.remarks[0]), awaits="yes")
-        if orders and self.condition:
+        if self.condition and any(order.skill != "wait" for order in orders):
             return self._intent("ask", orders=orders, why="condition", what=self.condition, awaits="yes")
-        if orders and (self.quoted or self.unread):
-            return self._intent("ask", orders=orders, why="words", what=self.quoted or self.unread, awaits="yes")
+        if orders and (dark := self.quoted or self.unread or self.unheard):
+            return self._intent("ask", orders=orders, why="words", what=dark, awaits="yes")
         if self.protected and all(order.skill == "wait" for order in orders):  # "Wait, I am still drinking from it."
             return self._intent("nothing")
         orders = tuple(dict.fromkeys(orders))
+        if word := self._overlooked(orders):
+            return self._intent("ask", orders=orders, why="words", what=word, awaits="yes")
         if twice := _in_two_places(orders):
             return self._intent("ask", orders=orders, why="contradiction", what=_words_of(twice), awaits="yes")
         if orders:
@@ -1256,7 +1292,30 @@ class _Reader:
                 return self._intent("refuse", why="skill", what=words[0].word)
             if not self.has_statement and any(n.kind or n.place for clause in self.loose for n in _nouns_of(clause)):
                 return self._intent("ask", why="what")
+        if not self.before.orders:
+            self.protected += [noun for noun in self.nots if noun.kind]  # "Not the apple!"
         return self._intent("nothing")
+
+    def _overlooked(self, orders: Sequence[Order]) -> str:
+        """A thing or a place that was named beside an order and that no order is about, unless it was corrected."""
+        if self.is_correction or self.nots or self.bans or any(clause.is_repair or clause.nots for clause in self.told):
+            return ""
+        used = {one.label for order in orders for one in (*order.things, *order.excluding)}
+        used |= {order.place for order in orders} | {one.source for order in orders for one in order.things}
+        used |= {noun.kind for noun in (*self.protected, *self.released)}
+        if not self.told or not orders:
+            return ""
+        if any(order.skill in ("wipe", "rinse") for order in orders):
+            used |= TOOLS  # what it is done with, and where
+        if any(order.skill not in ("place", "drive", "wipe", "rinse") for order in orders):
+            used |= self.world.places  # where the thing is now
+        named: list[Noun] = []
+        for clause in self.told:
+            if clause.verb in ("want", "leave", "let", "tidy", "clear") and len(self.told) > 1:
+                continue  # what an order behind it makes clear, or what is to stay
+            named += clause.nouns + [noun for noun in clause.excepts if noun.kind]
+            named += [noun for relation, noun in clause.targets if noun is not None and relation != "from"]
+        return next((_name(noun) for noun in named if (noun.kind or noun.place) not in ("", "*", *used)), "")
 
     def _intent(
         self, deed: Deed, *, orders: tuple[Order, ...] = (), why: str = "", what: str = "", awaits: Awaits = ""
@@ -1365,8 +1424,8 @@ class _Reader:
             return order, ("ask", draft.why, draft.what)
         if wrong:
             return order, ("ask", *wrong)
-        if place is not None and place.place and place.is_other:
-            return order, ("ask", "where", "")  # "on the other shelf"
+        if place is not None and place.place and (place.is_other or place.is_vague or place.count != 1):
+            return order, ("ask", "where", "")  # "on the other shelf", "on each shelf"
         if word := self._unaccounted(draft, order):
             return order, ("ask", "words", word)
         return order, self._missing(draft, order, place)
@@ -1374,7 +1433,7 @@ class _Reader:
     def _unaccounted(self, draft: _Draft, order: Order) -> str:
         """What stood beside the verb and is no part of the order: nobody knows what it changes."""
         clause = draft.clause
-        modified = next((noun.modifier for noun in (*draft.nouns, *draft.excepts) if noun.modifier), "")
+        modified = next((noun.modifier for noun in (*draft.nouns, *draft.excepts, draft.place) if noun and noun.modifier), "")
         if modified:
             return modified
         targets = [
@@ -1456,8 +1515,10 @@ class _Reader:
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
                 continue
-            if noun.is_vague:
+            if noun.is_vague or (noun.is_other and noun.count == 1 and not noun.colour):
                 wrong = wrong or ("which", noun.kind)
+            if noun.quality and (noun.count == "all" or not noun.is_definite):
+                wrong = wrong or ("words", noun.quality)  # nobody here can tell a clean cup
             if noun.is_other and noun.count == "all" and noun.kind and not noun.colour:
                 told = [one for one in self.mentioned if one.kind == noun.kind and one.colour]
                 draft.excepts += told[-1:]  # "The green glass is mine. Put the other glasses on the tray."
@@ -1561,7 +1622,7 @@ def _in_two_places(orders: Sequence[Order]) -> Reference | None:
     for number, order in enumerate(orders):
         for other in orders[number + 1 :]:
             if order.skill == other.skill == "place" and order.place != other.place:
-                both = [one for one in order.things if one.count == ALL and one in other.things]
+                both = [one for one in order.things if (one.count == ALL or one.is_any) and one in other.things]
                 if both:
                     return both[0]
     return None
@@ -1572,6 +1633,19 @@ def _is_barred(thing: Reference, protected: Reference) -> bool:
     if "*" not in (thing.label, protected.label) and thing.label != protected.label:
         return False
     return not thing.colour or not protected.colour or thing.colour == protected.colour
+
+
+def _is_to_me(draft: _Draft) -> bool:
+    return draft.clause.to_me or draft.clause.word.endswith(" me")
+
+
+def _where_it_is(clause: Clause) -> str:
+    """The place of "the one on the tray"; "" where the clause says more, or something else."""
+    noun = clause.nouns[0] if len(clause.nouns) == 1 == len(clause.targets) else None
+    if noun is None or noun.kind or noun.colour or noun.unknown or noun.pronoun or noun.is_other or clause.nots:
+        return ""
+    relation, place = clause.targets[0]
+    return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
 
 
 def _has_content(clause: Clause) -> bool:

@@ -1,8 +1,8 @@
 """Which actions a policy takes on at all: by risk class and geometry, enforced below whatever model asks.
 
 Model output is data. However persuasive the sentence that a model has read, an action outside the table is answered
-with a failure, and a risky one waits for a person's own yes, which only `heard` brings and no model can say. What a
-skill declares can only narrow this: a skill without a declared risk has the strictest limits.
+with a failure. A risky one waits for a person's own yes, which only `heard` brings and no model can say. What a skill
+declares can only narrow this: a skill without a declared risk has the strictest limits.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import base64
 import binascii
 import dataclasses
 import math
+import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,12 @@ from runtime.clock import NS_PER_S
 from runtime.errors import CodecError
 from runtime.msgs import RobotState
 
-FRAMES = {"odometry": "odom", "base": "base_link"}
-"""Our names of frames where ROS has a usual one (REP 105)."""
+MAP = "map"
+FRAMES = {
+    "odometry": "odom", "base": "base_link",
+    MAP: f"urdf_{MAP}", "odom": "urdf_odom", "base_link": "urdf_base_link",  # the robot's own links of these names
+}  # fmt: skip
+"""What frames are called where ROS has a usual name (REP 105), so that none is there twice."""
 MOST_PIXELS = 16_000_000
 
 _BASE, _NAME, _SEQUENCE = Nodetype.BASE, Nodetype.NAME, Nodetype.SEQUENCE
@@ -261,7 +266,7 @@ def odometry(stamp_ns: int, state: RobotState) -> Any:
         ros.geometry_msgs__msg__Quaternion(0.0, 0.0, math.sin(half), math.cos(half)),
     )
     return ros.nav_msgs__msg__Odometry(
-        header(stamp_ns, FRAMES["odometry"]),
+        header(stamp_ns, "odometry"),
         FRAMES["base"],
         ros.geometry_msgs__msg__PoseWithCovariance(pose, unknown),
         ros.geometry_msgs__msg__TwistWithCovariance(twist(state.base_v_mps, state.base_w_radps), unknown),
@@ -277,7 +282,7 @@ def transform(document: dict[str, Any]) -> Any:
     stamp = document["timestamp"]
     parent, child = (str(document[key]) for key in ("parent_frame_id", "child_frame_id"))
     return ros.geometry_msgs__msg__TransformStamped(
-        header(stamp["sec"] * NS_PER_S + stamp["nsec"], FRAMES.get(parent, parent)),
+        header(stamp["sec"] * NS_PER_S + stamp["nsec"], parent),
         FRAMES.get(child, child),
         ros.geometry_msgs__msg__Transform(
             ros.geometry_msgs__msg__Vector3(*(float(document["translation"][axis]) for axis in "xyz")),
@@ -291,13 +296,28 @@ def map_to_odometry(stamp_ns: int) -> Any:
     still = ros.geometry_msgs__msg__Transform(
         ros.geometry_msgs__msg__Vector3(0.0, 0.0, 0.0), ros.geometry_msgs__msg__Quaternion(0.0, 0.0, 0.0, 1.0)
     )
-    stamped = ros.geometry_msgs__msg__TransformStamped(header(stamp_ns, "map"), FRAMES["odometry"], still)
+    stamped = ros.geometry_msgs__msg__TransformStamped(_header(stamp_ns, MAP), FRAMES["odometry"], still)
     return ros.tf2_msgs__msg__TFMessage([stamped])
 
 
+def description(urdf: str) -> Any:
+    """The robot's URDF, its links called as their frames are."""
+    root = ElementTree.fromstring(urdf)
+    for tag, key in (("link", "name"), ("parent", "link"), ("child", "link")):
+        for element in root.iter(tag):
+            name = element.get(key, "")
+            element.set(key, FRAMES.get(name, name))
+    return ros.std_msgs__msg__String(ElementTree.tostring(root, encoding="unicode"))
+
+
 def header(stamp_ns: int, frame: str) -> Any:
+    """`frame` is one of ours."""
+    return _header(stamp_ns, FRAMES.get(frame, frame))
+
+
+def _header(stamp_ns: int, frame: str) -> Any:
     sec, nanosec = divmod(max(0, stamp_ns), NS_PER_S)
-    return ros.std_msgs__msg__Header(ros.builtin_interfaces__msg__Time(sec, nanosec), FRAMES.get(frame, frame))
+    return ros.std_msgs__msg__Header(ros.builtin_interfaces__msg__Time(sec, nanosec), frame)
 
 
 def stamp_ns_of(header: Any) -> int:

@@ -126,9 +126,14 @@ class Driver(ForRobot, Node):
     @every(hz=50)
     def control(self) -> None:
         """Let the robot's time pass, read it, command it."""
-        robot = self.robot
-        if robot is None:
+        if self.robot is None:
             return
+        try:
+            self._look(self.robot)
+        finally:  # a robot that cannot be read brakes as the guard says, and is not left at its last speed
+            self._obey(self.robot)
+
+    def _look(self, robot: Robot) -> None:
         robot.advance(self.clock.now_ns())
         self.state.publish(robot.read(self.clock.now_ns()))
         self._ticks += 1
@@ -136,6 +141,8 @@ class Driver(ForRobot, Node):
         if self._ticks % TICKS_PER_STATUS == 1 or status.mode != self._mode:
             self._tell(status)  # a change at once: the guard lets go of a robot that is pressed to stand, or that homes
         self._mode = status.mode
+
+    def _obey(self, robot: Robot) -> None:
         # None once it is older than its lifespan. What is measured does not stem from it, so it hands on no age.
         stamped = self.command.peek()
         command = stamped.message if stamped is not None else None

@@ -82,14 +82,18 @@ def looks_of(robot: str) -> Looks | None:
     known = {joint.name for joint in urdf.joints}
     if lacking := [name for name in joints if name not in known]:
         raise UserError(f"{path}: has no joint {', '.join(lacking)}, which the limits {robot!r} name")
-    urdf = free_of(urdf, {ODOMETRY})
+    urdf = free_of(urdf, {ODOMETRY} if urdf.root == BASE else {ODOMETRY, BASE})
     hand = next((link for link in HANDS if link in urdf.links), "")
     return Looks(urdf, joints, hand=hand, read_mesh=lambda name: read_beside(path, name))
 
 
 def free_of(urdf: Urdf, taken: Iterable[str]) -> Urdf:
-    """The same robot, its links called NAME_link where a camera or another frame has their name."""
-    names = {link: f"{link}_link" for link in urdf.links if link in set(taken)}
+    """The same robot, its links called NAME_link where a camera or another frame has their name; in the same order."""
+    others = set(taken)
+    names: dict[str, str] = {}
+    for link in urdf.links:
+        if link in others:
+            names[link] = free_name(link, {*others, *urdf.links, *names.values()})
     if not names:
         return urdf
     return replace(
@@ -101,6 +105,14 @@ def free_of(urdf: Urdf, taken: Iterable[str]) -> Urdf:
         ),
         shapes={names.get(link, link): shapes for link, shapes in urdf.shapes.items()},
     )
+
+
+def free_name(link: str, taken: Iterable[str]) -> str:
+    """NAME_link, or NAME_link_2 and so on: the first that nobody has."""
+    others, name, number = set(taken), f"{link}_link", 2
+    while name in others:
+        name, number = f"{link}_link_{number}", number + 1
+    return name
 
 
 def mesh_path(file: Path, named: str) -> Path | None:

@@ -122,8 +122,12 @@ def parse_urdf(text: str, where: str) -> Urdf:
         shapes[link.get("name", "")] = tuple(
             shape for one in shown if (shape := _shape(one, colours, where)) is not None
         )
-    joints = {one.name: one for one in (_joint(element, shapes, where) for element in root.findall("joint"))}
-    return in_order(root.get("name", "robot"), shapes, joints.values(), where)
+    for kind in ("link", "joint"):
+        names = [element.get("name", "") for element in root.findall(kind)]
+        if double := [name for name in names if names.count(name) > 1]:
+            raise UserError(f"{where}: two {kind}s are named {double[0]!r}; give each a name of its own")
+    joints = [_joint(element, shapes, where) for element in root.findall("joint")]
+    return in_order(root.get("name", "robot"), shapes, joints, where)
 
 
 def in_order(name: str, shapes: Mapping[str, tuple[Shape, ...]], joints: Iterable[Joint], where: str) -> Urdf:

@@ -9,7 +9,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from nodes.robot.looks import BASE, ODOMETRY, Carriers, Looks, free_of, read_beside
+from nodes.robot.looks import BASE, ODOMETRY, Carriers, Looks, free_name, free_of, read_beside
 from nodes.robot.urdf import Floats, Joint, Quaternion, Rgba, Shape, Urdf, Vector3, frame, in_order, parse_urdf, turned
 from nodes.robot_file.body import camera_axes
 from nodes.robot_file.model import RobotModel, load_robot
@@ -32,15 +32,13 @@ def looks_of_file(name: str) -> Looks:
     else:
         mount = frame((0.0, 0.0, robot.table.mount_m[2]), np.eye(3))
     if file.suffix.lower() == ".urdf" or _is_urdf(file):
-        urdf = parse_urdf(file.read_text(encoding="utf-8"), str(file))
+        named = parse_urdf(file.read_text(encoding="utf-8"), str(file))
         meshes = None
     else:
         model = robot.spec().compile()
-        urdf, meshes = urdf_of_model(model, file.stem)
-    urdf = free_of(urdf, {ODOMETRY, BASE, *cameras})
-    links = {link: link for link in urdf.links} | {
-        link.removesuffix("_link"): link for link in urdf.links if link.removesuffix("_link") in (*cameras, BASE)
-    }
+        named, meshes = urdf_of_model(model, file.stem)
+    urdf = free_of(named, {ODOMETRY, BASE, *cameras})
+    links = dict(zip(named.links, urdf.links, strict=True))
     extra = [
         Joint(f"{camera}_camera", "fixed", links[table.link], camera, frame(table.place_m, camera_axes(table)))
         for camera, table in robot.table.cameras.items()
@@ -63,12 +61,15 @@ def urdf_of_model(
     is called NAME_link. An equality of joints becomes the joint that mimics; of a polynomial its straight part.
     """
     start = model.body(root).id if root else 0
-    cameras = {model.camera(number).name for number in range(model.ncam)}
+    cameras = [model.camera(number).name or f"camera_{number}" for number in range(model.ncam)]
     bodies = [start, *(one for one in range(start + 1, model.nbody) if _is_below(model, one, start))]
     names = {0: "world"}
+    taken = {*cameras, *(model.body(body).name for body in bodies)}
     for body in bodies:
         called = model.body(body).name or f"body_{body}"
-        names[body] = f"{called}_link" if called in cameras else called
+        is_free = called not in (cameras if model.body(body).name else taken)
+        names[body] = called if is_free else free_name(called, taken)
+        taken.add(names[body])
     mimics = {
         int(model.eq_obj1id[number]): (
             model.joint(int(model.eq_obj2id[number])).name,
@@ -87,12 +88,13 @@ def urdf_of_model(
             joints += _joints_of(model, body, names, mimics, plane)
     for joint in joints:
         shapes.setdefault(joint.child, ())
-    for number in range(model.ncam):
-        camera, body = model.camera(number), int(model.cam_bodyid[number])
+    for number, camera in enumerate(cameras):
+        body = int(model.cam_bodyid[number])
         if body in bodies and body != 0:
             optical = _rotation(model.cam_quat[number]) * (1.0, -1.0, -1.0)
-            joints.append(Joint(f"{camera.name}_camera", "fixed", names[body], camera.name, frame(camera.pos, optical)))
-            shapes[camera.name] = ()
+            pose = frame(model.cam_pos[number], optical)
+            joints.append(Joint(f"{camera}_camera", "fixed", names[body], camera, pose))
+            shapes[camera] = ()
     for number in range(model.nsite):
         site, body = model.site(number), int(model.site_bodyid[number])
         if body in bodies and site.name and site.name not in shapes:

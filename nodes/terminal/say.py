@@ -16,6 +16,7 @@ from runtime.msgs import GuardState, Utterance
 from runtime.msgs.signature import order, token_of
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun
+from runtime.supervision.view import plain
 
 LONGEST = 2000
 """Characters that a person says in one go."""
@@ -53,7 +54,7 @@ def _one(run: FoundRun, text: str, asked: argparse.Namespace) -> int:
         for who, line in answers:
             said.append({"who": who, "text": line})
             if not asked.json:
-                print(f"{who}: {line}", flush=True)
+                print(plain(f"{who}: {line}"), flush=True)
     if asked.json:
         print(json.dumps({"said": text, "by": asked.by, "heard_by": hearers, "answers": said}, ensure_ascii=False))
     elif not said:
@@ -75,7 +76,7 @@ def _lines(run: FoundRun, asked: argparse.Namespace) -> int:
                 next(answers)
                 speaker.say(line.strip())
                 for who, text in answers:
-                    print(f"{who}: {text}", flush=True)
+                    print(plain(f"{who}: {text}"), flush=True)
                 if interruption.is_set:
                     break
     finally:

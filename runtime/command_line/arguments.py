@@ -56,6 +56,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def port_number(text: str) -> int:
+    """A TCP port; 0 is any free one."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text} is no port; expected 0 to 65535")
+    return int(text)
+
+
 def share(text: str) -> float:
     """A number from 0 to 1."""
     value = _number(text)

@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -219,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
 def _recorded(launch: Launch, path: Path) -> Launch:
     """The same launch with a recorder that writes this file: its own, or one that is added."""
     tables = copy.deepcopy(dict(launch.tables))
-    own = [spec.name for spec in launch.here if spec.cls.subscribes_all]
+    own = [spec.name for spec in launch.here if spec.cls.subscribes_all and "path" in signature(spec.cls).parameters]
     if launch.host:
         added, table = f"recorder_{launch.host}", {"use": RECORDER, "host": launch.host}
     else:

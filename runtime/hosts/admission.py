@@ -56,9 +56,9 @@ LinkCodecs = Mapping[type[Message], LinkCodec]
 class Admission:
     """Of one link, for its two threads, which bring different topics."""
 
-    def __init__(self, traffic: Traffic, other: str, own_nodes: frozenset[str], codecs: LinkCodecs) -> None:
+    def __init__(self, traffic: Traffic, other: str, others: frozenset[str], codecs: LinkCodecs) -> None:
         self._traffic, self._other = traffic, other
-        self._own_nodes, self._codecs = own_nodes, codecs
+        self._others, self._codecs = others, codecs
         self._last: dict[tuple[str, str], tuple[int, int]] = {}
 
     def forget(self) -> None:
@@ -98,4 +98,4 @@ class Admission:
 
     def _may_publish(self, envelope: Envelope) -> bool:
         allowed = self._traffic.sources[envelope.topic]
-        return envelope.source in allowed or (not allowed and envelope.source not in self._own_nodes)
+        return envelope.source in allowed or (not allowed and envelope.source not in self._others)

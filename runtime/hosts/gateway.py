@@ -25,7 +25,7 @@ from runtime.hosts.clock_offset import ClockOffset
 from runtime.hosts.hosts_table import GatewayPlan
 from runtime.hosts.image_throttle import Bulk
 from runtime.hosts.reliable_link import ReliableLink
-from runtime.hosts.sockets import Doors, HostSocket
+from runtime.hosts.sockets import WAYS, Doors, HostSocket
 from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.serialization.codec import Frame, encode
 from runtime.transport.reliable.tag import Terms
@@ -91,7 +91,7 @@ class Gateway:
         finish: Callable[[bool, str], None],
         codecs: LinkCodecs | None = None,
         budget_mbit: float = 0.0,
-        own_nodes: frozenset[str] = frozenset(),
+        others: frozenset[str] = frozenset(),
         reliable: Mapping[str, Terms] | None = None,
         clock: SystemClock | None = None,
     ) -> None:
@@ -99,7 +99,7 @@ class Gateway:
         self._own, self._other, self._graph = own, other, graph
         self._publish, self._finish = publish, finish
         self._codecs = codecs or {}
-        self._entry = Admission(traffic, other, own_nodes, self._codecs)
+        self._entry = Admission(traffic, other, others, self._codecs)
         self._mail = ReliableLink(
             own, other, reliable or {}, send=self._put, deliver=self._deliver, drop=self._drop_some
         )
@@ -116,13 +116,14 @@ class Gateway:
         self._was_up = False
         self._times_up = 0
         self.small: deque[tuple[str, list[Frame], int]] = deque()  # a reliable event with its topic, else ""; its time
-        self._bulk = Bulk(budget_mbit)
+        self._bulk = Bulk(budget_mbit, ways=WAYS, number=self.clock.now_ns())
         self._bulk_lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
         self._count_lock = threading.Lock()
         self._bytes = Counter(sent=0, received=0)
         self._is_stopped = False
         self._states_heard = self._asked_ns = self._replied_ns = 0
+        self._images_heard: dict[str, int] = {}  # the number of the newest, by topic
         self._states_sent = self.clock.now_ns()
         """The number of the last state: they go over several connections, and that of a later start is higher."""
         self._accounts = 0
@@ -246,7 +247,7 @@ class Gateway:
                 self._drop("link full")
 
     def _put(self, frames: list[Frame]) -> bool:
-        is_sent = self._doors.small.send(frames, all_ways=frames[0] == wire.STATE)
+        is_sent = self._doors.small.send(frames, all_ways=frames[0] in (wire.STATE, wire.WORD))
         if is_sent:
             self._count("sent", frames)
         return is_sent
@@ -324,7 +325,7 @@ class Gateway:
                 self._take_answer(sent_ns, there_ns)
             case wire.Ack(number=number):
                 with self._bulk_lock:
-                    self._bulk.acknowledged(number)
+                    self._bulk.acknowledged(number, self.clock.now_ns())
                 self._doors.bulk.wake()
             case wire.Busy():
                 self._words.say(
@@ -352,6 +353,7 @@ class Gateway:
         if hello.session != self.peer_session:
             self.peer_session, self._offset, self._answered_ns = hello.session, ClockOffset(), 0
             self._states_heard = self._asked_ns = 0
+            self._images_heard = {}
             self._entry.forget()
             self._mail.begin(self.session, hello.session)
         if not hello.is_reply:
@@ -396,11 +398,13 @@ class Gateway:
         frames = encode(stamped.envelope, message)
         size = sum(len(frame) for frame in frames)
         with self._bulk_lock:
-            number = self._bulk.sent(size, self.clock.now_ns())
-        if door.send([wire.IMAGE, wire.number_frame(number), *frames]):
+            number, way = self._bulk.sent(size, self.clock.now_ns())
+        if door.send_by(way, [wire.IMAGE, wire.number_frame(number), *frames]):
             self._count("sent", frames)
         else:
             self._drop("link full")
+            with self._bulk_lock:
+                self._bulk.refused(number)
 
     def _take_image(self, frames: list[bytes]) -> None:
         if frames[0] != wire.IMAGE or len(frames) < 4:
@@ -408,6 +412,12 @@ class Gateway:
         number = wire.read_number(frames[1])
         self.small.append(("", list(wire.word(wire.Ack(number))), 0))
         self._doors.small.wake()
+        topic = frames[2].decode(errors="replace")
+        self._entry.check(topic)
+        if number < self._images_heard.get(topic, 0):
+            self._drop("overtaken")  # a newer one came by another connection
+            return
+        self._images_heard[topic] = number
         self._take_message(frames[2:])
 
     # what comes from the other host
@@ -474,7 +484,7 @@ def make_gateway(
         finish=finish,
         codecs=_codecs({*sends.values(), *receives.values()}),
         budget_mbit=own.budget_mbit,
-        own_nodes=frozenset(plan.own_nodes),
+        others=frozenset(plan.others),
         reliable=plan.reliable,
     )
     return gateway, doors

@@ -165,6 +165,6 @@ class GatewayPlan(msgspec.Struct, frozen=True):
     meeting: HostPair
     receives: dict[str, str]  # topic -> "module:Message"
     sources: dict[str, tuple[str, ...]]  # topic -> the nodes that may publish it there; (): any tool
-    own_nodes: tuple[str, ...]
+    others: tuple[str, ...]  # the nodes of this host and of third ones, in whose names it says nothing
     reliable: dict[str, Terms]  # of what is sent
     graph: str  # fingerprint: the same at both ends

@@ -1,4 +1,5 @@
-"""What of the images crosses the link, when and how small: newest first, few on their way, within a budget. Pure."""
+"""What of the images crosses the link, when, how small and by which connection: newest first, few on their way, in a
+budget. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +10,11 @@ from runtime.clock import NS_PER_S, to_ns
 from runtime.message import Stamped
 
 IN_FLIGHT = 2
-"""Images sent and not yet acknowledged: enough to keep a link busy, few enough that none waits in a queue for long."""
+"""Images sent and not yet acknowledged: enough to keep a link busy, few enough that none waits in a queue for long. One
+that is late beyond the usual waits for a lost packet, and does not count: a newer one goes by another connection."""
+
+LATE_TIMES, LATE_NS = 2, to_ns(0.1)
+"""An image is late after so many times the usual wait for its acknowledgement, and this."""
 
 LOST_AFTER_NS = to_ns(1.0)
 BEST, WORST, STEP = 80, 40, 5
@@ -19,15 +24,18 @@ _BURST_S = 0.1
 
 
 class Bulk:
-    """One-slot mailboxes of the topics that wait, and what is on its way."""
+    """One-slot mailboxes of the topics that wait, and what is on its way: one image at a time on each connection."""
 
-    def __init__(self, budget_mbit: float = 0.0) -> None:
+    def __init__(self, budget_mbit: float = 0.0, *, ways: int, number: int = 0) -> None:
+        """`ways`: how many connections there are; `number`: of an image before the first."""
         self.quality = BEST
         self.dropped: Counter[str] = Counter()
         self._bytes_per_ns = budget_mbit * 1e6 / 8 / NS_PER_S
         self._waiting: dict[str, Stamped[Any]] = {}  # the topic that was sent longest ago stands first
-        self._sent_ns: dict[int, int] = {}
-        self._number = 0
+        self._flying: dict[int, tuple[int, int]] = {}  # by number: when it was sent, and by which connection
+        self._number = number
+        self._usual_ns = 0.0  # from sending to acknowledgement
+        self._answered_ns = [0] * ways  # the newest acknowledgement of each connection
         self._credit_bytes = 0.0
         self._credit_ns = 0
 
@@ -43,31 +51,52 @@ class Bulk:
 
     def next(self, now_ns: int) -> Stamped[Any] | None:
         """What to send now, if anything may be sent."""
-        for number, sent_ns in list(self._sent_ns.items()):
+        for number, (sent_ns, _) in list(self._flying.items()):
             if now_ns - sent_ns > LOST_AFTER_NS:
-                del self._sent_ns[number]
+                del self._flying[number]
                 self.dropped["not acknowledged"] += 1
-        if not self._waiting or len(self._sent_ns) >= IN_FLIGHT or not self._has_credit(now_ns):
+        late_ns = LATE_TIMES * self._usual_ns + LATE_NS
+        in_time = sum(now_ns - sent_ns <= late_ns for sent_ns, _ in self._flying.values())
+        if not self._waiting or in_time >= IN_FLIGHT or not self._free() or not self._has_credit(now_ns):
             return None
         return self._waiting.pop(next(iter(self._waiting)))
 
-    def sent(self, size_bytes: int, now_ns: int) -> int:
-        """Note that it was sent; the number to acknowledge it by."""
-        self._number += 1
-        self._sent_ns[self._number] = now_ns
-        self._credit_bytes -= size_bytes
-        return self._number
+    def sent(self, size_bytes: int, now_ns: int) -> tuple[int, int]:
+        """Note that it is being sent; the number to acknowledge it by, and the connection that it goes by.
 
-    def acknowledged(self, number: int) -> None:
+        That is the free one which answered last: one that waits for a lost packet is left alone while others go.
+        """
+        way = max(self._free(), key=self._answered_ns.__getitem__)
+        self._number += 1
+        self._flying[self._number] = now_ns, way
+        self._credit_bytes -= size_bytes
+        return self._number, way
+
+    def refused(self, number: int) -> None:
+        """The connection did not take it: the others come first."""
+        if number in self._flying:
+            _, way = self._flying.pop(number)
+            self._answered_ns[way] = -1
+
+    def acknowledged(self, number: int, now_ns: int) -> None:
         """It has come over."""
-        if self._sent_ns.pop(number, None) is not None and not self._waiting:
+        if number not in self._flying:
+            return
+        sent_ns, way = self._flying.pop(number)
+        self._answered_ns[way] = now_ns
+        self._usual_ns += (now_ns - sent_ns - self._usual_ns) / 8 if self._usual_ns else now_ns - sent_ns
+        if not self._waiting:
             self.quality = min(BEST, self.quality + 1)
 
     def forget(self) -> None:
         """The link was cut: nothing is on its way and nothing waits."""
-        self.dropped["link down"] += len(self._sent_ns) + len(self._waiting)
-        self._sent_ns.clear()
+        self.dropped["link down"] += len(self._flying) + len(self._waiting)
+        self._flying.clear()
         self._waiting.clear()
+
+    def _free(self) -> list[int]:
+        busy = {way for _, way in self._flying.values()}
+        return [way for way in range(len(self._answered_ns)) if way not in busy]
 
     def _has_credit(self, now_ns: int) -> bool:
         if not self._bytes_per_ns:

@@ -26,12 +26,14 @@ SMALL_QUEUE, BULK_QUEUE = 1024, 4
 _HEARTBEAT_MS, _HEARTBEAT_TIMEOUT_MS = 200, 1000
 _CONNECT_MS, _AGAIN_MS, _AGAIN_MOST_MS = 500, 50, 200
 """A call into a broken cable is given up and made anew: the kernel would wait up to seconds for its own next try."""
-_SPARE, _SPARES = b"+", 2
-"""What each further connection of a host that calls adds to its name, and how many there are.
+WAYS = 3
+"""How many connections each socket has.
 
-Retransmission takes a round trip and a half, longer behind images. With one spare, a loss on each within that time
-left a robot without a command; with two, three losses must meet.
+Retransmission takes a round trip and a half, longer behind images. With two connections, a loss on each within that
+time left a robot without a command; with three, three losses must meet.
 """
+_SPARE = b"+"
+"""What each further connection of a host that calls adds to its name."""
 _SAY_AGAIN_NS = to_ns(5.0)
 
 _EVENTS = (
@@ -60,8 +62,8 @@ class Peer:
 class HostSocket:
     """One socket of a pair. All but `wake` belongs to one thread.
 
-    What is small has spare connections beside it: TCP holds back all that follows a lost packet, for as long as a
-    robot waits for a command. What is sent by `all_ways` goes over each, and is there when the first of them has it.
+    Each has `WAYS` connections: TCP holds back all that follows a lost packet, for as long as a robot waits for a
+    command. What is sent by `all_ways` goes over each, and is there when the first of them has it.
     """
 
     def __init__(
@@ -103,8 +105,8 @@ class HostSocket:
         self._is_ipv6, self._queue = where.is_ipv6, queue
         self._lock_of = (meeting, own, secret)
         socket = self._socket = self._opened(context)
-        ways = _SPARES if self._lets_in and not self.is_server else 0
-        self._sockets = [socket, *(self._opened(context) for _ in range(ways))]
+        spares = 0 if self.is_server else WAYS - 1
+        self._sockets = [socket, *(self._opened(context) for _ in range(spares))]
         self._monitor = socket.get_monitor_socket(_EVENTS)
         try:
             if self.is_server:
@@ -154,12 +156,16 @@ class HostSocket:
             socket.curve_publickey = meeting.client.key.encode()
             socket.curve_serverkey = meeting.server.key.encode()
 
+    def send_by(self, way: int, frames: Sequence[Frame]) -> bool:
+        """Send by that connection, 0 to `WAYS` - 1, without waiting; False where it is gone or its queue is full."""
+        return not (self.is_server and not self._peer.ident) and self._put(frames, way) == "sent"
+
     def send(self, frames: Sequence[Frame], *, all_ways: bool = False) -> bool:
-        """Send without waiting; False where nobody is there or the queue is full."""
+        """Send without waiting, by the first connection that takes it; False where none does."""
         if self.is_server and not self._peer.ident:
             return False
         done: list[Literal["sent", "full", "gone"]] = []
-        for way in range(1 + _SPARES if self._lets_in else 1):
+        for way in range(WAYS):
             done.append(self._put(frames, way))
             if done[-1] == "sent" and not all_ways:
                 return True

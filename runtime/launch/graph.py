@@ -179,6 +179,7 @@ class Graph:
                 continue  # what its parameters should be is known there
             found.extend((name, problem) for problem in _node_problems(spec, self._seats))
             found.extend((name, problem) for problem in self._unheard_stops(spec))
+            found.extend((name, problem) for problem in self._unsafe_states(spec))
         for topic in self.topics.values():
             found.extend(_topic_problems(topic, self.topics, self._candidates))
         return found
@@ -196,6 +197,27 @@ class Graph:
             for port in ports_of(spec.cls, Publisher).values()
             if port.topic in heard_by and spec.topic_of(port) != port.topic
         ]
+
+    def _unsafe_states(self, spec: NodeSpec) -> list[str]:
+        """What keeps others, who stop by a state of this node, from relying on it."""
+        heard_by = {
+            port.topic: other.name
+            for other in reversed(self.nodes.values())
+            for port in ports_of(other.cls, Subscription).values()
+            if port.topic in other.cls.fixed and port.message.message_kind == "state"
+        }
+        problems = []
+        for port in ports_of(spec.cls, Publisher).values():
+            if port.topic in heard_by:
+                why = f"topic {port.topic!r}: {heard_by[port.topic]} stops by it, and {spec.cls.__name__}"
+                if not port.qos.exclusive:
+                    problems.append(f"{why} lets any tool publish it; write qos=ALONE into its Publisher")
+                if spec.cls.devices is Node.devices:
+                    problems.append(
+                        f"{why} does not say which real things it moves; write a method devices(self) that returns "
+                        '("robot NAME",), or () where all of it is simulated'
+                    )
+        return problems
 
     def process_problems(self) -> list[tuple[str, str]]:
         """Who publishes in another process what a subscription takes in from its own process only; same form."""

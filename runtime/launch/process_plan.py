@@ -273,7 +273,7 @@ def _gateway(launch: Launch, other: str) -> GatewayPlan:
         meeting=meeting,
         receives={topic: type_name(types[topic]) for topic in sorted(receives)},
         sources=sources,
-        own_nodes=tuple(spec.name for spec in launch.here),
+        others=tuple(name for name in launch.graph.nodes if name not in there),
         reliable={topic: terms for topic, terms in reliable.items() if topic in sends},
         graph=_graph_fingerprint(launch),
     )

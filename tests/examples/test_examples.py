@@ -58,6 +58,16 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(monkeypatch: pytest.M
             exec(compile("".join(cell["source"]), f"{file.name}, cell {number}", "exec"), vars(cells))
 
 
+@pytest.mark.long
+def test_a_policy_is_trained_from_a_few_lessons_and_fits_its_seat(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra train")
+    model = tmp_path / "learned.onnx"
+    few = ("--tables", "1", "--lesson-s", "8", "--rounds", "1", "--epochs", "1")
+    assert "round 1: " in run(FOLDER.parent, "-m", "examples.train_policy.clone", *few, "--out", str(model))
+    seat = ("--set", "policy.use=nodes.policy.onnx.policy:OnnxPolicy", "--set", f"policy.model={model}")
+    assert "all of it fits" in run(FOLDER.parent, "-m", "runtime", "check", "laptop", *seat)
+
+
 def test_every_example_is_in_the_list() -> None:
     listed = (FOLDER / "README.md").read_text()
     assert len(EXAMPLES) >= 5

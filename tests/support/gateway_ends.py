@@ -81,7 +81,7 @@ def end(
         publish=lambda envelope, message: came.append(Stamped(message, envelope)),
         finish=lambda ok, reason: endings.append((ok, reason)),
         codecs={Image: JpegImages()} if shrinks else None,
-        own_nodes=frozenset({f"{name}_node"}),
+        others=frozenset({f"{name}_node"}),
         reliable=reliable,
         clock=clock,
     )

@@ -19,7 +19,7 @@ from bridges.web.http.listener import missing_libraries
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.clock import to_s
-from runtime.command_line.arguments import answered, seconds
+from runtime.command_line.arguments import answered, port_number, seconds
 from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear
 from runtime.command_line.plain_messages import find_type, in_one_line, to_plain
 from runtime.errors import CodecError, UserError
@@ -156,6 +156,16 @@ def _places(run: RunInfo) -> dict[str, str]:
     return {**{place: place for place in places if place in images}, **dict(zip(others, free, strict=False))}
 
 
+def _open(url: str) -> None:
+    """Raises nothing: the address stands above."""
+    try:
+        is_open = webbrowser.open(url)
+    except (OSError, webbrowser.Error):
+        is_open = False
+    if not is_open:
+        print("no browser could be opened here; open that address in one", file=sys.stderr, flush=True)
+
+
 async def _serve(run: FoundRun, node: Viewer, interruption: Interruption, asked: argparse.Namespace) -> None:
     stops = Stops(run)
     graph = Graph([NodeSpec("viewer", Viewer, instance=node)])
@@ -165,8 +175,8 @@ async def _serve(run: FoundRun, node: Viewer, interruption: Interruption, asked:
     executor.prepare()
     url = node.url("viewer")
     print(f"watch: {url}", flush=True)
-    if asked.open and not webbrowser.open(url):
-        print("no browser could be opened here; open that address in one", file=sys.stderr)
+    if asked.open:  # beside the page: a browser may wait for it, or until somebody closes it
+        threading.Thread(target=_open, args=(url,), name="browser", daemon=True).start()
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     shown = node.wants(run.info)
     listed = {topic: find_type(info.type) for topic, info in run.info.topics.items() if not topic.startswith(ITS_OWN)}
@@ -234,6 +244,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--address", choices=LOOPBACK, default=LOOPBACK[0], help="where to listen (default: %(default)s)"
     )
-    parser.add_argument("--port", type=int, default=0, help="default: any free one")
+    parser.add_argument("--port", type=port_number, default=0, help="default: any free one")
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
     return parser

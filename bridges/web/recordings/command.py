@@ -21,6 +21,7 @@ from bridges.web.recordings.rating_page import VIEWER, RatingHandler, decode
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.recordings.recording import read_recording
 from runtime.clock import SystemClock, to_s, wall_time_ns
+from runtime.command_line.arguments import port_number
 from runtime.errors import UserError
 
 _NAME = re.compile(r"\w[\w-]{0,31}")
@@ -48,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--annotator", action="append", metavar="NAME", help="an address for each; default: annotator")
     parser.add_argument("--agents", metavar="A,B", help="whom to rate; default: all who say something")
     parser.add_argument("--questionnaire", type=Path, metavar="FILE", help="other scales than the seven dimensions")
-    parser.add_argument("--port", type=int, default=8422, metavar="N", help="0: any that is free (default: 8422)")
+    parser.add_argument(
+        "--port", type=port_number, default=8422, metavar="N", help="0: any that is free (default: 8422)"
+    )
     parser.add_argument("--agreement", action="store_true", help="only print how far annotators and model agree")
     parser.add_argument("--export", type=Path, metavar="FILE", help="only write the ratings, as .jsonl or .csv")
     parser.add_argument("--json", action="store_true", help="with --agreement: as JSON")

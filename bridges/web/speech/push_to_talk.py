@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -42,8 +42,8 @@ UTTERANCES_PER_S, UTTERANCES_BURST = 1.0, 5.0
 LOOKS_APART_NS = to_ns(0.5)
 """At one page, however fast it sends: each look is all that was said until then, to be recognised and recorded."""
 
-TOO_FAST = "not so fast: that was not said"
-TOO_SHORT = "that was too short; hold the button for as long as you speak"
+Refusal = Literal["", "too_fast", "too_short", "cut_off", "not_heard"]
+"""Why an utterance was not passed on: the page says it in its language."""
 
 
 PAUSE_S = 0.2
@@ -95,7 +95,7 @@ class _Person:
     last_look_ns: int = -LOOKS_APART_NS  # of whatever they said
     looked_ns: int = 0  # how old this utterance was taken to be when it was first looked at; 0: not yet
     count: int = 0  # of what was said, or refused
-    why: str = ""  # the last of it was refused
+    why: Refusal = ""  # the last of it was refused
     captured_ns: int = 0  # of the last that was passed on
     words: str = ""  # what was understood of it
 
@@ -126,7 +126,7 @@ class PushToTalk:
                     self._reset(person)
                     self._tell(now_ns)
 
-    def refuse(self, session: Session, message: Talks, why: str) -> None:
+    def refuse(self, session: Session, message: Talks, why: Refusal) -> None:
         """One who may not speak now tried to, or went on to."""
         person = self._people.setdefault(session.ident, _Person())
         if isinstance(message, Talk) or person.begun_ns:
@@ -143,7 +143,7 @@ class PushToTalk:
         for person in self._people.values():
             if person.begun_ns and to_s(now_ns - person.last_ns) > GONE_S:
                 self._reset(person)
-                person.count, person.why = person.count + 1, "the sound stopped on its way; that was not said"
+                person.count, person.why = person.count + 1, "cut_off"
         self._tell(now_ns)
 
     def note(self, heard: Utterance) -> None:
@@ -174,7 +174,7 @@ class PushToTalk:
     def _begin(self, session: Session, person: _Person, speaker: str, now_ns: int) -> None:
         self._reset(person)
         if not person.pace.allows(now_ns):
-            self._answer(session, person, TOO_FAST)
+            self._answer(session, person, "too_fast")
             return
         person.speaker, person.begun_ns, person.last_ns = speaker, now_ns, now_ns
         self._number += 1
@@ -203,7 +203,7 @@ class PushToTalk:
 
     def _end(self, session: Session, person: _Person, ago_s: float, now_ns: int) -> None:
         if _length_s(person) < SHORTEST_S:
-            self._answer(session, person, TOO_SHORT)
+            self._answer(session, person, "too_short")
         else:
             captured_ns = _age(person, ago_s, now_ns)
             if person.looked_ns - captured_ns > SAME_NS:  # the link hung: what was looked at was older than it seemed
@@ -215,7 +215,7 @@ class PushToTalk:
             person.words = words
         self._tell(now_ns)
 
-    def _answer(self, session: Session, person: _Person, why: str) -> None:
+    def _answer(self, session: Session, person: _Person, why: Refusal) -> None:
         self._reset(person)
         person.count, person.why, person.words = person.count + 1, why, ""
         session.wake.set()

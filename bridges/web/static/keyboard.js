@@ -1,9 +1,10 @@
 // The keyboard of a page: the space bar and Escape Escape stop, and a switch for single keys that is remembered.
-import { ChosenKeys, EscapeTwice, letterOf, spaceStops } from "/static/shortcuts.js";
+import { ChosenKeys, EscapeTwice, KEYS, letterOf, spaceStops } from "/static/shortcuts.js";
 
 const KEPT = "single keys";
 
-export const chosenKeys = new ChosenKeys(); // those of the layout
+const PAGE = document.documentElement.dataset.keys ?? "console";
+export const chosenKeys = new ChosenKeys(KEYS[PAGE]); // those of the console stand in its layout
 export const keyOf = (event) => chosenKeys.meant(letterOf(event));
 export const shown = (known) => chosenKeys.of(known).toUpperCase();
 
@@ -17,6 +18,47 @@ export function keyBox(known) {
 export function showKeys() {
   for (const box of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("kbd[data-key]")))
     box.textContent = shown(box.dataset.key);
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("input[data-of]")))
+    field.value = shown(field.dataset.of);
+}
+
+// A field for each single key of the page, in `box`: what is pressed in it is the key from then on.
+/** @param {HTMLElement} box @param {() => void} changed */
+export function keyFields(box, changed) {
+  const told = box.querySelector("[role=status]");
+  box.querySelector("div").append(
+    ...Object.entries(chosenKeys.keys).map(([known, does]) => {
+      const field = document.createElement("input"),
+        label = document.createElement("label");
+      Object.assign(field, { readOnly: true, size: 2 });
+      field.dataset.of = known;
+      field.onkeydown = (event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        const isUndone = ["Delete", "Backspace"].includes(event.key);
+        if (event.key.length !== 1 && !isUndone) return;
+        event.preventDefault();
+        told.textContent = chosenKeys.choose(known, isUndone ? known : letterOf(event)) || `${shown(known)}: ${does}.`;
+        changed();
+      };
+      label.append(field, ` ${does}`);
+      return label;
+    }),
+  );
+  showKeys();
+}
+
+// The same on a page without layouts: what is chosen is kept in this browser.
+export function ownKeys(box) {
+  const kept = `keys of ${PAGE}`;
+  try {
+    chosenKeys.use(JSON.parse(localStorage.getItem(kept) ?? "{}"));
+  } catch {
+    chosenKeys.use({});
+  }
+  keyFields(box, () => {
+    localStorage.setItem(kept, JSON.stringify(chosenKeys.chosen));
+    showKeys();
+  });
 }
 
 export const isText = (element) =>

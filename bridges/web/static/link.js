@@ -43,7 +43,7 @@ export class Link {
   open() {
     const token = tokenNow();
     if (!token) {
-      this.hooks.cover("This address lacks its token. Take the whole address that the run printed.");
+      this.hooks.cover("This address lacks its token. Take the whole address that the run printed.", "token");
       return;
     }
     const socket = (this.socket = new WebSocket(
@@ -122,10 +122,12 @@ export class Link {
     }
   }
 
+  // Whether it is on its way.
   /** @param {Message | import("/static/wire").FrameSeen} message */
   send(message) {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+    if (this.isOpen) this.socket.send(JSON.stringify(message));
     else if (message.t === "estop" || (message.t === "stop" && this.waiting?.t !== "estop")) this.waiting = message;
+    return this.isOpen;
   }
 
   // What to say to who has stopped the robot and does not see what it does.

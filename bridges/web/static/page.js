@@ -10,6 +10,30 @@ export const make = (tag, className, ...inside) => {
   one.append(...inside.filter((part) => part !== null && part !== undefined));
   return one;
 };
+// A double click is one press: what a button has become by its second half is not meant.
+export const once = (act) => (event) => {
+  if (event.detail < 2) act(event);
+};
+// Pressed twice, the second time within a while, it does it; `draw(isAsked)` says which press the next one is.
+export const SURE_MS = 8000;
+export function twice(one, draw, act) {
+  let timer = 0;
+  const ask = (isAsked) => {
+    clearTimeout(timer);
+    one.dataset.sure = String(isAsked);
+    draw(isAsked);
+    if (isAsked) timer = setTimeout(() => ask(false), SURE_MS);
+  };
+  one.addEventListener(
+    "click",
+    once(() => {
+      const isSure = one.dataset.sure === "true";
+      ask(!isSure);
+      if (isSure) act();
+    }),
+  );
+  return one;
+}
 export const button = (text, act, className = "") => {
   const one = make("button", className, text);
   one.type = "button";
@@ -44,6 +68,15 @@ export function whenNew(key, value, draw) {
 }
 
 export const forget = (key) => drawn.delete(key);
+
+// Enter that is held on a button presses it once: a second press may mean something else by then.
+addEventListener(
+  "keydown",
+  (event) => {
+    if (event.key === "Enter" && event.repeat && event.target instanceof HTMLButtonElement) event.preventDefault();
+  },
+  true,
+);
 
 // With these two Firefox opens its quick find, which then has the keys: the space bar would stop nothing.
 addEventListener("keydown", (event) => {

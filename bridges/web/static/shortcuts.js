@@ -77,8 +77,8 @@ export class HeldKey {
   }
 }
 
-// What single keys do on the operator's page, by the key that does it where nobody has chosen another.
-export const KEYS = {
+// What single keys do on a page, by the key that does it where nobody has chosen another.
+const CONSOLE = {
   w: "Ahead",
   s: "Back",
   a: "Left",
@@ -109,28 +109,32 @@ export const KEYS = {
   m: "Mark",
   "/": "Go to the text field",
 };
+const STUDY = { t: "Start or end the trial", m: "Mark", n: "Write a note", v: "Talk" };
+const RECORDINGS = { "[": "The line before", "]": "The next line", c: "The next camera" };
+export const KEYS = { console: CONSOLE, study: STUDY, recordings: RECORDINGS };
 
 const SINGLE = /^[^\s\p{N}]$/u;
 
 // Which keys a person has chosen instead. Digits are the sentences' own, and the space bar stops.
 export class ChosenKeys {
-  constructor() {
+  constructor(keys = CONSOLE) {
+    this.keys = keys;
     this.chosen = {};
   }
 
   // From a layout or its file: all of them, or none where two would share a key.
   use(chosen) {
-    const isFine = ([known, key]) => Object.hasOwn(KEYS, known) && typeof key === "string" && SINGLE.test(key);
+    const isFine = ([known, key]) => Object.hasOwn(this.keys, known) && typeof key === "string" && SINGLE.test(key);
     this.chosen = Object.fromEntries(Object.entries(chosen ?? {}).filter(isFine));
-    const keys = Object.keys(KEYS).map((known) => this.of(known));
+    const keys = Object.keys(this.keys).map((known) => this.of(known));
     if (new Set(keys).size < keys.length) this.chosen = {};
   }
 
   // "" where it is so now, or else why not.
   choose(known, key) {
-    if (!SINGLE.test(key)) return "One letter or sign, please: digits say sentences, the space bar stops.";
-    const other = Object.keys(KEYS).find((one) => one !== known && this.of(one) === key);
-    if (other) return `${key.toUpperCase()} already is: ${KEYS[other]}.`;
+    if (!SINGLE.test(key)) return "One letter or sign, please: digits and the space bar have work of their own.";
+    const other = Object.keys(this.keys).find((one) => one !== known && this.of(one) === key);
+    if (other) return `${key.toUpperCase()} already is: ${this.keys[other]}.`;
     if (key === known) delete this.chosen[known];
     else this.chosen[known] = key;
     return "";
@@ -142,7 +146,7 @@ export class ChosenKeys {
 
   // The key that a press counts as; "" where its own work has moved to another key.
   meant(key) {
-    const known = Object.keys(KEYS).find((one) => this.of(one) === key);
-    return known ?? (Object.hasOwn(KEYS, key) ? "" : key);
+    const known = Object.keys(this.keys).find((one) => this.of(one) === key);
+    return known ?? (Object.hasOwn(this.keys, key) ? "" : key);
   }
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bridges.web.http.jsonl import LineFile, read_lines
-from bridges.web.study.protocol import Protocol, keep
+from bridges.web.study.protocol import Protocol, keep, read_kept
 from bridges.web.study.session import Event, SessionProgress, told
 from runtime.errors import UserError
 
@@ -56,6 +56,22 @@ class SessionFolder:
                 return (progress, path) if not progress.is_over else None
         return None
 
+    def left_behind(self, protocol: Protocol) -> str:
+        """A sentence where the session that was written to last is not over, and its protocol was edited since."""
+        newest = max(self.files(), key=lambda path: path.stat().st_mtime, default=None)
+        events = read_events(newest) if newest is not None else []
+        kept = kept_protocol(self.path, events[0].protocol) if events else None
+        if newest is None or kept is None or events[0].protocol == protocol.sha or not kept.exists():
+            return ""
+        is_over = told(SessionProgress.of(read_kept(kept), events[0]), events[1:]).is_over
+        return "" if is_over else f"the session of {newest.stem} is not over: {_edited(newest, kept)}"
+
+
+def _edited(path: Path, kept: Path) -> str:
+    goes_on = f"go on with it by --set study.protocol={kept}" if kept.exists() else "choose another folder"
+    begun = f"{path.name} was begun with another protocol file, or before it was edited"
+    return f"{begun}; {goes_on}, or choose another number"
+
 
 def kept_protocol(folder: Path, sha: str) -> Path:
     """Where the sessions of that folder keep the protocol that they were begun with."""
@@ -87,7 +103,8 @@ def open_session(
     events = read_events(path) if path.exists() else []
     if events:
         if events[0].protocol != protocol.sha:
-            raise UserError(f"{path.name} was begun with another protocol file; choose another number or folder")
+            kept = kept_protocol(folder.path, events[0].protocol)
+            raise UserError(_edited(path, kept))
         progress = told(SessionProgress.of(protocol, events[0]), events[1:])
         if progress.is_over:
             raise UserError(f"the session of {progress.code} is over already; choose another number")

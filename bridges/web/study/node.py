@@ -62,7 +62,6 @@ from runtime.msgs import (
 
 COLLABORATOR = "collaborator"
 """The speaker of a participant's words: a study writes nobody's name down."""
-NOBODY_LISTENS = "nobody listens at the moment; that was not said"
 NOT_IN_FORCE = "the trial was broken off: its condition did not come into force. Is a wizard at the console?"
 
 
@@ -151,6 +150,7 @@ class Study(VoicePorts, TalkPorts):
         self._recorders = Recorders()
         self._setting_is_on = False
         self._is_part_over = False
+        self._told_beat = ""  # what kept a trial from ending by itself
         self.store: SessionStore | None = None
         self._epoch_s = 0.0
 
@@ -182,6 +182,8 @@ class Study(VoicePorts, TalkPorts):
         self.store = SessionStore(self._protocol, self._folder, self.tell)
         if code := self.store.go_on(self._now_s()):
             self.log.info("going on with the unfinished session of %s", code)
+        elif left := self.store.left_behind():
+            self.log.warning("%s", left)
         roles = {"operator": "experimenter", "participant": "participant"}  # one token for console and study
         page = Page("study", "Study", "study/page.html", self, wire.decode, roles)
         self._recordings = RecordingsHandler(self._folder, self._now_s)
@@ -228,9 +230,9 @@ class Study(VoicePorts, TalkPorts):
         after_s = round(message.after_s, 3)
         acted = Event("wizard", self._now_s(), by=message.by, how=message.act, value=after_s)
         try:
-            store.do(lambda progress: acted)
-        except SessionRefused as refusal:  # the disk is full
-            self.log.warning("how long the wizard took: %s", refusal)
+            store.note(acted)
+        except SessionRefused as refusal:
+            self._not_kept("how long the wizard took", refusal)
 
     @on(marks)
     def note_mark(self, mark: Stamped[Mark]) -> None:
@@ -243,9 +245,9 @@ class Study(VoicePorts, TalkPorts):
         told = Event("mark", self._now_s(), by=message.by, step=store.progress.step.ident, item=message.label,
                      text=message.note, how=HEARD)  # fmt: skip
         try:
-            store.do(lambda progress: told)
-        except SessionRefused as refusal:  # the disk is full
-            self.log.warning("the mark %r: %s", message.label, refusal)
+            store.note(told)
+        except SessionRefused as refusal:
+            self._not_kept(f"the mark {message.label!r}", refusal)
 
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""
@@ -253,9 +255,14 @@ class Study(VoicePorts, TalkPorts):
             return
         spoken = Event("said", self._now_s(), by=message.speaker, text=message.text, how=topic)
         try:
-            self.store.do(lambda progress: spoken)
-        except SessionRefused as refusal:  # the disk is full
-            self.log.warning("what %s said: %s", message.speaker, refusal)
+            self.store.note(spoken)
+        except SessionRefused as refusal:
+            self._not_kept(f"what {message.speaker} said", refusal)
+
+    def _not_kept(self, what: str, refusal: SessionRefused) -> None:
+        """The disk is full: the experimenter is told each time."""
+        self.log.warning("%s: %s", what, refusal)
+        self.pages.notice("experimenter", f"{what}: {refusal}")
 
     def tell(self, progress: SessionProgress, event: Event) -> None:
         """Publish an event that is on the disk."""
@@ -390,6 +397,7 @@ class Study(VoicePorts, TalkPorts):
         progress = self.store.progress if self.store is not None else None
         if self.store is None or progress is None:
             return
+        self.store.catch_up()
         try:
             if progress.is_due(self._now_s()):
                 self.store.do(lambda now: now.finish(self._now_s(), "clock", "time"))
@@ -397,7 +405,12 @@ class Study(VoicePorts, TalkPorts):
                 self.store.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
                 self.pages.notice("experimenter", NOT_IN_FORCE)
         except SessionRefused as refusal:  # it ended in this very moment, or the disk is full
-            self.log.warning("%s", refusal)
+            if str(refusal) != self._told_beat:  # it is tried again ten times a second
+                self.log.warning("%s", refusal)
+                self.pages.notice("experimenter", str(refusal))
+            self._told_beat = str(refusal)
+        else:
+            self._told_beat = ""
 
     def handle(self, session: Session, message: Any) -> None:
         """Do what a person asks for, where their role allows it; a refusal is told in words."""
@@ -411,7 +424,7 @@ class Study(VoicePorts, TalkPorts):
             else:
                 self._participant(self.store, session, message)
         except SessionRefused as refusal:
-            session.notice(str(refusal))
+            session.notice(str(refusal) if session.role == "experimenter" else refusal.code)
 
     def _experimenter(self, store: SessionStore, session: Session, message: Any) -> None:
         now_s, by = self._now_s(), session.role
@@ -461,13 +474,13 @@ class Study(VoicePorts, TalkPorts):
             case Talk() | SoundPiece() | Talked():
                 self._talk(store, session, message)
             case _:
-                raise SessionRefused("only the experimenter does that")
+                raise SessionRefused("only the experimenter does that", "not_yours")
 
     def _talk(self, store: SessionStore, session: Session, message: Talks) -> None:
         if store.listens:
             self._talking.handle(session, message, COLLABORATOR, self.clock.now_ns())
         else:
-            self._talking.refuse(session, message, NOBODY_LISTENS)
+            self._talking.refuse(session, message, "not_heard")
 
     def _withdraw(self, store: SessionStore, now_s: float, by: str) -> None:
         """Nobody takes part any more: a trial that runs ends, with its recording, and the robot stops."""
@@ -482,10 +495,10 @@ class Study(VoicePorts, TalkPorts):
         if not store.listens:
             if is_stop:
                 self._stop(f"{session.role}: {text}")
-                raise SessionRefused("nobody listens at the moment, but the robot stops")
-            raise SessionRefused(NOBODY_LISTENS)
+                raise SessionRefused("nobody listens at the moment, but the robot stops", "not_heard_stops")
+            raise SessionRefused("nobody listens at the moment; that was not said", "not_heard")
         if not text or (not session.words.allows(self.clock.now_ns()) and not is_stop):
-            raise SessionRefused("not so fast: that was not said")
+            raise SessionRefused("not so fast: that was not said", "too_fast")
         self.speak.publish(Utterance(speaker=COLLABORATOR, text=text))
 
     def _stop(self, text: str) -> None:

@@ -188,7 +188,8 @@ def _read(path: Path, *, has_files: bool) -> Protocol:
     files: dict[str, str] = {}
     for name in (*when.before, *when.after_trial, *when.end):
         if name.endswith(".toml"):
-            where = path.parent / name if has_files else kept_beside(path, name)
+            kept = kept_beside(path, name)
+            where = kept if kept.exists() or not has_files else path.parent / name
             files[name] = read_text(where)
             by_id[name] = questionnaire_of(parse_toml(files[name], where), str(where))
             continue

@@ -47,8 +47,19 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     protocol: str = ""
 
 
+RefusalCode = Literal[
+    "tick", "missing", "elsewhere", "unfit", "not_begun", "not_kept", "not_heard", "not_heard_stops", "too_fast",
+    "not_yours",
+]  # fmt: skip
+"""Why a participant is refused something: their page says it in their language."""
+
+
 class SessionRefused(Exception):
-    """What was asked for cannot be done now; the text says why."""
+    """What was asked for cannot be done now: the text tells the experimenter why, the code a participant's page."""
+
+    def __init__(self, text: str, code: RefusalCode = "elsewhere") -> None:
+        super().__init__(text)
+        self.code: RefusalCode = code
 
 
 @dataclass(slots=True)
@@ -62,6 +73,7 @@ class SessionProgress:
     phase: Phase = "ready"
     attempt: int = 0  # of the trial that runs or ran last
     started_at_s: float = 0.0  # of that trial
+    started_count: int = 0  # events before it: clocks may be set back between two runs
     paused_at_s: float = 0.0  # 0: it is not paused
     paused_s: float = 0.0  # of that trial, pauses that are over
     has_withdrawn: bool = False
@@ -124,6 +136,7 @@ class SessionProgress:
                 self.answers.setdefault(event.step, {})[event.item] = event.value
             case "trial" if event.how == "started":
                 self.phase, self.attempt, self.started_at_s = "running", event.attempt, event.at_s
+                self.started_count = self.count
                 self.paused_at_s = self.paused_s = 0.0
             case "pause" if event.how == "on":
                 self.paused_at_s = event.at_s
@@ -163,7 +176,7 @@ class SessionProgress:
         """The participant agrees: to every statement, or not at all."""
         self._expect("consent")
         if ticked != len(self.protocol.consent.statements):
-            raise SessionRefused("please tick every statement, or press “I want to stop”")
+            raise SessionRefused("not every statement is ticked", "tick")
         return Event("consent", now_s, by=self.code, step="consent", value=ticked)
 
     def answer(self, now_s: float, step: str, item: str, value: Value) -> Event:
@@ -171,9 +184,9 @@ class SessionProgress:
         asked = self._expect("questionnaire", step).questionnaire
         found = next((one for one in asked.item if one.id == item), None) if asked is not None else None
         if found is None:
-            raise SessionRefused(f"there is no item {item!r} on this page")
+            raise SessionRefused(f"there is no item {item!r} on this page", "unfit")
         if problem := found.problem_of(value):
-            raise SessionRefused(problem)
+            raise SessionRefused(problem, "unfit")
         return Event("answer", now_s, by=self.code, step=step, item=item, value=value)
 
     def has(self, step: str, item: str, value: Value) -> bool:
@@ -185,9 +198,8 @@ class SessionProgress:
         asked = self._expect("questionnaire", step).questionnaire
         missing = asked.missing(self.answers.get(step, {})) if asked is not None else []
         if missing:
-            raise SessionRefused(
-                f"{len(missing)} of the questions still {'need' if len(missing) > 1 else 'needs'} an answer"
-            )
+            needs = "need" if len(missing) > 1 else "needs"
+            raise SessionRefused(f"{len(missing)} of the questions still {needs} an answer", "missing")
         return Event("submit", now_s, by=self.code, step=step)
 
     def start(self, now_s: float, by: str) -> Event:

@@ -3,8 +3,10 @@ it."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from bridges.web.study.session import Event, SessionProgress, SessionRefused
 from runtime.errors import UserError
 
 _log = logging.getLogger("study")
+MOST_LATE = 1000
+"""So many events wait for a full disk, and no more."""
 
 
 class SessionStore:
@@ -26,6 +30,7 @@ class SessionStore:
         self._folder = SessionFolder(folder)
         self.journal: SessionFile | None = None
         self._tell = tell
+        self._late: deque[Event] = deque()  # what happened while the disk was full
         self._lock = threading.RLock()
 
     @property
@@ -39,6 +44,7 @@ class SessionStore:
     def close(self) -> None:
         """Let the next run write."""
         with self._lock:
+            self.catch_up()
             if self.journal is not None:
                 self.journal.close()
             self._folder.close()
@@ -51,6 +57,10 @@ class SessionStore:
                 return ""
             self._begin(found[0].number, now_s, "a new run")
             return found[0].code
+
+    def left_behind(self) -> str:
+        """A session that an edited protocol does not go on with, as a sentence; "" where there is none."""
+        return self._folder.left_behind(self.protocol)
 
     def begin(self, number: int, now_s: float, by: str) -> None:
         """Begin or go on with the session of a participant. Raises Refused."""
@@ -69,7 +79,9 @@ class SessionStore:
             return
         progress, journal = open_session(self._folder, self.protocol, number, now_s, by)
         if self.journal is not None:
+            self.catch_up()
             self.journal.close()
+        self._late.clear()
         self.journal, self.progress = journal, progress
         self.version += 1
         self._tell(progress, Event("begin", now_s, by=by, number=number))
@@ -80,14 +92,16 @@ class SessionStore:
         """Turn a wish into an event, keep it, and tell. Raises Refused where it cannot be."""
         with self._lock:
             if self.progress is None or self.journal is None:
-                raise SessionRefused("no session has begun")
+                raise SessionRefused("no session has begun", "not_begun")
             event = wish(self.progress)
             try:
+                self._write_late(self.journal, self.progress)
                 self.journal.write(event)
             except OSError as problem:
-                raise SessionRefused(f"it could not be written ({problem.strerror}); nothing was changed") from problem
-            self.progress.apply(event)
-            self.version += 1
+                raise SessionRefused(
+                    f"it could not be written ({problem.strerror}); nothing was changed", "not_kept"
+                ) from problem
+            self._written(self.progress, event)
             if event.what in ("submit", "skip", "consent", "withdraw"):
                 try:
                     write_table(self.progress, self.journal.path)
@@ -95,6 +109,37 @@ class SessionStore:
                     _log.warning("%s: its table could not be written (%s)", self.progress.code, problem.strerror)
             self._tell(self.progress, event)
             return event
+
+    def note(self, event: Event) -> None:
+        """Keep what has happened and cannot happen again. Raises Refused where the disk is full: it is kept later."""
+        with self._lock:
+            if self.progress is None or self.journal is None or len(self._late) >= MOST_LATE:
+                raise SessionRefused("it is not kept: the disk has been full for too long")
+            self._late.append(event)
+            try:
+                self._write_late(self.journal, self.progress)
+            except OSError as problem:
+                raise SessionRefused(
+                    f"it could not be written ({problem.strerror}); it is, as soon as there is room"
+                ) from problem
+
+    def catch_up(self) -> None:
+        """Write what waits for room on the disk, where there is some."""
+        with self._lock:
+            if self.progress is not None and self.journal is not None:
+                with contextlib.suppress(OSError):
+                    self._write_late(self.journal, self.progress)
+
+    def _write_late(self, journal: SessionFile, progress: SessionProgress) -> None:
+        while self._late:
+            journal.write(self._late[0])
+            event = self._late.popleft()
+            self._written(progress, event)
+            self._tell(progress, event)
+
+    def _written(self, progress: SessionProgress, event: Event) -> None:
+        progress.apply(event)
+        self.version += 1
 
     def sessions(self) -> list[str]:
         """The codes of all who took part or take part, for the experimenter."""

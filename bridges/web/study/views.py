@@ -43,11 +43,10 @@ def _spoken(protocol: Protocol, progress: SessionProgress) -> list[dict[str, Any
     if not progress.allowed.dialogue:
         return None
     names = {**dict.fromkeys(ROLES, SOMEBODY), **protocol.names}
-    since = progress.started_at_s
     return [
         {**line, "who": names.get(line["who"], line["who"])}
         for line in progress.lines
-        if line["kind"] in SPOKEN and line["at_s"] >= since
+        if line["kind"] in SPOKEN and line["i"] > progress.started_count
     ]
 
 

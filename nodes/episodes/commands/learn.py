@@ -13,7 +13,7 @@ import msgspec
 from nodes.episodes.commands.subcommand import DEFAULT, add_command
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.lint import lint
-from runtime.command_line.arguments import count, share
+from runtime.command_line.arguments import count, port_number, share
 from runtime.errors import UserError
 
 
@@ -113,7 +113,9 @@ def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--not-in", type=Path, action="append", default=[], metavar="FOLDER", help="of earlier tasks")
     parser.add_argument("--seed", type=int, default=0, help="of the template" + DEFAULT)
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="new, edit: a folder for --tasks")
-    parser.add_argument("--port", type=int, default=8427, metavar="N", help="edit: of the page; 0: any" + DEFAULT)
+    parser.add_argument(
+        "--port", type=port_number, default=8427, metavar="N", help="edit: of the page; 0: any" + DEFAULT
+    )
     parser.set_defaults(command=_scenarios)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nodes.episodes.learning.finetune import load
-from runtime.command_line.arguments import answered
+from runtime.command_line.arguments import answered, port_number
 
 MOST_TOKENS = 512
 
@@ -91,7 +91,7 @@ def main(argv: list[str]) -> int:
     """Serve until it is stopped."""
     parser = argparse.ArgumentParser(prog="python -m nodes.episodes.learning.serve_model", description=__doc__)
     parser.add_argument("model", help="a folder of transformers, or a .gguf file")
-    parser.add_argument("--port", type=int, default=8731)
+    parser.add_argument("--port", type=port_number, default=8731)
     parser.add_argument("--chat-template", type=Path)
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     asked = parser.parse_args(argv)

@@ -28,7 +28,8 @@ from nodes.recording.foxglove.schemas import SCHEMAS
 from nodes.recording.foxglove.typed_topics import TOPICS
 from nodes.terminal.say import main as say
 from runtime.bag.file import BagWriter
-from runtime.message import Envelope, Stamped
+from runtime.command_line.attach import Sender, attach
+from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Utterance
 from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs
@@ -103,16 +104,22 @@ class Viewer(ExitStack):
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def complaints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the view has complained of so far."""
+    return tmp_path_factory.mktemp("view") / "complaints"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, complaints: Path) -> Iterator[tuple[str, str]]:
     """A run, and the address and token of its view."""
     file = tmp_path_factory.mktemp("graph") / "graph.toml"  # before `Runs` takes the folder for temporary files
     file.write_text(LAUNCH)
-    with pytest.MonkeyPatch.context() as patch, Runs(patch) as runs:
+    with complaints.open("w") as stderr, pytest.MonkeyPatch.context() as patch, Runs(patch) as runs:
         runs.start(file)
         layout = file.with_name("layout.json")
         view = subprocess.Popen(
             [sys.executable, "-m", "bridges.foxglove", "--port", "0", "--stop", "--layout", str(layout)],
-            stdout=subprocess.PIPE, text=True, env=os.environ.copy(), cwd=Path(__file__).parents[3],
+            stdout=subprocess.PIPE, stderr=stderr, text=True, env=os.environ.copy(), cwd=Path(__file__).parents[3],
         )  # fmt: skip
         assert view.stdout is not None
         try:
@@ -198,6 +205,30 @@ def test_a_viewer_that_never_reads_holds_nobody_up(served: tuple[str, str]) -> N
             return True if isinstance(said, bytes) and json.loads(said[13:])["read_ns"] > first + 10**9 else None
 
         assert viewer.until(is_later), "another one sees the robot for a second more"
+
+
+class Gesture(Message):
+    """What a node of a newer version says on `heard`."""
+
+    hand: int
+
+
+@pytest.mark.processes
+def test_a_topic_whose_type_changed_is_a_sentence_and_the_view_goes_on(
+    served: tuple[str, str], complaints: Path
+) -> None:
+    with Viewer(served[0]) as viewer:
+        words = viewer.subscribe("heard")
+        viewer.first_of("guard/state")  # from here on it is subscribed
+        newer = Sender(attach(None), "heard", provenance="person")
+        for _ in range(2):
+            newer.publish(Gesture(hand=2))
+        newer.close()
+        assert say(["Good", "evening", "--by", "Ann", "--wait", "0.2"]) == 0
+        assert json.loads(viewer.next_of(words))["text"] == "Good evening"
+        (line,) = [one for one in complaints.read_text().splitlines() if "heard" in one]
+        assert line.startswith("! heard: ")
+        assert line.endswith("; not shown")
 
 
 @pytest.mark.processes

@@ -50,6 +50,22 @@ def test_at_the_start_everybody_sits_at_home_under_a_lease_without_number() -> N
     assert Arbitration().leases == {}
 
 
+def test_each_seat_is_fenced_by_what_its_table_says_and_another_seat_than_the_robots_by_a_new_plan_and_a_stop() -> None:
+    homes = {
+        "policy": SeatConfig(holder="first", preempted_by=()),
+        "vlm": SeatConfig(holder="eyes", preempted_by=("stop", "amend", "hold")),
+        "arm": SeatConfig(holder="left", preempted_by=("stop",)),
+        "cart": SeatConfig(holder="wheels"),
+    }
+    assert Arbitration(homes, seats=("planner", "cart", "head")).preempts == {
+        "amend": {"vlm"},
+        "replan": {"planner", "cart", "head"},
+        "stop": {"planner", "vlm", "arm", "cart", "head"},
+        "resume": set(),
+        "hold": {"vlm"},
+    }
+
+
 def test_a_person_takes_a_seat_and_the_lease_says_all_of_it(authority: Arbitration) -> None:
     lease = decide(authority, asked("take", kind="person"))
     assert lease == Lease(
@@ -109,6 +125,10 @@ def test_only_a_renewal_by_the_holder_for_the_holder_counts(authority: Arbitrati
     assert decide(authority, asked("renew", "me-1")) == ""
     assert decide(authority, asked("renew", "me-1"), source="me-2") == "me-2 does not hold the seat policy"
     assert decide(authority, asked("renew", "me-2")) == "me-1 does not hold the seat policy"
+
+
+def test_who_sits_at_home_may_say_that_it_is_still_there(authority: Arbitration) -> None:
+    assert decide(authority, asked("renew", "first"), source="first") == ""
 
 
 def test_a_person_who_is_silent_for_exactly_the_time_keeps_the_seat_and_then_loses_it(authority: Arbitration) -> None:

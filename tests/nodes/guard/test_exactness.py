@@ -9,12 +9,12 @@ import pytest
 from nodes.guard.monitors import FUTURE_NS, GuardSettings
 from nodes.guard.motion_profile import Motion, limits_of, toward
 from nodes.guard.node import Guard
-from nodes.guard.state_machine import FASTEST_SPEED, RESTARTED_NS, GuardMachine
+from nodes.guard.state_machine import FASTEST_SPEED, LONGEST_TEXT, RESTARTED_NS, GuardMachine
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import JointCommand
+from runtime.msgs import Interrupt, JointCommand
 from tests.support.guard.guard_story import LIFESPAN_NS, GuardStory, command, interrupt
 from tests.support.standing import HOME, standing
 
@@ -60,6 +60,32 @@ def test_a_stopped_guard_says_by_whom_and_why(by: str, name: str) -> None:
     story = moving()
     story.machine.interrupt(interrupt("stop", by), story.now_ns, story.now_ns)
     assert story.machine.report().reason == f"stopped by {name}: words"
+
+
+def test_a_stop_that_the_guard_itself_found_has_no_id_and_nobody_takes_it_back() -> None:
+    story = moving()
+    story.machine.stop("link", "the link is lost", story.now_ns, story.now_ns)
+    said = story.machine.report()
+    assert (said.reason, said.stop_cause, said.stopped_by) == ("stopped by link: the link is lost", "", "link")
+    takes_back = Interrupt(id="r", depth="resume", text="go on", by="Ana", takes_back="i")
+    refusal = story.machine.interrupt(takes_back, story.now_ns + 1, story.now_ns + 1)
+    assert refusal is not None
+    assert refusal.code == "another_stop"
+
+
+def test_what_the_robot_says_of_a_contact_is_kept_in_part() -> None:
+    story = moving()
+    story.machine.update_state(standing(story.now_ns, contact=("x" * 100_000,)))
+    assert story.machine.check_monitors(story.now_ns) == "contact"
+    assert story.machine.report().reason == f"stopped by contact: contact: {'x' * (LONGEST_TEXT - len('contact: '))}"
+
+
+def test_a_guard_that_lets_the_robot_home_before_its_first_tick_says_since_when_nothing_is_sent() -> None:
+    story = GuardStory()
+    story.tick(20, sees=True)
+    story.arm()
+    assert story.machine.begin_service(story.now_ns) is None
+    assert story.machine.report().held_ns == story.now_ns
 
 
 def test_a_replan_and_a_resume_say_what_is_waited_for() -> None:

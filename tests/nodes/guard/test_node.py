@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.node import Guard
 from nodes.stretch.limits import STRETCH_3
-from runtime import Node, Publisher, Simulation, every
+from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.clock import Clock
 from runtime.errors import ParameterError
 from runtime.message import Stamped
-from runtime.msgs import Interrupt, JointCommand
+from runtime.msgs import Image, Interrupt, JointCommand
 from tests.support.robots.still_robot import StillRobot
 from tests.support.standing import HOME
 
@@ -109,6 +110,35 @@ def test_the_output_carries_the_age_of_the_image_behind_it() -> None:
     last = [stamped for stamped in published if stamped.envelope.topic == "robot/command"][-1]
     assert last.envelope.born_ns("image") is None
     assert last.message.position[0] > HOME[0]
+
+
+class Eyes(Node):
+    """A policy that has looked."""
+
+    image = Subscription(Image, "head/image")
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        if self.image.latest() is not None:
+            self.command.publish(JointCommand(position=FAR))
+
+
+def test_what_is_driven_stems_from_the_picture_behind_it_and_what_brakes_from_nothing() -> None:
+    sim = Simulation(StillRobot(), Eyes(), Guard(arm="auto"))
+    published: list[Stamped[Any]] = []
+    sim.observe(published.append)
+    sim.run(seconds=0.5)
+    seen_ns = sim.clock.now_ns()
+    sim.publish("head/image", Image(camera="head", captured_ns=seen_ns, rgb=np.zeros((1, 1, 3), np.uint8)))
+    sim.run(seconds=0.2)
+    outputs = [stamped.envelope for stamped in published if stamped.envelope.topic == "robot/command"]
+    assert outputs[-1].origins["image"] == seen_ns
+    sim.publish("interrupt", stop())
+    sim.run(seconds=0.1)
+    braking = [stamped.envelope for stamped in published if stamped.envelope.topic == "robot/command"][len(outputs) :]
+    assert len(braking) == 6, "one at the stop's arrival, and five ticks"
+    assert [dict(one.origins) for one in braking] == [{}] * 6
 
 
 class Frozen:

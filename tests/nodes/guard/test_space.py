@@ -119,6 +119,15 @@ def test_an_arm_that_is_out_and_turns_is_slowed_from_1_7_to_1_0_metres_a_second(
     assert "slowed: a part of it would go faster than 1 m/s" in ground.reason
 
 
+def test_why_it_was_slowed_is_told_for_half_a_second_and_no_longer() -> None:
+    ground = Ground(OUT)
+    ground.go(2.0, OUT, w=9.0)
+    ground.go(0.48, OUT)
+    assert ground.reason == "commanded by policy, slowed: a part of it would go faster than 1 m/s"
+    ground.go(0.02, OUT)
+    assert ground.reason == "commanded by policy"
+
+
 @pytest.mark.parametrize(
     ("start", "position", "v", "w", "measure", "least", "most"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.interrupts.intent import Meaning, clauses_of, understand
+from nodes.interrupts.intent import Meaning, clauses_of, says_yes, understand
 
 
 def test_an_order_names_kind_and_destination() -> None:
@@ -201,6 +201,58 @@ def test_going_on_lifts_nothing_where_anything_is_said_beside_it_that_is_not_on_
     meaning = understand(text)
     assert not meaning.lifts_stop
     assert not meaning.takes_back
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No, siga.", "No. Continúe, por favor.", "Não, continues!", "Não, continue.", "Nie, ruszaj!", "Nie. Dalej.",
+     "لا، تستمر", "别，继续", "不要。继续。", "मत, जारी रखो", "だめ、続けて", "Not. Go on."],
+)  # fmt: skip
+def test_a_no_that_may_forbid_going_on_is_not_passed_over_for_its_comma(text: str) -> None:
+    meaning = understand(text)
+    assert not meaning.lifts_stop
+    assert meaning.asks_in_vain, "they are told how to say it"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No, go on.", "Nope. Carry on.", "Nein, weiter!", "Non, continue.", "Nee, ga door.", "No, vai avanti.",
+     "いや、続けて", "No pasa nada, sigue.", "没关系，继续", "لا باس، استمر"],
+)  # fmt: skip
+def test_a_no_to_what_was_before_is_passed_over(text: str) -> None:
+    assert understand(text).lifts_stop
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["動いてますか", "続けてますか", "進んでますか", "再開です", "你继续走了", "继续了", "恢复了", "恢复的",
+     "Y sigue, y sigue, y sigue", "Ya sigue", "Ya continúa", "Y continúa...", "e continua, e continua", "E si continua",
+     "e segue", "En verder", "Maar verder...", "And go on", "and continue", "et ça continue", "i dalej", "a dalej"],
+)  # fmt: skip
+def test_what_tells_or_asks_of_going_on_in_the_same_words_lifts_nothing(text: str) -> None:
+    assert not understand(text).lifts_stop
+
+
+@pytest.mark.parametrize(
+    "text", ["続けてくれますか", "続けていいです", "可以继续了", "现在可以动了", "verder", "Bueno, sigue"]
+)
+def test_a_request_in_nearly_the_same_words_does(text: str) -> None:
+    assert understand(text).lifts_stop
+
+
+@pytest.mark.parametrize("go_on", ["go on ", "never mind ", "yes "])
+def test_nothing_is_lifted_taken_back_or_agreed_to_by_words_of_which_the_middle_was_not_looked_at(go_on: str) -> None:
+    text = go_on * 60 + "is what nobody may say to you before the doctor has come. " + go_on * 60
+    assert not understand(text).lifts_stop
+    assert not understand(text).takes_back
+    assert not says_yes(text)
+    whole = go_on * 10
+    assert understand(whole).lifts_stop or understand(whole).takes_back or says_yes(whole)
+
+
+def test_nothing_is_lifted_where_characters_that_stand_for_many_hide_the_middle() -> None:
+    text = "go on " * 20 + "\ufdfa" * 40 + " never " + "\ufdfa" * 40 + " go on" * 20
+    assert not understand(text).lifts_stop
 
 
 def test_words_of_two_languages_are_no_plain_request_to_go_on() -> None:

@@ -20,9 +20,9 @@ FIRST_LETTER = 0x100  # of a meaning; those that follow can all be printed
 PHRASES = {
     "stop": "wait", "stop_end": "stop stop", "stop_alone": "easy", "cry": "oww", "stop_unsure": "ahh",
     "distress": "on me", "caught": "let go", "body": "foot", "harm": "stuck", "elsewhere": "film", "others": "his",
-    "ordinary": "bus stop", "courtesy": "just", "lead": "damn", "tail": "here", "no": "no", "resume": "continue",
-    "assent": "yep", "anywhere": "stretch", "allowed": "yes", "request": "can you", "resume_tail": "carefully",
-    "withheld": "if", "refusal": "not yet",
+    "ordinary": "bus stop", "courtesy": "just", "lead": "damn", "tail": "here", "no": "no", "no_or_not": "nie",
+    "resume": "continue", "assent": "yep", "anywhere": "stretch", "allowed": "yes", "request": "can you",
+    "resume_tail": "carefully", "withheld": "if", "refusal": "not yet",
     "false_alarm": "nevermind", "backchannel": "mhm", "greeting": "hi", "question": "who", "telling": "today",
     "liking": "i like", "correction": "wrong", "correction_end": "instead", "negator": "without", "order": "fetch",
     "order_end": "रखो", "put": "clear", "yes": "do it", "colour": "red", "kind": "cup", "all": "all",

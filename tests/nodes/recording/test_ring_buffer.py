@@ -243,6 +243,18 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
     assert run["machine"]
 
 
+def test_beside_a_recorder_of_trials_the_whole_run_is_recorded(tmp_path: Path) -> None:
+    from runtime.commands.run import main
+
+    launch, whole = tmp_path / "study.toml", tmp_path / "whole.mcap"
+    launch.write_text(
+        '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
+        '[nodes.trials]\nuse = "nodes.recording.trial_recorder:TrialRecorder"\n'
+    )
+    assert main([str(launch), "--virtual", "--for", "2", "--out", str(tmp_path / "o"), "--record", str(whole)]) == 0
+    assert "beat" in {message.topic for message in BagReader(whole)}
+
+
 def one(topic: str, number: int, at_s: float) -> Stamped[Utterance]:
     return Stamped(Utterance(speaker="a", text="b"), Envelope(topic, "node", number, to_ns(at_s)))
 

@@ -107,6 +107,31 @@ def test_a_command_that_is_not_complete_and_finite_means_stop(position: tuple[fl
     assert robot.calls == ["advance", "stop"]
 
 
+class Unreadable(NotingRobot):
+    """A robot one of whose answers has failed, as on a line that is cut."""
+
+    def __init__(self, fails: str) -> None:
+        super().__init__()
+        self.fails = fails
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == object.__getattribute__(self, "__dict__").get("fails"):
+            raise RobotError(f"no answer to {name}")
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("fails", ["advance", "read", "status"])
+@pytest.mark.parametrize(("age_s", "call"), [(0.0, "command"), (0.16, "stop")])
+def test_a_robot_that_cannot_be_read_gets_the_guards_word_and_stops_without_one(
+    fails: str, age_s: float, call: str
+) -> None:
+    driver, _ = driver_with_command(age_s)
+    driver.robot = robot = Unreadable(fails)
+    with pytest.raises(RobotError, match=f"no answer to {fails}"):
+        driver.control()
+    assert robot.calls[-1] == call
+
+
 def test_starting_never_commands_and_stopping_stops() -> None:
     driver = Driver(robot="nodes.sim.robot:SimRobot", robot_params={"seed": 2})
     driver.on_start()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodes.robot.looks import Looks, looks_of
+from nodes.robot.looks import BASE, ODOMETRY, Looks, free_of, looks_of
 from nodes.robot.urdf import Floats, frame, matrix, parse_urdf, quaternion, turned, urdf_text
 from nodes.robot_file.body import body_of_file
 from nodes.stretch.kinematics import grasp_point, head_camera_pose, wrist_camera_pose
@@ -97,6 +97,8 @@ def test_a_joint_that_mimics_goes_where_the_other_one_says() -> None:
         (SMALL.replace('joint="turn"', 'joint="bend"'), "'slide' mimics 'bend', which is no joint; known: slide, turn"),
         (SMALL.replace('<parent link="arm"/>', '<parent link="leg"/>'), "its parent is 'leg', which is no link"),
         (SMALL.replace('<child link="finger"/>', '<child link="arm"/>'), "2 links hang on none"),
+        (SMALL.replace('<link name="arm"/>', '<link name="arm"/><link name="arm"/>'), "two links are named 'arm'"),
+        (SMALL.replace('name="slide"', 'name="turn"'), "two joints are named 'turn'; give each a name of its own"),
         (SMALL.replace('xyz="1 0 0"', 'xyz="1 0"'), "axis has xyz='1 0'; expected three numbers"),
     ],
 )
@@ -118,3 +120,39 @@ def test_a_link_with_the_name_of_a_camera_makes_room_for_it(tmp_path: Path) -> N
     assert looks is not None
     assert ("head_link", "head") in [(parent, child) for parent, child, *_ in looks.transforms((0.0,))]
     assert looks.hand == "head_link"
+
+
+def body(name: str, *inside: str) -> str:
+    return f'<body name="{name}"><geom size="0.1"/>{"".join(inside)}</body>'
+
+
+TURN = '<joint name="turn" range="-1 1"/>'
+
+
+@pytest.mark.parametrize(
+    ("parts", "links"),
+    [
+        ([body("hand", TURN, "<camera/>", "<camera/>")], ["hand", "camera_0", "camera_1"]),
+        ([body("head_link"), body("head", '<camera name="head"/>'), body("hand", TURN)],
+         ["head_link", "head_link_2", "hand", "head"]),
+        ([body("base", body("base_link", TURN, '<site name="hand"/>'))], ["base_link_2", "base_link", "hand"]),
+    ],
+)  # fmt: skip
+def test_of_two_frames_of_one_name_one_gets_another(parts: list[str], links: list[str], tmp_path: Path) -> None:
+    (tmp_path / "small.xml").write_text(f"<mujoco><worldbody>{''.join(parts)}</worldbody></mujoco>")
+    (tmp_path / "small.toml").write_text('model = "small.xml"\njoints.turn = { speed = 1.0 }\n')
+    looks = looks_of(str(tmp_path / "small.toml"))
+    assert looks is not None
+    assert looks.urdf.links == ("world", *links)
+    assert looks.hand == "hand"
+
+
+def test_a_link_called_base_beside_the_robots_own_base_gets_another_name() -> None:
+    text = SMALL.replace('"arm"', '"base_link"')  # a chain, base and base_link
+    beside = text.replace('<link name="base"/>', '<link name="root"/><link name="base"/>').replace(
+        "<joint", '<joint name="own" type="fixed"><parent link="root"/><child link="base"/></joint><joint', 1
+    )
+    renamed = free_of(parse_urdf(beside, "small.urdf"), {ODOMETRY, BASE})
+    assert renamed.links == ("root", "base_link_2", "base_link", "finger")
+    children = [child for _, child, *_ in Looks(renamed, ("turn",)).transforms((0.4,))]
+    assert len(set(children)) == len(children)

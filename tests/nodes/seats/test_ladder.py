@@ -233,7 +233,7 @@ class Stopped(Node):
 
     state = Publisher(GuardState, "guard/state")
 
-    def __init__(self, mode: Literal["moving", "stopped"]) -> None:
+    def __init__(self, mode: Literal["moving", "stopped", "disarmed"]) -> None:
         self.mode = mode
 
     @every(hz=10)
@@ -241,9 +241,9 @@ class Stopped(Node):
         self.state.publish(GuardState(mode=self.mode, reason="so"))
 
 
-@pytest.mark.parametrize(("mode", "asked"), [("moving", ""), ("stopped", GO_ON)])
+@pytest.mark.parametrize(("mode", "asked"), [("moving", ""), ("stopped", GO_ON), ("disarmed", GO_ON)])
 def test_who_feels_the_body_again_asks_for_a_go_on_only_where_the_guard_waits_for_one(
-    mode: Literal["moving", "stopped"], asked: str
+    mode: Literal["moving", "stopped", "disarmed"], asked: str
 ) -> None:
     robot = StillRobot()
     sim = Simulation(robot, Stopped(mode), Ladder(driver_gone_s=0.5))

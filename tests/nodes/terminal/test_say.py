@@ -41,6 +41,8 @@ def test_the_robot_hears_the_words_and_its_answer_is_printed(
         "said": "Stop!", "by": "Ann", "heard_by": ["parrot"],
         "answers": [{"who": "robot", "text": "Ann says: Stop!"}],
     }  # fmt: skip
+    assert main(["hello", "--by", "B\x1b[2Jo"]) == 0
+    assert capsys.readouterr().out == "robot: B\\x1b[2Jo says: hello\n", "to be read, and not obeyed by the terminal"
     monkeypatch.setattr("sys.stdin", io.StringIO("hello\nare you there?\n\nnever said\n"))
     assert main(["--by", "Bo"]) == 0
     assert capsys.readouterr().out.splitlines() == ["robot: Bo says: hello", "robot: Bo says: are you there?"]

@@ -7,13 +7,21 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.command_line.arguments import answered, count, positive, seconds, share
+from runtime.command_line.arguments import answered, count, port_number, positive, seconds, share
 from runtime.errors import PolyrhythmError, UserError
 
 
 @pytest.mark.parametrize(
     ("read", "text", "value"),
-    [(seconds, "1.5", 1.5), (positive, "1e-3", 0.001), (count, "12", 12), (share, "0", 0.0), (share, "1", 1.0)],
+    [
+        (seconds, "1.5", 1.5),
+        (positive, "1e-3", 0.001),
+        (count, "12", 12),
+        (share, "0", 0.0),
+        (share, "1", 1.0),
+        (port_number, "0", 0),
+        (port_number, "65535", 65535),
+    ],
 )
 def test_numbers_are_read(read: Callable[[str], float], text: str, value: float) -> None:
     assert read(text) == value
@@ -25,6 +33,7 @@ def test_numbers_are_read(read: Callable[[str], float], text: str, value: float)
         *((seconds, text, f"{text} is no positive number of seconds") for text in ("0", "-1", "nan", "inf", "soon")),
         (positive, "0", "0 is no positive number"),
         *((count, text, f"{text} is no positive whole number") for text in ("0", "-1", "1.5", "many", "²")),
+        *((port_number, text, f"{text} is no port; expected 0 to 65535") for text in ("-1", "65536", "http")),
         *((share, text, f"{text} is no share from 0 to 1") for text in ("-0.1", "1.1", "nan", "half")),
     ],
 )

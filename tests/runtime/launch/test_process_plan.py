@@ -67,6 +67,31 @@ def test_a_listener_that_insists_where_a_publisher_does_not_offer_is_told_before
         check(load(path))
 
 
+HOSTS = """
+[hosts.robot]
+address = "127.0.0.1"
+[hosts.desk]
+may_publish = ["word"]
+[hosts.shelf]
+[nodes.ear]
+use = "tests.runtime.launch.test_process_plan:Ear"
+[nodes.mouth]
+use = "tests.runtime.launch.test_process_plan:Mouth"
+host = "shelf"
+"""
+
+
+def test_another_host_speaks_as_its_own_nodes_and_never_as_one_of_a_third_host(tmp_path: Path) -> None:
+    path = tmp_path / "graph.toml"
+    path.write_text(HOSTS)
+    plans = plan(load(path, host="robot"))
+    desk, shelf = plans["gateway-desk"].gateway, plans["gateway-shelf"].gateway
+    assert desk is not None
+    assert shelf is not None
+    assert (shelf.sources["word"], shelf.others) == (("mouth",), ("ear",))
+    assert (desk.sources["word"], desk.others) == ((), ("ear", "mouth")), "any tool there, and in no node's name"
+
+
 def test_in_the_laptop_graph_words_and_actions_are_reliable_and_what_is_repeated_anyway_is_not() -> None:
     plans = plan(load(find("laptop")))
     reliable = {topic: terms for part in plans.values() for topic, terms in part.reliable.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime import Node, Publisher, QoS, Subscription, every
+from runtime import ALONE, Node, Publisher, QoS, Subscription, every
 from runtime.msgs import JointCommand, RobotState
 from tests.support.standing import HOME, ZEROS, standing
 
@@ -11,12 +11,16 @@ class StillRobot(Node):
     """Says every 20 ms where it stands, and what it feels; says nothing while it is silent."""
 
     command = Subscription(JointCommand, "robot/command", qos=QoS(required=False))
-    state = Publisher(RobotState, "robot/state")
+    state = Publisher(RobotState, "robot/state", qos=ALONE)
     is_blocked = False
     contact: tuple[str, ...] = ()
     effort = 0.0
     is_silent = False
     position: tuple[float, ...] = HOME
+
+    def devices(self) -> tuple[str, ...]:
+        """None."""
+        return ()
 
     @every(hz=50)
     def tick(self) -> None:

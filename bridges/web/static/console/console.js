@@ -18,7 +18,7 @@ import { Library } from "/static/console/library.js";
 import { RobotVoice } from "/static/console/robot_voice.js";
 import { Drafts, shadows, wishes } from "/static/console/seats.js";
 import { hasKeys, isText, keyBox, keyOf, keysSwitch, shown, stopKeys } from "/static/keyboard.js";
-import { $, all, make, notice } from "/static/page.js";
+import { $, all, make, notice, once, twice } from "/static/page.js";
 import { chordOf, HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 
@@ -43,6 +43,7 @@ const link = new Link({
     if (message.role === "participant") voices(["collaborator"]);
     build();
     watch();
+    holding.met();
     talking.met();
   },
   state: (message) => {
@@ -713,7 +714,7 @@ function send(message) {
     message.t === "say"
       ? `said “${message.text}”`
       : `did ${[message.skill, message.colour, message.label].filter(Boolean).join(" ")}`;
-  link.send(message);
+  return link.send(message);
 }
 // Lifts a stop; what is more than that (re-arming, arming) is only done by the button.
 function resume() {
@@ -796,7 +797,10 @@ function act(skill) {
 }
 function mark(label = "mark", note = "") {
   const words = [note, $("#note").value].filter(Boolean).join(": ");
-  link.send({ t: "mark", label, note: words });
+  if (!link.send({ t: "mark", label, note: words })) {
+    notice("There is no link: not marked. The note is kept.");
+    return;
+  }
   $("#note").value = "";
   notice(label === "mark" ? "marked" : `marked as a mistake${note ? `: ${note}` : ""}`);
 }
@@ -825,8 +829,16 @@ $("#estop").addEventListener("click", () => {
   link.send({ t: "estop" });
 });
 $("#unsaid button").addEventListener("click", () => link.send({ t: "unsay" }));
-$("#resume").addEventListener("click", () => link.send({ t: "resume" }));
-for (const button of all("button.seat")) button.addEventListener("click", () => toggleSeat(button.dataset.seat));
+// After an emergency stop the same button re-arms first, and resumes then: two presses, and not one that is too quick.
+$("#resume").addEventListener(
+  "click",
+  once(() => link.send({ t: "resume" })),
+);
+for (const button of all("button.seat"))
+  button.addEventListener(
+    "click",
+    once(() => toggleSeat(button.dataset.seat)),
+  );
 for (const one of all("[role=tab]")) {
   one.addEventListener("click", () => tab(one.id.slice(4)));
   one.addEventListener("keydown", (event) => {
@@ -876,21 +888,16 @@ for (const one of all("[data-shows]"))
     $("#library").dataset.page = one.dataset.shows;
   });
 $("#mistake").addEventListener("click", mistake);
-for (const one of all("[data-service]"))
-  one.addEventListener("click", () => {
-    const { service } = one.dataset,
-      isSure = one.dataset.asks === "true";
-    one.dataset.asks = String(!isSure);
-    one.textContent = isSure ? service.replace(/^./, (first) => first.toUpperCase()) : `Sure? ${service}`;
-    if (isSure) link.send({ t: "service", verb: /** @type {"home" | "stow"} */ (service) });
-    else
-      setTimeout(() => {
-        if (one.dataset.asks === "true") {
-          one.dataset.asks = "false";
-          one.textContent = service.replace(/^./, (first) => first.toUpperCase());
-        }
-      }, 4000);
-  });
+for (const one of all("[data-service]")) {
+  const { service } = one.dataset;
+  twice(
+    one,
+    (isAsked) => {
+      one.textContent = isAsked ? `Sure? ${service}` : titled(service);
+    },
+    () => link.send({ t: "service", verb: /** @type {"home" | "stow"} */ (service) }),
+  );
+}
 for (const one of all("[data-still]"))
   one.addEventListener("click", (event) => {
     event.stopPropagation();
@@ -913,8 +920,8 @@ $("#say").addEventListener("submit", (event) => {
     notice(`fill in ${OPEN.exec(text)[0]} first`);
     return;
   }
-  send({ t: "say", voice: /** @type {"robot" | "collaborator"} */ ($("input[name=voice]:checked").value), text });
-  $("#words").value = "";
+  const voice = /** @type {"robot" | "collaborator"} */ ($("input[name=voice]:checked").value);
+  if (send({ t: "say", voice, text })) $("#words").value = ""; // without a link it stays there
 });
 for (const one of all("input[name=voice]"))
   one.addEventListener("change", () => {

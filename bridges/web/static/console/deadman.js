@@ -14,6 +14,7 @@ export class DeadMan {
     this.isHand = false;
     this.isPrecise = false;
     this.wasSending = false;
+    this.isNew = false; // the link: what was held before it is let go, and the console has not heard so
     this.beatAt = null;
     this.isDoubted = false; // the page stood still while something was held: it counts no more until it is pressed again
   }
@@ -41,6 +42,13 @@ export class DeadMan {
   // The end of that press; a step and a click go on.
   lift(by) {
     return this.ends.has(by) ? false : this.let(by);
+  }
+
+  // Another link: nothing is held any more.
+  met() {
+    this.release();
+    this.wasSending = false;
+    this.isNew = true;
   }
 
   release() {
@@ -97,6 +105,10 @@ export class DeadMan {
       at_ms: clock(),
     };
     if (!isHeld) return drive;
+    if (this.isNew) {
+      this.isNew = false;
+      return drive;
+    }
     drive.ahead = Number(held.has("ahead")) - Number(held.has("back")) || pad?.ahead || 0;
     drive.left = Number(held.has("left")) - Number(held.has("right")) || pad?.left || 0;
     for (const [joint, value] of Object.entries(pad?.jog ?? {})) if (value) drive.jog[joint] = value;

@@ -211,6 +211,10 @@ export class Holding {
     this.man.release();
     this.changed();
   }
+  met() {
+    this.man.met();
+    this.changed();
+  }
   setHand(on) {
     this.release();
     this.man.isHand = on;

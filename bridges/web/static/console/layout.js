@@ -2,8 +2,7 @@
 // this browser.
 import { $, all, button, make, notice } from "/static/page.js";
 import { kept } from "/static/console/library.js";
-import { chosenKeys, showKeys, shown } from "/static/keyboard.js";
-import { KEYS, letterOf } from "/static/shortcuts.js";
+import { chosenKeys, keyFields, showKeys } from "/static/keyboard.js";
 
 const KEPT = "layouts";
 const PARTS = {
@@ -19,14 +18,28 @@ const PARTS = {
   ears: "Voice and ears",
 };
 const FILE = "polyrhythm-operator.json";
+const FIRST = { away: [], wide: "even", large: "head", keys: {} };
+
+// A layout of a file that anybody may have written: what is none of it is as at first.
+function layoutOf(given) {
+  const { away, wide, large, keys } = given ?? {};
+  return {
+    away: Array.isArray(away) ? away.filter((one) => one in PARTS) : FIRST.away,
+    wide: all("input[name=wide]").some((one) => one.value === wide) ? wide : FIRST.wide,
+    large: typeof large === "string" ? large : FIRST.large,
+    keys: keys !== null && typeof keys === "object" ? keys : FIRST.keys,
+  };
+}
+const layoutsOf = (named) =>
+  Object.fromEntries(Object.entries(named ?? {}).map(([name, one]) => [name.slice(0, 24), layoutOf(one)]));
 
 export class Layout {
   // library(): what else goes into the file; large(camera): make it large; largeNow(): which one is.
   constructor(hooks) {
     this.hooks = hooks;
-    const found = kept(KEPT, { now: { away: [], wide: "even", large: "head", keys: {} }, named: {} });
-    this.now = found.now;
-    this.named = found.named;
+    const found = kept(KEPT, {});
+    this.now = layoutOf(found.now);
+    this.named = layoutsOf(found.named);
     $("#layout").onclick = () => {
       this.draw();
       $("#layouts").showModal();
@@ -45,30 +58,8 @@ export class Layout {
     });
     $("#write-file").onclick = () => this.write();
     $("#read-file").addEventListener("change", (event) => this.read(event.target.files[0]));
-    this.keys();
+    keyFields($("#chosen-keys"), () => this.set({ keys: { ...chosenKeys.chosen } }));
     this.apply();
-  }
-
-  // A field for each single key: what is pressed in it is the key from then on.
-  keys() {
-    const [list, told] = [$("#chosen-keys div"), $("#chosen-keys [role=status]")];
-    list.append(
-      ...Object.entries(KEYS).map(([known, does]) => {
-        const field = make("input");
-        Object.assign(field, { readOnly: true, size: 2 });
-        field.dataset.of = known;
-        field.onkeydown = (event) => {
-          if (event.ctrlKey || event.metaKey || event.altKey) return;
-          const isUndone = ["Delete", "Backspace"].includes(event.key);
-          if (event.key.length !== 1 && !isUndone) return;
-          event.preventDefault();
-          told.textContent =
-            chosenKeys.choose(known, isUndone ? known : letterOf(event)) || `${shown(known)}: ${does}.`;
-          this.set({ keys: { ...chosenKeys.chosen } });
-        };
-        return make("label", "", field, ` ${does}`);
-      }),
-    );
   }
 
   set(change) {
@@ -83,7 +74,6 @@ export class Layout {
     document.body.dataset.wide = this.now.wide;
     chosenKeys.use(this.now.keys);
     showKeys();
-    for (const field of all("#chosen-keys input")) field.value = shown(field.dataset.of);
   }
 
   draw() {
@@ -136,13 +126,14 @@ export class Layout {
     if (!file) return;
     try {
       const given = JSON.parse(await file.text());
-      if (given.layouts) this.named = { ...this.named, ...given.layouts };
+      if (!given?.layouts && !given?.library) throw new TypeError("another file");
+      this.named = { ...this.named, ...layoutsOf(given.layouts) };
       const library = this.hooks.library();
       if (library && given.library) library.document = given.library;
       this.set({});
       notice(`What ${file.name} holds is here now.`);
     } catch {
-      notice(`${file.name} is no file that this page has written: it is no JSON.`);
+      notice(`${file.name} is no file that this page has written; nothing was changed.`);
     }
   }
 }

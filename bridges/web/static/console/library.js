@@ -1,9 +1,8 @@
 // Postures, looks, places and motions of the operator: each a button that is held; what is saved stays in this browser.
 import { $, make, notice } from "/static/page.js";
-import { fromBase, gazeAt, Player, poseGoals, Recording } from "/static/console/moves.js";
+import { fromBase, gazeAt, libraryOf, MOST_KEPT, Player, poseGoals, Recording } from "/static/console/moves.js";
 
 const KEPT = "library";
-const EMPTY = { poses: [], places: [], motions: [] };
 const HEAD = (name) => name.startsWith("head_");
 
 export function kept(key, empty) {
@@ -21,7 +20,7 @@ export class Library {
     this.robot = robot;
     this.thing = thing;
     this.attach = attach;
-    this.own = kept(KEPT, EMPTY);
+    this.own = libraryOf(kept(KEPT, {}));
     this.isFollowing = false;
     this.recording = null;
     this.players = new Map();
@@ -61,7 +60,7 @@ export class Library {
   }
 
   add(list, one) {
-    this.own[list] = [...this.own[list].filter((other) => other.name !== one.name), one].slice(-24);
+    this.own[list] = [...this.own[list].filter((other) => other.name !== one.name), one].slice(-MOST_KEPT);
     this.save();
     notice(`“${one.name}” is kept in this browser.`);
   }
@@ -77,7 +76,7 @@ export class Library {
   }
 
   set document(given) {
-    for (const list of Object.keys(EMPTY)) if (Array.isArray(given?.[list])) this.own[list] = given[list].slice(0, 24);
+    this.own = libraryOf(given);
     this.save();
   }
 

@@ -1,7 +1,30 @@
 // What moves the robot beside single joints, as pure functions: postures, looks, and motions that were recorded.
 export const NEAR = 0.02,
   LAGS = 0.1,
-  MOST_SAMPLES = 1200; // two minutes at ten a second
+  MOST_SAMPLES = 1200, // two minutes at ten a second
+  MOST_KEPT = 24; // of each kind
+
+const areNumbers = (values) => values.every(Number.isFinite);
+const isPosture = (joints) => joints !== null && typeof joints === "object" && areNumbers(Object.values(joints));
+const KINDS = {
+  poses: (one) => isPosture(one.joints),
+  places: (one) => areNumbers([one.x, one.y, one.heading]),
+  motions: (one) =>
+    Array.isArray(one.samples) &&
+    one.samples.length > 1 &&
+    one.samples.every((now) => now && areNumbers([now.t, now.v, now.w]) && isPosture(now.joints)),
+};
+
+// Postures, places and motions of a file that anybody may have written: what is none of them is left out.
+export function libraryOf(given) {
+  const fits = (kind) => (one) => typeof one?.name === "string" && one.name !== "" && KINDS[kind](one);
+  return Object.fromEntries(
+    Object.keys(KINDS).map((kind) => {
+      const list = Array.isArray(given?.[kind]) ? given[kind] : [];
+      return [kind, list.filter(fits(kind)).slice(-MOST_KEPT)];
+    }),
+  );
+}
 
 // The next goals on the way to a posture: what goes up goes up first, what goes down goes down last.
 export function poseGoals(joints, here) {

@@ -1,5 +1,6 @@
 // Rating a recording: scrub through it, score each agent in each dimension, say why. All text goes in as text.
 import { Link } from "/static/link.js";
+import { hasKeys, keyOf, keysSwitch, ownKeys } from "/static/keyboard.js";
 import { $, all, cameIn, clock, cover, forget, isText, make, notice, whenNew } from "/static/page.js";
 
 const SPEECH = new Set(["heard", "said", "speak", "non-verbal communication", "action", "none", "leave"]);
@@ -293,6 +294,8 @@ function play(isOn) {
   }
   $("#play").firstChild.textContent = playing ? "Pause " : "Play ";
 }
+keysSwitch($("#single-keys"));
+ownKeys($("#chosen-keys"));
 $("#play").addEventListener("click", () => play(!playing));
 $("#scrub").addEventListener("input", () => go(Number($("#scrub").value)));
 addEventListener(
@@ -316,13 +319,16 @@ addEventListener(
     } else if ((event.key === "ArrowRight" || event.key === "ArrowLeft") && !isChoice) {
       event.preventDefault();
       go(at + (event.key === "ArrowRight" ? 1 : -1) * (event.shiftKey ? 10 : 1));
-    } else if (event.key === "]") {
+      return;
+    }
+    const key = hasKeys() ? keyOf(event) : "";
+    if (key === "]") {
       const next = found.events.find((one) => one.at_s > at + 0.01);
       if (next) go(next.at_s);
-    } else if (event.key === "[") {
+    } else if (key === "[") {
       const last = found.events.filter((one) => one.at_s < at - 0.01).at(-1);
       if (last) go(last.at_s);
-    } else if (event.key === "c" && found.cameras.length > 1) nextCamera();
+    } else if (key === "c" && found.cameras.length > 1) nextCamera();
     else if (isScrub && event.key === "Home") go(0);
   },
   true,

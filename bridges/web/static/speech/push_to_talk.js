@@ -141,7 +141,7 @@ export class PushToTalk {
     this.count = voice.count;
     clearTimeout(this.timer);
     if (voice.why) {
-      this.rest(`${voice.why[0].toUpperCase()}${voice.why.slice(1)}.`);
+      this.rest(this.words[voice.why] ?? voice.why);
       return;
     }
     if (voice.words) {

@@ -29,4 +29,8 @@ export default {
   sending: "Wird gesendet …",
   mute: "Vom Mikrofon kam nur Stille. Ist es stumm geschaltet?",
   gone: "Das Mikrofon ist weg; das wurde nicht gesendet.",
+  too_fast: "Nicht so schnell: Das wurde nicht gesagt.",
+  too_short: "Das war zu kurz. Halten Sie die Taste, solange Sie sprechen.",
+  cut_off: "Der Ton brach unterwegs ab; das wurde nicht gesagt.",
+  not_heard: "Im Moment hört niemand zu; das wurde nicht gesagt.",
 };

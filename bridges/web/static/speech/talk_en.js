@@ -28,4 +28,8 @@ export default {
   sending: "Sending…",
   mute: "The microphone gave nothing but silence. Is it muted?",
   gone: "The microphone is gone; that was not sent.",
+  too_fast: "Not so fast: that was not said.",
+  too_short: "That was too short. Hold the button for as long as you speak.",
+  cut_off: "The sound stopped on its way; that was not said.",
+  not_heard: "Nobody listens at the moment; that was not said.",
 };

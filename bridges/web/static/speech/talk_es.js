@@ -27,4 +27,8 @@ export default {
   sending: "Enviando…",
   mute: "El micrófono solo ha dado silencio. ¿Está silenciado?",
   gone: "El micrófono ya no está; eso no se ha enviado.",
+  too_fast: "No tan rápido: eso no se ha dicho.",
+  too_short: "Ha sido demasiado corto. Mantenga pulsado el botón mientras habla.",
+  cut_off: "El sonido se cortó por el camino; eso no se ha dicho.",
+  not_heard: "Ahora no escucha nadie; eso no se ha dicho.",
 };

@@ -1,13 +1,14 @@
 // What the experimenter sees: the plan, the step that is now, marks and notes, and all that was said and answered.
-import { keysSwitch } from "/static/keyboard.js";
-import { letterOf } from "/static/shortcuts.js";
-import { $, button, clock, make, whenNew } from "/static/page.js";
+import { keyBox, keyOf, keysSwitch, ownKeys } from "/static/keyboard.js";
+import { $, button, clock, make, notice, once, twice, whenNew } from "/static/page.js";
 
 export function experimenter(link) {
   let view = null,
-    seen = null;
+    seen = null,
+    elapsed_s = null;
   $("#stop").hidden = false;
   keysSwitch($("#single-keys"));
+  ownKeys($("#chosen-keys"));
 
   $("#begin").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -17,15 +18,12 @@ export function experimenter(link) {
   $("#note").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = $("#note-text").value.trim();
-    if (text) {
-      link.send({ t: "note", text });
-      $("#note-text").value = "";
-    }
+    if (text && link.send({ t: "note", text })) $("#note-text").value = "";
     $("#note-text").blur();
   });
   const mark = (label) => {
-    link.send({ t: "mark", label, note: $("#note-text").value.trim() });
-    $("#note-text").value = "";
+    if (link.send({ t: "mark", label, note: $("#note-text").value.trim() })) $("#note-text").value = "";
+    else notice("There is no link: not marked. The note is kept.");
   };
 
   function toggleTrial() {
@@ -33,18 +31,15 @@ export function experimenter(link) {
     link.send(view.running ? { t: "end", how: "completed" } : { t: "start" });
   }
   const sure = (text, act, className) => {
-    const one = button(
-      text,
-      () => {
-        if (one.dataset.sure) act();
-        else {
-          one.dataset.sure = "true";
-          one.textContent = `${text}: sure?`;
-        }
+    const one = make("button", className, text);
+    one.type = "button";
+    return twice(
+      one,
+      (isAsked) => {
+        one.textContent = isAsked ? `${text}: sure?` : text;
       },
-      className,
+      act,
     );
-    return one;
   };
 
   function current() {
@@ -107,10 +102,10 @@ export function experimenter(link) {
       if (view.kind === "trial") {
         const go = button(
           view.running ? "End trial" : view.attempt ? "Start again" : "Start trial",
-          toggleTrial,
+          once(toggleTrial),
           "main",
         );
-        go.append(make("kbd", "", "T"));
+        go.append(keyBox("t"));
         controls.push(go);
         if (view.running)
           controls.push(button(view.paused ? "Go on" : "Pause", () => link.send({ t: "pause", is_on: !view.paused })));
@@ -205,6 +200,7 @@ export function experimenter(link) {
     );
   }
 
+  const JUST_S = 1; // a key that bounced, or was pressed twice, ends nothing
   const STARTS_S = 3; // the recorder says each second what it does
   const isStarting = (message) =>
     message.recorder.mode === "waiting" && message.elapsed_s !== null && message.elapsed_s < STARTS_S;
@@ -227,7 +223,7 @@ export function experimenter(link) {
           }),
           (() => {
             const press = button("mark", () => mark("mark"));
-            press.append(make("kbd", "", "M"));
+            press.append(keyBox("m"));
             return press;
           })(),
         ),
@@ -243,6 +239,7 @@ export function experimenter(link) {
       whenNew("answers", view.answers, answers);
     },
     tick(message) {
+      elapsed_s = message.elapsed_s;
       whenNew("seats", [view?.code, view?.place, view?.attempt, view?.running, message.seats], () =>
         inForce(message.seats ?? []),
       );
@@ -288,7 +285,7 @@ export function experimenter(link) {
       seen = bitmap;
     },
     key(event) {
-      const key = letterOf(event),
+      const key = keyOf(event),
         found = view?.marks.find((one) => one.key === key);
       if (found) mark(found.label);
       else if (key === "m") {
@@ -299,7 +296,9 @@ export function experimenter(link) {
         $("#note-text").focus();
       } else if (key === "t") {
         event.preventDefault();
-        toggleTrial();
+        if (view?.running && elapsed_s !== null && elapsed_s < JUST_S)
+          notice("The trial has only just begun: press again to end it.");
+        else toggleTrial();
       }
     },
   };

@@ -1,5 +1,6 @@
 // What a participant sees: one step at a time. Every answer is sent as soon as it is given.
-import { $, button, make, notice, whenNew } from "/static/page.js";
+import { keysSwitch, shown } from "/static/keyboard.js";
+import { $, button, make, notice, once, twice, whenNew } from "/static/page.js";
 import { fill, talkWords, words } from "/static/study/strings.js";
 import { PushToTalk } from "/static/speech/push_to_talk.js";
 import { unsaid } from "/static/study/unsaid.js";
@@ -8,6 +9,10 @@ export function participant(link) {
   const main = $("#participant");
   const talking = new PushToTalk(link, () => false, talkWords);
   let view = null;
+  const keys = button(fill(words.single_key, { key: shown("v") }), () => {});
+  keys.setAttribute("role", "switch");
+  keysSwitch(keys);
+  talking.box.append(keys);
   $("#withdraw").textContent = words.withdraw;
   $("#participant").ariaLabel = words.study;
   $("#stop").replaceChildren(`${words.stop} `, make("kbd", "", words.space));
@@ -23,7 +28,7 @@ export function participant(link) {
     box.setAttribute("aria-valuemax", String(view.count - 1));
     return box;
   };
-  const next = (text, act) => make("div", "next", button(text, act, "main"));
+  const next = (text, act) => make("div", "next", button(text, once(act), "main"));
 
   function consent(step) {
     const ticks = step.statements.map((statement, place) => {
@@ -148,6 +153,7 @@ export function participant(link) {
         input.maxLength = 16000;
       }
       input.addEventListener("input", () => {
+        if (input.maxLength > 0 && input.value.length >= input.maxLength) notice(words.too_long);
         branch(step.items);
         if (item.kind === "text") later(step.ident, item.id, input.value);
         else if (input.value === "") later(step.ident, item.id, "");
@@ -224,10 +230,7 @@ export function participant(link) {
       form.addEventListener("submit", (event) => {
         event.preventDefault();
         const text = input.value.trim();
-        if (text) {
-          link.send({ t: "say", text });
-          input.value = "";
-        }
+        if (text && link.send({ t: "say", text })) input.value = "";
       });
       talk.append(form, talking.box);
     }
@@ -264,13 +267,14 @@ export function participant(link) {
     story.parentElement.scrollTop = story.parentElement.scrollHeight;
   }
 
-  $("#withdraw").addEventListener("click", () => {
-    const sure = $("#withdraw").dataset.sure === "true";
-    $("#withdraw").dataset.sure = String(!sure);
-    $("#withdraw").textContent = sure ? words.withdraw : words.withdraw_sure;
-    if (sure) link.send({ t: "withdraw" });
-    else notice(words.withdraw_again);
-  });
+  twice(
+    $("#withdraw"),
+    (isAsked) => {
+      $("#withdraw").textContent = isAsked ? words.withdraw_sure : words.withdraw;
+      notice(isAsked ? words.withdraw_again : "");
+    },
+    () => link.send({ t: "withdraw" }),
+  );
 
   return {
     show(found) {

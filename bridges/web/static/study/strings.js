@@ -5,10 +5,15 @@ import talking from "/static/speech/talk_en.js";
 export let words = english,
   talkWords = talking;
 
+// The language in which this browser was spoken to last.
+const KEPT = "language";
+export const remembered = localStorage.getItem(KEPT) ?? "en";
+
 export async function speak(language) {
   words = (await import(`/static/study/strings_${language}.js`)).default;
   talkWords = (await import(`/static/speech/talk_${language}.js`)).default;
   document.documentElement.lang = language;
+  localStorage.setItem(KEPT, language);
 }
 
 export const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);

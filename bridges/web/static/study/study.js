@@ -2,10 +2,11 @@
 import { Link } from "/static/link.js";
 import { hasKeys, stopKeys } from "/static/keyboard.js";
 import { $, cameIn, cover, isText, notice } from "/static/page.js";
-import { speak, words } from "/static/study/strings.js";
+import { fill, remembered, speak, words } from "/static/study/strings.js";
 import { participant } from "/static/study/participant.js";
 import { experimenter } from "/static/study/experimenter.js";
 
+await speak(remembered);
 let role = "",
   view = null,
   page = null,
@@ -26,7 +27,10 @@ const link = new Link({
     if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] });
   },
   state: (message) => {
-    if (message.notices.length) notice(message.notices.at(-1));
+    if (message.notices.length) {
+      const last = message.notices.at(-1);
+      notice(role === "participant" ? fill(words[last] ?? last, words) : last);
+    }
     if (!page) {
       early = { ...early, ...message, view: message.view ?? early?.view ?? null };
       return;
@@ -43,7 +47,8 @@ const link = new Link({
     page.frame?.(header, bitmap);
   },
   cover: (text, kind) => {
-    cover(role === "participant" && text ? (words[kind] ?? text) : text);
+    const isTheirs = role === "participant" || (!role && remembered !== "en"); // not let in: the last one's language
+    cover(isTheirs && text ? (words[kind] ?? text) : text);
     if (text) page?.lost?.();
   },
 });

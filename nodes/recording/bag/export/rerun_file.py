@@ -20,7 +20,7 @@ from nodes.recording.images import DEPTH_SCHEMA_NAME, depth_of, pixels
 from nodes.recording.images import SCHEMA_NAME as IMAGE_NAME
 from runtime.bag.record import BagMessage
 from runtime.clock import to_s
-from runtime.errors import RecordingError
+from runtime.errors import RecordingError, UserError
 from runtime.msgs import Interrupt, JointCommand, RobotState, Utterance
 
 
@@ -29,12 +29,17 @@ def export_rerun(
 ) -> dict[str, int]:
     """Write the file; by topic, how many messages went into it.
 
-    Raises RecordingError of a message that cannot be read unless those are skipped; `tell` hears of what was skipped.
+    Raises UserError where it cannot be written, RecordingError of a message that cannot be read unless those are
+    skipped; `tell` hears of what was skipped.
     """
     damaged = Damaged(recording, is_skipped=skip_damaged)
     counts: dict[str, int] = {}
     stream = rr.RecordingStream("polyrhythm", recording_id=str(recording.about.get("run_id", out.stem)))
-    stream.save(out)
+    try:
+        out.open("ab").close()  # of Rerun's own word for it a traceback is left
+        stream.save(out)
+    except (OSError, RuntimeError) as problem:
+        raise UserError(f"{out}: cannot be written ({problem}); choose another --out") from problem
     try:
         for message in recording.gone_through("writing"):
             envelope = envelope_or_none(message)
@@ -49,8 +54,12 @@ def export_rerun(
                 continue
             counts[message.topic] = counts.get(message.topic, 0) + 1
     finally:
-        stream.flush()
-        stream.disconnect()
+        try:
+            stream.flush()
+        except RuntimeError as problem:
+            raise RecordingError(f"{out}: was not written to its end ({problem}); is the disk full?") from problem
+        finally:
+            stream.disconnect()
     for sentence in damaged.told:
         tell(sentence)
     return dict(sorted(counts.items()))

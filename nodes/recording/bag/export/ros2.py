@@ -28,6 +28,7 @@ from nodes.recording.images import SCHEMA_NAME as IMAGE_NAME
 from nodes.recording.ros2_messages import (
     STORE,
     camera_info,
+    description,
     header,
     joint_state,
     map_to_odometry,
@@ -129,7 +130,7 @@ def _to_ros(message: BagMessage, recording: Recording) -> Iterator[tuple[str, An
     elif message.schema == TRANSFORMS_NAME:
         yield "/tf", ros.tf2_msgs__msg__TFMessage([transform(one) for one in message.document["transforms"]])
     elif message.schema == DESCRIPTION_NAME:
-        yield "/robot_description", ros.std_msgs__msg__String(message.document["data"])
+        yield "/robot_description", description(str(message.document["data"]))
     elif message.schema in SCHEMAS and message.topic != "log":
         return  # made of what stands here already
     elif message.topic == "robot/state":

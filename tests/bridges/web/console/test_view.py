@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
 from tests.support.guard.guarded_nodes import GUARDED
-from tests.support.running import Runs
+from tests.support.running import Runs, eventually
 
 LAUNCH = GUARDED.replace('memory = "run"', 'memory = "run", arm = "auto"') + (
     '\n[nodes.painter]\nuse = "tests.bridges.foxglove.painter:Painter"\n'
@@ -73,17 +74,18 @@ class Onlooker:
 
 
 @contextmanager
-def looking(tmp_path: Path, launch: str) -> Iterator[str]:
-    """The address of the view of that launch file's run."""
-    with pytest.MonkeyPatch.context() as patch, Runs(patch) as runs:
+def looking(tmp_path: Path, launch: str, *options: str, **environment: str) -> Iterator[str]:
+    """The address of the view of that launch file's run; what it complains of stands in the file `complaints`."""
+    with (tmp_path / "complaints").open("w") as complaints, pytest.MonkeyPatch.context() as patch, Runs(patch) as runs:
         file = tmp_path / "looked_at.toml"
         file.write_text(launch)
         runs.start(file)
         view = subprocess.Popen(
-            [sys.executable, "-m", "runtime", "view"],
+            [sys.executable, "-m", "runtime", "view", *options],
             stdout=subprocess.PIPE,
+            stderr=complaints,
             text=True,
-            env=os.environ.copy(),
+            env={**os.environ, **environment},
             cwd=ROOT,
         )
         assert view.stdout is not None
@@ -149,6 +151,32 @@ def test_of_a_graph_without_a_robot_topics_and_what_is_said_in_an_episode_are_sh
         beat = next(one for one in mia.state["topics"] if one["topic"] == "beat")
         assert beat["text"].startswith("count=")
         assert not any(one["topic"].startswith("health/") for one in mia.state["topics"])
+
+
+TALKER = 'nodes.talker.use = "nodes.hello:Talker"\n'
+
+
+def test_a_browser_that_is_not_there_is_a_sentence_and_the_page_goes_on(tmp_path: Path) -> None:
+    with looking(tmp_path, TALKER, "--open", BROWSER="/no/such/browser %s", PATH=str(tmp_path)) as address:
+        told = tmp_path / "complaints"
+        eventually(
+            lambda: "no browser could be opened here; open that address in one" in told.read_text(), "it says so"
+        )
+        with onlooker(address) as (mia, _):
+            assert mia.next()["t"] == "state"
+        assert "Traceback" not in told.read_text()
+
+
+def test_a_browser_that_stays_in_the_terminal_does_not_hold_the_page_up(tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    browser = f"sh -c 'echo $$ > {number}; exec sleep 600' %s"
+    try:
+        with looking(tmp_path, TALKER, "--open", BROWSER=browser) as address, onlooker(address) as (mia, _):
+            assert mia.next()["t"] == "state"
+            eventually(lambda: number.exists() and number.read_text().strip(), "the browser was opened")
+    finally:
+        if number.exists():
+            os.kill(int(number.read_text()), signal.SIGKILL)
 
 
 def test_a_view_of_nothing_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,28 @@ def picture(page: Any, name: str) -> None:
         page.screenshot(path=str(Path(folder) / f"{name}.png"))
 
 
+def goes_by_chosen_keys(page: Any) -> None:
+    """The keys of the page are chosen, kept, and switched off."""
+    page.click("#chosen-keys summary")
+    page.focus("#chosen-keys input[data-of='[']")
+    page.keyboard.press("b")
+    assert text(page, "#chosen-keys [role=status]") == "B: The line before."
+    page.reload()
+    wait(page, lambda: page.locator(".line").count() > 10, "it is there again")
+    there = text(page, "#time")
+    page.keyboard.press("]")
+    wait(page, lambda: text(page, "#time") != there, "the next line is gone to")
+    page.keyboard.press("[")
+    assert text(page, "#time") != there, "its work has moved"
+    page.click("#single-keys")
+    page.keyboard.press("b")
+    assert text(page, "#time") != there, "switched off"
+    page.click("#single-keys")
+    page.click("#where")
+    page.keyboard.press("b")
+    wait(page, lambda: text(page, "#time") == there, "and back again")
+
+
 def test_two_annotators_rate_an_episode_and_a_kill_loses_nothing(chromium: Any, tmp_path: Path) -> None:
     problems: list[str] = []
     path = recorded(tmp_path / "episode.mcap", "sotopia")
@@ -57,6 +79,7 @@ def test_two_annotators_rate_an_episode_and_a_kill_loses_nothing(chromium: Any, 
         ada.keyboard.press("]")
         wait(ada, lambda: "0:02" in text(ada, "#time"), "the next line is gone to")
         assert text(ada, ".line[aria-current=true]").startswith("0:02Lucia Petrov: ")
+        goes_by_chosen_keys(ada)
         for page, score in ((ada, 8), (ben, 7)):
             wait(page, lambda one=page: one.locator(".dimension").count() == 7, "ready")  # type: ignore[misc]
             page.locator(".dimension").nth(0).locator("input").nth(score).focus()

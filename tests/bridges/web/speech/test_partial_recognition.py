@@ -113,7 +113,7 @@ def test_nothing_is_looked_at_that_nobody_may_or_can_hear(why: str) -> None:
     session: Session = booth.ada
     booth.do(Talk(), LOUD, LOUD, session=session)
     if why == "not allowed":
-        booth.talking.refuse(session, LOUD, "the trial is over")
+        booth.talking.refuse(session, LOUD, "not_heard")
     elif why == "thrown away":
         booth.do(Talked(is_wanted=False))
     booth.do(LOUD, ROOM, ROOM, ROOM)

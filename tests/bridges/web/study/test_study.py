@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,7 @@ def test_a_session_goes_from_consent_to_thanks() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (lambda progress: progress.consent(0.0, 2), "please tick every statement"),
+        (lambda progress: progress.consent(0.0, 2), "not every statement is ticked"),
         (lambda progress: progress.submit(0.0, "consent"), "the session is at 'Before we begin' now"),
         (lambda progress: progress.start(0.0, "x"), "the session is at 'Before we begin' now"),
         (lambda progress: progress.skip(0.0, "x"), "consent cannot be skipped"),
@@ -457,3 +458,53 @@ def test_an_experimenter_who_is_to_be_blind_sees_neither_answers_nor_the_conditi
         assert bool(seen["answers"]) is sees
         assert ("The models decide" in str(seen)) is sees
         assert seen["missing"] == 0
+
+
+def test_a_protocol_that_is_edited_in_mid_study_changes_no_session_and_nothing_is_lost(tmp_path: Path) -> None:
+    path, folder = tmp_path / "protocol.toml", tmp_path / "study"
+    path.write_text(EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
+    first = SessionStore(read_protocol(path), folder, lambda progress, event: None)
+    first.begin(1, 0.0, "x")
+    first.do(lambda progress: progress.consent(1.0, 3))
+    first.close()
+    path.write_text(
+        EXAMPLE.read_text(encoding="utf-8").replace("title  = ", "title = 'Edited' # ", 1), encoding="utf-8"
+    )
+    edited = SessionStore(read_protocol(path), folder, lambda progress, event: None)
+    assert edited.go_on(2.0) == ""
+    [kept] = folder.glob("protocol-*.toml")
+    sentence = (
+        "P01.jsonl was begun with another protocol file, or before it was edited; "
+        f"go on with it by --set study.protocol={kept}, or choose another number"
+    )
+    assert edited.left_behind() == f"the session of P01 is not over: {sentence}"
+    with pytest.raises(SessionRefused, match=re.escape(sentence)):
+        edited.begin(1, 2.0, "x")
+    edited.begin(2, 3.0, "x")
+    edited.close()
+    again = SessionStore(read_protocol(kept), folder, lambda progress, event: None)
+    again.begin(1, 4.0, "x")
+    assert again.progress is not None
+    assert (again.progress.code, again.progress.place) == ("P01", 1)
+    again.do(lambda progress: progress.withdraw(5.0, "P01"))
+    again.close()
+    last = SessionStore(read_protocol(path), folder, lambda progress, event: None)
+    assert last.left_behind() == ""
+    last.close()
+    titles = {read_protocol(one).title for one in folder.glob("protocol-*.toml")}
+    assert titles == {PROTOCOL.title, "Edited"}
+
+
+def test_after_a_clock_that_went_back_an_hour_a_participant_sees_only_what_was_said_in_this_trial() -> None:
+    progress = story_of()
+    for event in (
+        Event("consent", 7200.0, value=3), Event("skip", 7200.0),
+        Event("trial", 7300.0, step="trial-1", how="started", number=1, attempt=1),
+        Event("said", 7301.0, by="collaborator", text="Before.", how="heard"),
+        Event("trial", 3600.0, step="trial-1", how="interrupted", number=1, attempt=1),  # a new run, and its clock
+        Event("trial", 3700.0, step="trial-1", how="started", number=1, attempt=2),
+        Event("said", 3701.0, by="collaborator", text="Now.", how="heard"),
+    ):  # fmt: skip
+        progress.apply(event)
+    assert [line["text"] for line in participant_view(PROTOCOL, progress)["step"]["lines"]] == ["Now."]
+    assert progress.elapsed_s(3702.0) == 2.0

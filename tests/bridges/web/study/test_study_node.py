@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 
 from bridges.web.http.client import Session
+from bridges.web.http.server import STATIC
 from bridges.web.http.wire import NoteMark
+from bridges.web.speech.push_to_talk import Refusal
 from bridges.web.study import wire
 from bridges.web.study.journal import read_events
 from bridges.web.study.node import Study
 from bridges.web.study.protocol import EXAMPLE, read_protocol
-from bridges.web.study.session import Event, SessionProgress, told
+from bridges.web.study.session import Event, RefusalCode, SessionProgress, told
 from bridges.web.study.session_store import SessionStore
 from runtime import Simulation
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.msgs import Mark
+from tests.bridges.web.http.test_jsonl import fill_up
 
 PROTOCOL = read_protocol(EXAMPLE)
 
@@ -67,7 +72,7 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
     assert [one.what for one in steps if one.what != "condition"] == ["begin", "consent", "skip"]
     assert [(one.label, one.note) for one in marks] == [("laughter", "loud")]
     assert [one.text for one in notes] == ["They laughed."]
-    assert set(person.notices) == {"only the experimenter does that"}
+    assert set(person.notices) == {"not_yours"}
     assert set(guide.notices) == {"only the participant does that"}
     store.close()
 
@@ -107,7 +112,7 @@ def test_a_participants_stop_is_never_refused(tmp_path: Path) -> None:
     for session, message in ((guide, wire.BeginSession(1)), (person, wire.Agree(3)), (guide, wire.Skip())):
         node.handle(session, message)
     node.handle(person, wire.Speak("Stop!"))  # between the trials
-    assert person.notices == ["nobody listens at the moment, but the robot stops"]
+    assert person.notices == ["not_heard_stops"]
     node.handle(guide, wire.StartTrial())
     for words in (*["one more word"] * 20, "Stop!", "Stop!"):
         node.handle(person, wire.Speak(words))
@@ -131,6 +136,9 @@ class Pages:
         self.asked.append("those with old tokens go")
 
     def poke(self) -> None: ...
+
+    def notice(self, role: str, text: str) -> None:
+        self.asked.append(f"{role}: {text}")
 
     def token(self, role: str) -> str:
         return f"{role} {len(self.asked)}"
@@ -183,3 +191,76 @@ def test_a_wizard_s_mistake_is_kept_with_the_trial_in_which_it_was_marked(tmp_pa
         ("experimenter", "laughter", "trial-1"),
     ]
     assert [one.label for one in marks].count("wizard mistake") <= 2  # as it was published, and not told again
+
+
+def test_every_refusal_is_a_code_that_the_participant_s_page_has_words_for() -> None:
+    for file, codes in (("study/strings_en.js", get_args(RefusalCode)), ("speech/talk_en.js", get_args(Refusal))):
+        known = set(re.findall(r"^  (\w+):", (STATIC / file).read_text(encoding="utf-8"), re.MULTILINE))
+        assert {code for code in codes if code} <= known
+
+
+def test_while_the_disk_is_full_in_a_trial_each_is_told_once_and_the_trial_goes_on_until_there_is_room(
+    tmp_path: Path,
+) -> None:
+    node, pages = Study(folder=str(tmp_path)), Pages()
+    sim = Simulation(node)
+    trials, stops = sim.record(Study.trial), sim.record(Study.interrupt)
+    store, guide, person = opened(node, sim, tmp_path)
+    for session, message in (
+        (guide, wire.BeginSession(1)), (person, wire.Agree(3)), (guide, wire.Skip()), (guide, wire.StartTrial()),
+    ):  # fmt: skip
+        node.handle(session, message)
+    node.pages = cast(Any, pages)
+    assert store.journal is not None
+    assert store.progress is not None
+    file = fill_up(store.journal)
+    node.handle(guide, NoteMark("laughter"))
+    node.handle(guide, wire.EndTrial())
+    node.handle(person, wire.Speak("Hello."))
+    node.handle(person, wire.Withdraw())
+    sim.run(seconds=0.1)
+    assert set(guide.notices) == {"it could not be written (No space left on device); nothing was changed"}
+    assert person.notices == ["not_kept"]
+    assert pages.asked == [
+        "experimenter: what collaborator said: "
+        "it could not be written (No space left on device); it is, as soon as there is room"
+    ]
+    assert [one.depth for one in stops] == ["stop"], "who wants to stop has a robot that stands"
+    store.progress.started_at_s -= 3600.0  # its time is over
+    for _ in range(20):
+        node.beat(0)
+    assert len(pages.asked) == 2
+    assert store.progress.phase == "running"
+    store.journal.file = file
+    node.beat(0)
+    sim.run(seconds=0.1)
+    assert [one.phase for one in trials] == ["started", "time"]
+    node.handle(person, wire.Withdraw())
+    store.close()
+    events = [one for one in read_events(tmp_path / "P01.jsonl") if one.what != "condition"]
+    assert [one.what for one in events] == ["begin", "consent", "skip", "trial", "said", "trial", "withdraw"]
+    assert [one.text for one in events if one.what == "said"] == ["Hello."]
+
+
+@pytest.mark.parametrize(
+    "text", ["\N{WAVING HAND SIGN}\N{EMOJI MODIFIER FITZPATRICK TYPE-5} שלום\u202eabc", "よい" * 5_000, "\0\x1b[2J"]
+)
+def test_an_answer_of_any_signs_is_kept_as_it_was_written(text: str, tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    answers = sim.record(Study.answer)
+    store, guide, person = opened(node, sim, tmp_path)
+    node.handle(guide, wire.BeginSession(1))
+    node.handle(person, wire.Agree(3))
+    while store.progress is not None and store.progress.step.ident != "end/closing":
+        node.handle(guide, wire.StartTrial() if store.progress.step.kind == "trial" else wire.Skip())
+        if store.progress.phase == "running":
+            node.handle(guide, wire.EndTrial())
+    said = wire.decode(json.dumps({"t": "answer", "step": "end/closing", "item": "words", "value": text}))
+    node.handle(person, said)
+    node.handle(person, wire.AnswerItem("end/closing", "words", "x" * 16_001))
+    sim.run(seconds=0.1)
+    store.close()
+    assert person.notices == ["unfit"]
+    assert [one.value for one in answers] == [text]
+    assert [one.value for one in read_events(tmp_path / "P01.jsonl") if one.what == "answer"] == [text]

@@ -215,6 +215,7 @@ def test_the_exit_code_says_whether_it_is_so_now(desk: Desk, do: Any, state: Gua
         ("state", GuardState(mode="stopped", reason="stopped by Ana", estop="x"),
          "stopped by Ana, emergency stop latched: x\n", ""),
         ("state", MOVING, "moving\n", ""),
+        ("state", GuardState(mode="stopped", reason="stopped by E\x1b[2Jve"), "stopped by E\\x1b[2Jve\n", ""),
     ],
 )  # fmt: skip
 def test_people_are_told_the_mode_the_reason_what_is_latched_and_what_lifts_it(
@@ -261,6 +262,14 @@ def test_a_service_that_is_refused_says_why(desk: Desk, capsys: Told) -> None:
     desk.now_s = 100.0
     assert desk.obey("stow", (HOLDING, ""), refused) == 1
     assert json.loads(capsys.readouterr().out) == msgspec.to_builtins(refused)
+
+
+def test_what_a_refusal_says_is_read_and_not_obeyed_by_the_terminal(desk: Desk, capsys: Told) -> None:
+    refused = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
+        answer("stow", is_accepted=False), why="\x1b[2Jit moves"
+    )
+    assert desk.obey("stow", (HOLDING, ""), refused, as_json=False) == 1
+    assert capsys.readouterr().out == "stow: refused: \\x1b[2Jit moves\n"
 
 
 def test_the_runs_that_there_are_end_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.guard.node import LONGEST_NAME, LONGEST_TEXT, Guard
+from nodes.guard.node import LONGEST_NAME, Guard
 from nodes.guard.retreat import BACK_S, SHARE, Trail
 from nodes.guard.space import Space
-from nodes.guard.state_machine import GuardMachine
+from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STRETCH_3

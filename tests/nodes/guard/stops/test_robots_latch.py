@@ -57,7 +57,7 @@ def test_a_real_robots_latch_outlives_the_run_whatever_memory_says(tmp_path: Pat
     assert place_of("run", "stretch_3", RunFacts.of({"registry": "x"})) == Path("x/guard.json"), (
         "a simulated one's does not"
     )
-    assert (Driver().devices(), Guard(memory="run").claims()) == ((), ())
+    assert (Driver().devices(), Guard().devices(), Guard(memory="run").claims()) == ((), (), ())
 
 
 def test_a_robot_that_one_run_has_is_refused_to_the_next_until_it_ends(state: Path) -> None:

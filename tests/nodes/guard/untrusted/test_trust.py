@@ -18,7 +18,7 @@ from nodes.interrupts.second_judge import SecondJudge
 from nodes.robot.driver import Driver
 from nodes.sim.people.collaborator import Collaborator
 from nodes.voice.recogniser import Recogniser
-from runtime import Node, Publisher
+from runtime import ALONE, Node, Publisher, Subscription
 from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import Graph, NodeSpec
@@ -53,6 +53,7 @@ HELD_BY = {
     ),
     "another host, with a key": (
         "runtime/hosts/test_gateway.py::test_what_the_other_host_has_no_right_to_publish_is_refused_and_named",
+        "runtime/launch/test_process_plan.py::test_another_host_speaks_as_its_own_nodes_and_never_as_one_of_a_third_host",
         "runtime/hosts/test_reliable_link.py::test_what_lay_on_its_way_for_longer_than_its_lifespan_is_dropped_unless_it_stops_a_robot",
     ),
 }
@@ -60,7 +61,7 @@ HELD_BY = {
 
 
 def test_every_row_of_who_is_trusted_with_what_is_held_by_tests_that_exist() -> None:
-    lines = PAGE.partition("## Who is trusted with what")[2].partition("The line lies")[0].splitlines()
+    lines = PAGE.partition("## Who is trusted with what")[2].partition("What another host")[0].splitlines()
     rows = [line.split("|")[1].strip() for line in lines if line.startswith("|")][2:]
     assert rows == list(HELD_BY)
     for test in (test for tests in HELD_BY.values() for test in tests):
@@ -89,6 +90,36 @@ def test_a_node_of_the_graph_that_publishes_what_is_the_guards_or_the_drivers_is
     ):
         wanted = f"topic {topic!r}: forger publishes it, but only {owner} may; remap the one of forger"
         assert wanted in problems
+
+
+class OwnDriver(Node):
+    """A driver of somebody's own, as one writes it first."""
+
+    command = Subscription(JointCommand, "robot/command")
+    state = Publisher(RobotState, "robot/state")
+
+
+class SafeDriver(OwnDriver):
+    """The same, as it has to be."""
+
+    state = Publisher(RobotState, "robot/state", qos=ALONE)
+
+    def devices(self) -> tuple[str, ...]:
+        return ("robot of_mine",)
+
+
+def test_a_driver_of_somebodys_own_has_to_speak_alone_and_to_say_whether_it_moves_a_real_robot() -> None:
+    def told(*specs: NodeSpec) -> list[str]:
+        return [problem for node, problem in Graph(specs).problems() if node == "mine"]
+
+    why = "topic 'robot/state': guard stops by it, and OwnDriver "
+    assert told(NodeSpec("guard", Guard), NodeSpec("mine", OwnDriver)) == [
+        f"{why}lets any tool publish it; write qos=ALONE into its Publisher",
+        f"{why}does not say which real things it moves; write a method devices(self) that returns "
+        '("robot NAME",), or () where all of it is simulated',
+    ]
+    assert told(NodeSpec("guard", Guard), NodeSpec("mine", SafeDriver)) == []
+    assert "stops by it" not in " ".join(told(NodeSpec("mine", OwnDriver))), "nobody does"
 
 
 def test_the_page_names_every_exclusive_topic() -> None:

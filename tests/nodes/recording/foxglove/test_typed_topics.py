@@ -189,7 +189,7 @@ def test_meshes_go_along_whole(tmp_path: Path) -> None:
     assert "package://robot/claw.stl" in made["robot_description"]["data"]
 
 
-def test_a_mesh_that_has_gone_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
+def test_a_mesh_that_is_missing_is_a_sentence_and_the_rest_is_shown(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     stand = '<link name="stand"><visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual></link>'
     mesh = '<visual><geometry><mesh filename="package://a/claw.stl"/></geometry></visual>'
@@ -212,3 +212,16 @@ def test_a_mesh_that_has_gone_is_told_and_the_rest_is_shown(tmp_path: Path) -> N
         f"not all of the robot is shown: {tmp_path / 'a.urdf'}: mesh 'package://a/claw.stl': there is no such file "
         "beside it; put it there"
     ]
+
+
+def test_two_frames_of_one_name_are_a_sentence_and_the_run_goes_on(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    (tmp_path / "a.urdf").write_text('<robot name="a"><link name="hand"/><link name="hand"/></robot>')
+    (tmp_path / "a.toml").write_text('model = "a.urdf"\n')
+    shown = Shown(str(tmp_path / "a.toml"), ("turn",))
+    for at_s in (1.0, 2.0):
+        made = shown.of(state((0.5,), at_s), "robot/state", at_s)
+        assert [one["child_frame_id"] for one in made["transforms"]["transforms"]] == ["base"]
+        assert made["joints"]["joints"][0]["position"] == 0.5
+    (told,) = shown.told
+    assert "a.urdf: two links are named 'hand'; give each a name of its own" in told

@@ -81,3 +81,14 @@ test("what is held says when, and the head follows the hand but where somebody t
   const holds = (control) => (control === "pose High" ? { goals: { lift: 1 } } : null);
   assert.deepEqual(man.beat(100, { ...driving, holds }).goals, { lift: 1 });
 });
+
+test("over a new link the first thing told is that nothing is held, so that the next press counts", () => {
+  const man = new DeadMan();
+  man.hold("KeyW", "ahead");
+  assert.equal(man.beat(0, driving).ahead, 1);
+  man.met();
+  assert.equal(man.beat(50, driving), null); // it may not drive any more
+  man.hold("KeyW", "ahead");
+  assert.equal(man.beat(100, { ...driving, isMine: false }), null);
+  assert.deepEqual([150, 200].map((now) => man.beat(now, driving).ahead), [0, 1]);
+});

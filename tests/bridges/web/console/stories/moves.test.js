@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fromBase, gazeAt, MOST_SAMPLES, Player, poseGoals, Recording } from "./moves.js";
+import { fromBase, gazeAt, libraryOf, MOST_KEPT, MOST_SAMPLES, Player, poseGoals, Recording } from "./moves.js";
 
 test("what goes up goes up first, and what goes down goes down last", () => {
   const pose = { lift: 0.8, arm: 0.2 };
@@ -40,4 +40,17 @@ test("a recording ends by itself", () => {
   const recording = new Recording();
   for (let now = 0; now < MOST_SAMPLES; now++) assert.equal(recording.add(now, {}, 0, 0), true);
   assert.equal(recording.add(1e9, {}, 0, 0), false);
+});
+
+test("of a file that anybody may have written, what is no posture, place or motion is left out", () => {
+  const pose = { name: "up", joints: { lift: 0.8 } }, place = { name: "door", x: 0, y: 1, heading: 0 };
+  const motion = { name: "wave", samples: [{ t: 0, joints: {}, v: 0, w: 0 }, { t: 100, joints: { lift: 1 }, v: 0, w: 0 }] };
+  const whole = { poses: [pose], places: [place], motions: [motion] };
+  assert.deepEqual(libraryOf(whole), whole);
+  for (const given of [null, 7, "x", [], { poses: 5, places: {}, motions: null }, {
+    poses: [null, 1, {}, { name: "x" }, { name: "", joints: {} }, { name: "x", joints: { lift: "up" } }],
+    places: [{ name: "x", x: 0, y: 0 }, { name: "x", x: NaN, y: 0, heading: 0 }],
+    motions: [{ name: "x", samples: [] }, { name: "x", samples: [1, 2] }, { name: "x", samples: [motion.samples[0], { t: 1 }] }],
+  }]) assert.deepEqual(libraryOf(given), { poses: [], places: [], motions: [] });
+  assert.equal(libraryOf({ poses: Array.from({ length: 99 }, (_, place) => ({ ...pose, name: `${place}` })) }).poses.length, MOST_KEPT);
 });

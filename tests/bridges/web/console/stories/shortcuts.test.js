@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ChosenKeys, chordOf, ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, letterOf, spaceStops } from "./shortcuts.js";
+import { ChosenKeys, chordOf, ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, KEYS, letterOf, spaceStops } from "./shortcuts.js";
 
 test("a key means what the layout writes on it", () => {
   assert.equal(letterOf({ key: "z", code: "KeyW" }), "z");                       // French
@@ -50,7 +50,7 @@ test("a chosen key does the work, the old one none, and two never share one", ()
   assert.equal(keys.choose("p", "ö"), "");
   assert.deepEqual(["ö", "p", "w", "1"].map((key) => keys.meant(key)), ["p", "", "w", "1"]);
   assert.match(keys.choose("m", "w"), /^W already is: Ahead\.$/);
-  for (const key of [" ", "3", "Enter"]) assert.match(keys.choose("m", key), /digits say sentences/);
+  for (const key of [" ", "3", "Enter"]) assert.match(keys.choose("m", key), /digits and the space bar/);
   assert.equal(keys.meant("m"), "m");
   assert.equal(keys.choose("m", "p"), "");          // free, since P has moved
   assert.match(keys.choose("p", "p"), /already is: Mark/);
@@ -67,4 +67,16 @@ test("chosen keys are kept as they were; of a file, what is no key is left out, 
   assert.deepEqual(keys.chosen, {});
   keys.use(undefined);
   assert.equal(keys.meant("w"), "w");
+});
+
+test("each page has its own keys, and a chosen one does their work there", () => {
+  for (const [page, keys] of Object.entries(KEYS)) {
+    const own = new ChosenKeys(keys);
+    for (const known of Object.keys(keys)) assert.equal(own.meant(known), known, page);
+    const [first, second] = Object.keys(keys);
+    assert.match(own.choose(first, second), /already is/, page);
+    assert.equal(own.choose(first, "ñ"), "", page);
+    assert.deepEqual([own.meant("ñ"), own.meant(first)], [first, ""], page);
+  }
+  assert.equal(new ChosenKeys(KEYS.study).meant("w"), "w"); // no work of a study's page
 });

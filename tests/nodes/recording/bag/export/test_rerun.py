@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("rerun", reason="needs the extra rerun")
 
+import rerun as rr
 from rerun.chunk import RrdReader
 
 from nodes.recording.bag.command import main
@@ -44,3 +45,22 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest
     path = write_run(tmp_path, seconds=1.0)
     assert main(["export", str(path), "--to", "rerun", "--out", str(path)]) != 0
     assert Recording(path).readers
+
+
+def test_an_unwritable_folder_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_run(tmp_path, seconds=1.0)
+    for out in (tmp_path, tmp_path / "no" / "folder.rrd", path / "below_a_file.rrd"):
+        assert main(["export", str(path), "--to", "rerun", "--out", str(out)]) == 2
+        assert f"{out}: cannot be written (" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def flush(_: object) -> None:
+        raise RuntimeError("File-writer thread shut down prematurely")  # as Rerun tells of it
+
+    path = write_run(tmp_path, seconds=1.0)
+    monkeypatch.setattr(rr.RecordingStream, "flush", flush)
+    assert main(["export", str(path), "--to", "rerun"]) == 1
+    assert "was not written to its end" in capsys.readouterr().err

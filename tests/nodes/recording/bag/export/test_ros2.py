@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from rosbags.typesys.stores import ros2_humble as ros
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
 from nodes.recording.images import image_of
+from nodes.recording.ros2_messages import description, transform
 from runtime.bag.file import BagReader
 from runtime.msgs import JOINTS, RobotState, Utterance
 from tests.support.synthetic_run import write_run
@@ -78,6 +80,21 @@ def test_transforms_make_one_tree_from_the_map_to_the_cameras(bag: tuple[Path, P
     children = [child for _, child in pairs]
     assert len(children) == len(set(children)), "each frame has one parent"
     assert {parent for parent, _ in pairs} - set(children) == {"map"}
+    described = ElementTree.fromstring(found["/robot_description"][0].data)
+    assert {link.get("name") for link in described.iter("link")} <= set(children), "a viewer finds each link"
+
+
+def test_two_frames_of_one_name_become_none_in_ros() -> None:
+    def row(parent: str, child: str) -> dict[str, Any]:
+        still = {"translation": dict.fromkeys("xyz", 0.0), "rotation": {**dict.fromkeys("xyz", 0.0), "w": 1.0}}
+        return {"timestamp": {"sec": 1, "nsec": 0}, "parent_frame_id": parent, "child_frame_id": child, **still}
+
+    rows = [transform(row(*ends)) for ends in (("odometry", "base"), ("base", "base_link"), ("base_link", "odom"))]
+    pairs = [(one.header.frame_id, one.child_frame_id) for one in rows]
+    assert pairs == [("odom", "base_link"), ("base_link", "urdf_base_link"), ("urdf_base_link", "urdf_odom")]
+    told = description('<robot name="a"><link name="base_link"/><link name="base"/></robot>').data
+    assert 'name="urdf_base_link"' in told
+    assert 'link name="base_link"' in told
 
 
 def test_no_message_is_left_behind(bag: tuple[Path, Path]) -> None:
