@@ -10,7 +10,7 @@ import math
 
 from nodes.exploration.messages import Deed, ExplorationResult, StepDone, ThingInSight
 from nodes.exploration.policies import DONE
-from nodes.exploration.questions import Question, questions_of
+from nodes.exploration.questions import MOST, Question, questions_of
 from nodes.exploration.room import MOVES, Cell, Room, cell_after, metres
 from nodes.exploration.sight import WIDTH_M, height_m, in_view
 from runtime import RELIABLE, Node, Publisher, Subscription, UserError, every, on, to_s
@@ -51,8 +51,11 @@ class Examiner(Node):
     result = Publisher(ExplorationResult, "room/result", qos=RELIABLE)
 
     def __init__(self, steps: int = 25, questions: int = 20, energy: float = 0.01, most_steps: int = 300) -> None:
-        if min(steps, questions) < 1 or most_steps < 0 or not 0.0 <= energy < math.inf:
-            raise UserError("examiner: steps and questions are at least 1, most_steps and energy are not negative")
+        if min(steps, questions) < 1 or most_steps < 0 or not 0.0 <= energy < math.inf or questions > MOST:
+            raise UserError(
+                f"steps is {steps}, questions {questions}, most_steps {most_steps}, energy {energy:g}; expected at "
+                f"least one step, 1 to {MOST} questions, and no negative number"
+            )
         self.steps, self.count, self.energy, self.most_steps = steps, questions, energy, most_steps
         self.room = Room(0)
         self.questions: list[Question] = []

@@ -13,7 +13,7 @@ from nodes.exploration.room import COLOURS, MOVES, TRIED_BY, Cell, cell_after, m
 from nodes.models.servers import Servers
 from nodes.stretch.kinematics import HEAD_PAN
 from nodes.stretch.limits import STOW
-from runtime import RELIABLE, Node, Publisher, Subscription, every, on, to_s
+from runtime import RELIABLE, Node, Publisher, Subscription, UserError, every, on, to_s
 from runtime.msgs import JOINTS, JointCommand, RobotState, Utterance
 
 OTHER_ROOMS = range(1_000_000, 1_000_050)
@@ -55,7 +55,10 @@ class ExplorerNode(Node):
     def problems(self) -> list[str]:
         """A model that cannot be asked."""
         if self.policy not in ("frontier", "random"):
-            AgentSpec.parse(self.policy).check_model(self.servers)
+            try:
+                AgentSpec.parse(self.policy).check_model(self.servers)
+            except UserError as problem:
+                return [f"policy is {self.policy!r}; expected frontier, random or MODEL@URL; as a model: {problem}"]
         return []
 
     def on_start(self) -> None:

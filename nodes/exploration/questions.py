@@ -15,6 +15,9 @@ from nodes.exploration.room import TRIED_BY, Room, corner_of
 PHRASES = Path(__file__).with_name("phrases.jsonl")
 PER_ROOM = 20
 TRIED_SHARE = 0.6
+MOST = 100
+"""So many different ones can be asked about any room."""
+
 CORNERS = ("north-west", "north-east", "south-west", "south-east")
 
 

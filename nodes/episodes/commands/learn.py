@@ -13,7 +13,7 @@ import msgspec
 from nodes.episodes.commands.subcommand import DEFAULT, add_command
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.lint import lint
-from runtime.command_line.arguments import port_number
+from runtime.command_line.arguments import count, port_number, share
 from runtime.errors import UserError
 
 
@@ -55,8 +55,14 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--judge", default="", help="goals by this judge only; default: the mean of all model judges")
     parser.add_argument("--agent", default="", help="only seats that this agent played; default: all")
-    parser.add_argument("--held-out", type=float, default=0.0, metavar="SHARE", help="of the tasks, apart" + DEFAULT)
+    parser.add_argument("--held-out", type=share, default=0.0, metavar="SHARE", help="of the tasks, apart" + DEFAULT)
     parser.add_argument("--longest", type=int, default=0, metavar="TOKENS", help="leave longer pairs out")
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        metavar="PATH",
+        help="a model's folder, or tokenizer.json; default: tokens are estimated",
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder")
     parser.set_defaults(command=_dataset)
 
@@ -75,6 +81,7 @@ def _dataset(asked: argparse.Namespace) -> int:
         agent=asked.agent,
         held_out=asked.held_out,
         most_tokens=asked.longest,
+        tokenizer=asked.tokenizer,
     )
     if asked.json:
         print(msgspec.json.format(msgspec.json.encode(statistics), indent=1).decode())
@@ -99,7 +106,7 @@ def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     parser.add_argument("--from", dest="prompts", type=Path, metavar="CSV", help="new: prompt[,source]")
     parser.add_argument("--casts", type=int, default=5, metavar="N", help="lint: so many should fit" + DEFAULT)
-    parser.add_argument("--n", type=int, default=100, help="so many tasks" + DEFAULT)
+    parser.add_argument("--n", type=count, default=100, help="so many tasks" + DEFAULT)
     parser.add_argument("--model", default="", help="MODEL[@URL] that writes them; default: a template")
     parser.add_argument("--tasks", default="starter", help="whose characters and relationships are used" + DEFAULT)
     parser.add_argument("--evaluation", default="starter", help="starter, hard or a folder: none of these" + DEFAULT)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.commands.subcommand import DEFAULT, add_command
+from runtime.command_line.arguments import count
 
 
 def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -33,8 +34,8 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--scenario", action="append", default=[], metavar="NAME", help="one meeting each; several")
     parser.add_argument("--agents", default="rules", metavar="A[,B]", help="who plays the seats" + DEFAULT)
     parser.add_argument("--memory", action="append", choices=("none", "summary", "full"), help="several; default: all")
-    parser.add_argument("--seeds", type=int, default=1, help="sessions of each memory" + DEFAULT)
-    parser.add_argument("--turns", type=int, default=20, help="turn limit of a meeting" + DEFAULT)
+    parser.add_argument("--seeds", type=count, default=1, help="sessions of each memory" + DEFAULT)
+    parser.add_argument("--turns", type=count, default=20, help="turn limit of a meeting" + DEFAULT)
     parser.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL" + DEFAULT)
     parser.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="gone on with where it is there")
     parser.set_defaults(command=_sessions)
@@ -44,8 +45,8 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "a referential game: a speaker without a mind of the listener, with one, and one who knows them",
         "polyrhythm episodes game --listeners 60",
     )
-    parser.add_argument("--listeners", type=int, default=60, help="so many, from seed 0" + DEFAULT)
-    parser.add_argument("--rounds", type=int, default=10, help="with each listener" + DEFAULT)
+    parser.add_argument("--listeners", type=count, default=60, help="so many, from seed 0" + DEFAULT)
+    parser.add_argument("--rounds", type=count, default=10, help="with each listener" + DEFAULT)
     parser.add_argument(
         "--minds", type=Path, metavar="FILE", help="what was learned of each listener; gone on with and written"
     )
@@ -139,10 +140,7 @@ def _interval(found: dict[str, Any] | None) -> str:
 
 def _game(asked: argparse.Namespace) -> int:
     from nodes.episodes.partner.reference_game import SPEAKERS, Mind, play, read_minds, write_minds
-    from runtime.errors import UserError
 
-    if min(asked.listeners, asked.rounds) < 1:
-        raise UserError("--listeners and --rounds are at least 1")
     found = {}
     minds = read_minds(asked.minds) if asked.minds else {}
     learning = [minds.setdefault(seed, Mind()) for seed in range(asked.listeners)]

@@ -46,6 +46,22 @@ def encoder_of(text: str) -> tuple[str, Encoder]:
     return MINILM, MiniLM(Path(found.submodule_search_locations[0]) / _IN_PACKAGE).encode
 
 
+def token_counter(where: Path) -> Callable[[str], int]:
+    """How many tokens a text is for the model whose folder, or tokenizer.json, that is. Raises UserError."""
+    file = where / "tokenizer.json" if where.is_dir() else where
+    try:
+        import tokenizers
+
+        found = tokenizers.Tokenizer.from_file(str(file))
+    except ModuleNotFoundError:
+        raise UserError(f"--tokenizer {where}: needs tokenizers: pip install 'polyrhythm[embeddings]'") from None
+    except Exception as problem:  # the library raises Exception itself
+        raise UserError(f"--tokenizer {file}: is no tokenizer.json: {str(problem)[:200]}") from problem
+    found.no_padding()
+    found.no_truncation()
+    return lambda text: len(found.encode(text, add_special_tokens=False).ids)
+
+
 def hashed(texts: Sequence[str]) -> Vectors:
     """Words and letter triples, hashed: the same words are alike, the same meaning in other words is not."""
     vectors = np.zeros((len(texts), HASHED_DIMENSIONS))

@@ -21,6 +21,7 @@ from nodes.episodes.agents.seat_caller import sha_of
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import prompt_text, small_prompt_text
 from nodes.episodes.dialogue.turn_based import PromptRecord
+from nodes.episodes.evaluation.encoders import token_counter
 from nodes.episodes.learning.filters import Decision, best_of_runs, decide
 from nodes.episodes.results.store import Store
 from nodes.models.budget import estimated_tokens
@@ -57,11 +58,14 @@ def write_dataset(
     held_out: float = 0.0,
     most_tokens: int = 0,
     mix: Mix = "all",
+    tokenizer: Path | None = None,
 ) -> dict[str, Any]:
     """Filter runs and write their data; the statistics that the card holds. Raises UserError where nothing is kept.
 
     `mix`: of several runs all that is kept, or task by task what is kept of the run that is rated highest.
+    `tokenizer`: a folder of a model, or its tokenizer.json, by which pairs are measured; None: estimates.
     """
+    tokens = token_counter(tokenizer) if tokenizer else lambda text: estimated_tokens(len(text))
     named = " and ".join(str(path) for path in runs)
     if folder.exists():
         raise UserError(f"{folder}: exists already; name another folder with --out")
@@ -91,7 +95,7 @@ def write_dataset(
             for pair in pairs_of(store, one, prompts)
         ]
         judges = [judge] if judge else sorted({one for store in stores for one in store.judges()})
-    lengths = {id(pair): estimated_tokens(len(pair.prompt) + len(pair.act)) for pair in pairs}
+    lengths = {id(pair): tokens(pair.prompt) + tokens(pair.act) for pair in pairs}
     fitting = [pair for pair in pairs if not most_tokens or lengths[id(pair)] <= most_tokens]
     apart = held_out_tasks([pair.task for pair in fitting], held_out)
     train = [pair for pair in fitting if pair.task not in apart]
@@ -116,7 +120,11 @@ def write_dataset(
         "held_out_tasks": sorted(apart),
         "pairs_too_long": len(pairs) - len(fitting),
         "prompts_as_shown": sum(pair.is_shown for pair in fitting),
-        "tokens_estimated": {"median": median(sizes), "longest": sizes[-1], "sum": sum(sizes)},
+        "tokens" if tokenizer else "tokens_estimated": {
+            "median": median(sizes),
+            "longest": sizes[-1],
+            "sum": sum(sizes),
+        },
         "goal_of_kept": round(sum(one.goal or 0.0 for one in kept) / len(kept), 3),
     }
     part = folder.with_name(folder.name + ".part")
@@ -205,7 +213,8 @@ def card_text(statistics: dict[str, Any]) -> str:
         "",
         f"Each line is one prompt of one seat and the act that followed, in the format `{statistics['format']}`, from",
         f"`{statistics['run']}`, filtered by `{statistics['filter']}`. `{DECISIONS}` says why each seat of each",
-        "episode is in or out. Token counts are estimates from lengths of text.",
+        "episode is in or out. Tokens are those of prompt and act, without what a chat template adds"
+        + (", estimated from lengths of text." if "tokens_estimated" in statistics else "."),
         "",
         "| | |",
         "|---|---|",

@@ -25,8 +25,7 @@ CLOCK = SystemClock()
 
 def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
     """Tokenizer and model in 32-bit floats, from a folder or a .gguf file. Raises UserError."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # first: its extra brings torch, too
 
     path = Path(base)
     if base == smollm2.NAME and not path.exists():
@@ -36,6 +35,8 @@ def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
         path = found
     if not path.exists():
         raise UserError(f"base model {base}: there is no such folder or .gguf file")
+    import torch
+
     where: dict[str, Any] = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
     folder = str(path.parent if where else path)
     try:
@@ -100,8 +101,10 @@ def main(argv: list[str]) -> int:
 
 
 def _train(asked: argparse.Namespace) -> int:
+    from peft import LoraConfig, get_peft_model  # first: its extra brings torch, too
+
+    chance = random.Random(asked.seed)
     import torch
-    from peft import LoraConfig, get_peft_model
 
     if asked.threads:
         torch.set_num_threads(asked.threads)
@@ -109,7 +112,6 @@ def _train(asked: argparse.Namespace) -> int:
     words, model = load(asked.base, asked.chat_template)
     rows = [one for row in read_rows(asked.data / "train.jsonl") if (one := tokens_of(words, *row, asked.longest))]
     held = [one for row in read_rows(asked.data / "held_out.jsonl") if (one := tokens_of(words, *row, asked.longest))]
-    chance = random.Random(asked.seed)
     chance.shuffle(rows)
     chance.shuffle(held)
     rows, held = rows[: asked.most or None], held[: asked.most_held_out]

@@ -243,10 +243,10 @@ class Rounds:
             print("$ polyrhythm episodes", shlex.join(asked))
             code = self._episodes(asked)
         if code:
-            last = _last_line(folder / "episodes.log")
+            why = f": {_last_line(folder / 'episodes.log')}" if asked[0] == "scenarios" else ""  # a run tells it itself
             raise UserError(
-                f"{folder.name}: `episodes {asked[0]}` ended with {code}{'' if last.startswith('$') else f': {last}'} "
-                f"(see {folder / 'episodes.log'}); the same command goes on from here"
+                f"{folder.name}: `episodes {asked[0]}` ended with {code}{why} (see {folder / 'episodes.log'}); "
+                "the same command goes on from here"
             )
 
     def _named(self, text: str) -> str:

@@ -24,12 +24,12 @@ class Answerer:
     """A loaded model that goes on with chats."""
 
     def __init__(self, model: str, template: Path | None, threads: int) -> None:
-        import torch
-
-        if threads:
-            torch.set_num_threads(threads)
         self.words, self.model = load(model, template)
         self.model.eval()
+        if threads:
+            import torch
+
+            torch.set_num_threads(threads)
         self._lock = threading.Lock()
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from nodes.exploration.examiner import Examiner, score_of
 from nodes.exploration.explorer import LOOK_DOWN_RAD, ExplorerNode
 from nodes.exploration.messages import ExplorationResult, StepDone
 from nodes.exploration.policies import FrontierExplorer, Memory
-from nodes.exploration.questions import answer, majority, phrases, question_in, questions_of
+from nodes.exploration.questions import MOST, answer, majority, phrases, question_in, questions_of
 from nodes.exploration.room import MOVES, SIDE, THINGS, TRIED_BY, Cell, Room, Thing, cell_after, metres, ways
 from nodes.exploration.sight import in_view
 from nodes.guard.node import Guard
@@ -70,6 +70,11 @@ def test_all_of_the_floor_is_reached_and_no_way_leads_through_a_thing() -> None:
         assert room.at not in taken
         assert set(ways(room.at, taken)) == {(x, y) for x in range(SIDE) for y in range(SIDE)} - taken
         assert not any(cell_after(room.at, move) in taken for move in room.actions() if move in MOVES)
+
+
+def test_as_many_questions_as_may_be_asked_can_be_asked_of_any_room() -> None:
+    for seed in range(50):
+        assert len(questions_of(Room(seed), seed, MOST)) == MOST
 
 
 def test_a_text_says_what_is_asked_and_not_its_answer() -> None:
@@ -193,6 +198,23 @@ def test_one_command_makes_a_table_with_the_baselines_and_a_recording_of_each(
     assert len(recordings) == 2
     topics = {message.topic for message in BagReader(recordings[0])}
     assert {"robot/state", "room/step", "heard", "said", "scene", "room/result"} <= topics
-    task.write_text("[explore]\nstep = 4\n")
-    assert main(["--task", str(task)]) == 2
-    assert "step" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("table", "policy", "why"),
+    [("step = 4", "random", "has the unknown key 'step'; did you mean 'steps'?"),
+     ("steps = -1", "random", "steps is -1, questions 20"),
+     ("questions = 500", "random", "questions 500, most_steps 300, energy 0.01; expected at least one step, 1 to 100"),
+     ("steps = ", "random", "is no TOML"),
+     ("", "frontal", "policy is 'frontal'; expected frontier, random or MODEL@URL")],
+)  # fmt: skip
+def test_a_task_or_a_policy_that_is_none_is_a_sentence_before_anything_moves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    table: str, policy: str, why: str,
+) -> None:  # fmt: skip
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    task = tmp_path / "task.toml"
+    task.write_text(f"[explore]\n{table}\n")
+    assert main(["--task", str(task), "--policy", policy, "--out", str(tmp_path / "out")]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

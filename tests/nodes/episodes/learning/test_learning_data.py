@@ -92,6 +92,28 @@ def test_the_data_holds_the_prompts_that_were_shown_and_the_acts_that_were_playe
     assert "split: train" in (tmp_path / "both" / "README.md").read_text()
 
 
+def test_lengths_are_those_of_the_models_tokenizer_or_estimates_that_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    by_word = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    by_word.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    by_word.save(str(tmp_path / "tokenizer.json"))
+    run = tmp_path / "run.sqlite"
+    assert main(["run", "--task", "cello-with-a-crack", "--turns", "4", "--out", str(run)]) == 0
+    asked = ["dataset", str(run), "--prompts", "small", "--tokenizer"]
+    assert main([*asked, str(tmp_path), "--out", str(tmp_path / "d")]) == 0
+    rows = [json.loads(line) for line in (tmp_path / "d" / "train.jsonl").read_text().splitlines()]
+    words = [len(f"{row['instruction']} {row['output']}".split()) for row in rows]
+    statistics = json.loads((tmp_path / "d" / "statistics.json").read_text())
+    assert (statistics["tokens"]["longest"], statistics["tokens"]["sum"]) == (max(words), sum(words))
+    assert "estimated" not in (tmp_path / "d" / "README.md").read_text()
+    assert main([*asked[:-1], "--out", str(tmp_path / "e")]) == 0
+    assert "estimated from lengths of text" in (tmp_path / "e" / "README.md").read_text()
+    assert main([*asked, str(run), "--out", str(tmp_path / "f")]) == 2
+    assert "run.sqlite: is no tokenizer.json" in capsys.readouterr().err
+
+
 def test_a_prompt_made_for_a_player_by_rules_is_the_one_that_a_model_is_shown(tmp_path: Path) -> None:
     hello = json.dumps({"action_type": "speak", "argument": "Hello there", "to": []})
     run = tmp_path / "run.sqlite"
@@ -124,6 +146,13 @@ def test_a_run_of_which_nothing_is_left_says_why(tmp_path: Path, capsys: pytest.
     assert main(["dataset", str(run), "--judge", "nobody", "--out", str(tmp_path / "d")]) == 2
     assert "nobody judged its goal" in capsys.readouterr().err
     assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("share", ["2", "-0.1", "half"])
+def test_a_share_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], share: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["dataset", "run.sqlite", f"--held-out={share}", "--out", str(tmp_path / "d")])
+    assert f"--held-out: {share} is no share from 0 to 1" in capsys.readouterr().err
 
 
 def test_scores_of_turns_are_kept_and_an_older_file_has_none(tmp_path: Path) -> None:

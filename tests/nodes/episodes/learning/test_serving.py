@@ -92,6 +92,17 @@ def test_a_base_without_a_chat_template_is_refused_and_one_from_a_file_is_taken(
     assert words.chat_template == "{{ messages }}"
 
 
+def test_a_machine_without_the_libraries_is_told_the_one_extra_that_has_them_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in ("torch", "transformers", "peft"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert serve_model.main(["smollm2"]) == 2
+    assert "it needs transformers: pip install 'polyrhythm[finetune]'" in capsys.readouterr().err
+    assert finetune.main(["--data", str(tmp_path), "--base", "smollm2", "--out", str(tmp_path / "m")]) == 2
+    assert "it needs peft: pip install 'polyrhythm[finetune]'" in capsys.readouterr().err
+
+
 def test_a_base_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("torch", "transformers"):
         module = ModuleType(name)
