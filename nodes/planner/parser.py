@@ -243,16 +243,7 @@ class Parser:
         word = words[0]
         if self.lexicon.has("people", words, 0):
             return True
-        is_known = (
-            self.lexicon.is_closed(word)
-            or self.lexicon.noun_at(words, 0)[0]
-            or self.lexicon.colour(word)
-            or self.lexicon.verbs.at(words, 0)[0]
-            or any(
-                self.lexicon.has(table, words, 0)
-                for table in ("courtesy", "greetings", "thanks", "yes", "no", "interjections", "fillers")
-            )
-        )
+        is_known = self.lexicon.is_closed(word) or self.lexicon.known_at(words, 0)
         return segment.is_named and not is_known and word not in ("robot", "stretch")
 
     def unheard_in(self, clause: Clause) -> str:
@@ -295,6 +286,7 @@ class Parser:
             begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
             clause.words = tuple(words[begin:i])
+            clause.is_question = clause.is_question or (is_question and clause.type == "fragment")
             if found and found[-1].is_negated and clause.type == "order" and words[begin - 1] in ("and", "or", "then"):
                 if all(noun.pronoun for noun in clause.nouns):
                     clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
@@ -754,7 +746,7 @@ class Parser:
         if words[i] in lexicon_file().words["numbers"] and lexicon.has("suffices", words, i + 1):  # "Two is enough."
             number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
             return Clause("fragment", nouns=[number], is_repair=True), end
-        if nouns and (n := lexicon.has("suffices", words, j)) and j + n == end:  # "A banana would be better."
+        if nouns and not nouns[0].pronoun and (n := lexicon.has("suffices", words, j)) and j + n == end:  # "A banana would be better."
             nouns = [replace(noun, count=1) for noun in nouns] if words[i] == "any" else nouns
             return Clause("fragment", nouns=nouns, is_repair=True), end
         excepts: list[Noun] = []

@@ -230,9 +230,11 @@ class _Reader:
             if is_contrast and behind is not None and behind.type == "fragment" and behind.nouns:
                 continue  # "Not the red one, the white one."
             clause.is_repair = clause.is_repair or is_repair
+            is_sharper = bool(self.before.orders) and behind is not None and behind.type == "fragment" and behind.nouns
             is_pause = (
-                clause.type == "order" and clause.verb == "wait" and number + 1 < len(clauses) and bool(self.drafts)
-            )
+                clause.type == "order" and clause.verb == "wait" and number + 1 < len(clauses)
+                and bool(self.drafts or is_sharper) and not clause.condition
+            )  # fmt: skip
             is_no = clause.type == "no" and bool(self.drafts or self.before.orders) and number + 1 < len(clauses)
             is_repair = is_pause or is_no or (clause.is_repair and not _has_content(clause))
             if clause.type == "fragment" and not self.drafts:
@@ -597,6 +599,8 @@ class _Reader:
         if draft is None:
             count = len(self.drafts)
             self._elliptical(clause)
+            if clause.is_question and len(self.drafts) > count and not clause.is_repair and not self.before.awaits:
+                self.drafts[-1].why = self.drafts[-1].why or "what"  # "The red one?"
             for new in self.drafts[count:]:
                 if left := [word for word in (*clause.left, *clause.unread) if word not in ("go", "goes")]:
                     new.why, new.what = new.why or "words", " ".join(left)  # "No, to Anna."
@@ -712,7 +716,7 @@ class _Reader:
 
     def _same(self, nouns: Sequence[Noun]) -> None:
         orders = self.before.orders
-        if not orders:
+        if not orders or any(noun.place and not noun.kind for noun in nouns):  # "And the sink?"
             self.drafts.append(_Draft(Clause("order"), why="what"))
             return
         self._again(orders[-1], nouns)
@@ -803,6 +807,10 @@ class _Reader:
             and not nouns[0].unknown
             and not clause.excepts
         ):
+            if nouns[0].place and not nouns[0].kind:  # "Why the shelf? The tray!"
+                self._again(before.orders[-1], [_noun(r) for r in before.orders[-1].things])
+                self._patch_target(self.drafts[-1], "", nouns[0])
+                return
             self._again(before.orders[-1], nouns)
             return
         if (clause.nots or clause.excepts) and before.orders and not nouns:
@@ -1069,6 +1077,8 @@ class _Reader:
         if set(clause.adverbs) & _BACK:
             draft.skill = "put_back"
             return True
+        if set(clause.adverbs) & {"there", "over there", "in there", "on there"}:
+            return self._frame_place(draft, targets)
         if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
             if draft.nouns[0].unknown in ("room", "space", "help"):
                 return False
@@ -1598,7 +1608,8 @@ class _Reader:
 
 
 _ADDITION = re.compile(
-    r"^(?:(?:oh|well|yes|okay|ok|please|right|ah|no|wait)\W+)*(?:and|also|plus)\b(?! (?:leave|keep|spare))"
+    r"^(?:(?:oh|well|yes|okay|ok|please|right|ah|no|wait|thanks|thank you|good|great|perfect|fine)\W+)*"
+    r"(?:(?:and|also|plus)\b(?! (?:leave|keep|spare))|(?:now|next|then) (?:the|my|that|this)\b(?! (?:one|ones)\b))"
     r"|\b(?:too|as well|in addition|on top of that)\s*(?:please|robot|thanks|thank you|then|now)?\s*(?:[,.;!?]|$)"
     r"|,\s*(?:please\s*)?\s*(?:too|as well)\b|\balso\b|while you are at it|while you're at it",
     re.IGNORECASE,
