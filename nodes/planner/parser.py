@@ -1043,6 +1043,9 @@ class Parser:
         """Read nouns, places, exceptions and adverbs into the clause; where the next clause begins."""
         lexicon, end = self.lexicon, len(words)
         while i < end:
+            if words[i] == "but" and clause.adverbs and clause.adverbs[-1].startswith(("any", "some")):
+                clause.denies, i = True, self._not(clause, words, i + 1)  # "anywhere but the table"
+                continue
             if words[i] in ("and", "then", "but", "so", "or", "and then", "plus"):
                 stop, i = self._conjunction(clause, words, i)
                 if stop:

@@ -205,6 +205,7 @@ class _Reader:
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
         self.told: list[Clause] = []  # orders and what was said beside them
         self.is_polite = False
         self.condition = ""
@@ -300,7 +301,7 @@ class _Reader:
                 self.drafts.clear()
                 self.unknown_verb = ""
             case "unsure":
-                self.is_unsure = True
+                self.is_unsure, self.doubted = True, [*self.doubted, *clause.nouns]
             case "wrong":
                 self.is_undo = True
             case "yes" | "no":
@@ -1246,7 +1247,7 @@ class _Reader:
         if self.is_stopped:
             return self._intent("do", orders=(Order("stop"),))
         if self.is_unsure and not (self.drafts and all(draft.skill == "wait" for draft in self.drafts)):
-            return self._intent("ask", why="unsure")
+            return self._intent("ask", why="unsure", what=next(map(_name, self.doubted), ""))
         if self.is_undo and all(
             draft.skill in ("pick", "put_back", "take", "place")
             and draft.place is None
@@ -1435,7 +1436,7 @@ class _Reader:
         if wrong:
             return order, ("ask", *wrong)
         if place is not None and place.place and (place.is_other or place.is_vague or place.count != 1):
-            return order, ("ask", "where", "")  # "on the other shelf", "on each shelf"
+            return order, ("ask", "which_place", place.place)  # "on the other shelf", "on each shelf"
         if word := self._unaccounted(draft, order):
             return order, ("ask", "words", word)
         return order, self._missing(draft, order, place)
