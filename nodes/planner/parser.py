@@ -129,7 +129,7 @@ def segments_of(text: str) -> list[Segment]:
     words: list[str] = []
     found: list[Segment] = []
     raw_first = ""
-    tokens = _WORD.findall(text.replace("’", "'"))[:LONGEST]
+    tokens = _WORD.findall(text.replace("’", "'").replace(" - ", " – "))[:LONGEST]
     if len(tokens) > 1 and tokens[0] in _QUOTES and tokens[-1] in _QUOTES and not _QUOTES.intersection(tokens[1:-1]):
         tokens = tokens[1:-1]  # all of it is quoted: how it was written down
     is_quoted = False
@@ -1204,6 +1204,7 @@ class Parser:
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
         if (n := self.lexicon.relations.at(words, i)[0]) and self.lexicon.relations.at(words, i)[1] != "free":
+            clause.left += words[i : i + n] if self.lexicon.relations.at(words, i)[1] == "other" else []
             probe = Clause("fragment")
             return self._target(probe, words, i, n, "")
         if self.lexicon.has("adverbs", words, i):
@@ -1563,6 +1564,8 @@ class Parser:
         is_each = words[start] == "any" and words[i : i + 1] == ["you"]  # "any bottle you see"
         if is_each or (noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det)):
             noun = replace(noun, count="all")
+        if noun.count == "both" and not noun.is_plural and words[i : i + 1] == ["and"]:
+            noun = replace(noun, count=1)  # "both the cup and the plate"
         if words[i : i + 1] == ["else"]:
             noun, i = replace(noun, is_other=True), i + 1
         return noun, i

@@ -978,6 +978,8 @@ class _Reader:
 
     def _frame_move(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
+        if not draft.nouns and not targets and set(clause.particles) & {"forward", "forwards", "closer", "up", "along"}:
+            return self._frame_go(draft, targets)
         if not draft.nouns and (
             set(clause.particles) & {"back", "away", "aside", "over", "backwards", "out", "off"} or not targets
         ):
@@ -1041,7 +1043,7 @@ class _Reader:
         if clause.to_me:
             draft.skill = "hand_over"
             return True
-        is_given = any(noun.is_offered for noun in nouns) or self.is_offered
+        is_given = (any(noun.is_offered for noun in nouns) or self.is_offered) and "away" not in clause.particles
         draft.skill = "pick" if draft.source or not is_given else "take"
         return True
 
@@ -1309,6 +1311,8 @@ class _Reader:
 
     def _overlooked(self, orders: Sequence[Order]) -> str:
         """A thing or a place that was named beside an order and that no order is about, unless it was corrected."""
+        if any(order.skill == "rinse" for order in orders) and any(clause.denies for clause in self.told):
+            return "not"  # "Wash the cup, but not in the sink."
         if self.is_correction or self.nots or self.bans or any(clause.is_repair or clause.nots for clause in self.told):
             return ""
         used = {one.label for order in orders for one in (*order.things, *order.excluding)}
