@@ -14,7 +14,23 @@ VOWELS = "aeiou"
 LEAST_LETTERS = 4
 """A shorter word is not corrected: too many words look like it."""
 SMALL_WORDS = ("into", "onto", "please", "next", "with", "from", "that", "there", "where", "could", "would")
-NO_SLIPS = ("blow", "blows", "cusp", "whit", "hoop", "form", "matt", "loose", "bare", "bleu", "sheet", "shell", "buy", "cooky", "too")
+NO_SLIPS = (
+    "blow",
+    "blows",
+    "cusp",
+    "whit",
+    "hoop",
+    "form",
+    "matt",
+    "loose",
+    "bare",
+    "bleu",
+    "sheet",
+    "shell",
+    "buy",
+    "cooky",
+    "too",
+)
 """Words of their own that are a slip away from one of ours."""
 
 

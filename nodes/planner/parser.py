@@ -498,7 +498,10 @@ class Parser:
                 if is_negated and words[i] in ("you",) and words[i + 1] == "do":
                     return Clause("statement"), end
                 if n:
-                    return self._order(words, j, n, verb, is_request=True, is_negated=is_negated)
+                    clause, k = self._order(words, j, n, verb, is_request=True, is_negated=is_negated)
+                    if is_question and words[i : i + 2] == ["can", "you"] and self._is_of_kinds(clause, words):
+                        return self._asking(words, i), end  # "Can you wash cups?"
+                    return clause, k
                 if words[i] in ("how", "what"):  # "how about the shelf?"
                     clause = Clause("fragment", is_repair=True)
                     return clause, self._constituents(clause, words, i + 2)
@@ -591,6 +594,11 @@ class Parser:
         if lexicon.is_closed(words[i]):
             return Clause("statement"), end
         return self._unknown_order(words, i)
+
+    def _is_of_kinds(self, clause: Clause, words: list[str]) -> bool:
+        """Whether it is about kinds of things, and about none that are there: "cups"."""
+        are_bare = all(noun.is_plural and not noun.is_definite and noun.kind not in ("", "*") for noun in clause.nouns)
+        return bool(clause.nouns) and are_bare and not {"all", "both", "every", "any", "some"}.intersection(words)
 
     def _is_asked_when(self, words: list[str], i: int) -> bool:
         """Whether an auxiliary comes before its subject: "when will you be finished"."""
@@ -746,7 +754,9 @@ class Parser:
         if words[i] in lexicon_file().words["numbers"] and lexicon.has("suffices", words, i + 1):  # "Two is enough."
             number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
             return Clause("fragment", nouns=[number], is_repair=True), end
-        if nouns and not nouns[0].pronoun and (n := lexicon.has("suffices", words, j)) and j + n == end:  # "A banana would be better."
+        if (
+            nouns and not nouns[0].pronoun and (n := lexicon.has("suffices", words, j)) and j + n == end
+        ):  # "A banana would be better."
             nouns = [replace(noun, count=1) for noun in nouns] if words[i] == "any" else nouns
             return Clause("fragment", nouns=nouns, is_repair=True), end
         excepts: list[Noun] = []
@@ -1473,7 +1483,7 @@ class Parser:
                 noun, i = noun if is_part else replace(noun, count=whole), i + 1
             else:
                 break
-        if is_det and i < end and words[i] == "rest":
+        if is_det and i < end and words[i] == "rest" and words[i - 1] != "a":
             i += 1
             noun = replace(noun, is_other=True, count="all", kind="*")
             if words[i : i + 1] == ["of"]:

@@ -856,6 +856,8 @@ class _Reader:
         if verb == "touch":
             draft.refused, draft.what = "skill", clause.word
             return draft
+        if verb == "pick" and reachable and {"onto", "into"}.intersection(clause.words):
+            return draft if self._frame_place(draft, reachable) else None  # "Lift the cup onto the shelf."
         frame = self.frames.get(verb)
         if frame is not None:
             return draft if frame(draft, reachable) else None
@@ -1448,7 +1450,9 @@ class _Reader:
     def _unaccounted(self, draft: _Draft, order: Order) -> str:
         """What stood beside the verb and is no part of the order: nobody knows what it changes."""
         clause = draft.clause
-        modified = next((noun.modifier for noun in (*draft.nouns, *draft.excepts, draft.place) if noun and noun.modifier), "")
+        modified = next(
+            (noun.modifier for noun in (*draft.nouns, *draft.excepts, draft.place) if noun and noun.modifier), ""
+        )
         if modified:
             return modified
         targets = [
