@@ -247,7 +247,7 @@ class Parser:
         return segment.is_named and not is_known and word not in ("robot", "stretch")
 
     def unheard_in(self, clause: Clause) -> str:
-        """The first word of a clause that nothing explains and that its reading does not keep; "" where all is heard."""
+        """The first word of a clause that nothing explains and that its reading does not keep; "" where there is none."""
         words = clause.words
         kept = {word for noun in (*clause.nouns, *clause.excepts, *clause.nots) for word in _words_kept(noun)}
         kept |= {word for _, noun in clause.targets if noun is not None for word in _words_kept(noun)}
@@ -287,9 +287,9 @@ class Parser:
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
             clause.words = tuple(words[begin:i])
             clause.is_question = clause.is_question or (is_question and clause.type == "fragment")
-            if found and found[-1].is_negated and clause.type == "order" and words[begin - 1] in ("and", "or", "then"):
-                if all(noun.pronoun for noun in clause.nouns):
-                    clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
+            is_joined = bool(found) and found[-1].is_negated and words[begin - 1] in ("and", "or", "then")
+            if is_joined and clause.type == "order" and all(noun.pronoun for noun in clause.nouns):
+                clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
             clause.is_repair = clause.is_repair or is_repair
             if clause.type == "question" and not is_question and found and found[-1].type == "order":
                 clause.type = "unsure"  # "take the bowl and do you know what"
@@ -920,9 +920,10 @@ class Parser:
     def _wished(self, words: list[str], i: int) -> None:
         """ "Make sure (that) the cup is clean" as "the cup should be clean", in place."""
         noun, j = self._noun(words, i)
-        if noun is not None and (noun.kind or noun.place) and words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"]):
-            if words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], []):
-                words[j : j + 1] = ["should", "be"]
+        is_so = words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"])
+        is_so = is_so and words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], [])
+        if is_so and noun is not None and (noun.kind or noun.place):
+            words[j : j + 1] = ["should", "be"]
 
     def _is_wish(self, words: list[str], i: int) -> bool:
         return any(

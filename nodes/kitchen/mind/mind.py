@@ -342,7 +342,7 @@ class Mind:
         return self._wash(fruit, now_ns) if is_fruit else None
 
     def _is_wished(self, text: str, matches: Callable[[str], bool], *, of_things: bool = True) -> bool:
-        """Whether the words of a chore are an order: not forbidden, asked about, told of, or made to depend on something.
+        """Whether the words of a chore are an order: not forbidden, asked about, told of, or bound to a condition.
 
         Where no clause by itself has the words, all of the sentence may, unless it forbids or asks anything. Without
         `of_things`, it is no chore where a thing is named: "clean the plate".
@@ -481,7 +481,8 @@ class Mind:
             for thing in things:
                 steps = self._steps(skill, thing, order.place)
                 if skill == "place" and order.relation == "beside":
-                    text = f"I cannot put it beside the {order.place}. Shall I put it {self.seen.relation(order.place)} there?"
+                    there = f"{self.seen.relation(order.place)} there"
+                    text = f"I cannot put it beside the {order.place}. Shall I put it {there}?"
                     said += self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
                     continue
                 if skill in ("take", "pick") and self.seen.is_held_by_person(thing.id):
