@@ -247,7 +247,7 @@ class Parser:
         return segment.is_named and not is_known and word not in ("robot", "stretch")
 
     def unheard_in(self, clause: Clause) -> str:
-        """The first word of a clause that nothing explains and that its reading does not keep; "" where there is none."""
+        """The first word of a clause that no table has and that its reading does not keep; "" where there is none."""
         words = clause.words
         kept = {word for noun in (*clause.nouns, *clause.excepts, *clause.nots) for word in _words_kept(noun)}
         kept |= {word for _, noun in clause.targets if noun is not None for word in _words_kept(noun)}
