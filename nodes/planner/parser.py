@@ -110,6 +110,7 @@ class Clause:
     about: str = ""  # "anything about the box"
     left: list[str] = field(default_factory=list)
     denies: bool = False  # "not on the tray"
+    ends_excepting: bool = False  # its last words are an exception, or announce one: "except, well, ..."
     words: tuple[str, ...] = ()  # as they were said
 
 
@@ -205,7 +206,8 @@ class Parser:
                 found
                 and not is_first
                 and self._openers(words, 0) == (len(words), True)
-                and segment.end in (".", "!", "?", "")
+                and (segment.end in (".", "!", "?", "") or self.lexicon.has("repair", words, 0) == len(words) > 1)
+                and (segment.end != "," or (found[-1].type == "fragment" and words[0] == "i"))
             ):
                 found[-1].is_repair = True  # "The black one, I mean."
                 continue
@@ -426,6 +428,9 @@ class Parser:
                     and words[i + n] in ("robot", "so", "for", "very", "to", "there", "everyone", "buddy", "with")
                 )
             ):
+                named = self.named_in(words, i + n) if table == "cancels" else []
+                if words[i + n : i + n + 1] == ["to"] and any(one.kind or one.colour for one in named):
+                    return Clause("statement", nouns=named), end  # "No need to wash the blue one."
                 return Clause(kind, word=" ".join(words[i:])), end  # type: ignore[arg-type]  # of the tuple above
         if self._is_all_tails(words, i):
             return Clause("fragment"), end
@@ -1228,6 +1233,7 @@ class Parser:
             if probe.excepts or any(noun.is_vague for noun in nouns):
                 clause.left.append("that")  # "except those that are chipped": nobody can tell which
         clause.excepts += nouns
+        clause.ends_excepting = j >= len(words)
         if not nouns and i < len(words):
             clause.left.append(words[i])
             return i + 1
@@ -1374,11 +1380,14 @@ class Parser:
     def _nouns(self, words: list[str], i: int) -> tuple[list[Noun], int, bool]:
         """A list of nouns, where it ends, and whether it leaves a choice."""
         found: list[Noun] = []
+        ones: set[int] = set()
         has_choice = False
         while True:
             noun, j = self._noun(words, i)
             if noun is None:
                 break
+            if words[j - 1] in ("one", "ones"):
+                ones.add(len(found))  # "the blue one and all the plates": no blue plate
             found.append(noun)
             i = j
             if i < len(words) and words[i] in ("and", "or", "nor") and self._noun(words, i + 1)[0] is not None:
@@ -1390,9 +1399,9 @@ class Parser:
             last = found[-1]
             found = [
                 replace(n, kind=last.kind, is_plural=last.is_plural)
-                if not n.kind and not n.pronoun and not n.unknown and not n.place and n.colour
+                if number not in ones and not n.kind and not n.pronoun and not n.unknown and not n.place and n.colour
                 else n
-                for n in found
+                for number, n in enumerate(found)
             ]
         return found, i, has_choice
 

@@ -205,6 +205,7 @@ class _Reader:
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.is_excepting = False  # an exception was announced, and not said yet
         self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
         self.told: list[Clause] = []  # orders and what was said beside them
         self.is_polite = False
@@ -438,7 +439,7 @@ class _Reader:
             self.is_stopped = True
         if clause.is_repair and self.drafts and draft.skill not in ("wait", "stop"):
             old = self.drafts.pop()
-            if not draft.nouns:
+            if not draft.nouns and draft.skill not in _ABOUT_NOTHING:
                 draft.nouns = old.nouns
         self._merge(draft)
         self._mention(clause)
@@ -508,6 +509,10 @@ class _Reader:
         self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
         if draft.why == "tidy" and self.drafts:
             return
+        if last in self.drafts and last is not None and last.excepts and is_about_last and draft.nouns:
+            if not all(noun.is_plural for noun in draft.nouns):
+                draft.why = draft.why or "which"  # "Wash all but the blue one and put it on the shelf."
+            draft.nouns, draft.excepts = last.nouns, [*last.excepts, *draft.excepts]
         if draft.clause.word == "due" and is_about_last and draft.nouns and last in self.drafts:
             draft.why = draft.why or "contradiction"  # "Bring me the cup. It should be on the tray."
         if "first" in draft.clause.adverbs and is_about_last and draft.nouns and last in self.drafts:
@@ -613,9 +618,18 @@ class _Reader:
                 draft.excepts += clause.nots
                 draft.last = "except"
             else:
+                draft.excepts += [
+                    gone for gone in clause.nots if any(_is_narrower(gone, noun) for noun in draft.nouns)
+                ]  # "Wash the cup. Not the red one."
                 draft.nouns = [
                     noun for noun in draft.nouns if not any(_is_same_noun(noun, gone) for gone in clause.nots)
                 ]
+        if clause.ends_excepting and not clause.excepts and not clause.nouns and not clause.targets:
+            draft.last, self.is_excepting = "except", True  # "Except, well, the blue one."
+            return
+        if self.is_excepting and clause.nouns:
+            draft.excepts, self.is_excepting = [*draft.excepts, *clause.nouns], False
+            return
         if clause.excepts:
             draft.excepts += clause.excepts
             draft.last = "except"
@@ -648,7 +662,16 @@ class _Reader:
         if nouns[0].unknown and draft.place is not None and draft.last == "place" and clause.is_repair:
             self._patch_target(draft, "", nouns[0])
             return
+        is_one_of = any(noun.count == "all" for noun in draft.nouns) and not (nouns[0].kind or nouns[0].colour)
+        if clause.is_repair and is_one_of and nouns[0].count == 1 and nouns[0].is_definite:
+            draft.why = draft.why or "which"  # "All but the blue one, no, that one too."
+            return
+        if clause.is_repair and is_one_of and nouns[0].count == "all":
+            draft.excepts = []  # "All but the blue one, no, all of them."
+            return
         if draft.last == "except" and clause.is_repair:
+            first = draft.excepts[-1].kind if draft.excepts else ""
+            nouns = [replace(noun, kind=noun.kind or first) for noun in nouns]
             draft.excepts = [*draft.excepts[:-1], *nouns]
             return
         old = draft.nouns[-1] if draft.nouns else None
@@ -672,14 +695,10 @@ class _Reader:
             if any(noun.pronoun for noun in new):
                 return
             draft.nouns = new
-            if (
-                old is not None
-                and old.kind
-                and all(n.kind == old.kind for n in new)
-                and all(n.count == 1 for n in new)
-                and old.count == 1
-            ):
-                draft.nouns = new
+            if is_sharper or old is None:
+                draft.excepts = [
+                    one for one in draft.excepts if one.count == "all"
+                ]  # "The mug. Not the green one, the blue one."
         elif all(noun.count == "all" and noun.pronoun for noun in new):
             draft.nouns = [replace(noun, count="all") for noun in draft.nouns]
         else:
@@ -839,7 +858,11 @@ class _Reader:
     # --- frames: what a verb means with what stands beside it
 
     def _framed(self, clause: Clause) -> _Draft | None:
-        draft = _Draft(clause, nouns=list(clause.nouns), excepts=list(clause.excepts))
+        kinds = {noun.kind for noun in clause.nouns if not noun.place}
+        only = kinds.pop() if len(kinds) == 1 else ""
+        excepts = [replace(one, kind=one.kind or only) if one.colour and only != "*" else one for one in clause.excepts]
+        draft = _Draft(clause, nouns=list(clause.nouns), excepts=excepts)
+        draft.last = "except" if clause.ends_excepting and excepts else "thing"
         verb = clause.verb
         for relation, noun in clause.targets:
             if relation == "from":
@@ -1402,6 +1425,17 @@ class _Reader:
             orders.append(order)
             if wrong is not None and (problem is None or (wrong[0] == "refuse" and problem[0] == "ask")):
                 problem = wrong
+        for number, order in enumerate(orders):
+            apart = [
+                replace_count(thing)
+                for other in orders[number + 1 :]
+                if order.skill in _PLACES and other.skill in _PLACES and order.place != other.place
+                for thing in other.things
+                if any(_is_part(thing, one) for one in order.things)
+            ]  # "All plates on the shelf, but the blue one in the sink."
+            if apart:
+                excluding = tuple(dict.fromkeys((*order.excluding, *apart)))
+                orders[number] = Order(order.skill, order.things, excluding, order.place, order.relation)
         return tuple(orders), problem
 
     def _finish(self, draft: _Draft) -> tuple[Order, tuple[str, str, str] | None]:
@@ -1496,6 +1530,8 @@ class _Reader:
         if skill == "drive" and not order.place:
             return "ask", "where", ""
         for thing in order.things:
+            if any(_is_part(other, thing) for other in order.things):
+                return "ask", "contradiction", _words_of(thing)  # "Wash all but the blue one. And the red one."
             barred = [one for one in (*self.before.protected, *self._intent("do").protected) if _is_barred(thing, one)]
             barred = [
                 one
@@ -1655,6 +1691,17 @@ def _is_barred(thing: Reference, protected: Reference) -> bool:
     return not thing.colour or not protected.colour or thing.colour == protected.colour
 
 
+def _is_part(one: Reference, whole: Reference) -> bool:
+    """Whether all of a kind take it in: the red cup is one of the cups."""
+    is_named = one.label == whole.label and bool(one.colour) and not whole.colour
+    return whole.count == ALL and is_named and not whole.source
+
+
+def _is_narrower(one: Noun, other: Noun) -> bool:
+    """Whether it says more of the same: "the red one" of "the cup"."""
+    return one.kind in ("", other.kind) and bool(one.colour) and not other.colour and bool(other.kind)
+
+
 def _is_to_me(draft: _Draft) -> bool:
     return draft.clause.to_me or draft.clause.word.endswith(" me")
 
@@ -1701,6 +1748,8 @@ def _words_of(reference: Reference) -> str:
 
 
 _AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
+_PLACES = frozenset({"place", "hand_over", "put_back"})
+"""Skills after which a thing is somewhere else."""
 _BACK = frozenset(lexicon_file().words["backs"])
 _ABOUT_NOTHING = frozenset(
     ("wipe", "look", "point", "drive", "nod", "shake", "wait", "retreat", "stop", "undo")

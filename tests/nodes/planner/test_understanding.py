@@ -136,3 +136,40 @@ def test_a_wish_that_something_be_so_is_an_order() -> None:
     assert meant("Make sure the cup is on the tray.").orders[0].place == "tray"
     assert meant("See to it that the counter gets wiped.").orders[0].skill == "wipe"
     assert meant("I want the purple mug to be on the shelf.").orders[0].place == "shelf"
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        ("Wash all the cups. Except, well, the blue one.", [("cup", "blue")]),
+        ("Wash all the cups except the blue one, sorry, the green one.", [("cup", "green")]),
+        ("Wash all the cups except the blue one, no wait, all of them.", []),
+        ("Wash all the cups except the blue one, and then the plates.", [("cup", "blue")]),
+        ("Wash the cup. Not the red one.", [("cup", "red")]),
+    ],
+)
+def test_what_is_left_out_is_what_was_said_last(text: str, left_out: list[tuple[str, str]]) -> None:
+    (order,) = meant(text).orders
+    assert [(one.label, one.colour) for one in order.excluding] == left_out
+
+
+def test_an_exception_holds_for_what_follows_and_one_with_its_own_place_is_left_out_of_the_rest() -> None:
+    rinse, place = meant("Wash all the cups except the blue one and put them on the shelf.").orders
+    assert rinse.excluding == place.excluding != ()
+    shelf, sink = meant("Put every plate on the shelf but put the blue one in the sink.").orders
+    assert [(one.label, one.colour) for one in shelf.excluding] == [("plate", "blue")]
+    assert (sink.things[0].colour, sink.place) == ("blue", "sink")
+    for text in (
+        "Wash all the cups except the blue one. And the red one.",
+        "Wash all the cups except the blue one and put it on the shelf.",
+        "Wash all the cups except the blue one, no, that one too.",
+        "Put all plates on the shelf. The blue one, however, stays.",
+    ):
+        assert meant(text).deed == "ask", text
+
+
+def test_a_correction_takes_nothing_of_the_old_order_that_the_new_one_has_no_place_for() -> None:
+    (order,) = meant("Wash the cup. Scratch that. Wipe the table.").orders
+    assert (order.skill, order.things, order.place) == ("wipe", (), "table")
+    (order,) = meant("Put the red cup, the blue one, I mean, on the shelf.").orders
+    assert [one.colour for one in order.things] == ["blue"]
