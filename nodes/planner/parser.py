@@ -290,6 +290,8 @@ class Parser:
             clause.words = tuple(words[begin:i])
             clause.is_question = clause.is_question or (is_question and clause.type == "fragment")
             is_joined = bool(found) and found[-1].is_negated and words[begin - 1] in ("and", "or", "then")
+            is_choice = bool(found) and found[-1].type == "order" and words[begin - 1] == "or"
+            clause.has_choice = clause.has_choice or (is_choice and clause.type == "order")
             if is_joined and clause.type == "order" and all(noun.pronoun for noun in clause.nouns):
                 clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
             clause.is_repair = clause.is_repair or is_repair
@@ -321,6 +323,12 @@ class Parser:
             n = self.lexicon.has("wants", words, j)
             if n and j > 2 and words[j] in ("i", "we"):
                 return [*words[j : j + n], *words[2:j], *words[j + n :]]
+        if words[:1] in (["go"], ["come"]) and self.lexicon.verbs.at(words, 0)[0] == 1:
+            n, verb = self.lexicon.verbs.at(words, 1)
+            is_verb = (
+                n > 0 and not self.lexicon.relations.at(words, 1)[0] and not self.lexicon.has("particles", words, 1)
+            )
+            return words[1:] if is_verb and verb not in ("go", "run", "hold") else words  # "go wash the cup"
         if words[:1] == ["use"] and "to" in words:
             at = words.index("to")
             is_tool = {"sponge", "cloth", "rag", "towel"}.intersection(words[1:at])

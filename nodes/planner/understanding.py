@@ -1150,7 +1150,9 @@ class _Reader:
         clause = draft.clause
         under = [noun for relation, noun in targets if relation == "other"]
         is_nothing = (
-            draft.nouns and draft.nouns[0].pronoun and self._antecedent(draft.nouns[0], wants_place=False) is None
+            draft.nouns
+            and draft.nouns[0].pronoun == "it"
+            and self._antecedent(draft.nouns[0], wants_place=False) is None
         )
         if under:
             self._under_water(draft, under[0])
@@ -1187,7 +1189,7 @@ class _Reader:
         clause = draft.clause
         draft.skill = "drive"
         if (
-            clause.word in ("go", "come", "roll", "drive")
+            clause.word in ("go", "roll", "drive")
             and set(clause.particles) & {"back", "away", "backwards", "backward"}
             and not targets
         ):

@@ -66,6 +66,8 @@ def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str
         "Can you wash cups?",
         "Give it a rest.",
         "Move forward.",
+        "Give me the cup or put it on the table.",
+        "Hold this for a second.",
     ],
 )
 def test_what_is_forbidden_left_open_or_not_understood_is_not_done(text: str) -> None:
