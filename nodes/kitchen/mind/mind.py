@@ -31,6 +31,8 @@ POINTS_FOR_S = 10.0
 OFFERED_S, STILL_M = 2.0, 0.02
 """A thing that is held out so long without a word, by a hand this still, is an offer."""
 MOVED_M = 0.08
+KEEP_OFF_M = 0.35
+"""So near to what a person was asked to take, the robot waits: a hand comes there."""
 
 
 @dataclass(slots=True)
@@ -616,6 +618,9 @@ class Mind:
         ):  # fmt: skip
             self.current = None
             return []
+        if self.tasks and not self._bring_forward():
+            self.current = None
+            return []  # all that is left is where a person reaches now
         self.number += 1
         if not self.tasks:
             self.current = None
@@ -626,6 +631,24 @@ class Mind:
         if task.skill == "wait_here":
             return [f"The {task.place} is filling the {self.seen.name(task.thing)}."]
         return [f"I will {task.text}."] if task.text else []
+
+    def _bring_forward(self) -> bool:
+        """Whether there is a task away from what a person was asked to take; it comes first then."""
+        helped = [self.seen.thing(one.tasks[0].thing) for one in self.questions if one.about == "help"]
+        waiting: set[str] = set()
+        for task in self.tasks:
+            thing = self.seen.thing(task.thing)
+            is_near = thing is not None and any(
+                math.dist((thing.x_m, thing.y_m), (one.x_m, one.y_m)) < KEEP_OFF_M
+                for one in helped
+                if one is not None and one.id != thing.id
+            )
+            if not is_near and task.thing not in waiting:
+                self.tasks.remove(task)
+                self.tasks.appendleft(task)
+                return True
+            waiting.add(task.thing)
+        return False
 
     def _finished(self, task: SkillCall, now_ns: int) -> list[str]:
         self.deeds.append(Deed(task, self.origin))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
@@ -48,6 +49,11 @@ def hear(mind: Mind, text: str, at_s: float = 1.0, who: str = "Ann") -> str:
 def planned(mind: Mind) -> list[tuple[str, str, str]]:
     tasks = [*([mind.current] if mind.current is not None else []), *mind.tasks]
     return [(task.skill, task.thing, task.place) for task in tasks]
+
+
+def finish(mind: Mind) -> None:
+    """What it does now is done."""
+    mind.report(SceneDescription(text="", subtask_id=f"task-{mind.number}", progress="finished"), to_ns(5.0))
 
 
 RED, BLUE = thing("mug-1", "mug", "red"), thing("mug-2", "mug", "blue")
@@ -216,3 +222,28 @@ def test_how_a_thing_is_said_as_it_is_seen() -> None:
     mind = mind_with(RED, thing("mug-2", "mug", "blue", "dirty"))
     assert hear(mind, "Which mug is dirty?") == "As far as I see, the blue mug is dirty."
     assert "I do not see that the red mug is clean" in hear(mind, "Is the red mug clean?")
+
+
+def test_it_keeps_off_where_a_person_was_asked_to_take_something_and_goes_on_elsewhere() -> None:
+    wide = thing("bowl-1", "bowl", "green", width_m=0.2)
+    far = replace(APPLE, x_m=0.9)
+    mind = mind_with(wide, RED, far)
+    assert "Could you put the green bowl" in hear(mind, "Clear the table")
+    assert planned(mind)[0] == ("place", "apple-1", "countertop")
+    finish(mind)
+    assert mind.current is None
+    assert [task.thing for task in mind.tasks] == ["mug-1"]
+    helped = scene_of(RED, far)
+    there = replace(wide, x_m=0.2, y_m=-1.2)
+    relations = (*helped.relations, Relation(subject="bowl-1", relation="on", object="countertop"))
+    mind.see(Scene(things=(*helped.things, there), relations=relations, places=helped.places), to_ns(8.0))
+    assert planned(mind) == [("place", "mug-1", "sink")]
+
+
+def test_nobody_who_helps_is_waited_for_for_ever() -> None:
+    mind = mind_with(thing("bowl-1", "bowl", "green", width_m=0.2), RED)
+    hear(mind, "Clear the table")
+    assert mind.current is None
+    for second in range(2, 70):
+        mind.tick(to_ns(second))
+    assert planned(mind) == [("place", "mug-1", "sink")]
