@@ -93,6 +93,9 @@ def _place(name: str, place: Place, rgb: Rgb) -> str:
         box(f"{id_}_floor", (x, y, floor - 0.006), (half_x, half_y, 0.006), dark, COLLISION_STATIC),
         box(f"{id_}_stand", (x, y, (floor - 0.012) / 2), (0.7 * half_x, 0.7 * half_y, (floor - 0.012) / 2), dark,
             COLLISION_STATIC),
+        # A thing that is dropped would sink into a floor so thin, and be held there: this one, unseen, is not.
+        f'<geom name="{id_}_ground" type="box" pos="{x} {y} {floor - floor / 4}" '
+        f'size="{half_x} {half_y} {floor / 4}" rgba="0 0 0 0" {COLLISION_STATIC}/>',
     ]  # fmt: skip
     for side, sign in (("east", 1), ("west", -1)):
         parts.append(

@@ -14,7 +14,23 @@ VOWELS = "aeiou"
 LEAST_LETTERS = 4
 """A shorter word is not corrected: too many words look like it."""
 SMALL_WORDS = ("into", "onto", "please", "next", "with", "from", "that", "there", "where", "could", "would")
-NO_SLIPS = ("blow", "blows", "cusp", "whit", "hoop", "form", "matt", "loose", "bare", "bleu", "sheet", "shell", "buy", "cooky", "too")
+NO_SLIPS = (
+    "blow",
+    "blows",
+    "cusp",
+    "whit",
+    "hoop",
+    "form",
+    "matt",
+    "loose",
+    "bare",
+    "bleu",
+    "sheet",
+    "shell",
+    "buy",
+    "cooky",
+    "too",
+)
 """Words of their own that are a slip away from one of ours."""
 
 
@@ -51,6 +67,10 @@ class PhraseTable:
             self._by_first.setdefault(phrase[0], []).append((phrase, meaning))
         for found in self._by_first.values():
             found.sort(key=lambda entry: -len(entry[0]))
+
+    def phrases(self) -> Iterable[Phrase]:
+        """All of them."""
+        return (phrase for found in self._by_first.values() for phrase, _ in found)
 
     def at(self, words: Sequence[str], start: int) -> tuple[int, str]:
         """How many words the longest phrase there has, and its meaning; (0, "") where there is none."""
@@ -104,7 +124,8 @@ class Lexicon:
         tables = (*data.words.values(), *data.relations.values(), *data.verbs.values())
         phrases = [*slips, *(phrase for table in tables for phrase in table), *NO_SLIPS]
         self._vocabulary = frozenset(word for phrase in phrases for word in phrase.split())
-        self._word_tables = (self._nouns, self.verbs, self.gerunds, self.pasts, self.relations)
+        every = (*self._tables.values(), self._nouns, self.verbs, self.gerunds, self.pasts, self.relations)
+        self._known = PhraseTable({" ".join(phrase): "" for table in every for phrase in table.phrases()})
         self._closed = {
             word for name in CLOSED for phrase in data.words[name] if " " not in phrase for word in [phrase]
         }
@@ -116,8 +137,7 @@ class Lexicon:
 
     def known_at(self, words: Sequence[str], start: int) -> int:
         """How many words the longest phrase of any table has there; 0 where no table has the word."""
-        found = [table.at(words, start)[0] for table in (*self._tables.values(), *self._word_tables)]
-        return max(*found, 1 if self.colour(words[start]) else 0)
+        return self._known.at(words, start)[0] or (1 if self.colour(words[start]) else 0)
 
     def spelled(self, word: str) -> str:
         """The word of ours that it is but for two letters that changed places, or one that was doubled or lost a twin.

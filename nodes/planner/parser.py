@@ -110,6 +110,7 @@ class Clause:
     about: str = ""  # "anything about the box"
     left: list[str] = field(default_factory=list)
     denies: bool = False  # "not on the tray"
+    ends_excepting: bool = False  # its last words are an exception, or announce one: "except, well, ..."
     words: tuple[str, ...] = ()  # as they were said
 
 
@@ -129,7 +130,7 @@ def segments_of(text: str) -> list[Segment]:
     words: list[str] = []
     found: list[Segment] = []
     raw_first = ""
-    tokens = _WORD.findall(text.replace("’", "'"))[:LONGEST]
+    tokens = _WORD.findall(text.replace("’", "'").replace(" - ", " – "))[:LONGEST]
     if len(tokens) > 1 and tokens[0] in _QUOTES and tokens[-1] in _QUOTES and not _QUOTES.intersection(tokens[1:-1]):
         tokens = tokens[1:-1]  # all of it is quoted: how it was written down
     is_quoted = False
@@ -205,7 +206,8 @@ class Parser:
                 found
                 and not is_first
                 and self._openers(words, 0) == (len(words), True)
-                and segment.end in (".", "!", "?", "")
+                and (segment.end in (".", "!", "?", "") or self.lexicon.has("repair", words, 0) == len(words) > 1)
+                and (segment.end != "," or (found[-1].type == "fragment" and words[0] == "i"))
             ):
                 found[-1].is_repair = True  # "The black one, I mean."
                 continue
@@ -243,20 +245,11 @@ class Parser:
         word = words[0]
         if self.lexicon.has("people", words, 0):
             return True
-        is_known = (
-            self.lexicon.is_closed(word)
-            or self.lexicon.noun_at(words, 0)[0]
-            or self.lexicon.colour(word)
-            or self.lexicon.verbs.at(words, 0)[0]
-            or any(
-                self.lexicon.has(table, words, 0)
-                for table in ("courtesy", "greetings", "thanks", "yes", "no", "interjections", "fillers")
-            )
-        )
+        is_known = self.lexicon.is_closed(word) or self.lexicon.known_at(words, 0)
         return segment.is_named and not is_known and word not in ("robot", "stretch")
 
     def unheard_in(self, clause: Clause) -> str:
-        """The first word of a clause that nothing explains and that its reading does not keep; "" where all is heard."""
+        """The first word of a clause that no table has and that its reading does not keep; "" where there is none."""
         words = clause.words
         kept = {word for noun in (*clause.nouns, *clause.excepts, *clause.nots) for word in _words_kept(noun)}
         kept |= {word for _, noun in clause.targets if noun is not None for word in _words_kept(noun)}
@@ -295,9 +288,12 @@ class Parser:
             begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
             clause.words = tuple(words[begin:i])
-            if found and found[-1].is_negated and clause.type == "order" and words[begin - 1] in ("and", "or", "then"):
-                if all(noun.pronoun for noun in clause.nouns):
-                    clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
+            clause.is_question = clause.is_question or (is_question and clause.type == "fragment")
+            is_joined = bool(found) and found[-1].is_negated and words[begin - 1] in ("and", "or", "then")
+            is_choice = bool(found) and found[-1].type == "order" and words[begin - 1] == "or"
+            clause.has_choice = clause.has_choice or (is_choice and clause.type == "order")
+            if is_joined and clause.type == "order" and all(noun.pronoun for noun in clause.nouns):
+                clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
             clause.is_repair = clause.is_repair or is_repair
             if clause.type == "question" and not is_question and found and found[-1].type == "order":
                 clause.type = "unsure"  # "take the bowl and do you know what"
@@ -327,6 +323,12 @@ class Parser:
             n = self.lexicon.has("wants", words, j)
             if n and j > 2 and words[j] in ("i", "we"):
                 return [*words[j : j + n], *words[2:j], *words[j + n :]]
+        if words[:1] in (["go"], ["come"]) and self.lexicon.verbs.at(words, 0)[0] == 1:
+            n, verb = self.lexicon.verbs.at(words, 1)
+            is_verb = (
+                n > 0 and not self.lexicon.relations.at(words, 1)[0] and not self.lexicon.has("particles", words, 1)
+            )
+            return words[1:] if is_verb and verb not in ("go", "run", "hold") else words  # "go wash the cup"
         if words[:1] == ["use"] and "to" in words:
             at = words.index("to")
             is_tool = {"sponge", "cloth", "rag", "towel"}.intersection(words[1:at])
@@ -434,6 +436,9 @@ class Parser:
                     and words[i + n] in ("robot", "so", "for", "very", "to", "there", "everyone", "buddy", "with")
                 )
             ):
+                named = self.named_in(words, i + n) if table == "cancels" else []
+                if words[i + n : i + n + 1] == ["to"] and any(one.kind or one.colour for one in named):
+                    return Clause("statement", nouns=named), end  # "No need to wash the blue one."
                 return Clause(kind, word=" ".join(words[i:])), end  # type: ignore[arg-type]  # of the tuple above
         if self._is_all_tails(words, i):
             return Clause("fragment"), end
@@ -506,7 +511,10 @@ class Parser:
                 if is_negated and words[i] in ("you",) and words[i + 1] == "do":
                     return Clause("statement"), end
                 if n:
-                    return self._order(words, j, n, verb, is_request=True, is_negated=is_negated)
+                    clause, k = self._order(words, j, n, verb, is_request=True, is_negated=is_negated)
+                    if is_question and words[i : i + 2] == ["can", "you"] and self._is_of_kinds(clause, words):
+                        return self._asking(words, i), end  # "Can you wash cups?"
+                    return clause, k
                 if words[i] in ("how", "what"):  # "how about the shelf?"
                     clause = Clause("fragment", is_repair=True)
                     return clause, self._constituents(clause, words, i + 2)
@@ -599,6 +607,11 @@ class Parser:
         if lexicon.is_closed(words[i]):
             return Clause("statement"), end
         return self._unknown_order(words, i)
+
+    def _is_of_kinds(self, clause: Clause, words: list[str]) -> bool:
+        """Whether it is about kinds of things, and about none that are there: "cups"."""
+        are_bare = all(noun.is_plural and not noun.is_definite and noun.kind not in ("", "*") for noun in clause.nouns)
+        return bool(clause.nouns) and are_bare and not {"all", "both", "every", "any", "some"}.intersection(words)
 
     def _is_asked_when(self, words: list[str], i: int) -> bool:
         """Whether an auxiliary comes before its subject: "when will you be finished"."""
@@ -754,7 +767,9 @@ class Parser:
         if words[i] in lexicon_file().words["numbers"] and lexicon.has("suffices", words, i + 1):  # "Two is enough."
             number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
             return Clause("fragment", nouns=[number], is_repair=True), end
-        if nouns and (n := lexicon.has("suffices", words, j)) and j + n == end:  # "A banana would be better."
+        if (
+            nouns and not nouns[0].pronoun and (n := lexicon.has("suffices", words, j)) and j + n == end
+        ):  # "A banana would be better."
             nouns = [replace(noun, count=1) for noun in nouns] if words[i] == "any" else nouns
             return Clause("fragment", nouns=nouns, is_repair=True), end
         excepts: list[Noun] = []
@@ -918,9 +933,10 @@ class Parser:
     def _wished(self, words: list[str], i: int) -> None:
         """ "Make sure (that) the cup is clean" as "the cup should be clean", in place."""
         noun, j = self._noun(words, i)
-        if noun is not None and (noun.kind or noun.place) and words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"]):
-            if words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], []):
-                words[j : j + 1] = ["should", "be"]
+        is_so = words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"])
+        is_so = is_so and words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], [])
+        if is_so and noun is not None and (noun.kind or noun.place):
+            words[j : j + 1] = ["should", "be"]
 
     def _is_wish(self, words: list[str], i: int) -> bool:
         return any(
@@ -1051,6 +1067,9 @@ class Parser:
         """Read nouns, places, exceptions and adverbs into the clause; where the next clause begins."""
         lexicon, end = self.lexicon, len(words)
         while i < end:
+            if words[i] == "but" and clause.adverbs and clause.adverbs[-1].startswith(("any", "some")):
+                clause.denies, i = True, self._not(clause, words, i + 1)  # "anywhere but the table"
+                continue
             if words[i] in ("and", "then", "but", "so", "or", "and then", "plus"):
                 stop, i = self._conjunction(clause, words, i)
                 if stop:
@@ -1209,6 +1228,7 @@ class Parser:
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
         if (n := self.lexicon.relations.at(words, i)[0]) and self.lexicon.relations.at(words, i)[1] != "free":
+            clause.left += words[i : i + n] if self.lexicon.relations.at(words, i)[1] == "other" else []
             probe = Clause("fragment")
             return self._target(probe, words, i, n, "")
         if self.lexicon.has("adverbs", words, i):
@@ -1221,6 +1241,7 @@ class Parser:
             if probe.excepts or any(noun.is_vague for noun in nouns):
                 clause.left.append("that")  # "except those that are chipped": nobody can tell which
         clause.excepts += nouns
+        clause.ends_excepting = j >= len(words)
         if not nouns and i < len(words):
             clause.left.append(words[i])
             return i + 1
@@ -1367,11 +1388,14 @@ class Parser:
     def _nouns(self, words: list[str], i: int) -> tuple[list[Noun], int, bool]:
         """A list of nouns, where it ends, and whether it leaves a choice."""
         found: list[Noun] = []
+        ones: set[int] = set()
         has_choice = False
         while True:
             noun, j = self._noun(words, i)
             if noun is None:
                 break
+            if words[j - 1] in ("one", "ones"):
+                ones.add(len(found))  # "the blue one and all the plates": no blue plate
             found.append(noun)
             i = j
             if i < len(words) and words[i] in ("and", "or", "nor") and self._noun(words, i + 1)[0] is not None:
@@ -1383,9 +1407,9 @@ class Parser:
             last = found[-1]
             found = [
                 replace(n, kind=last.kind, is_plural=last.is_plural)
-                if not n.kind and not n.pronoun and not n.unknown and not n.place and n.colour
+                if number not in ones and not n.kind and not n.pronoun and not n.unknown and not n.place and n.colour
                 else n
-                for n in found
+                for number, n in enumerate(found)
             ]
         return found, i, has_choice
 
@@ -1477,7 +1501,7 @@ class Parser:
                 noun, i = noun if is_part else replace(noun, count=whole), i + 1
             else:
                 break
-        if is_det and i < end and words[i] == "rest":
+        if is_det and i < end and words[i] == "rest" and words[i - 1] != "a":
             i += 1
             noun = replace(noun, is_other=True, count="all", kind="*")
             if words[i : i + 1] == ["of"]:
@@ -1568,6 +1592,8 @@ class Parser:
         is_each = words[start] == "any" and words[i : i + 1] == ["you"]  # "any bottle you see"
         if is_each or (noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det)):
             noun = replace(noun, count="all")
+        if noun.count == "both" and not noun.is_plural and words[i : i + 1] == ["and"]:
+            noun = replace(noun, count=1)  # "both the cup and the plate"
         if words[i : i + 1] == ["else"]:
             noun, i = replace(noun, is_other=True), i + 1
         return noun, i

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 8
 LONGEST_WORD = 40
+STATES = ("dirty", "clean", "full", "empty", "open", "closed")
 
 
 def list_words(words: Sequence[str], joint: str = "and") -> str:
@@ -93,8 +94,10 @@ def question(intent: Intent, scene: Scene, world: World) -> str:
             return "Which of them do you mean?"
         case "condition":
             return f"I cannot tell when that is so ({what!r}). Shall I {_deed(order)} now?"
+        case "which_place":
+            return f"I know one {what} only. Shall I use it?" if what in world.places else f"Which {what} do you mean?"
         case "unsure":
-            return "Tell me when you know."
+            return f"I am not sure about the {what}. What shall I do with it?" if what else "Tell me when you know."
         case "which":
             seen = [f"the {name_of_thing(one)}" for one in scene.things if not one.is_place][:MOST_NAMED]
             return f"Which one do you mean? I see {list_words(seen) or 'nothing that I could take'}."
@@ -150,6 +153,8 @@ def answer(
                 "  ", " "
             )
         )
+    if about and (state := next((one for one in STATES if f" {one} " in words), "")):
+        return _how(about[0], state, scene)
     if any(f" {word} " in words for word in ("did", "why", "have you", "has")):
         return _done(last, order)
     if (" see " in words and not about) or " what is " in words:
@@ -193,6 +198,16 @@ def _where(reference: Reference, scene: Scene) -> str:
             told.append(f"the {name_of_thing(thing)} is {where.relation} the {place.label if place else where.object}")
     text = list_words(told)
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def _how(reference: Reference, state: str, scene: Scene) -> str:
+    found = _fitting(reference, scene)[:MOST_NAMED]
+    told = [f"the {name_of_thing(one)} is {list_words(one.state)}" for one in found if one.state]
+    if not found:
+        return _where(reference, scene)
+    if not told:
+        return f"I do not see that the {name_of_thing(found[0])} is {state}."
+    return f"As far as I see, {list_words(told)}."
 
 
 def _seen(scene: Scene, about: Sequence[Reference]) -> str:

@@ -205,6 +205,8 @@ class _Reader:
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.is_excepting = False  # an exception was announced, and not said yet
+        self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
         self.told: list[Clause] = []  # orders and what was said beside them
         self.is_polite = False
         self.condition = ""
@@ -230,9 +232,11 @@ class _Reader:
             if is_contrast and behind is not None and behind.type == "fragment" and behind.nouns:
                 continue  # "Not the red one, the white one."
             clause.is_repair = clause.is_repair or is_repair
+            is_sharper = bool(self.before.orders) and behind is not None and behind.type == "fragment" and behind.nouns
             is_pause = (
-                clause.type == "order" and clause.verb == "wait" and number + 1 < len(clauses) and bool(self.drafts)
-            )
+                clause.type == "order" and clause.verb == "wait" and number + 1 < len(clauses)
+                and bool(self.drafts or is_sharper) and not clause.condition
+            )  # fmt: skip
             is_no = clause.type == "no" and bool(self.drafts or self.before.orders) and number + 1 < len(clauses)
             is_repair = is_pause or is_no or (clause.is_repair and not _has_content(clause))
             if clause.type == "fragment" and not self.drafts:
@@ -298,7 +302,7 @@ class _Reader:
                 self.drafts.clear()
                 self.unknown_verb = ""
             case "unsure":
-                self.is_unsure = True
+                self.is_unsure, self.doubted = True, [*self.doubted, *clause.nouns]
             case "wrong":
                 self.is_undo = True
             case "yes" | "no":
@@ -435,7 +439,7 @@ class _Reader:
             self.is_stopped = True
         if clause.is_repair and self.drafts and draft.skill not in ("wait", "stop"):
             old = self.drafts.pop()
-            if not draft.nouns:
+            if not draft.nouns and draft.skill not in _ABOUT_NOTHING:
                 draft.nouns = old.nouns
         self._merge(draft)
         self._mention(clause)
@@ -505,6 +509,10 @@ class _Reader:
         self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
         if draft.why == "tidy" and self.drafts:
             return
+        if last in self.drafts and last is not None and last.excepts and is_about_last and draft.nouns:
+            if not all(noun.is_plural for noun in draft.nouns):
+                draft.why = draft.why or "which"  # "Wash all but the blue one and put it on the shelf."
+            draft.nouns, draft.excepts = last.nouns, [*last.excepts, *draft.excepts]
         if draft.clause.word == "due" and is_about_last and draft.nouns and last in self.drafts:
             draft.why = draft.why or "contradiction"  # "Bring me the cup. It should be on the tray."
         if "first" in draft.clause.adverbs and is_about_last and draft.nouns and last in self.drafts:
@@ -597,6 +605,8 @@ class _Reader:
         if draft is None:
             count = len(self.drafts)
             self._elliptical(clause)
+            if clause.is_question and len(self.drafts) > count and not clause.is_repair and not self.before.awaits:
+                self.drafts[-1].why = self.drafts[-1].why or "what"  # "The red one?"
             for new in self.drafts[count:]:
                 if left := [word for word in (*clause.left, *clause.unread) if word not in ("go", "goes")]:
                     new.why, new.what = new.why or "words", " ".join(left)  # "No, to Anna."
@@ -608,9 +618,18 @@ class _Reader:
                 draft.excepts += clause.nots
                 draft.last = "except"
             else:
+                draft.excepts += [
+                    gone for gone in clause.nots if any(_is_narrower(gone, noun) for noun in draft.nouns)
+                ]  # "Wash the cup. Not the red one."
                 draft.nouns = [
                     noun for noun in draft.nouns if not any(_is_same_noun(noun, gone) for gone in clause.nots)
                 ]
+        if clause.ends_excepting and not clause.excepts and not clause.nouns and not clause.targets:
+            draft.last, self.is_excepting = "except", True  # "Except, well, the blue one."
+            return
+        if self.is_excepting and clause.nouns:
+            draft.excepts, self.is_excepting = [*draft.excepts, *clause.nouns], False
+            return
         if clause.excepts:
             draft.excepts += clause.excepts
             draft.last = "except"
@@ -643,7 +662,16 @@ class _Reader:
         if nouns[0].unknown and draft.place is not None and draft.last == "place" and clause.is_repair:
             self._patch_target(draft, "", nouns[0])
             return
+        is_one_of = any(noun.count == "all" for noun in draft.nouns) and not (nouns[0].kind or nouns[0].colour)
+        if clause.is_repair and is_one_of and nouns[0].count == 1 and nouns[0].is_definite:
+            draft.why = draft.why or "which"  # "All but the blue one, no, that one too."
+            return
+        if clause.is_repair and is_one_of and nouns[0].count == "all":
+            draft.excepts = []  # "All but the blue one, no, all of them."
+            return
         if draft.last == "except" and clause.is_repair:
+            first = draft.excepts[-1].kind if draft.excepts else ""
+            nouns = [replace(noun, kind=noun.kind or first) for noun in nouns]
             draft.excepts = [*draft.excepts[:-1], *nouns]
             return
         old = draft.nouns[-1] if draft.nouns else None
@@ -667,14 +695,10 @@ class _Reader:
             if any(noun.pronoun for noun in new):
                 return
             draft.nouns = new
-            if (
-                old is not None
-                and old.kind
-                and all(n.kind == old.kind for n in new)
-                and all(n.count == 1 for n in new)
-                and old.count == 1
-            ):
-                draft.nouns = new
+            if is_sharper or old is None:
+                draft.excepts = [
+                    one for one in draft.excepts if one.count == "all"
+                ]  # "The mug. Not the green one, the blue one."
         elif all(noun.count == "all" and noun.pronoun for noun in new):
             draft.nouns = [replace(noun, count="all") for noun in draft.nouns]
         else:
@@ -712,7 +736,7 @@ class _Reader:
 
     def _same(self, nouns: Sequence[Noun]) -> None:
         orders = self.before.orders
-        if not orders:
+        if not orders or any(noun.place and not noun.kind for noun in nouns):  # "And the sink?"
             self.drafts.append(_Draft(Clause("order"), why="what"))
             return
         self._again(orders[-1], nouns)
@@ -803,6 +827,10 @@ class _Reader:
             and not nouns[0].unknown
             and not clause.excepts
         ):
+            if nouns[0].place and not nouns[0].kind:  # "Why the shelf? The tray!"
+                self._again(before.orders[-1], [_noun(r) for r in before.orders[-1].things])
+                self._patch_target(self.drafts[-1], "", nouns[0])
+                return
             self._again(before.orders[-1], nouns)
             return
         if (clause.nots or clause.excepts) and before.orders and not nouns:
@@ -830,7 +858,11 @@ class _Reader:
     # --- frames: what a verb means with what stands beside it
 
     def _framed(self, clause: Clause) -> _Draft | None:
-        draft = _Draft(clause, nouns=list(clause.nouns), excepts=list(clause.excepts))
+        kinds = {noun.kind for noun in clause.nouns if not noun.place}
+        only = kinds.pop() if len(kinds) == 1 else ""
+        excepts = [replace(one, kind=one.kind or only) if one.colour and only != "*" else one for one in clause.excepts]
+        draft = _Draft(clause, nouns=list(clause.nouns), excepts=excepts)
+        draft.last = "except" if clause.ends_excepting and excepts else "thing"
         verb = clause.verb
         for relation, noun in clause.targets:
             if relation == "from":
@@ -847,6 +879,8 @@ class _Reader:
         if verb == "touch":
             draft.refused, draft.what = "skill", clause.word
             return draft
+        if verb == "pick" and reachable and {"onto", "into"}.intersection(clause.words):
+            return draft if self._frame_place(draft, reachable) else None  # "Lift the cup onto the shelf."
         frame = self.frames.get(verb)
         if frame is not None:
             return draft if frame(draft, reachable) else None
@@ -969,6 +1003,8 @@ class _Reader:
 
     def _frame_move(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
+        if not draft.nouns and not targets and set(clause.particles) & {"forward", "forwards", "closer", "up", "along"}:
+            return self._frame_go(draft, targets)
         if not draft.nouns and (
             set(clause.particles) & {"back", "away", "aside", "over", "backwards", "out", "off"} or not targets
         ):
@@ -1032,7 +1068,7 @@ class _Reader:
         if clause.to_me:
             draft.skill = "hand_over"
             return True
-        is_given = any(noun.is_offered for noun in nouns) or self.is_offered
+        is_given = (any(noun.is_offered for noun in nouns) or self.is_offered) and "away" not in clause.particles
         draft.skill = "pick" if draft.source or not is_given else "take"
         return True
 
@@ -1069,6 +1105,8 @@ class _Reader:
         if set(clause.adverbs) & _BACK:
             draft.skill = "put_back"
             return True
+        if set(clause.adverbs) & {"there", "over there", "in there", "on there"}:
+            return self._frame_place(draft, targets)
         if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
             if draft.nouns[0].unknown in ("room", "space", "help"):
                 return False
@@ -1112,7 +1150,9 @@ class _Reader:
         clause = draft.clause
         under = [noun for relation, noun in targets if relation == "other"]
         is_nothing = (
-            draft.nouns and draft.nouns[0].pronoun and self._antecedent(draft.nouns[0], wants_place=False) is None
+            draft.nouns
+            and draft.nouns[0].pronoun == "it"
+            and self._antecedent(draft.nouns[0], wants_place=False) is None
         )
         if under:
             self._under_water(draft, under[0])
@@ -1149,7 +1189,7 @@ class _Reader:
         clause = draft.clause
         draft.skill = "drive"
         if (
-            clause.word in ("go", "come", "roll", "drive")
+            clause.word in ("go", "roll", "drive")
             and set(clause.particles) & {"back", "away", "backwards", "backward"}
             and not targets
         ):
@@ -1236,7 +1276,7 @@ class _Reader:
         if self.is_stopped:
             return self._intent("do", orders=(Order("stop"),))
         if self.is_unsure and not (self.drafts and all(draft.skill == "wait" for draft in self.drafts)):
-            return self._intent("ask", why="unsure")
+            return self._intent("ask", why="unsure", what=next(map(_name, self.doubted), ""))
         if self.is_undo and all(
             draft.skill in ("pick", "put_back", "take", "place")
             and draft.place is None
@@ -1298,6 +1338,8 @@ class _Reader:
 
     def _overlooked(self, orders: Sequence[Order]) -> str:
         """A thing or a place that was named beside an order and that no order is about, unless it was corrected."""
+        if any(order.skill == "rinse" for order in orders) and any(clause.denies for clause in self.told):
+            return "not"  # "Wash the cup, but not in the sink."
         if self.is_correction or self.nots or self.bans or any(clause.is_repair or clause.nots for clause in self.told):
             return ""
         used = {one.label for order in orders for one in (*order.things, *order.excluding)}
@@ -1385,6 +1427,17 @@ class _Reader:
             orders.append(order)
             if wrong is not None and (problem is None or (wrong[0] == "refuse" and problem[0] == "ask")):
                 problem = wrong
+        for number, order in enumerate(orders):
+            apart = [
+                replace_count(thing)
+                for other in orders[number + 1 :]
+                if order.skill in _PLACES and other.skill in _PLACES and order.place != other.place
+                for thing in other.things
+                if any(_is_part(thing, one) for one in order.things)
+            ]  # "All plates on the shelf, but the blue one in the sink."
+            if apart:
+                excluding = tuple(dict.fromkeys((*order.excluding, *apart)))
+                orders[number] = Order(order.skill, order.things, excluding, order.place, order.relation)
         return tuple(orders), problem
 
     def _finish(self, draft: _Draft) -> tuple[Order, tuple[str, str, str] | None]:
@@ -1425,7 +1478,7 @@ class _Reader:
         if wrong:
             return order, ("ask", *wrong)
         if place is not None and place.place and (place.is_other or place.is_vague or place.count != 1):
-            return order, ("ask", "where", "")  # "on the other shelf", "on each shelf"
+            return order, ("ask", "which_place", place.place)  # "on the other shelf", "on each shelf"
         if word := self._unaccounted(draft, order):
             return order, ("ask", "words", word)
         return order, self._missing(draft, order, place)
@@ -1433,7 +1486,9 @@ class _Reader:
     def _unaccounted(self, draft: _Draft, order: Order) -> str:
         """What stood beside the verb and is no part of the order: nobody knows what it changes."""
         clause = draft.clause
-        modified = next((noun.modifier for noun in (*draft.nouns, *draft.excepts, draft.place) if noun and noun.modifier), "")
+        modified = next(
+            (noun.modifier for noun in (*draft.nouns, *draft.excepts, draft.place) if noun and noun.modifier), ""
+        )
         if modified:
             return modified
         targets = [
@@ -1477,6 +1532,8 @@ class _Reader:
         if skill == "drive" and not order.place:
             return "ask", "where", ""
         for thing in order.things:
+            if any(_is_part(other, thing) for other in order.things):
+                return "ask", "contradiction", _words_of(thing)  # "Wash all but the blue one. And the red one."
             barred = [one for one in (*self.before.protected, *self._intent("do").protected) if _is_barred(thing, one)]
             barred = [
                 one
@@ -1598,7 +1655,8 @@ class _Reader:
 
 
 _ADDITION = re.compile(
-    r"^(?:(?:oh|well|yes|okay|ok|please|right|ah|no|wait)\W+)*(?:and|also|plus)\b(?! (?:leave|keep|spare))"
+    r"^(?:(?:oh|well|yes|okay|ok|please|right|ah|no|wait|thanks|thank you|good|great|perfect|fine)\W+)*"
+    r"(?:(?:and|also|plus)\b(?! (?:leave|keep|spare))|(?:now|next|then) (?:the|my|that|this)\b(?! (?:one|ones)\b))"
     r"|\b(?:too|as well|in addition|on top of that)\s*(?:please|robot|thanks|thank you|then|now)?\s*(?:[,.;!?]|$)"
     r"|,\s*(?:please\s*)?\s*(?:too|as well)\b|\balso\b|while you are at it|while you're at it",
     re.IGNORECASE,
@@ -1633,6 +1691,17 @@ def _is_barred(thing: Reference, protected: Reference) -> bool:
     if "*" not in (thing.label, protected.label) and thing.label != protected.label:
         return False
     return not thing.colour or not protected.colour or thing.colour == protected.colour
+
+
+def _is_part(one: Reference, whole: Reference) -> bool:
+    """Whether all of a kind take it in: the red cup is one of the cups."""
+    is_named = one.label == whole.label and bool(one.colour) and not whole.colour
+    return whole.count == ALL and is_named and not whole.source
+
+
+def _is_narrower(one: Noun, other: Noun) -> bool:
+    """Whether it says more of the same: "the red one" of "the cup"."""
+    return one.kind in ("", other.kind) and bool(one.colour) and not other.colour and bool(other.kind)
 
 
 def _is_to_me(draft: _Draft) -> bool:
@@ -1681,6 +1750,8 @@ def _words_of(reference: Reference) -> str:
 
 
 _AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
+_PLACES = frozenset({"place", "hand_over", "put_back"})
+"""Skills after which a thing is somewhere else."""
 _BACK = frozenset(lexicon_file().words["backs"])
 _ABOUT_NOTHING = frozenset(
     ("wipe", "look", "point", "drive", "nod", "shake", "wait", "retreat", "stop", "undo")

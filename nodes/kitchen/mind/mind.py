@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from nodes.interrupts.intent import understand
@@ -18,6 +18,7 @@ from nodes.kitchen.mind.household import FRUIT, household
 from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, Deed, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
+from nodes.planner.parser import Clause
 from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import ALL, Conversation, Intent, Order, understand_in
@@ -30,6 +31,8 @@ POINTS_FOR_S = 10.0
 OFFERED_S, STILL_M = 2.0, 0.02
 """A thing that is held out so long without a word, by a hand this still, is an offer."""
 MOVED_M = 0.08
+KEEP_OFF_M = 0.35
+"""So near to what a person was asked to take, the robot waits: a hand comes there."""
 
 
 @dataclass(slots=True)
@@ -188,7 +191,7 @@ class Mind:
         return self._hear_order(self._spelled_out(plain, speaker), text, now_ns)
 
     def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        if not phrases.says_wrong(plain):
+        if not phrases.says_wrong(plain) or text.rstrip().endswith("?"):
             return None
         place = self.seen.place_in(plain)
         if not self.deeds and self.current is None:
@@ -214,7 +217,7 @@ class Mind:
     def _hear_answer(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not self.questions:
             return None
-        place = self.seen.place_in(plain)
+        place = "" if text.rstrip().endswith("?") else self.seen.place_in(phrases.without_denied(plain))
         asked = self._open("place")
         if asked is not None and place and len(plain.split()) < 12:
             self.questions.remove(asked)
@@ -226,14 +229,32 @@ class Mind:
             return ["All right.", *self._add([self._put(thing, place)], now_ns)]
         which = self._open("which")
         if which is not None:
-            chosen = [one for one in which.choices if self.seen.is_named(one, plain)]
+            barred = phrases.barred(plain)
+            left = [one for one in which.choices if not any(self.seen.is_named(one, word) for word in barred)]
+            chosen = [one for one in left if self.seen.is_named(one, plain)]
+            if not chosen and len(left) < len(which.choices):
+                chosen = left  # "Not the red one."
             pointed = self._pointed(now_ns)
             if not chosen and pointed in which.choices and phrases.points_out(plain):
                 chosen = [pointed]
+            if not chosen and phrases.means_all(plain):
+                first, *others = which.choices
+                order = which.order
+                said = self._choose(which, first, now_ns)
+                for one in others if order is not None else ():
+                    said += self._choose(replace(which, order=order), one, now_ns)
+                return said
             if len(chosen) == 1:
-                return self._choose(which, chosen[0], now_ns)
+                more = any(clause.verb in ("rinse", "wipe", "open", "close") for clause in self._clauses(text))
+                later = ["Tell me the rest when I am done."] if more else []
+                return [*self._choose(which, chosen[0], now_ns), *later]
         is_yes = phrases.yes_or_no(text, plain) if self._open("yes") is not None else None
+        if is_yes and any(clause.condition or clause.verb == "wait" for clause in self._clauses(text)):
+            is_yes = False  # "Yes, but not now."
         return None if is_yes is None else self._answer_yes(is_yes, now_ns)
+
+    def _clauses(self, text: str) -> list[Clause]:
+        return parser_of(self.world.world).clauses(text)
 
     def _hear_recipe(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if phrases.is_without_cream(plain) and (self.is_for_coffee or not phrases.speaks_of_coffee(plain)):
@@ -243,9 +264,9 @@ class Mind:
                 self.current = None
                 return ["All right, without cream.", *self._next(now_ns)]
             return ["All right, without cream."]
-        if phrases.wants_coffee(plain):
+        if self._is_wished(text, phrases.wants_coffee):
             return self._brew(phrases.is_without_cream(plain), now_ns)
-        return self._drink(now_ns) if phrases.wants_drink(plain) else None
+        return self._drink(now_ns) if self._is_wished(text, phrases.wants_drink) else None
 
     def _brew(self, is_black: bool, now_ns: int) -> list[str]:
         recipe = household().recipes["coffee"]
@@ -306,24 +327,50 @@ class Mind:
         return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
 
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        if phrases.wants_dishes(plain):
-            dirty = [
-                one for one in self.seen.things() if one.label in ("mug", "glass", "plate", "bowl") and is_dirty(one)
-            ]
+        spared = self._spared(text)
+        things = [one for one in self.seen.things() if one.id not in spared]
+        if self._is_wished(text, phrases.wants_dishes):
+            dirty = [one for one in things if one.label in ("mug", "glass", "plate", "bowl") and is_dirty(one)]
             return self._wash(dirty, now_ns)
-        is_fruit = phrases.wants_fruit_washed(plain)
-        if phrases.wants_table_cleared(plain):
-            fruit = [one for one in self.seen.things() if one.label in FRUIT] if is_fruit else []
+        is_fruit = self._is_wished(text, phrases.wants_fruit_washed)
+        fruit = [one for one in things if one.label in FRUIT] if is_fruit else []
+        if self._is_wished(text, phrases.wants_table_cleared, of_things=False):
             said = (
                 ["Sure. I will wash the fruit and clear the table."] if is_fruit else ["Sure. I will clear the table."]
             )
             if fruit:
                 said += self._wash(fruit, now_ns, is_silent=True)
-            skip = {one.id for one in fruit}
-            return said + self._tidy("table", skip, now_ns)
-        if is_fruit:
-            return self._wash([one for one in self.seen.things() if one.label in FRUIT], now_ns)
-        return None
+            return said + self._tidy("table", spared | {one.id for one in fruit}, now_ns)
+        return self._wash(fruit, now_ns) if is_fruit else None
+
+    def _is_wished(self, text: str, matches: Callable[[str], bool], *, of_things: bool = True) -> bool:
+        """Whether the words of a chore are an order: not forbidden, asked about, told of, or bound to a condition.
+
+        Where no clause by itself has the words, all of the sentence may, unless it forbids or asks anything. Without
+        `of_things`, it is no chore where a thing is named: "clean the plate".
+        """
+        if not matches(phrases.plain(text)):
+            return False
+        clauses = self._clauses(text)
+        meant = [clause for clause in clauses if matches(" ".join(clause.words))]
+        is_safe = not any(
+            clause.type in ("question", "unsure") or clause.is_negated or clause.condition for clause in clauses
+        )
+        types = ("order", "unknown", "fragment") if of_things else ("order", "unknown")
+        ordered = [clause for clause in meant if clause.type in types]
+        if not of_things:
+            ordered = [one for one in ordered if not any(noun.kind not in ("", "*") for noun in one.nouns)]
+        is_ordered = bool(ordered) and not any(clause.is_negated or clause.condition for clause in ordered)
+        return is_ordered or (is_safe and not meant)
+
+    def _spared(self, text: str) -> set[str]:
+        """Ids of what the sentence excepts, forbids or keeps."""
+        intent, _ = understand_in(text, self.world.world, self.talk, parser_of(self.world.world))
+        clauses = self._clauses(text)
+        named = [noun for clause in clauses for noun in (*clause.excepts, *clause.nots) if noun.kind or noun.colour]
+        left = [noun for clause in clauses if clause.verb in ("leave", "touch") for noun in clause.nouns if noun.kind]
+        spared = [*intent.protected, *(Reference(label=one.kind, colour=one.colour) for one in (*named, *left))]
+        return self.kept.union(one.id for ref in spared for one in self.seen.fitting(ref))
 
     def _wash(self, things: Sequence[SeenObject], now_ns: int, *, is_silent: bool = False) -> list[str]:
         if not things:
@@ -347,7 +394,7 @@ class Mind:
     def _tidy(self, place: str, skip: set[str], now_ns: int) -> list[str]:
         said: list[str] = []
         for thing in self.seen.things():
-            if self.seen.place_of(thing.id) == place and thing.id not in skip and thing.id not in self.kept:
+            if self.seen.place_of(thing.id) == place and thing.id not in skip:
                 said += self._add(self._stow(thing), now_ns, asks_first=thing)
         return said
 
@@ -379,10 +426,21 @@ class Mind:
             self._drop(kept)
             names = list_words([f"the {one.colour} {one.label}".replace("  ", " ") for one in intent.protected])
             return [f"All right, I leave {names}."]
-        return []
+        return self._leave_it(now_ns) if intent.why in ("cancelled", "declined") else []
+
+    def _leave_it(self, now_ns: int) -> list[str]:
+        """ "Never mind": the question that is open, or else what is being done."""
+        asked = next((one for one in reversed(self.questions) if one.about != "help"), None)
+        if asked is not None:
+            self.questions.remove(asked)
+        elif self.current is not None:
+            self._drop({self.current.thing})
+        else:
+            return []
+        return ["All right, I leave it.", *self._next_if_idle(now_ns)]
 
     def _asks(self, intent: Intent, now_ns: int) -> list[str]:
-        if intent.orders and intent.why == "where" and intent.orders[0].things:
+        if intent.orders and intent.why == "where" and not intent.what and intent.orders[0].things:
             return self._put_away(intent.orders[0], now_ns)
         return [question(intent, self.world.scene, self.world.world)]
 
@@ -424,6 +482,11 @@ class Mind:
             said += asked
             for thing in things:
                 steps = self._steps(skill, thing, order.place)
+                if skill == "place" and order.relation == "beside":
+                    there = f"{self.seen.relation(order.place)} there"
+                    text = f"I cannot put it beside the {order.place}. Shall I put it {there}?"
+                    said += self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
+                    continue
                 if skill in ("take", "pick") and self.seen.is_held_by_person(thing.id):
                     steps = self._stow(thing)
                 said += self._add(steps, now_ns, asks_first=thing)
@@ -461,6 +524,11 @@ class Mind:
         excluded = [one.id for ref in order.excluding for one in self.seen.fitting(ref)]
         found = [one for one in self.seen.fitting(reference) if one.id not in excluded and one.id not in self.kept]
         found = [one for one in found if not order.place or self.seen.place_of(one.id) != order.place] or found
+        kept = [one for one in self.seen.fitting(reference) if one.id in self.kept and one.id not in excluded]
+        if not found and len(kept) == 1:
+            text = f"I was asked to leave the {name_of_thing(kept[0])}. Shall I take it now?"
+            steps = tuple(self._steps(order.skill, kept[0], order.place))
+            return [], self._ask(OpenQuestion("yes", text, now_ns, tasks=steps))
         if not found:
             words = f"{reference.colour} {reference.label}".strip()
             asked = OpenQuestion(
@@ -485,7 +553,7 @@ class Mind:
         return [], self._ask(asked)
 
     def _choose(self, asked: OpenQuestion, chosen: str, now_ns: int) -> list[str]:
-        self.questions.remove(asked)
+        self.questions = [one for one in self.questions if one != asked]
         thing, order = self.seen.thing(chosen), asked.order
         if thing is None or order is None:
             return []
@@ -500,6 +568,7 @@ class Mind:
         if not is_yes:
             self.kept |= {one.thing for one in asked.tasks}
             return ["All right, I leave it.", *self._next_if_idle(now_ns)]
+        self.kept -= {one.thing for one in asked.tasks}
         return ["All right.", *self._add(list(asked.tasks), now_ns)]
 
     def _next_if_idle(self, now_ns: int) -> list[str]:
@@ -549,6 +618,9 @@ class Mind:
         ):  # fmt: skip
             self.current = None
             return []
+        if self.tasks and not self._bring_forward():
+            self.current = None
+            return []  # all that is left is where a person reaches now
         self.number += 1
         if not self.tasks:
             self.current = None
@@ -559,6 +631,24 @@ class Mind:
         if task.skill == "wait_here":
             return [f"The {task.place} is filling the {self.seen.name(task.thing)}."]
         return [f"I will {task.text}."] if task.text else []
+
+    def _bring_forward(self) -> bool:
+        """Whether there is a task away from what a person was asked to take; it comes first then."""
+        helped = [self.seen.thing(one.tasks[0].thing) for one in self.questions if one.about == "help"]
+        waiting: set[str] = set()
+        for task in self.tasks:
+            thing = self.seen.thing(task.thing)
+            is_near = thing is not None and any(
+                math.dist((thing.x_m, thing.y_m), (one.x_m, one.y_m)) < KEEP_OFF_M
+                for one in helped
+                if one is not None and one.id != thing.id
+            )
+            if not is_near and task.thing not in waiting:
+                self.tasks.remove(task)
+                self.tasks.appendleft(task)
+                return True
+            waiting.add(task.thing)
+        return False
 
     def _finished(self, task: SkillCall, now_ns: int) -> list[str]:
         self.deeds.append(Deed(task, self.origin))

@@ -14,13 +14,16 @@ from nodes.planner.replies import name_of_thing
 from runtime.msgs import SeenObject
 
 _NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
+_NOTHING_WRONG = re.compile(r"\b(?:nothing|not|isn't) wrong\b|\bwrong with\b")
+_ALL = re.compile(r"(?:oh |well |please )?(?:both|all)(?: of them| mugs| of those)?(?: please)?$")
+_DENIED = re.compile(r"\b(?:not|but|except|never|nor) (?:in|on|to|at|into|onto)? ?(?:the )?\w+")
 _WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
 _OUT = re.compile(r"\b(out|back)\b")
 _MINE = re.compile(
     r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?"
     r"the ([\w ]+?)(?=[,.;]|$| and )"
 )
-_IS_MINE = re.compile(r"\bthe (\w+) is mine\b.*$")
+_IS_MINE = re.compile(r"\bthe (\w+) is mine\b[,.;]*")
 _THIS = re.compile(r"\b(this|that)( one)?\b")
 _OTHER = re.compile(r"\bnot (that|this)\b|\bother\b")
 _OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
@@ -45,7 +48,7 @@ def plain(text: str) -> str:
 
 def says_wrong(sentence: str) -> bool:
     """That something should not have been done."""
-    return bool(_WRONG.search(sentence))
+    return bool(_WRONG.search(_NOTHING_WRONG.sub("", sentence)))
 
 
 def wants_back(sentence: str) -> bool:
@@ -66,6 +69,16 @@ def wants_kept(sentence: str) -> bool:
 def barred(sentence: str) -> set[str]:
     """The words behind "not", "leave", "keep"."""
     return set(_NOT.findall(sentence))
+
+
+def means_all(sentence: str) -> bool:
+    """ "Both", of what can be chosen."""
+    return bool(_ALL.match(sentence.strip(" .,")))
+
+
+def without_denied(sentence: str) -> str:
+    """Without the places that are not meant: "not in the sink"."""
+    return _DENIED.sub("", sentence)
 
 
 def means_another(sentence: str) -> bool:
@@ -141,7 +154,7 @@ def without_mine(sentence: str) -> tuple[str, str]:
     if mine := _MINE.search(sentence):
         return mine[1].strip(), (sentence[: mine.start()] + sentence[mine.end() :]).strip(" ,.;")
     if theirs := _IS_MINE.search(sentence):
-        return theirs[1], sentence[: theirs.start()].strip(" ,.;")
+        return theirs[1], (sentence[: theirs.start()] + sentence[theirs.end() :]).strip(" ,.;")
     return "", sentence
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 
 import pytest
 
-from nodes.evaluation.understanding import FOLDER, LabelledUtterance, figures_of_scores, main, read_set, score
+from nodes.evaluation.understanding import FOLDER, SETS, LabelledUtterance, figures_of_scores, main, read_set, score
 
 
 def test_the_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,6 +16,14 @@ def test_the_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest.Captu
     figures = json.loads(capsys.readouterr().out)
     assert figures["count"] == 2045
     assert figures["right"]["share"] >= 0.965
+    assert figures["wrong_deeds"]["count"] == 0
+
+
+def test_the_fresh_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--set", "fresh-tuning", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["count"] == 140
+    assert figures["right"]["share"] >= 0.92
     assert figures["wrong_deeds"]["count"] == 0
 
 
@@ -28,11 +37,15 @@ def test_an_utterance_that_breaks_off_anywhere_or_runs_into_another_is_read() ->
         assert score(LabelledUtterance(text=" ".join(words[:-1]), deed="nothing")).deed
 
 
-def test_the_held_out_half_is_the_one_whose_hash_was_committed() -> None:
-    import hashlib
-
+@pytest.mark.parametrize("name", ["heldout", "fresh-heldout"])
+def test_a_held_out_half_is_the_one_whose_hash_was_committed(name: str) -> None:
     told = (FOLDER.parents[2] / "docs" / "decisions" / "held-out-sets.md").read_text("utf-8")
-    assert hashlib.sha256((FOLDER / "understanding_heldout.jsonl").read_bytes()).hexdigest() in told
+    assert hashlib.sha256((FOLDER / SETS[name]).read_bytes()).hexdigest() in told
+
+
+def test_a_label_without_a_skill_says_only_that_something_is_done() -> None:
+    both = score(LabelledUtterance(text="Wash the bowl and then put it on the shelf.", deed="do"))
+    assert (both.deed, both.wrong) == ("do", ())
 
 
 def test_doing_what_nobody_asked_for_is_a_wrong_deed_and_asking_is_none() -> None:

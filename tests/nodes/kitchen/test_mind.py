@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
 from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.kitchen.world import load_world
@@ -46,6 +49,11 @@ def hear(mind: Mind, text: str, at_s: float = 1.0, who: str = "Ann") -> str:
 def planned(mind: Mind) -> list[tuple[str, str, str]]:
     tasks = [*([mind.current] if mind.current is not None else []), *mind.tasks]
     return [(task.skill, task.thing, task.place) for task in tasks]
+
+
+def finish(mind: Mind) -> None:
+    """What it does now is done."""
+    mind.report(SceneDescription(text="", subtask_id=f"task-{mind.number}", progress="finished"), to_ns(5.0))
 
 
 RED, BLUE = thing("mug-1", "mug", "red"), thing("mug-2", "mug", "blue")
@@ -129,3 +137,113 @@ def test_a_label_of_ten_kilobytes_is_only_a_label() -> None:
     mind = mind_with(thing("x-1", "x" * 10_000))
     assert hear(mind, "Put the mug on the tray") != ""
     assert planned(mind) == []
+
+
+GLASS, APPLE = thing("glass-1", "glass", "", "half full"), thing("apple-1", "apple", "green")
+BOTTLE, SPONGE, PLATE = thing("bottle-1", "bottle"), thing("sponge-1", "sponge"), thing("plate-1", "plate", "white")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't want coffee.", "Do you like coffee?", "If there is coffee, bring me one.", "Don't clear the table.",
+        "Is the red mug clean?", "Tidy up when I'm gone.", "Who cleared the table?", "Don't wash the fruit.",
+        "I would like to clear the table.", "You should have cleared the table!",
+    ],
+)  # fmt: skip
+def test_a_chore_that_is_forbidden_asked_about_or_told_of_is_not_taken_on(text: str) -> None:
+    mind = mind_with(RED, APPLE, SPONGE)
+    hear(mind, text)
+    assert planned(mind) == []
+
+
+def test_a_chore_spares_what_is_excepted_and_cleaning_a_thing_clears_no_table() -> None:
+    for text in ("Clear the table except the apple.", "Tidy up, but don't touch the apple."):
+        mind = mind_with(RED, APPLE)
+        hear(mind, text)
+        assert planned(mind) == [("place", "mug-1", "sink")], text
+    mind = mind_with(RED, APPLE, PLATE)
+    hear(mind, "Clean the plate.")
+    assert planned(mind)[0] == ("rinse", "plate-1", "sink")
+
+
+def test_an_answer_that_denies_does_not_choose_what_it_denies() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mug on the tray")
+    hear(mind, "Not the red one.", 2.0)
+    assert planned(mind) == [("place", "mug-2", "tray")]
+    for text in ("Anywhere but the table.", "Not in the bin!", "Is the shelf free?"):
+        mind = mind_with(BOTTLE)
+        assert "Where does" in hear(mind, "Put the bottle away")
+        hear(mind, text, 2.0)
+        assert planned(mind) == [], text
+    mind = mind_with(GLASS)
+    hear(mind, "Put the glass in the sink")
+    hear(mind, "Yes, but not now.", 2.0)
+    assert planned(mind) == []
+
+
+def test_both_of_two_that_were_asked_about_are_taken() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mug on the tray")
+    hear(mind, "Both.", 2.0)
+    assert planned(mind) == [("place", "mug-1", "tray"), ("place", "mug-2", "tray")]
+
+
+def test_never_mind_ends_the_question_or_else_what_is_being_done() -> None:
+    mind = mind_with(BOTTLE)
+    hear(mind, "Put the bottle away")
+    assert hear(mind, "Never mind.", 2.0) == "All right, I leave it."
+    assert mind.questions == []
+    hear(mind, "Put the bottle on the tray", 3.0)
+    assert hear(mind, "Never mind.", 4.0).startswith("All right, I leave it.")
+    assert planned(mind) == []
+
+
+def test_beside_a_place_is_asked_about_and_what_is_kept_too() -> None:
+    mind = mind_with(SPONGE, PLATE)
+    assert "beside the sink" in hear(mind, "Put the sponge beside the sink.")
+    assert planned(mind) == []
+    mind = mind_with(PLATE)
+    hear(mind, "The plate is mine.")
+    assert "Shall I take it now?" in hear(mind, "Put the plate in the sink.", 2.0)
+    hear(mind, "Yes", 3.0)
+    assert planned(mind) == [("place", "plate-1", "sink")]
+
+
+def test_nothing_that_is_wrong_takes_nothing_back() -> None:
+    for text in ("What's wrong?", "There's nothing wrong with the mug."):
+        mind = mind_with(RED)
+        assert "take back" not in hear(mind, text)
+        assert planned(mind) == []
+
+
+def test_how_a_thing_is_said_as_it_is_seen() -> None:
+    mind = mind_with(RED, thing("mug-2", "mug", "blue", "dirty"))
+    assert hear(mind, "Which mug is dirty?") == "As far as I see, the blue mug is dirty."
+    assert "I do not see that the red mug is clean" in hear(mind, "Is the red mug clean?")
+
+
+def test_it_keeps_off_where_a_person_was_asked_to_take_something_and_goes_on_elsewhere() -> None:
+    wide = thing("bowl-1", "bowl", "green", width_m=0.2)
+    far = replace(APPLE, x_m=0.9)
+    mind = mind_with(wide, RED, far)
+    assert "Could you put the green bowl" in hear(mind, "Clear the table")
+    assert planned(mind)[0] == ("place", "apple-1", "countertop")
+    finish(mind)
+    assert mind.current is None
+    assert [task.thing for task in mind.tasks] == ["mug-1"]
+    helped = scene_of(RED, far)
+    there = replace(wide, x_m=0.2, y_m=-1.2)
+    relations = (*helped.relations, Relation(subject="bowl-1", relation="on", object="countertop"))
+    mind.see(Scene(things=(*helped.things, there), relations=relations, places=helped.places), to_ns(8.0))
+    assert planned(mind) == [("place", "mug-1", "sink")]
+
+
+def test_nobody_who_helps_is_waited_for_for_ever() -> None:
+    mind = mind_with(thing("bowl-1", "bowl", "green", width_m=0.2), RED)
+    hear(mind, "Clear the table")
+    assert mind.current is None
+    for second in range(2, 70):
+        mind.tick(to_ns(second))
+    assert planned(mind) == [("place", "mug-1", "sink")]

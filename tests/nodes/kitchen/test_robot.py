@@ -71,3 +71,18 @@ def test_a_machine_fills_what_stands_below_its_spout(tmp_path: Path) -> None:
     (mug,) = robot.kitchen().things
     assert mug.contents == ("water", "coffee")
     assert mug.fill == 1.0
+
+
+def test_what_falls_into_the_bin_lies_on_its_floor_and_not_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text((FILE % ("table", "")).replace("mug", "apple").replace(", fill = 0.5", ""), "utf-8")
+    robot = KitchenRobot(scenario=str(file), seed=0)
+    robot.start(0)
+    place = robot.layout.kitchen.places["bin"]
+    name = robot.layout.things[0].thing.name
+    at = int(robot.model.jnt_qposadr[robot.model.body(name).jntadr[0]])
+    robot.data.qpos[at : at + 3] = (*place.centre_m, place.z_m + 0.1)
+    let_pass(robot, 0.0, 2.0)
+    (apple,) = robot.kitchen().things
+    assert apple.place == "bin"
+    assert apple.z_m - apple.height_m / 2 > place.floor_z_m - 0.003

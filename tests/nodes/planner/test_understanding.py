@@ -1,0 +1,177 @@
+"""Claims about what is not done: a word that nobody knows, a negation, a thing that was named beside an order."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from nodes.evaluation.understanding import FOLDER, KITCHEN, SETS, read_set
+from nodes.planner.parser import Parser
+from nodes.planner.understanding import Conversation, Intent, understand_in
+
+PARSER = Parser(KITCHEN.lexicon())
+NO_HARM = ("stop", "wait", "nod", "retreat")
+
+
+def meant(*said: str) -> Intent:
+    """The intent of the last of these utterances, after the others."""
+    talk, intent = Conversation(), Intent("nothing")
+    for text in said:
+        intent, talk = understand_in(text, KITCHEN, talk, PARSER)
+    return intent
+
+
+@pytest.mark.parametrize(("word", "most"), [("zorp", 0.035), ("zorply", 0.025), ("never", 0.025)])
+def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str, most: float) -> None:
+    done = tried = 0
+    for line in read_set((FOLDER / SETS["tuning"]).read_bytes()):
+        is_simple = line.deed == "do" and not line.context and re.search(r"[,;:.!?].", line.text) is None
+        if not is_simple or line.skill in NO_HARM or meant(line.text).deed != "do":
+            continue
+        words = re.sub(r"[.!?]$", "", line.text).split()
+        for place in range(len(words) + 1):
+            tried += 1
+            done += meant(" ".join([*words[:place], word, *words[place:]])).deed == "do"
+    assert tried > 3000
+    assert done / tried <= most
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't take the red cup and put it in the sink.",
+        "Never take the bowl off the table and give it to me.",
+        "Would you mind not putting the cup on the shelf?",
+        "The cup never goes on the shelf.",
+        "No cups on the shelf!",
+        "This plate should be washed, but not now.",
+        "Wait until I say go, then wash the cups.",
+        "Nod if the cup is on the shelf.",
+        "Put the cup in the sink, and don't forget the plate.",
+        "Put the cup on the top shelf.",
+        "Put a cup on each shelf.",
+        "Put one cup on the table and one on the shelf.",
+        "Put every second cup in the sink.",
+        "Put more cups in the sink.",
+        "Put the cup together with the plate on the tray.",
+        "Put the empty bottles in the bin.",
+        "Bring me a clean cup.",
+        "Bring me anything but the red cup.",
+        "Bring me the left cup.",
+        "Bring me the red cup. It should be on the tray.",
+        "Wash the cup, but not in the sink.",
+        "Wipe under the tray.",
+        "Wipe the table except under the tray.",
+        "Can you wash cups?",
+        "Give it a rest.",
+        "Move forward.",
+        "Give me the cup or put it on the table.",
+        "Hold this for a second.",
+    ],
+)
+def test_what_is_forbidden_left_open_or_not_understood_is_not_done(text: str) -> None:
+    assert meant(text).deed != "do"
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("Put the red cup on the shelf.", "No cups on the shelf!"),
+        ("Put the red cup on the shelf.", "The red one?"),
+        ("Put the red cup on the shelf.", "And the sink?"),
+        ("Put the red cup on the shelf.", "All cups, please."),
+        ("Bring me the cup.", "No, to Anna."),
+        ("Bring me the cup.", "The left one."),
+        ("Wash the plate.", "No, the other plate."),
+    ],
+)
+def test_a_reply_that_leaves_open_what_is_meant_is_asked_about(before: str, text: str) -> None:
+    assert meant(before, text).deed != "do"
+
+
+def test_an_exception_or_another_place_said_afterwards_changes_the_order() -> None:
+    (order,) = meant("Put all the cups in the sink.", "Except the red one.").orders
+    assert [(one.label, one.colour) for one in order.excluding] == [("cup", "red")]
+    (order,) = meant("Put the cup on the shelf.", "Why the shelf? The tray!").orders
+    assert order.place == "tray"
+    (order,) = meant("Put the cup on the shelf.", "Thanks. And now the plate.").orders
+    assert (order.things[0].label, order.place) == ("plate", "shelf")
+    (order,) = meant("Put the cup on the shelf.", "I'd rather have the plate there.").orders
+    assert (order.skill, order.place) == ("place", "shelf")
+
+
+def test_what_is_to_come_first_comes_first() -> None:
+    first, then = meant("Bring me the red cup. But rinse it first.").orders
+    assert (first.skill, then.skill) == ("rinse", "hand_over")
+    assert first.things == then.things
+
+
+def test_numbers_say_how_many_and_a_correction_keeps_the_colour() -> None:
+    assert meant("Put two of the three cups in the sink.").orders[0].things[0].count == 2
+    thing = meant("Put three white plates on the shelf. Two, sorry.").orders[0].things[0]
+    assert (thing.count, thing.colour) == (2, "white")
+    assert [one.count for one in meant("Wash both the cup and the plate.").orders[0].things] == [1, 1]
+    assert meant("Bring me any cup.").orders[0].things[0].count == 1
+
+
+def test_a_slip_of_the_pen_is_read_and_another_word_is_not() -> None:
+    (order,) = meant("put teh red botle on the shlef pls").orders
+    assert (order.things[0].label, order.things[0].colour, order.place) == ("bottle", "red", "shelf")
+    for text in ("Put the cup in the stable.", "Blow on the cup.", "Bring me the cusp.", "Wash the plat."):
+        assert meant(text).deed != "do", text
+
+
+def test_where_a_thing_is_says_which_one_is_meant() -> None:
+    for text in (
+        "Hand me the green apple lying on the tray.",
+        "Bring me the apple. The one on the tray.",
+        "Pick up the apple that is standing on the tray.",
+    ):
+        (order,) = meant(text).orders
+        assert (order.things[0].label, order.things[0].source) == ("apple", "tray"), text
+    (order,) = meant("Rinse whatever is in the sink.").orders
+    assert (order.things[0].label, order.things[0].source) == ("*", "sink")
+
+
+def test_a_wish_that_something_be_so_is_an_order() -> None:
+    assert meant("Make sure the cup is on the tray.").orders[0].place == "tray"
+    assert meant("See to it that the counter gets wiped.").orders[0].skill == "wipe"
+    assert meant("I want the purple mug to be on the shelf.").orders[0].place == "shelf"
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        ("Wash all the cups. Except, well, the blue one.", [("cup", "blue")]),
+        ("Wash all the cups except the blue one, sorry, the green one.", [("cup", "green")]),
+        ("Wash all the cups except the blue one, no wait, all of them.", []),
+        ("Wash all the cups except the blue one, and then the plates.", [("cup", "blue")]),
+        ("Wash the cup. Not the red one.", [("cup", "red")]),
+    ],
+)
+def test_what_is_left_out_is_what_was_said_last(text: str, left_out: list[tuple[str, str]]) -> None:
+    (order,) = meant(text).orders
+    assert [(one.label, one.colour) for one in order.excluding] == left_out
+
+
+def test_an_exception_holds_for_what_follows_and_one_with_its_own_place_is_left_out_of_the_rest() -> None:
+    rinse, place = meant("Wash all the cups except the blue one and put them on the shelf.").orders
+    assert rinse.excluding == place.excluding != ()
+    shelf, sink = meant("Put every plate on the shelf but put the blue one in the sink.").orders
+    assert [(one.label, one.colour) for one in shelf.excluding] == [("plate", "blue")]
+    assert (sink.things[0].colour, sink.place) == ("blue", "sink")
+    for text in (
+        "Wash all the cups except the blue one. And the red one.",
+        "Wash all the cups except the blue one and put it on the shelf.",
+        "Wash all the cups except the blue one, no, that one too.",
+        "Put all plates on the shelf. The blue one, however, stays.",
+    ):
+        assert meant(text).deed == "ask", text
+
+
+def test_a_correction_takes_nothing_of_the_old_order_that_the_new_one_has_no_place_for() -> None:
+    (order,) = meant("Wash the cup. Scratch that. Wipe the table.").orders
+    assert (order.skill, order.things, order.place) == ("wipe", (), "table")
+    (order,) = meant("Put the red cup, the blue one, I mean, on the shelf.").orders
+    assert [one.colour for one in order.things] == ["blue"]
