@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"(?:^`(?P<file>[\w./]+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 STARTS_S = 5.0
-"""What a command takes beside what it is told to run for. `make first-hour` measures how long those of each page took."""
+"""What a command takes beside what it is told to run for; `make first-hour` measures those of each page."""
 PATIENCE_S = 60.0
 NEW = "from nodes.scaffold.command import main; import sys; sys.exit(main(sys.argv[1:]))"
 """`polyrhythm new`, also where the installed package is older than this checkout."""
