@@ -248,7 +248,7 @@ def test_a_recording_of_virtual_time_does_not_begin_in_1970(tmp_path: Path) -> N
     from runtime.commands.run import main
 
     recording = tmp_path / "run.mcap"
-    assert main(["hello", "--virtual", "--for", "2", "--record", str(recording)]) == 0
+    assert main(["hello", "--virtual", "--for", "2", "--out", str(tmp_path), "--record", str(recording)]) == 0
     years = {datetime.fromtimestamp(message.log_time_ns / 1e9, UTC).year for message in BagReader(recording)}
     assert years == {2020}
 
