@@ -111,11 +111,7 @@ def parse_urdf(text: str, where: str) -> Urdf:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as problem:
         raise UserError(f"{where}: is no XML: {problem}; expected a URDF") from problem
-    colours = {
-        material.get("name", ""): _rgba(material)
-        for material in root.findall("material")
-        if _rgba(material) is not None
-    }
+    colours = {material.get("name", ""): _rgba(material, where) for material in root.findall("material")}
     shapes: dict[str, tuple[Shape, ...]] = {}
     for link in root.findall("link"):
         shown = link.findall("visual") or link.findall("collision")
@@ -313,7 +309,7 @@ def _shape(element: ElementTree.Element, colours: Mapping[str, Rgba | None], whe
     material = element.find("material")
     rgba = None
     if material is not None:
-        rgba = _rgba(material) or colours.get(material.get("name", ""))
+        rgba = _rgba(material, where) or colours.get(material.get("name", ""))
     place, turn, rgba = (x, y, z), quaternion(origin[:3, :3]), rgba or GREY
     match part.tag:
         case "box":
@@ -330,21 +326,28 @@ def _shape(element: ElementTree.Element, colours: Mapping[str, Rgba | None], whe
             return None
 
 
-def _rgba(material: ElementTree.Element) -> Rgba | None:
+def _rgba(material: ElementTree.Element, where: str) -> Rgba | None:
     colour = material.find("color")
     if colour is None:
         return None
-    parts = [float(part) for part in colour.get("rgba", "").split()]
-    return (parts[0], parts[1], parts[2], parts[3]) if len(parts) == 4 else None
+    r, g, b, a = _floats(colour, "rgba", colour.get("rgba", ""), "four", where)
+    return r, g, b, a
 
 
 def _vector(element: ElementTree.Element, key: str, where: str) -> Vector3:
-    text = element.get(key, "0 0 0")
-    try:
-        x, y, z = (float(part) for part in text.split())
-    except ValueError as problem:
-        raise UserError(f"{where}: {element.tag} has {key}={text!r}; expected three numbers") from problem
+    x, y, z = _floats(element, key, element.get(key, "0 0 0"), "three", where)
     return x, y, z
+
+
+def _floats(element: ElementTree.Element, key: str, text: str, many: str, where: str) -> list[float]:
+    number = {"three": 3, "four": 4}[many]
+    try:
+        found = [float(part) for part in text.split()]
+    except ValueError:
+        found = []
+    if len(found) != number or not all(map(math.isfinite, found)):
+        raise UserError(f"{where}: {element.tag} has {key}={text!r}; expected {many} numbers")
+    return found
 
 
 def _number(element: ElementTree.Element, key: str, default: float, where: str) -> float:
@@ -352,9 +355,12 @@ def _number(element: ElementTree.Element, key: str, default: float, where: str) 
     if text is None:
         return default
     try:
-        return float(text)
-    except ValueError as problem:
-        raise UserError(f"{where}: {element.tag} has {key}={text!r}; expected a number") from problem
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if math.isnan(found) or (math.isinf(found) and key not in ("lower", "upper")):  # who turns on and on may say so
+        raise UserError(f"{where}: {element.tag} has {key}={text!r}; expected a number")
+    return found
 
 
 def _numbers(values: Iterable[float]) -> str:

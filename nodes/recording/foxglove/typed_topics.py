@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from nodes.recording.foxglove import scene as drawn
 from nodes.recording.foxglove.schemas import (
@@ -133,8 +134,10 @@ class TypedTopics:
         """What viewers see of one message."""
         message, envelope = stamped.message, stamped.envelope
         for made in self._made(message, envelope.topic, envelope.published_ns):
-            made.document[ENVELOPE_KEY] = envelope_document(envelope)
-            yield made
+            document = made.document if _is_finite(made.document) else _finite(made.document)
+            if document is not None:
+                document[ENVELOPE_KEY] = envelope_document(envelope)
+                yield made._replace(document=document)
         if isinstance(message, Calls):
             for line in message.logs:
                 document = self._log(line.at_ns, line.text, envelope.source, line.level)
@@ -309,11 +312,33 @@ def described(looks: Looks) -> str:
     return urdf_text(looks.urdf, {name: f"{ASSETS}{name.rsplit('/', 1)[-1]}" for name in meshes})
 
 
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _finite(value: Any) -> Any:
+    """The value without those of its parts, such as a joint or a shape, that hold what is no number; None: it does."""
+    if isinstance(value, dict):
+        kept = {key: _finite(part) for key, part in value.items()}
+        return None if None in kept.values() else kept
+    if isinstance(value, list) and any(isinstance(part, dict) for part in value):
+        return [part for part in map(_finite, value) if part is not None]
+    return value if _is_finite(value) else None
+
+
 def _boxes(parameters: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Sequence[float], bool]]:
     for params in parameters.values():
-        if isinstance(inside := params.get("keep_in"), list | tuple) and len(inside) == 6:
+        if _is_box(inside := params.get("keep_in")):
             yield "keep in", inside, True
         outside = params.get("keep_out")
         for name, ends in outside.items() if isinstance(outside, Mapping) else ():
-            if isinstance(ends, list | tuple) and len(ends) == 6:
+            if _is_box(ends):
                 yield f"keep out: {name}", ends, False
+
+
+def _is_box(ends: Any) -> TypeGuard[Sequence[float]]:
+    return isinstance(ends, list | tuple) and len(ends) == 6 and all(isinstance(end, int | float) for end in ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -241,6 +242,15 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
     assert told["recording"] == str(tmp_path / "a.mcap")
     assert told["trace"] == BagReader(tmp_path / "a.mcap").metadata["end"]["trace"]
     assert run["machine"]
+
+
+def test_a_recording_of_virtual_time_does_not_begin_in_1970(tmp_path: Path) -> None:
+    from runtime.commands.run import main
+
+    recording = tmp_path / "run.mcap"
+    assert main(["hello", "--virtual", "--for", "2", "--out", str(tmp_path), "--record", str(recording)]) == 0
+    years = {datetime.fromtimestamp(message.log_time_ns / 1e9, UTC).year for message in BagReader(recording)}
+    assert years == {2020}
 
 
 def test_beside_a_recorder_of_trials_the_whole_run_is_recorded(tmp_path: Path) -> None:

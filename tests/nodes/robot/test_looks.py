@@ -99,6 +99,12 @@ def test_a_joint_that_mimics_goes_where_the_other_one_says() -> None:
         (SMALL.replace('<child link="finger"/>', '<child link="arm"/>'), "2 links hang on none"),
         (SMALL.replace('<link name="arm"/>', '<link name="arm"/><link name="arm"/>'), "two links are named 'arm'"),
         (SMALL.replace('name="slide"', 'name="turn"'), "two joints are named 'turn'; give each a name of its own"),
+        (SMALL.replace('xyz="1 0 0"', 'xyz="1 nan 0"'), "axis has xyz='1 nan 0'; expected three numbers"),
+        (SMALL.replace('offset="0.1"', 'offset="inf"'), "mimic has offset='inf'; expected a number"),
+        (
+            SMALL.replace("<link", '<material name="red"><color rgba="red"/></material><link', 1),
+            "color has rgba='red'; expected four numbers",
+        ),
         (SMALL.replace('xyz="1 0 0"', 'xyz="1 0"'), "axis has xyz='1 0'; expected three numbers"),
     ],
 )

@@ -225,3 +225,24 @@ def test_two_frames_of_one_name_are_a_sentence_and_the_run_goes_on(tmp_path: Pat
         assert made["joints"]["joints"][0]["position"] == 0.5
     (told,) = shown.told
     assert "a.urdf: two links are named 'hand'; give each a name of its own" in told
+
+
+NAN, INF = float("nan"), float("inf")
+FAR = msgspec.structs.replace(CUP, id="far", x_m=NAN, height_m=INF)  # type: ignore[type-var]  # a Struct at run time
+
+
+def test_what_is_no_number_is_left_out_and_the_rest_is_valid() -> None:
+    """Each document is checked by its schema as it comes, which a null would not pass."""
+    shown = Shown(parameters={"guard": {"keep_in": [NAN, 1.0, 0.0, 1.0, 0.0, 1.0], "keep_out": {"sofa": ["a"] * 6}}})
+    shown.of(Action(id="a", skill="pick", text="pick", arguments=aimed_at(FAR)), "action")
+    shown.of(JointCommand(position=STOW, base_v_mps=INF), "command")
+    made = shown.of(msgspec.structs.replace(state(), position=(NAN, *STOW[1:])), "robot/state")  # type: ignore[type-var]
+    assert [joint["name"] for joint in made["joints"]["joints"]] == list(JOINTS[1:])
+    links = {one["child_frame_id"] for one in made["transforms"]["transforms"]}
+    assert "base" in links
+    assert "lift" not in links
+    assert shown.of(BodyPart(part="foot", x_m=NAN, y_m=0.0, z_m=0.0), "sim/body")["scene/people"]
+    entities = shown.of(Scene(things=(FAR, CUP)), "scene")["scene/things"]["entities"]
+    assert [len(one["cylinders"]) for one in entities] == [0, 1]
+    image = Image(camera="head", captured_ns=1, rgb=np.zeros((6, 8, 3), np.uint8), focal_px=NAN)
+    assert shown.of(image, "head/image") == {}
