@@ -50,8 +50,10 @@ def in_view(state: RobotState, began_at: Cell, things: Collection[Thing]) -> tup
     pose = state.base_x_m, state.base_y_m, state.base_heading_rad
     eye = to_odometry(*pose, position)
     rays = to_odometry(*pose, RAYS @ rotation.T) - (state.base_x_m, state.base_y_m, 0.0)
-    low = np.array([(*metres(one.at, began_at), 0.0) for one in things]) - (WIDTH_M / 2, WIDTH_M / 2, 0.0)
-    high = low + [(WIDTH_M, WIDTH_M, height_m(one.kind)) for one in things]
+    spots_m = {one.name: metres(one.at, began_at) for one in things}
+    near = [one for one in things if math.dist(spots_m[one.name], eye[:2]) < RANGE_M + WIDTH_M] or [*things][:1]
+    low = np.array([(*spots_m[one.name], 0.0) for one in near]) - (WIDTH_M / 2, WIDTH_M / 2, 0.0)
+    high = low + [(WIDTH_M, WIDTH_M, height_m(one.kind)) for one in near]
     with np.errstate(divide="ignore", invalid="ignore"):
         first, last = ((side - eye) / rays[:, None, :] for side in (low, high))  # (ray, thing, axis)
         enters, leaves = np.minimum(first, last).max(axis=2), np.maximum(first, last).min(axis=2)
@@ -60,8 +62,8 @@ def in_view(state: RobotState, began_at: Cell, things: Collection[Thing]) -> tup
     nearest = enters.min(axis=1)
     is_near = np.minimum(nearest, floor) * np.linalg.norm(rays, axis=1) < RANGE_M
     is_thing = nearest < floor
-    counts = np.bincount(enters.argmin(axis=1)[is_near & is_thing], minlength=len(things))
-    seen = {one.name for one, count in zip(things, counts.tolist(), strict=True) if count >= LEAST_RAYS}
+    counts = np.bincount(enters.argmin(axis=1)[is_near & is_thing], minlength=len(near))
+    seen = {one.name for one, count in zip(near, counts.tolist(), strict=True) if count >= LEAST_RAYS}
     is_floor = is_near & ~is_thing
     spots = (eye + rays[is_floor] * floor[is_floor, None])[:, :2]
     spots = spots[np.abs(spots - CELL_M * np.round(spots / CELL_M)).max(axis=1) < WIDTH_M / 2]
