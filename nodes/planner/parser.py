@@ -903,6 +903,9 @@ class Parser:
             ):  # "my cup is the blue one"
                 known = replace(nouns[0], colour=n2[0].colour, owner="")
                 clause = Clause("owner", nouns=[known], word=nouns[0].owner)
+            elif n2 and n2[0].owner and n2[0].kind and nouns[0].colour and not nouns[0].kind:  # "the red one is my cup"
+                known = replace(n2[0], colour=nouns[0].colour, owner="")
+                clause = Clause("owner", nouns=[known], word=n2[0].owner)
             elif n2 and n2[0].owner and nouns[0].pronoun:
                 clause = Clause("owner", nouns=n2, word=n2[0].owner)
             elif n2:

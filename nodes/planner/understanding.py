@@ -1110,7 +1110,8 @@ class _Reader:
         if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
             if draft.nouns[0].unknown in ("room", "space", "help"):
                 return False
-            if clause.word == "have" and all(r in ("in", "on", "from") for r, _ in targets):
+            is_have = clause.word == "have" and "back" not in clause.particles
+            if is_have and all(r in ("in", "on", "from") for r, _ in targets):
                 draft.skill = "hand_over"  # "May I have the cup on the tray?"
                 draft.source = next((noun.place for _, noun in targets if noun is not None), "")
                 return True
