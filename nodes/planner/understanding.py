@@ -537,6 +537,7 @@ class _Reader:
         if clause.word in ("drop", "break", "spill") and not clause.targets:
             self._mention(clause)
             return  # how to do it: nothing is forbidden
+        clause.nouns = self._resolved(clause.nouns)  # "it" is what was spoken of before, not what comes after
         self.bans.append((clause, len(self.drafts)))
         if clause.verb == "leave":
             self.mentioned += clause.nouns
@@ -1598,6 +1599,9 @@ class _Reader:
                 return [replace(_noun(one), count="both") for one in last]
         if noun.is_plural and len(self.together) > 1:
             return self.together
+        here = {one.kind for one in self.mentioned[len(self.before.mentioned) :] if one.count == "all" and one.kind}
+        if noun.pronoun in ("them", "those", "these") and len(here) > 1 and not self._follows(draft):
+            return []  # "The bowls are dirty, the cups are clean. Wash them."
         if draft.skill in ("look", "point") and noun.pronoun:
             for known in reversed(self.mentioned):
                 if known.place or (known.kind and not known.is_vague):
@@ -1616,6 +1620,9 @@ class _Reader:
             if not known_noun.owner
             else self._owned(known_noun) or known_noun
         ]
+
+    def _follows(self, draft: _Draft) -> bool:
+        return bool(self.drafts) and self.drafts[0] is not draft
 
     def _mentioned_here(self) -> bool:
         return len(self.mentioned) > len(self.before.mentioned)
@@ -1695,9 +1702,11 @@ def _is_barred(thing: Reference, protected: Reference) -> bool:
 
 
 def _is_part(one: Reference, whole: Reference) -> bool:
-    """Whether all of a kind take it in: the red cup is one of the cups."""
-    is_named = one.label == whole.label and bool(one.colour) and not whole.colour
-    return whole.count == ALL and is_named and not whole.source
+    """Whether all of a kind take it in: the red cup is one of the cups, an orange is fruit."""
+    is_named = one.label == whole.label and bool(one.colour)
+    is_kind = whole.label in ("*", *lexicon_file().groups) and one.label != whole.label
+    is_kind = is_kind and one.label in lexicon_file().groups.get(whole.label, (one.label,))
+    return whole.count == ALL and (is_named or is_kind) and not (whole.colour or whole.source)
 
 
 def _is_narrower(one: Noun, other: Noun) -> bool:
