@@ -347,7 +347,8 @@ class _Reader:
     def _mention(self, clause: Clause) -> None:
         first = next((noun.kind for noun in clause.nouns if noun.kind), "")
         excepts = [noun if noun.kind or not first else replace(noun, kind=first) for noun in clause.excepts]
-        named = [*_nouns_of(clause), *excepts]
+        where = [noun for _, noun in clause.targets if noun is not None and noun.unknown and not noun.kind]
+        named = [*where, *(noun for noun in _nouns_of(clause) if noun not in where), *excepts]  # "it" is no place
         if clause.type == "statement":  # "it" is what the sentence is about, before what it is at
             named = [*(noun for _, noun in clause.targets if noun is not None), *clause.nouns, *excepts]
             if clause.nouns[:1] and clause.nouns[0].kind and any(noun.unknown for noun in clause.nouns[1:]):

@@ -430,7 +430,10 @@ class Mind:
             self._drop(kept)
             names = list_words([f"the {one.colour} {one.label}".replace("  ", " ") for one in intent.protected])
             return [f"All right, I leave {names}."]
-        return self._leave_it(now_ns) if intent.why in ("cancelled", "declined") else []
+        if intent.why in ("cancelled", "declined"):
+            return self._leave_it(now_ns)
+        is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
+        return ["All right, I leave that."] if is_forbidden else []
 
     def _leave_it(self, now_ns: int) -> list[str]:
         """ "Never mind": the question that is open, or else what is being done."""
