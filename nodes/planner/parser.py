@@ -295,7 +295,10 @@ class Parser:
             if is_joined and clause.type == "order" and all(noun.pronoun for noun in clause.nouns):
                 clause.type = "unsure"  # "Do not take the cup and put it in the sink": is that forbidden, too?
             clause.is_repair = clause.is_repair or is_repair
-            if clause.type == "question" and not is_question and found and found[-1].type == "order":
+            is_report = clause.word == "say" and {"done", "finished", "ready"}.intersection(clause.words)
+            if is_report and found:
+                clause.type = "statement"  # "... and tell me when you are done": it says so anyway
+            elif clause.type == "question" and not is_question and found and found[-1].type == "order":
                 clause.type = "unsure"  # "take the bowl and do you know what"
             is_suggested = not found and words[0] != "or" and {"could", "can", "might", "should"}.intersection(words)
             clause.is_hedged = clause.is_hedged or (is_hedged and not is_suggested)
@@ -903,6 +906,9 @@ class Parser:
             ):  # "my cup is the blue one"
                 known = replace(nouns[0], colour=n2[0].colour, owner="")
                 clause = Clause("owner", nouns=[known], word=nouns[0].owner)
+            elif n2 and n2[0].owner and n2[0].kind and nouns[0].colour and not nouns[0].kind:  # "the red one is my cup"
+                known = replace(n2[0], colour=nouns[0].colour, owner="")
+                clause = Clause("owner", nouns=[known], word=n2[0].owner)
             elif n2 and n2[0].owner and nouns[0].pronoun:
                 clause = Clause("owner", nouns=n2, word=n2[0].owner)
             elif n2:
@@ -1195,7 +1201,7 @@ class Parser:
         noun, k = self._noun(words, j)
         if (
             noun is not None
-            and words[i] == "and"
+            and words[i] in ("and", "but")
             and clause.type in ("order", "fragment")
             and clause.targets
             and lexicon.relations.at(words, k)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 8
 LONGEST_WORD = 40
+_IS = r"(?<=what|here)'s\b"
 STATES = ("dirty", "clean", "full", "empty", "open", "closed")
 
 
@@ -134,9 +136,7 @@ def answer(
     last: Finished | None,
 ) -> str:
     """The answer to a question or a greeting, from what is seen, done and declared."""
-    words = (
-        f" {' '.join(text.lower().replace('?', ' ').replace(',', ' ').replace('.', ' ').replace('!', ' ').split())} "
-    )
+    words = f" {' '.join(re.sub(r'[?,.!]', ' ', re.sub(_IS, ' is', text.lower())).split())} "
     about = intent.asks_about
     if any(f" {word} " in words for word in ("thank", "thanks", "well done", "good job", "nice work")):
         return "You are welcome."

@@ -347,7 +347,8 @@ class _Reader:
     def _mention(self, clause: Clause) -> None:
         first = next((noun.kind for noun in clause.nouns if noun.kind), "")
         excepts = [noun if noun.kind or not first else replace(noun, kind=first) for noun in clause.excepts]
-        named = [*_nouns_of(clause), *excepts]
+        where = [noun for _, noun in clause.targets if noun is not None and noun.unknown and not noun.kind]
+        named = [*where, *(noun for noun in _nouns_of(clause) if noun not in where), *excepts]  # "it" is no place
         if clause.type == "statement":  # "it" is what the sentence is about, before what it is at
             named = [*(noun for _, noun in clause.targets if noun is not None), *clause.nouns, *excepts]
             if clause.nouns[:1] and clause.nouns[0].kind and any(noun.unknown for noun in clause.nouns[1:]):
@@ -537,6 +538,7 @@ class _Reader:
         if clause.word in ("drop", "break", "spill") and not clause.targets:
             self._mention(clause)
             return  # how to do it: nothing is forbidden
+        clause.nouns = self._resolved(clause.nouns)  # "it" is what was spoken of before, not what comes after
         self.bans.append((clause, len(self.drafts)))
         if clause.verb == "leave":
             self.mentioned += clause.nouns
@@ -1110,7 +1112,8 @@ class _Reader:
         if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
             if draft.nouns[0].unknown in ("room", "space", "help"):
                 return False
-            if clause.word == "have" and all(r in ("in", "on", "from") for r, _ in targets):
+            is_have = clause.word == "have" and "back" not in clause.particles
+            if is_have and all(r in ("in", "on", "from") for r, _ in targets):
                 draft.skill = "hand_over"  # "May I have the cup on the tray?"
                 draft.source = next((noun.place for _, noun in targets if noun is not None), "")
                 return True
@@ -1597,6 +1600,9 @@ class _Reader:
                 return [replace(_noun(one), count="both") for one in last]
         if noun.is_plural and len(self.together) > 1:
             return self.together
+        here = {one.kind for one in self.mentioned[len(self.before.mentioned) :] if one.count == "all" and one.kind}
+        if noun.pronoun in ("them", "those", "these") and len(here) > 1 and not self._follows(draft):
+            return []  # "The bowls are dirty, the cups are clean. Wash them."
         if draft.skill in ("look", "point") and noun.pronoun:
             for known in reversed(self.mentioned):
                 if known.place or (known.kind and not known.is_vague):
@@ -1615,6 +1621,9 @@ class _Reader:
             if not known_noun.owner
             else self._owned(known_noun) or known_noun
         ]
+
+    def _follows(self, draft: _Draft) -> bool:
+        return bool(self.drafts) and self.drafts[0] is not draft
 
     def _mentioned_here(self) -> bool:
         return len(self.mentioned) > len(self.before.mentioned)
@@ -1694,9 +1703,11 @@ def _is_barred(thing: Reference, protected: Reference) -> bool:
 
 
 def _is_part(one: Reference, whole: Reference) -> bool:
-    """Whether all of a kind take it in: the red cup is one of the cups."""
-    is_named = one.label == whole.label and bool(one.colour) and not whole.colour
-    return whole.count == ALL and is_named and not whole.source
+    """Whether all of a kind take it in: the red cup is one of the cups, an orange is fruit."""
+    is_named = one.label == whole.label and bool(one.colour)
+    is_kind = whole.label in ("*", *lexicon_file().groups) and one.label != whole.label
+    is_kind = is_kind and one.label in lexicon_file().groups.get(whole.label, (one.label,))
+    return whole.count == ALL and (is_named or is_kind) and not (whole.colour or whole.source)
 
 
 def _is_narrower(one: Noun, other: Noun) -> bool:

@@ -327,7 +327,8 @@ class Mind:
         return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
 
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        spared = self._spared(text)
+        intent, _ = understand_in(text, self.world.world, self.talk, parser_of(self.world.world))
+        spared = self._spared(text, intent)
         things = [one for one in self.seen.things() if one.id not in spared]
         if self._is_wished(text, phrases.wants_dishes):
             dirty = [one for one in things if one.label in ("mug", "glass", "plate", "bowl") and is_dirty(one)]
@@ -340,7 +341,11 @@ class Mind:
             )
             if fruit:
                 said += self._wash(fruit, now_ns, is_silent=True)
-            return said + self._tidy("table", spared | {one.id for one in fruit}, now_ns)
+            apart = [one for one in intent.orders if one.skill in ("place", "hand_over", "put_back") and one.things]
+            apart = apart if intent.deed == "do" else []  # "Clear the table, but put the glass on the shelf."
+            named = {one.id for order in apart for ref in order.things for one in self.seen.fitting(ref)}
+            said += self._tidy("table", spared | named | {one.id for one in fruit}, now_ns)
+            return said + self._do(apart, now_ns)
         return self._wash(fruit, now_ns) if is_fruit else None
 
     def _is_wished(self, text: str, matches: Callable[[str], bool], *, of_things: bool = True) -> bool:
@@ -363,9 +368,8 @@ class Mind:
         is_ordered = bool(ordered) and not any(clause.is_negated or clause.condition for clause in ordered)
         return is_ordered or (is_safe and not meant)
 
-    def _spared(self, text: str) -> set[str]:
+    def _spared(self, text: str, intent: Intent) -> set[str]:
         """Ids of what the sentence excepts, forbids or keeps."""
-        intent, _ = understand_in(text, self.world.world, self.talk, parser_of(self.world.world))
         clauses = self._clauses(text)
         named = [noun for clause in clauses for noun in (*clause.excepts, *clause.nots) if noun.kind or noun.colour]
         left = [noun for clause in clauses if clause.verb in ("leave", "touch") for noun in clause.nouns if noun.kind]
@@ -426,7 +430,10 @@ class Mind:
             self._drop(kept)
             names = list_words([f"the {one.colour} {one.label}".replace("  ", " ") for one in intent.protected])
             return [f"All right, I leave {names}."]
-        return self._leave_it(now_ns) if intent.why in ("cancelled", "declined") else []
+        if intent.why in ("cancelled", "declined"):
+            return self._leave_it(now_ns)
+        is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
+        return ["All right, I leave that."] if is_forbidden else []
 
     def _leave_it(self, now_ns: int) -> list[str]:
         """ "Never mind": the question that is open, or else what is being done."""
@@ -530,7 +537,7 @@ class Mind:
             steps = tuple(self._steps(order.skill, kept[0], order.place))
             return [], self._ask(OpenQuestion("yes", text, now_ns, tasks=steps))
         if not found:
-            words = f"{reference.colour} {reference.label}".strip()
+            words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
             asked = OpenQuestion(
                 "thing", f"I do not see a {words}. Could you put it on the table for me?", now_ns, order=order
             )

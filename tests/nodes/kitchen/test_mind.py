@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
@@ -16,9 +15,12 @@ from runtime.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPers
 WORLD = load_world()
 
 
-def thing(id_: str, label: str, colour: str = "", *state: str, width_m: float = 0.07, owner: str = "") -> SeenObject:
+def thing(
+    id_: str, label: str, colour: str = "", *state: str, width_m: float = 0.07, owner: str = "", x_m: float = 0.0,
+    y_m: float = -0.5,
+) -> SeenObject:  # fmt: skip
     return SeenObject(
-        id=id_, label=label, colour=colour, x_m=0.0, y_m=-0.5, z_m=0.55, width_m=width_m, height_m=0.1, u_px=0.0,
+        id=id_, label=label, colour=colour, x_m=x_m, y_m=y_m, z_m=0.55, width_m=width_m, height_m=0.1, u_px=0.0,
         v_px=0.0, state=state, owner=owner,
     )  # fmt: skip
 
@@ -226,7 +228,7 @@ def test_how_a_thing_is_said_as_it_is_seen() -> None:
 
 def test_it_keeps_off_where_a_person_was_asked_to_take_something_and_goes_on_elsewhere() -> None:
     wide = thing("bowl-1", "bowl", "green", width_m=0.2)
-    far = replace(APPLE, x_m=0.9)
+    far = thing("apple-1", "apple", "green", x_m=0.9)
     mind = mind_with(wide, RED, far)
     assert "Could you put the green bowl" in hear(mind, "Clear the table")
     assert planned(mind)[0] == ("place", "apple-1", "countertop")
@@ -234,7 +236,7 @@ def test_it_keeps_off_where_a_person_was_asked_to_take_something_and_goes_on_els
     assert mind.current is None
     assert [task.thing for task in mind.tasks] == ["mug-1"]
     helped = scene_of(RED, far)
-    there = replace(wide, x_m=0.2, y_m=-1.2)
+    there = thing("bowl-1", "bowl", "green", width_m=0.2, x_m=0.2, y_m=-1.2)
     relations = (*helped.relations, Relation(subject="bowl-1", relation="on", object="countertop"))
     mind.see(Scene(things=(*helped.things, there), relations=relations, places=helped.places), to_ns(8.0))
     assert planned(mind) == [("place", "mug-1", "sink")]
@@ -247,3 +249,9 @@ def test_nobody_who_helps_is_waited_for_for_ever() -> None:
     for second in range(2, 70):
         mind.tick(to_ns(second))
     assert planned(mind) == [("place", "mug-1", "sink")]
+
+
+def test_what_is_to_go_elsewhere_is_not_cleared_away_with_the_rest() -> None:
+    mind = mind_with(RED, PLATE)
+    hear(mind, "Clear the table, but put the plate on the shelf.")
+    assert planned(mind) == [("place", "mug-1", "sink"), ("place", "plate-1", "shelf")]

@@ -22,7 +22,7 @@ def meant(*said: str) -> Intent:
     return intent
 
 
-@pytest.mark.parametrize(("word", "most"), [("zorp", 0.035), ("zorply", 0.025), ("never", 0.025)])
+@pytest.mark.parametrize(("word", "most"), [("zorp", 0.03), ("zorply", 0.02), ("never", 0.02)])
 def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str, most: float) -> None:
     done = tried = 0
     for line in read_set((FOLDER / SETS["tuning"]).read_bytes()):
@@ -68,6 +68,7 @@ def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str
         "Move forward.",
         "Give me the cup or put it on the table.",
         "Hold this for a second.",
+        "The bowls are dirty, the cups are clean. Wash them.",
     ],
 )
 def test_what_is_forbidden_left_open_or_not_understood_is_not_done(text: str) -> None:
@@ -134,6 +135,16 @@ def test_where_a_thing_is_says_which_one_is_meant() -> None:
     assert (order.things[0].label, order.things[0].source) == ("*", "sink")
 
 
+def test_what_must_not_be_touched_is_what_was_spoken_of_before() -> None:
+    intent = meant("The plate is hot. Don't touch it. Put the cup on the shelf.")
+    assert [one.label for one in intent.protected] == ["plate"]
+    assert [one.label for one in intent.orders[0].things] == ["cup"]
+
+
+def test_the_red_one_is_mine_and_it_is_the_one_that_is_meant() -> None:
+    assert meant("The red one is my cup. Wash it.").orders[0].things[0].colour == "red"
+
+
 def test_a_wish_that_something_be_so_is_an_order() -> None:
     assert meant("Make sure the cup is on the tray.").orders[0].place == "tray"
     assert meant("See to it that the counter gets wiped.").orders[0].skill == "wipe"
@@ -161,6 +172,8 @@ def test_an_exception_holds_for_what_follows_and_one_with_its_own_place_is_left_
     shelf, sink = meant("Put every plate on the shelf but put the blue one in the sink.").orders
     assert [(one.label, one.colour) for one in shelf.excluding] == [("plate", "blue")]
     assert (sink.things[0].colour, sink.place) == ("blue", "sink")
+    tray, _ = meant("All fruit on the tray, but oranges in the sink.").orders
+    assert [one.label for one in tray.excluding] == ["orange"]
     for text in (
         "Wash all the cups except the blue one. And the red one.",
         "Wash all the cups except the blue one and put it on the shelf.",
