@@ -88,7 +88,7 @@ def brake(motion: Motion, limit: JointLimit, dt_s: float) -> Motion:
 def drive(
     wheels: Wheels, v_mps: float, w_radps: float, limit: BaseLimit, dt_s: float, sideways_mps: float = 0.0
 ) -> Wheels:
-    """One step of the wheels toward the speeds that give v, w and the way sideways, scaled together to keep the curve."""
+    """One step toward the speeds that give v, w and the way sideways, scaled together to keep the curve."""
     if dt_s <= 0.0:
         return wheels
     left = v_mps - w_radps * limit.track_m / 2

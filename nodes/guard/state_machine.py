@@ -188,6 +188,9 @@ class GuardMachine:
         is_silent = self._was_armed and self.monitors.is_silent(now_ns)
         if not why and is_silent:
             by, why = "driver", f"the driver has been silent for {self.settings.driver_silence_s:g} s"
+        is_lost = self._was_armed and self.monitors.lost != ""
+        if not why and is_lost:
+            by, why = "driver", f"the robot does not follow: {self.monitors.lost}"
         slept_ns, self._looked_ns = now_ns - (self._looked_ns or now_ns), now_ns
         if self._was_armed and slept_ns > SLEPT_NS:
             self._zero_velocity()
@@ -201,7 +204,7 @@ class GuardMachine:
         if why and (not was_stopped or by == "runstop"):
             heard_ns = now_ns if state is None or by != "contact" else state.read_ns
             self.interrupt(Interrupt(id="", depth="stop", text=why, by=by), heard_ns, now_ns)
-        if self.monitors.is_runstopped or is_silent:
+        if self.monitors.is_runstopped or is_silent or is_lost:
             self._disengage(now_ns)
         return "" if was_stopped else by
 
@@ -270,7 +273,7 @@ class GuardMachine:
         state = self.monitors.state
         if self.mode != "disarmed" or state is None or self.monitors.is_stale(now_ns) or self.monitors.is_runstopped:
             return False
-        if self.is_busy(now_ns):
+        if self.is_busy(now_ns) or self.monitors.lost:
             return False
         self._joints = tuple(Motion(position) for position in state.position)
         self._wheels = Wheels()

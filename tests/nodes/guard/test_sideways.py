@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from math import inf, nan
 
 import pytest
@@ -130,7 +131,7 @@ def test_it_drives_sideways_and_brakes_when_commands_end() -> None:
     assert deck.machine.commanded().base_vy_mps == deck.vy_mps
     assert not deck.machine.is_at_rest
     speeds = [deck.tick().base_vy_mps for _ in range(100)]
-    assert all(one >= other for one, other in zip(speeds, speeds[1:], strict=False))
+    assert all(one >= other for one, other in pairwise(speeds))
     assert speeds[-1] == 0.0
     assert deck.machine.is_at_rest
     assert deck.machine.mode == "holding"
