@@ -213,7 +213,11 @@ class ServerLink:
         """Connect, and start the keeper. Raises RobotError where the server cannot be had, or is not to be trusted."""
         ends = endpoints(self._address, self._folder)
         context = self._context = zmq.Context()
-        _ping(context, ends["admin"])
+        try:
+            _ping(context, ends["admin"])
+        except RobotError:
+            self.close()
+            raise
         self._command = _connected(context, zmq.PUB, ends["command"], zmq.CONFLATE)
         self._status = _connected(context, zmq.SUB, ends["status"], zmq.CONFLATE)
         self._status.setsockopt(zmq.SUBSCRIBE, b"")
@@ -267,9 +271,13 @@ class ServerLink:
                 if keeper.poll() is None:
                     keeper.kill()
                     keeper.wait()
-            context, self._context, self._command, self._status = self._context, None, None, None
+            sockets, self._command, self._status = (self._command, self._status), None, None
+            for each in sockets:
+                if each is not None:
+                    each.close(linger=200)  # ms: the last order, that the base stand
+            context, self._context = self._context, None
             if context is not None:
-                context.destroy(linger=200)  # ms: the last order, that the base stand
+                context.term()
 
 
 def _message(client: str, commands: dict[str, Command], priority: int, seq: int) -> bytes:
