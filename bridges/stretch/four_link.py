@@ -289,6 +289,7 @@ def _connected(context: Any, kind: int, endpoint: str, *options: int) -> Any:
     made.setsockopt(zmq.LINGER, 0)
     made.setsockopt(zmq.MAXMSGSIZE, LARGEST)
     made.setsockopt(zmq.IPV6, int("[" in endpoint))
+    made.setsockopt(zmq.IMMEDIATE, 1)  # an order for a server that ended does not wait for the next one
     for option in options:
         made.setsockopt(option, 1)
     made.connect(endpoint)

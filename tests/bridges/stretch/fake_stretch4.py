@@ -352,7 +352,7 @@ class SocketServer:
             socket.bind(f"ipc://{self.folder}/port_{name}")
         self._is_up.set()
         clock = SystemClock()
-        begun_s = clock.now_s()
+        begun_s = clock.now_s() - self.world.now_s
         while not self._ends.is_set():
             clock.block(max(0.0, begun_s + self.world.now_s + STEP_S - clock.now_s()))
             while self.world.now_s + begun_s < clock.now_s():
