@@ -280,7 +280,7 @@ class ServerLink:
                 context.term()
 
 
-def _message(client: str, commands: dict[str, Command], priority: int, seq: int) -> bytes:
+def _message(client: str, commands: dict[str, Command], priority: int, seq: int | None) -> bytes:
     return pickle.dumps({"client_id": client, "cmd_dict": commands, "priority": priority, "seq": seq})
 
 
@@ -331,17 +331,18 @@ def keep(endpoint: str, client: str, source: int) -> None:
     command = _connected(context, zmq.PUB, endpoint, zmq.CONFLATE)
     clock, last = SystemClock(), b"r"
 
-    def brake() -> None:
+    def brake(*listens_to: int) -> None:
+        """Until the driver is heard again, so that the two do not take turns."""
         end_ns = clock.now_ns() + round(BRAKE_S * NS_PER_S)
-        while clock.now_ns() < end_ns:
-            command.send(_message(client, brake_command(), 0, 0))
+        while clock.now_ns() < end_ns and not select.select(listens_to, [], [], 0.0)[0]:
+            command.send(_message(client, brake_command(), 0, None))
             clock.block(BRAKE_PERIOD_S)
 
     for heard in _beats(source):
         if heard:
             last = heard
         elif last == b"d":
-            brake()
+            brake(source)
             last = b"r"
         if last == b"q":
             break

@@ -217,7 +217,7 @@ def test_the_keeper_brakes_the_base_of_a_dead_driver_and_the_makers_server_takes
             told_s = told_s or (CLOCK.now_s() - begun_s if stands["asked"] == [0.0, 0.0, 0.0] else 0.0)
             assert CLOCK.now_s() - begun_s < WAIT_S
         print(
-            f"\ndriver {how} at 0.2 m/s: the base was told after {told_s:.3f} s, at rest {CLOCK.now_s() - begun_s:.3f} s"
+            f"\ndriver {how}, 0.2 m/s: the base was told after {told_s:.3f} s, at rest {CLOCK.now_s() - begun_s:.3f} s"
         )
     finally:
         driver.kill()
