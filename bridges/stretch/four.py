@@ -31,11 +31,13 @@ from bridges.stretch.four_status import (
     servo_of,
 )
 from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
-from nodes.stretch.limits import STRETCH_4
+from nodes.robot.robot_from_launch import load_limits
 from runtime.clock import SystemClock, to_ns, to_s
 from runtime.errors import ParameterError
 from runtime.msgs import JointCommand, RobotMode, RobotState, RobotStatus
 
+LIMITS = "nodes.stretch.limits:STRETCH_4"
+"""What its guard keeps; the robot's own are these, narrowed."""
 SLOW = {"lift": (0.15, 0.2), "arm": (0.1, 0.1), "gripper": (0.03, 0.11)}
 """Speed and acceleration of the maker's profile `slow` where it differs from our limits; the base's: 0.1 and 0.1."""
 PROFILES = ("slow", "default")
@@ -86,7 +88,8 @@ class Stretch4Robot:
         if speed not in PROFILES:
             raise ParameterError(f"stretch 4: speed is {speed!r}; known: {', '.join(PROFILES)}")
         self._link: Link = link or ServerLink(address, folder)
-        joints, base = STRETCH_4.joints, STRETCH_4.base
+        ceiling = load_limits(LIMITS)
+        joints, base = ceiling.joints, ceiling.base
         if speed == "slow":
             joints = tuple(
                 replace(joint, speed=SLOW[joint.name][0], acceleration=SLOW[joint.name][1])
@@ -95,7 +98,7 @@ class Stretch4Robot:
                 for joint in joints
             )
             base = replace(base, wheel_speed_mps=0.1, acceleration_mps2=0.1)
-        self.limits: RobotLimits = replace(STRETCH_4, joints=joints, base=base)
+        self.limits: RobotLimits = replace(ceiling, joints=joints, base=base)
         self._is_open = False
         self._reading: Reading | None = None
         self._problem = ""  # why what the server says is not read

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridges.stretch.four_link import Status
-from nodes.stretch.limits import STRETCH_4
 
-JOINTS = tuple(joint.name for joint in STRETCH_4.joints)
+JOINTS = ("lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper")
 LIFT_AND_ARM, WRIST = JOINTS[:2], JOINTS[2:5]
 GRIPPER = JOINTS.index("gripper")
 TOOL = "stretch_gripper"

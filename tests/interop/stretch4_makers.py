@@ -7,6 +7,7 @@ Both take JSON lines on their standard input, answer each, and end with it.
 from __future__ import annotations
 
 import grp
+import importlib
 import json
 import logging
 import os
@@ -41,7 +42,7 @@ def answer(**what: object) -> None:
 
 
 def serve() -> None:
-    from stretch4_body.core.client_server import StretchBodyServer
+    StretchBodyServer = importlib.import_module("stretch4_body.core.client_server").StretchBodyServer
 
     world, server, lines = World(), StretchBodyServer(), asked()
     if not server.startup():
@@ -95,7 +96,7 @@ def do(world: World, what: str, value: Any = None) -> None:
 
 def take(name: str, priority: int) -> None:
     """Command once in 0.1 s, as a program of the maker's does, until the input ends; "admin" lines go to the server."""
-    from stretch4_body.core.client_server import StretchBodyClient
+    StretchBodyClient = importlib.import_module("stretch4_body.core.client_server").StretchBodyClient
 
     client, lines = StretchBodyClient(name=name), asked()
     if not client.startup():

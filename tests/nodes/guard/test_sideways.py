@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from math import inf, nan
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -87,6 +88,11 @@ def test_a_differential_base_goes_to_the_last_bit_as_it_did(
     assert (after.left_mps, after.right_mps, after.sideways_mps) == (wanted_left, wanted_right, 0.0)
 
 
+def drifting(state: RobotState, vy_mps: float) -> RobotState:
+    found: RobotState = structs.replace(cast(Any, state), base_vy_mps=vy_mps)
+    return found
+
+
 class Deck:
     """A guard with an omni base that does as it is told."""
 
@@ -98,7 +104,7 @@ class Deck:
         self.now_ns += to_ns(0.001)
 
     def state(self) -> RobotState:
-        return structs.replace(standing(self.now_ns, pose=(0.0, self.y_m, 0.0)), base_vy_mps=self.vy_mps)
+        return drifting(standing(self.now_ns, pose=(0.0, self.y_m, 0.0)), self.vy_mps)
 
     def send(self, vy: float, v: float = 0.0) -> str:
         self.seq += 1
@@ -129,12 +135,11 @@ def test_it_drives_sideways_and_brakes_when_commands_end() -> None:
     deck.go(60, 0.3)
     assert deck.vy_mps == pytest.approx(0.3)
     assert deck.machine.commanded().base_vy_mps == deck.vy_mps
-    assert not deck.machine.is_at_rest
+    assert deck.machine.is_at_rest is False
     speeds = [deck.tick().base_vy_mps for _ in range(100)]
     assert all(one >= other for one, other in pairwise(speeds))
     assert speeds[-1] == 0.0
-    assert deck.machine.is_at_rest
-    assert deck.machine.mode == "holding"
+    assert (deck.machine.is_at_rest, deck.machine.mode) == (True, "holding")
 
 
 def test_a_base_that_does_not_drive_sideways_is_not_asked_to() -> None:
@@ -174,7 +179,7 @@ def test_with_the_arm_out_the_way_sideways_is_slow_too() -> None:
 
 def test_the_way_back_goes_sideways_too() -> None:
     trail, state = Trail(), Deck().state()
-    moving = structs.replace(state, base_vy_mps=0.2)
+    moving = drifting(state, 0.2)
     trail.note(state, TICK_S)
     assert not trail, "a robot that stands makes no way"
     trail.note(moving, TICK_S)
