@@ -49,6 +49,8 @@ class Joint:
     """Something is in its way there."""
     is_homed: bool = True
     effort: float = 0.0
+    sag_m: float = 0.0
+    """So far below where it was sent it hangs."""
     collides: dict[str, bool] = field(default_factory=lambda: {"pos": False, "neg": False})
 
     def __post_init__(self) -> None:
@@ -211,7 +213,7 @@ class World:
             joint = self.joints[name]
             prismatic[name] = {
                 "timestamp_pc": 1.7e9 + self.status_id * 0.01,  # goes on whatever the board does
-                "pos": joint.at, "vel": joint.speed, "force": 0.0,
+                "pos": joint.at - joint.sag_m, "vel": joint.speed, "force": 0.0,
                 "motor": self._motor(name, joint.effort, joint.is_homed, joint.effort != 0.0),
                 "in_collision_stop": dict(joint.collides), "soft_motion_limits": [joint.low, joint.high],
             }  # fmt: skip

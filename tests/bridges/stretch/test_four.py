@@ -145,13 +145,13 @@ def test_odometry_begins_where_its_driver_began(bench: FourBench) -> None:
     assert abs(state.base_x_m) < 1e-6
 
 
-def test_a_hold_does_not_let_a_joint_sink_that_hangs_a_little_below_its_target(bench: FourBench) -> None:
-    lift = bench.world.joints["lift"]
+def test_a_hold_does_not_let_a_joint_sink_that_hangs_a_little_below_where_it_was_sent(bench: FourBench) -> None:
+    command, lift = driving(bench), bench.world.joints["lift"]
     for _ in range(20):
-        bench.run(0.1, driving(bench))
-        lift.at -= 0.0003  # gravity
+        bench.run(0.1, command)
+        lift.sag_m = 0.001
         bench.run(0.1)
-    assert lift.goal > lift.at + 0.0002
+    assert lift.goal == pytest.approx(command.position[0])
 
 
 # --- the lease
@@ -350,7 +350,7 @@ def test_a_pickle_that_wants_more_than_numbers_is_refused_and_does_not_run(name:
     assert not BOMBED.exists()
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("protocol", [3, 4, 5])  # the server writes 5
 def test_numbers_of_numpy_ids_and_containers_are_read(protocol: int) -> None:
     ident = uuid.uuid1()
     sent = {"a": np.float64(1.5), "b": [np.int32(-3), np.bool_(True)], "c": (np.float32(0.25), None), "d": {"e": ident}}
