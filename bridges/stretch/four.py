@@ -14,11 +14,10 @@ from __future__ import annotations
 import atexit
 import logging
 import math
-import uuid
 from dataclasses import replace
 from threading import RLock
 
-from bridges.stretch.four_link import FOLDER, Command, Link, ServerLink, Unreadable, brake_command
+from bridges.stretch.four_link import FOLDER, ORDER, Command, Link, ServerLink, Unreadable, brake_command
 from bridges.stretch.four_status import (
     GRIPPER,
     JOINTS,
@@ -113,7 +112,7 @@ class Stretch4Robot:
         self._asked_ns: int | None = None  # since when commands are sent without the server's lease
         self._others_ns = 0  # until when somebody else's lease is live
         self._other = ""
-        self._verb, self._verb_id, self._has_begun = "", "", False
+        self._verb, self._verb_id, self._has_begun, self._verbs = "", "", False, 0
         self._failed = ""
         self._lock = RLock()  # the driver homes in a thread of its own
         self._must_rest = False  # commands were ignored: none is followed before a pause, or one that fits the posture
@@ -400,7 +399,8 @@ class Stretch4Robot:
             raise RobotError(f"the robot does not {verb} while its server runs {self._known().routine}")
         self.stop()
         self._hold = {}
-        ident = str(uuid.uuid4())
+        self._verbs += 1
+        ident = f"{self._link.client} {self._verbs}"
         self._verb, self._verb_id, self._has_begun, self._failed = f"routine_robot_{verb}", ident, False, ""
         commands: dict[str, Command] = {"routines": ["routines", self._verb, ident, (), {}]}
         for _ in range(round(ACCEPTED_S / 0.02)):
@@ -430,7 +430,7 @@ class Stretch4Robot:
         share = min(1.0, base.wheel_speed_mps / asked) if asked else 0.0
         speeds = (share * command.base_v_mps, share * command.base_vy_mps, share * command.base_w_radps)
         faster = (base.acceleration_mps2, 2 * base.acceleration_mps2 / base.track_m)
-        commands["omnibase"] = ["omnibase", "set_velocity", str(uuid.uuid4()), (*speeds, *faster), {}]
+        commands["omnibase"] = ["omnibase", "set_velocity", ORDER, (*speeds, *faster), {}]
         return commands
 
     def _held(self, reading: Reading) -> dict[str, Command]:
@@ -450,18 +450,18 @@ class Stretch4Robot:
         limit = self.limits.joints[JOINTS.index(name)]
         if name in LIFT_AND_ARM:
             there_and_how = {"v_m": limit.speed, "a_m": limit.acceleration}
-            return [name, "move_to", str(uuid.uuid4()), (there,), there_and_how]
+            return [name, "move_to", ORDER, (there,), there_and_how]
         joint, speed, acceleration, goal = name, limit.speed, limit.acceleration, there
         if name == "gripper":
             closed, opened, _ = reading.servo_rad
             turns = radians_a_metre(opened)
             joint, speed, acceleration = TOOL, speed * turns, acceleration * turns
             goal = -100.0 * there / closed  # its percent: 0 where the fingertips touch, -100 fully closed
-        return [f"{joint}.end_of_arm", "move_to", str(uuid.uuid4()), (joint, goal, speed, acceleration), {}]
+        return [f"{joint}.end_of_arm", "move_to", ORDER, (joint, goal, speed, acceleration), {}]
 
 
 def _command(subsystem: str, method: str) -> Command:
-    return [subsystem, method, str(uuid.uuid4()), (), {}]
+    return [subsystem, method, ORDER, (), {}]
 
 
 def _drives(command: JointCommand) -> bool:

@@ -42,6 +42,8 @@ BRAKE_S, BRAKE_PERIOD_S = 0.4, 0.02
 """So long, and so often, the keeper asks for a base that stands."""
 BRAKE = (0.0, 0.0, 0.0, 0.5, 2.8)
 """vx, vy, w, and the accelerations to get there: the most that the maker's profiles have in m/s2, as rad/s2."""
+ORDER = "order"
+"""The id of a command; only those of routines are ever asked for again."""
 LARGEST = 1 << 22
 """Bytes of a status; a real one has some ten thousand."""
 
@@ -196,7 +198,7 @@ class ServerLink:
 
     def __init__(self, address: str = "", folder: str = FOLDER) -> None:
         self._address, self._folder = address, folder
-        self.client = f"polyrhythm_{os.getpid()}_{uuid.uuid4().hex[:8]}"
+        self.client = f"polyrhythm_{os.getpid()}_{SystemClock().now_ns():x}"
         self._lock = RLock()  # the driver homes in a thread of its own
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._command: zmq.Socket[bytes] | None = None
@@ -312,7 +314,7 @@ def _ping(context: Any, endpoint: str) -> None:
 
 def brake_command() -> dict[str, Command]:
     """A base that stands."""
-    return {"omnibase": ["omnibase", "set_velocity", str(uuid.uuid4()), BRAKE, {}]}
+    return {"omnibase": ["omnibase", "set_velocity", ORDER, BRAKE, {}]}
 
 
 def _beats(source: int) -> Iterator[bytes]:
