@@ -115,6 +115,7 @@ interop-itself: $(STAMP)
 	  .interop/bin/python tests/interop/load_sotopia_logs.py runs/published.jsonl runs/published-profiles; }
 	tests/interop/recordings $(BIN)/python
 	tests/interop/stretch $(BIN)/python
+	tests/interop/stretch4 $(BIN)/python
 	tests/interop/aarch64 $(BIN)/python runs/interop/aarch64
 
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on

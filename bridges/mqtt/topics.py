@@ -99,6 +99,7 @@ def telemetry_document(state: RobotState, joints: tuple[str, ...] = JOINTS) -> D
             "heading_rad": round(state.base_heading_rad, 4),
             "v_mps": round(state.base_v_mps, 3),
             "w_radps": round(state.base_w_radps, 3),
+            "vy_mps": round(state.base_vy_mps, 3),
         },
         "contact": list(state.contact),
         "is_grasping": state.is_grasping,

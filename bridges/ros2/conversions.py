@@ -20,7 +20,7 @@ from nodes.recording.ros2_messages import (
     stamp_ns_of,
     transform,
 )
-from runtime.bag.schema import encode_message
+from runtime.bag.schema import array_forms, encode_message
 from runtime.message import Message, Stamped
 from runtime.msgs import Image, JointCommand, RobotState, Utterance
 
@@ -93,7 +93,7 @@ def _string(stamped: Stamped[Message], typed: TypedTopics) -> Any:
     message = stamped.message
     if isinstance(message, Utterance):
         return ros.std_msgs__msg__String(message.text)
-    return ros.std_msgs__msg__String(encode_message(message, stamped.envelope).decode())
+    return ros.std_msgs__msg__String(encode_message(message, stamped.envelope, array_forms(message)).decode())
 
 
 STRING, TWIST = "std_msgs/msg/String", "geometry_msgs/msg/Twist"
@@ -141,10 +141,11 @@ def _from_joint_state(arrived: Arrived) -> Message | None:
 
 def _from_twist(arrived: Arrived) -> Message | None:
     """What somebody in ROS asks of the base, the joints where they are; it goes to the guard as any command does."""
-    v_mps, w_radps = float(arrived.message.linear.x), float(arrived.message.angular.z)
-    if arrived.state is None or not (math.isfinite(v_mps) and math.isfinite(w_radps)):
+    linear = arrived.message.linear
+    v_mps, vy_mps, w_radps = float(linear.x), float(linear.y), float(arrived.message.angular.z)
+    if arrived.state is None or not all(map(math.isfinite, (v_mps, vy_mps, w_radps))):
         return None
-    return JointCommand(position=arrived.state.position, base_v_mps=v_mps, base_w_radps=w_radps)
+    return JointCommand(position=arrived.state.position, base_v_mps=v_mps, base_w_radps=w_radps, base_vy_mps=vy_mps)
 
 
 FROM_ROS: dict[str, tuple[type[Message], FromRos]] = {

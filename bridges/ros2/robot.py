@@ -139,6 +139,7 @@ class Ros2Robot:
             base_heading_rad=2.0 * math.atan2(body.orientation.z, body.orientation.w) if body is not None else 0.0,
             base_v_mps=float(turn.linear.x) if turn is not None else 0.0,
             base_w_radps=float(turn.angular.z) if turn is not None else 0.0,
+            base_vy_mps=float(turn.linear.y) if turn is not None and self.limits.base.is_omni else 0.0,
         )
 
     def status(self, now_ns: int) -> RobotStatus:
@@ -154,7 +155,7 @@ class Ros2Robot:
 
     def command(self, command: JointCommand) -> None:
         """Send base velocity, and joints where their targets moved. Raises ValueError for what is not finite."""
-        values = (*command.position, command.base_v_mps, command.base_w_radps)
+        values = (*command.position, command.base_v_mps, command.base_w_radps, command.base_vy_mps)
         if len(command.position) != len(self._names) or not all(math.isfinite(value) for value in values):
             raise ValueError(f"joint command {command} is refused; expected {len(self._names)} finite positions")
         if self._mode != "ready" or self._link is None:
@@ -168,7 +169,9 @@ class Ros2Robot:
                 min(max(side, -base.wheel_speed_mps), base.wheel_speed_mps)
                 for side in (command.base_v_mps - half_turn, command.base_v_mps + half_turn)
             )
-            self._link.publish(self._cmd_vel, twist((left + right) / 2, (right - left) / base.track_m))
+            rest = base.wheel_speed_mps - max(abs(left), abs(right)) if base.is_omni else 0.0
+            aside = min(max(command.base_vy_mps, -rest), rest)
+            self._link.publish(self._cmd_vel, twist((left + right) / 2, (right - left) / base.track_m, aside))
         if self._trajectory and to_s(self._now_ns - self._goal_ns) >= GOAL_PERIOD_S:
             limits = zip(command.position, self.limits.joints, strict=True)
             target = tuple(min(max(value, limit.lowest), limit.highest) for value, limit in limits)

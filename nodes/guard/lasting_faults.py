@@ -44,6 +44,7 @@ class CommandedMotion:
     joints: tuple[Motion, ...]
     base_v_mps: float
     base_w_radps: float
+    base_vy_mps: float = 0.0
 
 
 class Conduct:
@@ -74,7 +75,7 @@ class Conduct:
 
     def _faults(self, state: RobotState, asked: CommandedMotion) -> dict[Fault, str]:
         joints = self.limits.joints
-        base = (state.base_v_mps, state.base_w_radps)
+        base = (state.base_v_mps, state.base_w_radps, state.base_vy_mps)
         for name, values in (("effort", state.effort), ("velocity", state.velocity)):
             if len(values) != len(joints) or not all(isfinite(value) for value in values):
                 return {"unknown": f"the {name} of the joints is not known"}
@@ -143,6 +144,8 @@ class Conduct:
                 names.append(limit.name)
         most_v = max(abs(one.base_v_mps) for one in asked)
         most_w = max(abs(one.base_w_radps) for one in asked)
-        if abs(state.base_v_mps) > most_v + BASE_MPS or abs(state.base_w_radps) > most_w + BASE_RADPS:
+        most_vy = max(abs(one.base_vy_mps) for one in asked)
+        is_sliding = abs(state.base_v_mps) > most_v + BASE_MPS or abs(state.base_vy_mps) > most_vy + BASE_MPS
+        if is_sliding or abs(state.base_w_radps) > most_w + BASE_RADPS:
             names.append("base")
         return ", ".join(names)

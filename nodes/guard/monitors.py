@@ -46,6 +46,8 @@ class Monitors:
         self.is_runstopped = False
         self.is_in_service = False
         """Whether the robot moves by itself: it homes or stows."""
+        self.lost = ""
+        """Why somebody else has the robot, or nobody; nothing while its driver has it."""
         self._was_runstopped = False
         self._touching: frozenset[str] = frozenset()
         self._pushing_since_ns: dict[int, int] = {}
@@ -60,6 +62,7 @@ class Monitors:
         """Take in what the robot says of itself."""
         self.is_runstopped = status.is_runstopped
         self.is_in_service = status.mode in ("homing", "stowing")
+        self.lost = (status.why or "it is lost") if status.mode == "lost" else ""
 
     def is_stale(self, now_ns: int) -> bool:
         """Whether what is known of the robot is too old to move by; what is stamped ahead of time has no age."""

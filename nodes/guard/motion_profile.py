@@ -53,10 +53,16 @@ class Motion:
 
 @dataclass(frozen=True, slots=True)
 class Wheels:
-    """Speeds of the two wheels over the ground, m/s."""
+    """Speeds of the two wheels over the ground, and of a base that drives sideways, to the left; m/s."""
 
     left_mps: float = 0.0
     right_mps: float = 0.0
+    sideways_mps: float = 0.0
+
+    @property
+    def fastest_mps(self) -> float:
+        """What counts against a base's wheel speed: no point of the ground under it passes faster."""
+        return max(abs(self.left_mps), abs(self.right_mps)) + abs(self.sideways_mps)
 
 
 def toward(motion: Motion, target: float, limit: JointLimit, dt_s: float) -> Motion:
@@ -79,23 +85,27 @@ def brake(motion: Motion, limit: JointLimit, dt_s: float) -> Motion:
     return _step(motion, 0.0, limit, dt_s)
 
 
-def drive(wheels: Wheels, v_mps: float, w_radps: float, limit: BaseLimit, dt_s: float) -> Wheels:
-    """One step of both wheels toward the speeds that give v and w, scaled together to keep the curve."""
+def drive(
+    wheels: Wheels, v_mps: float, w_radps: float, limit: BaseLimit, dt_s: float, sideways_mps: float = 0.0
+) -> Wheels:
+    """One step toward the speeds that give v, w and the way sideways, scaled together to keep the curve."""
     if dt_s <= 0.0:
         return wheels
     left = v_mps - w_radps * limit.track_m / 2
     right = v_mps + w_radps * limit.track_m / 2
-    fastest = max(abs(left), abs(right))
+    fastest = Wheels(left, right, sideways_mps).fastest_mps
     if fastest > limit.wheel_speed_mps:
         left *= limit.wheel_speed_mps / fastest
         right *= limit.wheel_speed_mps / fastest
-    change_left, change_right = left - wheels.left_mps, right - wheels.right_mps
-    largest, allowed = max(abs(change_left), abs(change_right)), limit.acceleration_mps2 * dt_s
+        sideways_mps *= limit.wheel_speed_mps / fastest
+    change = Wheels(left - wheels.left_mps, right - wheels.right_mps, sideways_mps - wheels.sideways_mps)
+    largest, allowed = change.fastest_mps, limit.acceleration_mps2 * dt_s
     if largest <= allowed:
-        return Wheels(left, right)
+        return Wheels(left, right, sideways_mps)
     return Wheels(
-        wheels.left_mps + change_left * allowed / largest,
-        wheels.right_mps + change_right * allowed / largest,
+        wheels.left_mps + change.left_mps * allowed / largest,
+        wheels.right_mps + change.right_mps * allowed / largest,
+        wheels.sideways_mps + change.sideways_mps * allowed / largest,
     )
 
 

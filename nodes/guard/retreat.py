@@ -25,6 +25,7 @@ class TrailStep:
     base_v_mps: float
     base_w_radps: float
     dt_s: float
+    base_vy_mps: float = 0.0
 
 
 class Trail:
@@ -42,7 +43,8 @@ class Trail:
         """Keep this step of the way; a robot that stands makes none."""
         if is_at_rest(state) or dt_s <= 0.0:
             return
-        self._steps.append(TrailStep(state.position, state.base_v_mps, state.base_w_radps, dt_s))
+        base = state.base_v_mps, state.base_w_radps
+        self._steps.append(TrailStep(state.position, *base, dt_s, state.base_vy_mps))
         self._kept_s += dt_s
         while self._kept_s > BACK_S and len(self._steps) > 1:
             self._kept_s -= self._steps.popleft().dt_s
@@ -56,7 +58,8 @@ class Trail:
         if self._left_s <= 0.0:
             self._steps.pop()
             self._left_s = 0.0
-        return TrailStep(step.position, -SHARE * step.base_v_mps, -SHARE * step.base_w_radps, dt_s)
+        v_mps, w_radps, vy_mps = (-SHARE * speed for speed in (step.base_v_mps, step.base_w_radps, step.base_vy_mps))
+        return TrailStep(step.position, v_mps, w_radps, dt_s, vy_mps)
 
     def forget(self) -> None:
         """Begin anew."""

@@ -140,10 +140,10 @@ class Space:
         here = self._outline(tuple(motion.position for motion in now.joints))
         there = self._outline(tuple(motion.position for motion in step.joints))
         v_mps, w_radps = base_velocity(step.wheels, self.limits.base)
-        if fastest(here, there, v_mps, w_radps, dt_s) > limits.tip_speed_mps:
+        if fastest(here, there, v_mps, w_radps, dt_s, step.wheels.sideways_mps) > limits.tip_speed_mps:
             return f"a part of it would go faster than {limits.tip_speed_mps:g} m/s"
         rest = self._at_rest(step)
-        wheel_mps = max(abs(step.wheels.left_mps), abs(step.wheels.right_mps))
+        wheel_mps = step.wheels.fastest_mps
         if wheel_mps > limits.base_speed_out_mps and furthest_out(there + rest) > limits.out_m:
             return f"the base would go faster than {limits.base_speed_out_mps:g} m/s with the arm out"
         if lowest(rest) < min(limits.floor_m, lowest(here)) - ROUNDING_M:
@@ -155,9 +155,12 @@ class Space:
             return "where the base is, is not known"
         before = dict(self._depths([here], [pose]))
         goes_on_s = wheel_mps / self.limits.base.acceleration_mps2 / 2 + LAG_S + age_s + dt_s
-        ahead_m, turned_rad = v_mps * goes_on_s, w_radps * goes_on_s
+        ahead_m, turned_rad, left_m = v_mps * goes_on_s, w_radps * goes_on_s, step.wheels.sideways_mps * goes_on_s
         number = max(FEWEST_LOOKS, ceil(abs(turned_rad) / LOOK_RAD))
-        poses = [driven(pose, ahead_m * part / number, turned_rad * part / number) for part in range(1, number + 1)]
+        poses = [
+            driven(pose, ahead_m * part / number, turned_rad * part / number, left_m * part / number)
+            for part in range(1, number + 1)
+        ]
         for why, depth_m in self._depths([there] + [rest] * (number - 1), poses):
             if depth_m > max(0.0, before[why]) + ROUNDING_M:
                 return why
@@ -193,7 +196,9 @@ class Space:
         if BASE not in free:
             return BodyMotion(joints, drive(now.wheels, 0.0, 0.0, base, dt_s))
         slow = base if share == 1.0 else replace(base, wheel_speed_mps=base.wheel_speed_mps * share)
-        return BodyMotion(joints, drive(now.wheels, command.base_v_mps, command.base_w_radps, slow, dt_s))
+        return BodyMotion(
+            joints, drive(now.wheels, command.base_v_mps, command.base_w_radps, slow, dt_s, command.base_vy_mps)
+        )
 
     def _depths(self, outlines: list[Outline], poses: list[Pose]) -> Iterator[tuple[str, float]]:
         """For each box what its wrong side is called, and how deep the robot is there, m; below 0 it is well."""
@@ -213,11 +218,13 @@ def _at(outline: Outline, pose: Pose) -> Floats:
     return balls
 
 
-def fastest(here: Outline, there: Outline, v_mps: float, w_radps: float, dt_s: float) -> float:
+def fastest(
+    here: Outline, there: Outline, v_mps: float, w_radps: float, dt_s: float, sideways_mps: float = 0.0
+) -> float:
     """The speed of the fastest ball, m/s: by the joints and by the base, added up, since either may brake first."""
     return max(
         sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2) / dt_s
-        + hypot(v_mps - w_radps * b[1], w_radps * b[0])
+        + hypot(v_mps - w_radps * b[1], sideways_mps + w_radps * b[0])
         for a, b in zip(here, there, strict=True)
     )
 
@@ -232,8 +239,9 @@ def lowest(outline: Outline) -> float:
     return min(ball[2] - ball[3] for ball in outline)
 
 
-def driven(pose: Pose, ahead_m: float, turned_rad: float) -> Pose:
+def driven(pose: Pose, ahead_m: float, turned_rad: float, left_m: float = 0.0) -> Pose:
     """Where a base is after an arc."""
     x, y, heading = pose
     middle = heading + turned_rad / 2
-    return x + ahead_m * cos(middle), y + ahead_m * sin(middle), heading + turned_rad
+    c, s = cos(middle), sin(middle)
+    return x + ahead_m * c - left_m * s, y + ahead_m * s + left_m * c, heading + turned_rad

@@ -190,6 +190,9 @@ class GuardMachine:
         is_silent = self._was_armed and self.monitors.is_silent(now_ns)
         if not why and is_silent:
             by, why = "driver", f"the driver has been silent for {self.settings.driver_silence_s:g} s"
+        is_lost = self._was_armed and self.monitors.lost != ""
+        if not why and is_lost:
+            by, why = "driver", f"the robot does not follow: {self.monitors.lost}"
         slept_ns, self._looked_ns = now_ns - (self._looked_ns or now_ns), now_ns
         if self._was_armed and slept_ns > SLEPT_NS:
             self._zero_velocity()
@@ -203,7 +206,7 @@ class GuardMachine:
         if why and (not was_stopped or by == "runstop"):
             heard_ns = now_ns if state is None or by != "contact" else state.read_ns
             self.stop(by, why, heard_ns, now_ns)
-        if self.monitors.is_runstopped or is_silent:
+        if self.monitors.is_runstopped or is_silent or is_lost:
             self._disengage(now_ns)
         return "" if was_stopped else by
 
@@ -235,7 +238,7 @@ class GuardMachine:
     def commanded(self) -> CommandedMotion:
         """What is asked of the motors now."""
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
-        return CommandedMotion(self._joints, v_mps, w_radps)
+        return CommandedMotion(self._joints, v_mps, w_radps, self._wheels.sideways_mps)
 
     def estop(self, why: str, now_ns: int) -> None:
         """Latch the emergency stop; braking begins with the next tick."""
@@ -272,7 +275,7 @@ class GuardMachine:
         state = self.monitors.state
         if self.mode != "disarmed" or state is None or self.monitors.is_stale(now_ns) or self.monitors.is_runstopped:
             return False
-        if self.is_busy(now_ns):
+        if self.is_busy(now_ns) or self.monitors.lost:
             return False
         self._joints = tuple(Motion(position) for position in state.position)
         self._wheels = Wheels()
@@ -416,7 +419,10 @@ class GuardMachine:
             self.way_back.note(self.monitors.state, dt_s)
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
         return JointCommand(
-            position=tuple(motion.position for motion in self._joints), base_v_mps=v_mps, base_w_radps=w_radps
+            position=tuple(motion.position for motion in self._joints),
+            base_v_mps=v_mps,
+            base_w_radps=w_radps,
+            base_vy_mps=self._wheels.sideways_mps,
         )
 
     def report(self) -> GuardState:
@@ -457,8 +463,10 @@ class GuardMachine:
         # Finite first: a clamp turns NaN into full speed (max(-1, min(1, nan)) is 1.0).
         if not is_whole(command.position, len(self.limits.joints)):
             return f"{envelope.source}: position is not {len(self.limits.joints)} finite numbers"
-        if not _is_speed(command.base_v_mps) or not _is_speed(command.base_w_radps):
+        if not all(map(_is_speed, (command.base_v_mps, command.base_w_radps, command.base_vy_mps))):
             return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
+        if command.base_vy_mps and not self.limits.base.is_omni:
+            return f"{envelope.source}: base_vy_mps is {command.base_vy_mps:g}, but this base does not drive sideways"
         if self.mode in CLOSED:
             return f"{envelope.source}: the guard is {self.mode}"
         if envelope.published_ns > now_ns + FUTURE_NS:
@@ -546,7 +554,7 @@ class GuardMachine:
             for motion, target, limit in zip(self._joints, step.position, self.limits.joints, strict=True)
         )
         slow = replace(self.limits.base, wheel_speed_mps=self.limits.base.wheel_speed_mps * SHARE)
-        wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, slow, dt_s)
+        wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, slow, dt_s, step.base_vy_mps)
         if not self._may_go(joints, wheels, dt_s, now_ns):
             self._is_way_blocked = True  # the next look at the monitors stops it: it went back less than it owes
             self._brake(dt_s, now_ns)

@@ -43,6 +43,7 @@ def state_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | Non
         base_w_radps=two.base_w_radps,
         contact=two.contact,
         is_grasping=two.is_grasping,
+        base_vy_mps=two.base_vy_mps,
     )
 
 

@@ -269,13 +269,15 @@ def odometry(stamp_ns: int, state: RobotState) -> Any:
         header(stamp_ns, "odometry"),
         FRAMES["base"],
         ros.geometry_msgs__msg__PoseWithCovariance(pose, unknown),
-        ros.geometry_msgs__msg__TwistWithCovariance(twist(state.base_v_mps, state.base_w_radps), unknown),
+        ros.geometry_msgs__msg__TwistWithCovariance(
+            twist(state.base_v_mps, state.base_w_radps, state.base_vy_mps), unknown
+        ),
     )
 
 
-def twist(v_mps: float, w_radps: float) -> Any:
+def twist(v_mps: float, w_radps: float, vy_mps: float = 0.0) -> Any:
     vector = ros.geometry_msgs__msg__Vector3
-    return ros.geometry_msgs__msg__Twist(vector(v_mps, 0.0, 0.0), vector(0.0, 0.0, w_radps))
+    return ros.geometry_msgs__msg__Twist(vector(v_mps, vy_mps, 0.0), vector(0.0, 0.0, w_radps))
 
 
 def transform(document: dict[str, Any]) -> Any:

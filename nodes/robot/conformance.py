@@ -216,12 +216,13 @@ class RobotConformance:
         state = self.started()
         base = self.robot.limits.base
         for v_mps, w_radps in ((0.5, 1.0), (0.3, -2.0), (0.0, 4.0)):
-            command = JointCommand(position=state.position, base_v_mps=v_mps, base_w_radps=w_radps)
+            vy_mps = v_mps * base.is_omni
+            command = JointCommand(position=state.position, base_v_mps=v_mps, base_w_radps=w_radps, base_vy_mps=vy_mps)
             for _ in range(100):
                 now = self.bench.run(PERIOD_S, command)
                 half_turn = now.base_w_radps * base.track_m / 2
                 fastest = max(abs(now.base_v_mps - half_turn), abs(now.base_v_mps + half_turn))
-                assert fastest < base.wheel_speed_mps * 1.1 + 0.01
+                assert fastest + abs(now.base_vy_mps) < base.wheel_speed_mps * 1.1 + 0.01
 
     def test_driving_forward_goes_along_x_and_turning_left_is_positive(self) -> None:
         state = self.started()
@@ -235,6 +236,22 @@ class RobotConformance:
         turned = self.bench.run(2.0, JointCommand(position=state.position, base_w_radps=w_radps))
         most_s = max(2.0, passed_s(before, turned)) * 1.25
         assert w_radps / 1.5 < turned.base_heading_rad - state.base_heading_rad < most_s * w_radps
+
+    def test_driving_to_the_left_is_positive_keeps_the_heading_and_ends_with_stop(self) -> None:
+        state = self.started()
+        if not self.robot.limits.base.is_omni:
+            pytest.skip("this robot does not drive sideways")
+        vy_mps = self.drives_at(0.1)
+        moved = self.bench.run(2.0, JointCommand(position=state.position, base_vy_mps=vy_mps))
+        assert moved.base_vy_mps > vy_mps / 1.5
+        assert vy_mps < moved.base_y_m - state.base_y_m < max(2.0, passed_s(state, moved)) * 1.25 * vy_mps
+        assert abs(moved.base_x_m - state.base_x_m) < 0.02
+        assert moved.base_heading_rad == pytest.approx(state.base_heading_rad, abs=0.05)
+        before = self.bench.run(self.bench.settle_s())
+        assert abs(before.base_vy_mps) < 0.01
+        self.assert_stands(before, self.bench.run(0.5))
+        with pytest.raises(ValueError, match="finite"):
+            self.robot.command(JointCommand(position=state.position, base_vy_mps=math.nan))
 
     def test_stop_brings_everything_to_rest(self) -> None:
         state = self.started()

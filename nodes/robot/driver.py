@@ -181,7 +181,7 @@ class Driver(ForRobot, Node):
 
 def is_complete(command: JointCommand, joints: int = len(JOINTS)) -> bool:
     """Whether a command has one finite position per joint and finite velocities."""
-    values = (*command.position, command.base_v_mps, command.base_w_radps)
+    values = (*command.position, command.base_v_mps, command.base_w_radps, command.base_vy_mps)
     return len(command.position) == joints and all(math.isfinite(value) for value in values)
 
 

@@ -29,7 +29,7 @@ def path(state: RobotState, command: JointCommand | None, chunk: ActionChunk | N
     pose, base = (state.base_x_m, state.base_y_m, state.base_heading_rad), []
     points = [_in_odometry(pose, point(state.position))]
     for step in steps:
-        pose = _moved(pose, command.base_v_mps, command.base_w_radps, share)
+        pose = _moved(pose, command.base_v_mps, command.base_w_radps, share, command.base_vy_mps)
         base.append(_rounded(pose[:2]))
         part = step / POINTS
         between = tuple(
@@ -52,11 +52,14 @@ def _of_chunk(state: RobotState, chunk: ActionChunk, point: Point) -> dict[str, 
     return {"of": "chunk", "base": base, "hand": points}
 
 
-def _moved(pose: tuple[float, float, float], v_mps: float, w_radps: float, for_s: float) -> tuple[float, float, float]:
+def _moved(
+    pose: tuple[float, float, float], v_mps: float, w_radps: float, for_s: float, vy_mps: float = 0.0
+) -> tuple[float, float, float]:
     x, y, heading = pose
     turned = heading + w_radps * for_s
     middle = (heading + turned) / 2
-    return x + v_mps * for_s * cos(middle), y + v_mps * for_s * sin(middle), turned
+    c, s = cos(middle), sin(middle)
+    return x + (v_mps * c - vy_mps * s) * for_s, y + (v_mps * s + vy_mps * c) * for_s, turned
 
 
 def _in_odometry(pose: tuple[float, float, float], point: tuple[float, float, float]) -> list[float]:

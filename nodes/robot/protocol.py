@@ -30,11 +30,15 @@ class JointLimit:
 
 @dataclass(frozen=True, slots=True)
 class BaseLimit:
-    """A differential base: each wheel is clamped, not v and w apart. `wheel_speed_mps` 0: it does not drive."""
+    """A base: each of two wheels `track_m` apart is clamped, not v and w apart. `wheel_speed_mps` 0: it does not drive.
+
+    One that is omni may drive sideways as well: the faster wheel and the way sideways share `wheel_speed_mps`.
+    """
 
     wheel_speed_mps: float
     acceleration_mps2: float
     track_m: float
+    is_omni: bool = False
 
 
 FIXED_BASE = BaseLimit(wheel_speed_mps=0.0, acceleration_mps2=1.0, track_m=1.0)

@@ -13,7 +13,7 @@ SLIDING = frozenset({"lift", "arm", "gripper"})
 
 def is_at_rest(state: RobotState, joints: Sequence[str] = JOINTS) -> bool:
     """Whether neither the base nor any joint is measured to move. A joint that is not known to slide turns."""
-    if abs(state.base_v_mps) > REST_MPS or abs(state.base_w_radps) > REST_RADPS:
+    if max(abs(state.base_v_mps), abs(state.base_vy_mps)) > REST_MPS or abs(state.base_w_radps) > REST_RADPS:
         return False
     names = joints if len(joints) == len(state.velocity) else ("",) * len(state.velocity)
     return all(is_still(name, speed) for name, speed in zip(names, state.velocity, strict=True))

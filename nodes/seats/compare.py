@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import hypot
+
 from runtime import Lease, Node, Publisher, QoS, Stamped, Subscription, every, on, to_s
 from runtime.msgs import Action, Comparison, JointCommand, Subtask
 
@@ -58,7 +60,8 @@ class ShadowCompare(Node):
                 continue
             joints = zip(own[1].position, command.position, strict=False)
             self._tell("policy", holder, shadow, "joint_m_or_rad", max(abs(one - other) for one, other in joints))
-            self._tell("policy", holder, shadow, "base_mps", abs(own[1].base_v_mps - command.base_v_mps))
+            apart_mps = hypot(own[1].base_v_mps - command.base_v_mps, own[1].base_vy_mps - command.base_vy_mps)
+            self._tell("policy", holder, shadow, "base_mps", apart_mps)
 
     def _compare_words(
         self, seat: str, known: dict[str, Action] | dict[str, Subtask], message: Action | Subtask, measure: str

@@ -81,6 +81,7 @@ class KinematicRobot:
             base_v_mps=v_mps,
             base_w_radps=w_radps,
             contact=self._contact,
+            base_vy_mps=self._wheels.sideways_mps,
         )
 
     def status(self, now_ns: int) -> RobotStatus:
@@ -98,7 +99,7 @@ class KinematicRobot:
     def command(self, command: JointCommand) -> None:
         """Take joint targets and base velocity. Raises ValueError for what is not one finite number a joint."""
         target = np.array(command.position)
-        velocity = (command.base_v_mps, command.base_w_radps)
+        velocity = (command.base_v_mps, command.base_w_radps, command.base_vy_mps)
         if target.shape != (len(self.folded),) or not np.isfinite([*target, *velocity]).all():
             raise ValueError(f"joint command {command} is refused; expected {len(self.folded)} finite positions")
         if self._mode != "ready":
@@ -174,11 +175,11 @@ class KinematicRobot:
             self.stop()
         self.set_points.step(STEP_S)
         self._wheels.step(STEP_S)
-        v_mps, w_radps = self._wheels.velocity
+        (v_mps, w_radps), vy_mps = self._wheels.velocity, self._wheels.sideways_mps
         x, y, heading = self._pose
         middle = heading + w_radps * STEP_S / 2
         self._pose = (
-            x + v_mps * math.cos(middle) * STEP_S,
-            y + v_mps * math.sin(middle) * STEP_S,
+            x + (v_mps * math.cos(middle) - vy_mps * math.sin(middle)) * STEP_S,
+            y + (v_mps * math.sin(middle) + vy_mps * math.cos(middle)) * STEP_S,
             heading + w_radps * STEP_S,
         )

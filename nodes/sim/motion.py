@@ -82,32 +82,43 @@ def _times(number: int, step_s: float) -> Rows:
 
 
 class WheelSpeeds:
-    """Speeds of the two wheels: each is clamped by itself, and changes no faster than the base may accelerate."""
+    """Speeds of the two wheels: each is clamped by itself, and changes no faster than the base may accelerate.
+
+    A base that is omni goes sideways with what its faster wheel leaves of the wheels' speed.
+    """
 
     def __init__(self, limit: BaseLimit) -> None:
         self._limit = limit
-        self._target = (0.0, 0.0)
-        self._speed = (0.0, 0.0)
+        self._target = (0.0, 0.0, 0.0)
+        self._speed = (0.0, 0.0, 0.0)
 
-    def aim(self, v_mps: float, w_radps: float) -> None:
-        """Ask for a forward and a turning velocity of the base."""
+    def aim(self, v_mps: float, w_radps: float, vy_mps: float = 0.0) -> None:
+        """Ask for a forward and a turning velocity of the base, and one to the left."""
         half_turn = w_radps * self._limit.track_m / 2
         most = self._limit.wheel_speed_mps
-        self._target = (min(max(v_mps - half_turn, -most), most), min(max(v_mps + half_turn, -most), most))
+        left, right = min(max(v_mps - half_turn, -most), most), min(max(v_mps + half_turn, -most), most)
+        rest = most - max(abs(left), abs(right)) if self._limit.is_omni else 0.0
+        self._target = (left, right, min(max(vy_mps, -rest), rest))
 
     def step(self, step_s: float) -> None:
         """Advance by one step of time."""
         if self._speed == self._target:
             return
         change = self._limit.acceleration_mps2 * step_s
-        (left, right), (left_target, right_target) = self._speed, self._target
+        (left, right, aside), (left_target, right_target, aside_target) = self._speed, self._target
         self._speed = (
             left + min(max(left_target - left, -change), change),
             right + min(max(right_target - right, -change), change),
+            aside + min(max(aside_target - aside, -change), change),
         )
 
     @property
     def velocity(self) -> tuple[float, float]:
         """Forward (m/s) and turning (rad/s) velocity of the base."""
-        left, right = self._speed
+        left, right, _ = self._speed
         return (left + right) / 2, (right - left) / self._limit.track_m
+
+    @property
+    def sideways_mps(self) -> float:
+        """Velocity of the base to the left, m/s."""
+        return self._speed[2]

@@ -1,7 +1,7 @@
-"""What kind of robot a Stretch 3 is: joint ranges, speeds and accelerations, base, stow posture, cameras.
+"""What kinds of robots a Stretch 3 and a Stretch 4 are: joint ranges, speeds and accelerations, base, stow posture.
 
-Nominal values of Hello Robot's stretch_body 0.7.31 for model SE3 (its `default` motion profile, padded ranges); a real
-robot's driver reads its own.
+Nominal values of Hello Robot's stretch_body 0.7.31 for model SE3, and of stretch4_body 2026.10.21.2 for model SE4 with
+its standard gripper (`default` motion profile, padded ranges); a real robot's driver reads its own.
 """
 
 from nodes.robot.protocol import BaseLimit, CartesianLimits, JointLimit, RobotLimits
@@ -31,3 +31,17 @@ assert tuple(joint.name for joint in STRETCH_3.joints) == JOINTS
 WHEEL_DIAMETER_M = 0.1016
 STOW = (0.30, 0.0, 3.0, -0.62, 0.0, 0.0, 0.0, 0.0)
 """Joint positions of the stowed robot, in the order of JOINTS."""
+
+STRETCH_4 = RobotLimits(
+    joints=(
+        JointLimit("lift", 0.0, 1.20, 0.30, 0.30),
+        JointLimit("arm", 0.0, 0.55, 0.40, 0.40),
+        # Those of the profile `slow`: without an outline of this body nothing else limits how fast the tip is.
+        JointLimit("wrist_yaw", -1.134, 4.276, 4.0, 4.0),
+        JointLimit("wrist_pitch", -1.117, 4.258, 4.0, 4.0),
+        JointLimit("wrist_roll", -1.117, 4.258, 4.0, 4.0),
+        JointLimit("gripper", 0.0, 0.15, 0.12, 0.17),
+    ),
+    base=BaseLimit(wheel_speed_mps=0.30, acceleration_mps2=0.25, track_m=0.348, is_omni=True),
+)
+"""Its three wheels stand 0.174 m from the middle: none is faster than the two of this track that the guard counts."""

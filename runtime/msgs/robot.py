@@ -45,6 +45,7 @@ class RobotState(Message, kind="state"):
     base_w_radps: float
     contact: tuple[str, ...] = ()  # joints, or "base", that touch something; "cliff", "tilt": the base must not go on
     is_grasping: bool = False  # both fingers press on something
+    base_vy_mps: float = 0.0  # to the left; of a base that may drive sideways
 
 
 RobotMode = Literal["ready", "unhomed", "homing", "stowing", "runstopped", "lost"]
@@ -88,6 +89,7 @@ class JointCommand(Message, kind="state"):
     position: JointVector  # in the order of JOINTS
     base_v_mps: float = 0.0
     base_w_radps: float = 0.0
+    base_vy_mps: float = 0.0  # to the left; refused where the base does not drive sideways
 
 
 class ActionChunk(Message, kind="state"):

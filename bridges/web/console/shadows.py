@@ -52,6 +52,8 @@ class Shadows:
         parts = []
         if abs(message.base_v_mps) > STILL_MPS:
             parts.append(f"base {message.base_v_mps:+.2f} m/s")
+        if abs(message.base_vy_mps) > STILL_MPS:
+            parts.append(f"{message.base_vy_mps:+.2f} m/s to the left")
         if abs(message.base_w_radps) > STILL_MPS:
             parts.append(f"turn {message.base_w_radps:+.2f} rad/s")
         if here is not None:

@@ -242,7 +242,8 @@ def say(message: BagMessage, joints: tuple[str, ...] = JOINTS) -> str:
         except RecordingError:
             return "(unreadable)"
         parts = [f"{name} {value:.3f}" for name, value in zip(joints, command.position, strict=False)]
-        return f"base {command.base_v_mps:.3f} m/s {command.base_w_radps:.3f} rad/s, " + ", ".join(parts)
+        aside = f" {command.base_vy_mps:+.3f} m/s to the left" if command.base_vy_mps else ""
+        return f"base {command.base_v_mps:.3f} m/s{aside} {command.base_w_radps:.3f} rad/s, " + ", ".join(parts)
     if message.schema == "Utterance":
         return f"{document.get('speaker')}: {document.get('text')}"
     for key in ("text", "reason", "status", "mode"):

@@ -123,9 +123,11 @@ def _fingerprint(array: NDArray[Any]) -> str:
 
 def body(message: Message) -> dict[str, Any]:
     """A message as its recorded document, without an envelope."""
-    from runtime.bag.schema import ENVELOPE_KEY, encode_message
+    from runtime.bag.schema import ENVELOPE_KEY, array_forms, encode_message
     from runtime.message import Envelope
 
-    document: dict[str, Any] = msgspec.json.decode(encode_message(message, Envelope("x", "x", 1, 0)))
+    document: dict[str, Any] = msgspec.json.decode(
+        encode_message(message, Envelope("x", "x", 1, 0), array_forms(message))
+    )
     document.pop(ENVELOPE_KEY)
     return document

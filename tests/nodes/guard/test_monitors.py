@@ -342,3 +342,37 @@ def test_a_robot_that_homes_or_stows_is_busy(mode: RobotMode, is_busy: bool) -> 
     story = Story()
     story.machine.update_status(RobotStatus(read_ns=story.now_ns, mode=mode))
     assert story.machine.is_busy(story.now_ns) is is_busy
+
+
+# --- a robot that is somebody else's
+
+
+def lost(now_ns: int, why: str = "gamepad_7 commands it") -> RobotStatus:
+    return RobotStatus(read_ns=now_ns, mode="lost", why=why)
+
+
+def test_a_robot_that_says_it_is_lost_is_stopped_let_go_of_and_armed_again_by_a_person() -> None:
+    robot = driving()
+    robot.machine.update_status(lost(robot.now_ns))
+    assert robot.tick() is None
+    assert robot.felt == "driver"
+    assert robot.machine.mode == "stopped"
+    assert robot.machine.reason == "stopped by driver: the robot does not follow: gamepad_7 commands it"
+    assert robot.say_go_on() == ""
+    assert (robot.machine.mode, robot.machine.arm(robot.now_ns)) == ("disarmed", False)
+    robot.machine.update_status(status(robot.now_ns, is_runstopped=False))
+    assert robot.tick() is None, "it does not go on by itself"
+    robot.position = ELSEWHERE
+    robot.tick()
+    assert robot.machine.arm(robot.now_ns)
+    out = robot.tick()
+    assert out is not None
+    assert out.position == ELSEWHERE, "the first target is where the other one left it"
+
+
+def test_a_robot_that_is_lost_before_anybody_armed_it_stops_nothing() -> None:
+    robot = Robot(is_armed=False)
+    robot.machine.update_status(lost(robot.now_ns))
+    robot.tick()
+    assert robot.machine.mode == "disarmed"
+    assert not robot.machine.arm(robot.now_ns)

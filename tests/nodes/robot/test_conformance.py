@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import nodes.robot.conformance
 from nodes.robot.conformance import Bench, RobotConformance
 from nodes.sim.kinematic import KinematicRobot
 from nodes.sim.robot import SimRobot
+from nodes.stretch.limits import STRETCH_3
 
 
 class SimBench(Bench):
@@ -39,6 +41,25 @@ class KinematicBench(Bench):
     def touch(self) -> Literal["lift", "base"]:
         self.robot.touch("lift")
         return "lift"
+
+
+class OmniRobot(KinematicRobot):
+    """A Stretch's joints on a base that drives sideways."""
+
+    limits = replace(STRETCH_3, base=replace(STRETCH_3.base, is_omni=True))
+
+
+class OmniBench(KinematicBench):
+    def __init__(self) -> None:
+        Bench.__init__(self, OmniRobot())
+
+    def unhome(self) -> None:
+        self.robot = OmniRobot(homed=False)
+
+
+class TestOmniRobot(RobotConformance):
+    def make(self) -> Bench:
+        return OmniBench()
 
 
 class TestSimRobot(RobotConformance):

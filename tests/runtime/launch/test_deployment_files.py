@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SEEN = {"objects": [{"label": "cup", "colour": "red", "u": 8, "v": 8}], "target": -1}
 
 
-@pytest.mark.parametrize("name", ["stretch", "stretch-gpu", "webcam"])
+@pytest.mark.parametrize("name", ["stretch", "stretch-gpu", "stretch4", "webcam"])
 def test_the_graph_fits_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("VLM_BASE_URL", "http://127.0.0.1:9/v1")
@@ -28,7 +28,7 @@ def test_the_graph_fits_together(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     check(load(ROOT / "launch" / f"{name}.toml"))
 
 
-@pytest.mark.parametrize("name", ["stretch", "stretch-gpu"])
+@pytest.mark.parametrize("name", ["stretch", "stretch-gpu", "stretch4"])
 def test_a_real_robot_is_never_armed_by_its_launch_file(name: str) -> None:
     text = (ROOT / "launch" / f"{name}.toml").read_text()
     assert re.search(r'arm = "manual"', text)

@@ -90,7 +90,8 @@ def _log(stream: rr.RecordingStream, message: BagMessage, joints: tuple[str, ...
     elif name == "robot/command":
         command = message.message(JointCommand)
         _numbers(stream, "command", joints, command.position)
-        _numbers(stream, "command", ("base_v_mps", "base_w_radps"), (command.base_v_mps, command.base_w_radps))
+        speeds = ("base_v_mps", "base_w_radps", "base_vy_mps")
+        _numbers(stream, "command", speeds, tuple(getattr(command, speed) for speed in speeds))
     elif name in ("heard", "said"):
         words = message.message(Utterance)
         stream.log("conversation", rr.TextLog(f"{words.speaker}: {words.text}", level=rr.TextLogLevel.INFO))

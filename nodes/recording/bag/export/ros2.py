@@ -141,7 +141,7 @@ def _to_ros(message: BagMessage, recording: Recording) -> Iterator[tuple[str, An
     elif message.topic == "robot/command":
         command = message.message(JointCommand)
         stamp_ns = envelope.published_ns + offset_ns
-        yield "/cmd_vel", twist(command.base_v_mps, command.base_w_radps)
+        yield "/cmd_vel", twist(command.base_v_mps, command.base_w_radps, command.base_vy_mps)
         yield "/joint_commands", joint_state(stamp_ns, recording.joints, command.position, (), ())
     elif message.topic in ("heard", "said"):
         utterance = message.message(Utterance)
@@ -250,6 +250,7 @@ def _from_ros(
             base_heading_rad=2.0 * math.atan2(pose.orientation.z, pose.orientation.w) if pose is not None else 0.0,
             base_v_mps=float(twist.linear.x) if twist is not None else 0.0,
             base_w_radps=float(twist.angular.z) if twist is not None else 0.0,
+            base_vy_mps=float(twist.linear.y) if twist is not None else 0.0,
         )
     return None
 

@@ -1,0 +1,151 @@
+"""What one status of a Stretch 4's server says, as one value; and metres of its gripper's opening. Pure.
+
+Names and units are those of stretch4_body 2026.10.21.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from bridges.stretch.four_link import Status
+
+JOINTS = ("lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper")
+LIFT_AND_ARM, WRIST = JOINTS[:2], JOINTS[2:5]
+GRIPPER = JOINTS.index("gripper")
+TOOL = "stretch_gripper"
+OPEN_M, FINGER_M = 0.150, 0.18205
+"""The maker's figures: between the fingertips of the open gripper, and the length of a finger."""
+_WIDEST_RAD = 2.0 * math.asin(OPEN_M / (2.0 * FINGER_M))
+GRIP_RAD = -0.87
+"""Where the servo is sent to grip: half of what it can close beyond touching; the fingers are springs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one status says."""
+
+    stamps: dict[str, float]
+    """By chain: when it measured, by a clock of the robot's. Only compared for being new."""
+    position: tuple[float, ...]
+    velocity: tuple[float, ...]
+    effort: tuple[float, ...]
+    servo_rad: tuple[float, float, float]
+    """The gripper's servo: fully closed, fully open, now."""
+    pose: tuple[float, float, float]
+    twist: tuple[float, float, float]
+    """To the front, to the left, turning."""
+    ranges: dict[str, tuple[float, float]]
+    touching: tuple[str, ...]
+    alerts: tuple[str, ...]
+    is_homed: bool
+    is_runstopped: bool
+    battery_v: float
+    battery_a: float
+    is_charging: bool
+    server: str
+    holder: str
+    renewed: float
+    """Changes whenever the holder of the lease commands."""
+    routine: str
+    routine_id: object
+    last_routine_id: object
+    is_last_done: bool
+
+
+def opening_m(servo_rad: float, open_rad: float) -> float:
+    """Between the fingertips. Assumed: they touch at servo 0, and open by an arc of their own length from there."""
+    return max(0.0, 2.0 * FINGER_M * math.sin(_WIDEST_RAD * servo_rad / open_rad / 2.0))
+
+
+def servo_of(opening: float, open_rad: float) -> float:
+    """The other way round; to close is to grip."""
+    if opening <= 0.0:
+        return GRIP_RAD
+    return 2.0 * math.asin(min(opening, OPEN_M) / (2.0 * FINGER_M)) / _WIDEST_RAD * open_rad
+
+
+def radians_a_metre(open_rad: float) -> float:
+    """How far the servo turns for a metre of opening, near the fingertips' touch."""
+    return open_rad / (FINGER_M * _WIDEST_RAD)
+
+
+def read_status(status: Status) -> Reading:
+    """What matters of a status. Raises ValueError, KeyError or TypeError where it is not one of a Stretch 4."""
+    tip, power, base, server = status["end_of_arm"], status["power_periph"], status["omnibase"], status["server"]
+    if TOOL not in tip:
+        raise ValueError(f"it has no {TOOL}; expected the standard gripper")
+    chains: dict[str, dict[str, Any]] = {name: status[name]["motor"] for name in LIFT_AND_ARM}
+    chains |= {name: base[name] for name in ("wheel_0", "wheel_1", "wheel_2")}
+    servos = {**{name: tip[name] for name in WRIST}, "gripper": tip[TOOL]}
+    joints = {**{name: status[name] for name in LIFT_AND_ARM}, **servos}
+    closed, opened = (float(end) for end in servos["gripper"].get("soft_motion_limits") or (-1.745, 5.236))
+    if not closed < 0.0 < opened:
+        raise ValueError(f"its gripper goes from {closed} to {opened} rad")
+    servo = float(servos["gripper"]["pos"])
+    position = [*(float(joints[name]["pos"]) for name in JOINTS[:GRIPPER]), opening_m(servo, opened)]
+    velocity = [float(joint["vel"]) for joint in joints.values()]
+    velocity[GRIPPER] /= radians_a_metre(opened)
+    effort = [*(float(chains[name]["effort_pct"]) for name in LIFT_AND_ARM)]
+    effort += [float(servo["effort"]) for servo in servos.values()]
+    pose = (float(base["x"]), float(base["y"]), float(base["theta"]))
+    twist = (float(base["x_vel"]), float(base["y_vel"]), float(base["theta_vel"]))
+    if not all(map(math.isfinite, (*position, *velocity, *effort, *pose, *twist))):
+        raise ValueError("it holds numbers that are not finite")
+    touching = [name for name in LIFT_AND_ARM if chains[name]["in_guarded_event"]]
+    touching += [name for name, joint in joints.items() if any(joint["in_collision_stop"].values())]
+    if any(chains[f"wheel_{number}"]["in_guarded_event"] for number in range(3)):
+        touching.append("base")
+    tilt = status.get("safety_layer", {}).get("safe_motion_manager", {}).get("safe_motion_overtilt_avoid", {})
+    alerts = [words for key, words in _POWER_ALERTS.items() if power.get(key)]
+    if power.get("over_tilt_type") or tilt.get("in_overtilt"):
+        touching.append("tilt")
+        alerts.append("over tilt")
+    alerts += [f"fault {name}" for name, chain in chains.items() if chain.get("is_drv_fault")]
+    for name, servo_status in servos.items():
+        alerts += [f"{words} {name}" for key, words in _SERVO_ALERTS.items() if servo_status.get(key)]
+    routines = status["routines"]
+    return Reading(
+        stamps={
+            **{name: float(chain["timestamp"]) for name, chain in chains.items()},
+            **{name: float(servo_status["timestamp_pc"]) for name, servo_status in servos.items()},
+            "power": float(power["timestamp"]),
+        },
+        position=tuple(position),
+        velocity=tuple(velocity),
+        effort=tuple(effort),
+        servo_rad=(closed, opened, servo),
+        pose=pose,
+        twist=twist,
+        ranges={name: (float(low), float(high)) for name in JOINTS[:GRIPPER]
+                for low, high in [joints[name].get("soft_motion_limits") or (-math.inf, math.inf)]},
+        touching=tuple(dict.fromkeys(touching)),
+        alerts=tuple(alerts),
+        is_homed=all(joint["pos_calibrated"] for joint in (*(chains[name] for name in LIFT_AND_ARM), *servos.values())),
+        is_runstopped=bool(power["runstop_event"]),
+        battery_v=float(power["voltage"]),
+        battery_a=float(power.get("battery_current", 0.0)),
+        is_charging=bool(power.get("charger_is_charging")),
+        server=str(server["state"]),
+        holder=str(server["lease_holder"]),
+        renewed=float(server["lease_expiry"]),
+        routine=str(routines["active_routine"]),
+        routine_id=routines["active_routine_id"],
+        last_routine_id=routines["last_routine_id"],
+        is_last_done=bool(routines["last_routine_successful"]),
+    )  # fmt: skip
+
+
+_POWER_ALERTS = {
+    "low_soc_alert": "low battery",
+    "high_current_alert": "high current",
+    "high_current_eoa_alert": "high current at the wrist",
+}
+_SERVO_ALERTS = {
+    "overtemp_error": "hot",
+    "overload_error": "overloaded",
+    "over_current_error": "too much current in",
+    "stall_overload": "stalled",
+}
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
