@@ -58,13 +58,23 @@ def array_forms(example: Message) -> dict[str, Form]:
     return {name: "values" if array is None else _form_of(array) for name, array in arrays.items()}
 
 
-def encode_message(message: Message, envelope: Envelope, forms: Mapping[str, Form]) -> bytes:
+def forms_in(document: Document, message: type[Message]) -> dict[str, Form]:
+    """How the arrays of a recorded message are written; those that stand aside or are not there are left out."""
+    found: dict[str, Form] = {}
+    for name in array_fields(message):
+        written = document.get(name)
+        if written is not None:
+            found[name] = "list" if isinstance(written, list) else "values" if "values" in written else "bytes"
+    return found
+
+
+def encode_message(message: Message, envelope: Envelope, forms: Mapping[str, Form] | None = None) -> bytes:
     """The message as JSON, its envelope under `_envelope`; what is None is left out, what is not finite is aside.
 
-    `forms` are those of its topic. A list that gets a second dimension later is written with its shape all the same.
+    `forms` are those of its topic, None: its own. A list that gets another dimension later is written with its shape.
     """
     body = msgspec.structs.asdict(message)  # type: ignore[arg-type]  # a Struct at run time
-    for name, form in forms.items():
+    for name, form in (forms or {}).items():
         if body[name] is not None:
             body[name] = _written_array(body[name], form)
     body[ENVELOPE_KEY] = envelope_document(envelope)

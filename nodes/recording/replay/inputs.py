@@ -121,13 +121,12 @@ def _fingerprint(array: NDArray[Any]) -> str:
     return f"{' x '.join(map(str, array.shape))}, sha256 {digest}..."
 
 
-def body(message: Message) -> dict[str, Any]:
-    """A message as its recorded document, without an envelope."""
-    from runtime.bag.schema import ENVELOPE_KEY, array_forms, encode_message
+def body(message: Message, recorded: Document) -> Document:
+    """A message as its recorded document, without an envelope; its arrays are written as in that one."""
+    from runtime.bag.schema import ENVELOPE_KEY, encode_message, forms_in
     from runtime.message import Envelope
 
-    document: dict[str, Any] = msgspec.json.decode(
-        encode_message(message, Envelope("x", "x", 1, 0), array_forms(message))
-    )
+    forms = forms_in(recorded, type(message))
+    document: Document = msgspec.json.decode(encode_message(message, Envelope("x", "x", 1, 0), forms))
     document.pop(ENVELOPE_KEY)
     return document

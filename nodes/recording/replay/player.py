@@ -313,7 +313,7 @@ class NodePlayer:
                 self.result.not_compared[envelope.topic] = self.result.not_compared.get(envelope.topic, 0) + 1
                 continue
             self.result.compared += 1
-            again = picture(message) if isinstance(message, Image) else body(message)
+            again = picture(message) if isinstance(message, Image) else body(message, was)
             found = first_difference(was, again) or first_difference(
                 _handed_on(recorded.envelope, message), _handed_on(envelope, message), "_envelope"
             )
