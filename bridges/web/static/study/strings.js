@@ -6,8 +6,9 @@ export let words = english,
   talkWords = talking;
 
 // The language in which this browser was spoken to last.
-const KEPT = "language";
-export const remembered = localStorage.getItem(KEPT) ?? "en";
+const KEPT = "language",
+  LANGUAGES = ["en", "de", "es", "ja"];
+export const remembered = LANGUAGES.find((one) => one === localStorage.getItem(KEPT)) ?? "en";
 
 export async function speak(language) {
   words = (await import(`/static/study/strings_${language}.js`)).default;

@@ -43,6 +43,5 @@ export default {
   not_yours: "Das macht nur die Versuchsleitung.",
   token: "An dieser Adresse fehlt ein Teil. Bitte rufen Sie die Versuchsleitung.",
   too_long: "Mehr lässt sich hier nicht schreiben.",
-  again: "Das ging sehr schnell. Bitte drücken Sie noch einmal.",
   single_key: "Taste {key} spricht",
 };

@@ -43,6 +43,5 @@ export default {
   not_yours: "Only the experimenter does that.",
   token: "This address lacks a part. Please call the experimenter.",
   too_long: "This is as much as can be written here.",
-  again: "That was very quick. Please press again.",
   single_key: "Key {key} talks",
 };

@@ -43,6 +43,5 @@ export default {
   not_yours: "Eso solo lo hace la persona que dirige el estudio.",
   token: "A esta dirección le falta una parte. Avise, por favor, a la persona que dirige el estudio.",
   too_long: "Aquí no se puede escribir más.",
-  again: "Ha sido muy rápido. Pulse otra vez, por favor.",
   single_key: "La tecla {key} habla",
 };

@@ -16,6 +16,7 @@ const link = new Link({
   welcome: async (message) => {
     role = message.role;
     if (role === "participant") await speak(message.lang);
+    else document.documentElement.lang = "en";
     cameIn(message);
     page ??= role === "experimenter" ? experimenter(link) : participant(link);
     page.met?.();

@@ -22,6 +22,11 @@ from tests.support.pages.browsing import MARKS, a_browser, text, visit, wait
 from tests.support.ports import free_ports
 
 pytestmark = MARKS
+REFUSED = {
+    "de": "Diese Adresse gilt nicht mehr",
+    "es": "Esta dirección ya no es válida",
+    "ja": "このアドレスは無効です",
+}
 CONSENT = {"de": "Einwilligung", "es": "Consentimiento", "ja": "同意"}
 AGREE = {"de": "Ich stimme zu", "es": "Acepto", "ja": "同意します"}
 
@@ -65,6 +70,14 @@ def test_the_page_speaks_the_language_of_the_protocol_and_says_which(chromium: A
         assert text(page, "#withdraw") in text(page, "#notice")
         assert findings(page) == []
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        address = f"http://127.0.0.1:{port}/study#{pages.token('participant')}"
+        pages.renew("participant")
+        pages.send_away()
+        wait(page, lambda: REFUSED[language] in text(page, "#cover"), "whose part is over reads so")
+        late = context.new_page()  # at the same tablet
+        late.goto(address)
+        wait(late, lambda: REFUSED[language] in text(late, "#cover"), "and who comes late does, too")
+        assert late.get_attribute("html", "lang") == language
     finally:
         context.close()
         pages.stop()
