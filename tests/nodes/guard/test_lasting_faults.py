@@ -258,6 +258,13 @@ def test_a_false_measurement_after_a_touch_does_not_take_the_joint_along(
     assert max(abs(target - HOME[0]) for target in released(lab, measured)) <= most_m
 
 
+def test_a_joint_that_was_measured_too_far_away_is_not_believed_afterwards() -> None:
+    lab = Lab()
+    assert lab.look(0.1, position=HOME) == ""
+    targets = released(lab, lambda target, tick: HOME[0] + (0.5 if tick < 20 else -0.1))
+    assert targets[-1] == pytest.approx(HOME[0])
+
+
 def test_an_emergency_stop_ends_the_way_back_of_the_targets() -> None:
     lab = Lab()
     assert lab.look(0.1, position=HOME) == ""
