@@ -139,6 +139,21 @@ def test_what_is_not_known_is_named(changes: dict[str, Any], why: str) -> None:
     assert shows(state) == {"unknown": why}
 
 
+def test_a_sensor_that_says_nothing_is_named_before_a_posture_that_jumps() -> None:
+    state = msgspec.structs.replace(standing(to_ns(1.02), pose=(9.0, 0.0, 0.0)), effort=())  # type: ignore[type-var]
+    assert shows(standing(to_ns(1.0)), state) == {"unknown": "the effort of the joints is not known"}
+
+
+def test_what_lasts_in_an_emergency_stop_presses_the_robots_own_button_and_is_no_stop_more() -> None:
+    lab = Lab()
+    assert lab.look(0.2, position=HOME) == ""
+    lab.machine.estop("button", lab.now_ns)
+    lab.shows = {"effort": (99.0, *ZEROS[1:])}
+    assert lab.look(LASTS_S["effort"] + RUNSTOP_S["effort"] + 0.1) == ""
+    assert lab.machine.needs_runstop(lab.now_ns)
+    assert lab.machine.runstop_reason == "effort above 95 % lasts: lift"
+
+
 def test_what_was_asked_for_more_than_half_a_second_ago_excuses_no_motion() -> None:
     lab = Lab()
     assert lab.look(1.0, position=HOME, v=0.3) == ""
