@@ -451,13 +451,14 @@ def _results(folder: Path) -> dict[str, str]:
     return {name: found for name, colon, found in lines if colon and "__mutmut_" in name}
 
 
-_STRICT = re.compile(r",( strict=(True|False|None)| )\)")
+_STRICT = re.compile(r",\s*(strict=(True|False|None)\s*)?\)")
 STRICT_WHY = "zip does not ask any more whether its lengths are the same, of which the code before has made sure"
 
 
 def is_less_strict(old: str, new: str) -> bool:
     """Whether nothing was changed but that a `zip` does not ask any more for equal lengths."""
-    is_same = "zip(" in old and _STRICT.sub(")", old) == _STRICT.sub(")", new)
+    is_zip = "zip(" in old or "(" not in old  # or its arguments alone, on a line of their own
+    is_same = is_zip and _STRICT.sub(")", old) == _STRICT.sub(")", new)
     return is_same and old.count("strict=True") >= new.count("strict=True")
 
 

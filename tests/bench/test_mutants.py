@@ -65,6 +65,7 @@ def test_a_zip_that_asks_less_is_told_from_one_that_asks_more_or_joins_others() 
     line = "for one, two in zip(these, those, strict=True)"
     for less in ("zip(these, those, strict=False)", "zip(these, those, strict=None)", "zip(these, those, )"):
         assert is_less_strict(line, line.replace("zip(these, those, strict=True)", less))
+    assert is_less_strict("these, those, strict=True )", "these, those, )"), "on a line of its own"
     assert not is_less_strict(line, line.replace("those", "None"))
     assert not is_less_strict("zip(these, strict=False)", "zip(these, strict=True)"), "it raises where it did not"
     assert not is_less_strict("f(these, strict=True)", "f(these, strict=False)")

@@ -139,6 +139,21 @@ def test_what_is_not_known_is_named(changes: dict[str, Any], why: str) -> None:
     assert shows(state) == {"unknown": why}
 
 
+def test_a_sensor_that_says_nothing_is_named_before_a_posture_that_jumps() -> None:
+    state = msgspec.structs.replace(standing(to_ns(1.02), pose=(9.0, 0.0, 0.0)), effort=())  # type: ignore[type-var]
+    assert shows(standing(to_ns(1.0)), state) == {"unknown": "the effort of the joints is not known"}
+
+
+def test_what_lasts_in_an_emergency_stop_presses_the_robots_own_button_and_is_no_stop_more() -> None:
+    lab = Lab()
+    assert lab.look(0.2, position=HOME) == ""
+    lab.machine.estop("button", lab.now_ns)
+    lab.shows = {"effort": (99.0, *ZEROS[1:])}
+    assert lab.look(LASTS_S["effort"] + RUNSTOP_S["effort"] + 0.1) == ""
+    assert lab.machine.needs_runstop(lab.now_ns)
+    assert lab.machine.runstop_reason == "effort above 95 % lasts: lift"
+
+
 def test_what_was_asked_for_more_than_half_a_second_ago_excuses_no_motion() -> None:
     lab = Lab()
     assert lab.look(1.0, position=HOME, v=0.3) == ""
@@ -256,6 +271,13 @@ def test_a_false_measurement_after_a_touch_does_not_take_the_joint_along(
     lab = Lab()
     assert lab.look(0.1, position=HOME) == ""
     assert max(abs(target - HOME[0]) for target in released(lab, measured)) <= most_m
+
+
+def test_a_joint_that_was_measured_too_far_away_is_not_believed_afterwards() -> None:
+    lab = Lab()
+    assert lab.look(0.1, position=HOME) == ""
+    targets = released(lab, lambda target, tick: HOME[0] + (0.5 if tick < 20 else -0.1))
+    assert targets[-1] == pytest.approx(HOME[0])
 
 
 def test_an_emergency_stop_ends_the_way_back_of_the_targets() -> None:

@@ -87,6 +87,19 @@ def test_a_stop_is_acted_on_at_arrival_between_two_ticks() -> None:
     assert last.envelope.cause.startswith("interrupt:")
 
 
+@pytest.mark.parametrize("depth", ["replan", "hold"])
+def test_what_holds_the_robot_is_acted_on_at_arrival_too(depth: Any) -> None:
+    sim = Simulation(StillRobot(), Driving(), Guard(arm="auto"))
+    sim.run(seconds=1.007)
+    outputs = sim.record(Guard.robot_command)
+    sim.publish("interrupt", Interrupt(id="i", depth=depth, text="hm", by="Ana", hold_s=1.0), source="reflex")
+    sim.run(seconds=0.001)
+    assert len(outputs) == 1, "between two ticks"
+    sim.publish("interrupt", Interrupt(id="a", depth="amend", text="the blue one", by="Ana"), source="reflex")
+    sim.run(seconds=0.001)
+    assert len(outputs) == 1, "what changes nothing here waits for none"
+
+
 def test_a_stop_and_the_resume_after_it_both_count_when_they_arrive_together() -> None:
     sim = Simulation(StillRobot(), Driving(), Guard(arm="auto"))
     sim.run(seconds=0.5)

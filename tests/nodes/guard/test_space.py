@@ -52,6 +52,12 @@ def test_a_ball_is_as_fast_as_its_way_is_long(there: tuple[float, float, float],
     assert space_module.fastest(((0.0, 0.5, 0.0, 0.1),), ((0.0, 0.5, 0.0, 0.1),), 0.2, -0.4, 0.1) == pytest.approx(0.4)
 
 
+def test_an_arc_leads_where_half_of_its_turn_points() -> None:
+    assert space_module.driven((1.0, 2.0, 0.2), 0.5, 0.6) == pytest.approx(
+        (1.0 + 0.5 * cos(0.5), 2.0 + 0.5 * sin(0.5), 0.8)
+    )
+
+
 def test_no_time_is_no_step_whatever_moves() -> None:
     space = Space(STRETCH_3)
     assert space.cartesian is not None

@@ -16,6 +16,7 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     JointCommand,
+    OutOfBudget,
     Reference,
     SceneDescription,
     SeatRequest,
@@ -189,6 +190,25 @@ def test_who_has_not_begun_keeps_nobody_from_being_missed() -> None:
     room.policy.is_silent = True
     room.sim.run(seconds=2.0)
     assert room.texts == ["I cannot move"]
+
+
+def test_a_holder_whose_model_may_not_be_asked_any_more_counts_as_silent_whatever_it_says() -> None:
+    room = Room(planner=(Rung(silent_s=1.0, text="no plan"), Rung(silent_s=2.0, do="hold", text="I wait")))
+    interrupts = room.sim.record_topic("interrupt", Interrupt)
+    room.sim.run(seconds=1.0)
+    for _ in range(2):  # it is told again and again
+        room.sim.publish("seat/out_of_budget", OutOfBudget(seat="planner", why="300 calls were made"))
+        room.sim.publish("seat/out_of_budget", OutOfBudget(seat="wheels", why="nobody sits there"))
+        room.sim.run(seconds=0.9)
+    assert room.texts == ["no plan"], "it begins at the top, and once"
+    room.sim.run(seconds=1.0)
+    assert room.texts == ["no plan", "I wait"]
+    assert [one.text for one in interrupts] == ["300 calls were made"]
+    room.sim.publish("lease", Lease(seat="planner", holder="fallback", number=1), source="guard")
+    room.sim.run(seconds=0.9)
+    room.planner.is_silent = True
+    room.sim.run(seconds=0.5)
+    assert room.texts == ["no plan", "I wait"], "whoever sits there next has time to begin"
 
 
 def test_a_rung_tells_why_by_whom_and_under_which_id() -> None:

@@ -134,6 +134,19 @@ def test_a_latch_moves_to_the_shared_folder_once_there_is_one(tmp_path: Path, st
     assert not first.keeper.path.exists(), "it stands in one place"
 
 
+@pytest.mark.parametrize("newer", ["home", "elsewhere"])
+def test_of_two_latches_the_newer_one_moves_to_the_shared_folder(tmp_path: Path, state: Path, newer: str) -> None:
+    places = {"home": tmp_path / "home" / ".local" / "state" / "polyrhythm", "elsewhere": state}
+    for name, place in places.items():
+        file = place / "robots" / "r" / "guard.json"
+        file.parent.mkdir(parents=True)
+        StateFile(file).note(SavedState(stop=f"stopped by {name}"))
+        os.utime(file, ns=(1, 2_000_000_000 if name == newer else 1_000_000_000))
+    (tmp_path / "shared").mkdir()
+    guard = started(tmp_path / "1", devices=("robot r",))
+    assert guard.machine.reason == f"stopped by guard: stopped by {newer}"
+
+
 @pytest.mark.parametrize("damage", ["unreadable", "damaged"])
 def test_a_latch_that_cannot_be_carried_over_is_no_latch_lifted(tmp_path: Path, state: Path, damage: str) -> None:
     old = tmp_path / "home" / ".local" / "state" / "polyrhythm" / "robots" / "r" / "guard.json"
