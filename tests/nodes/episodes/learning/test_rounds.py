@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.learning.rounds import comparison_text
+from nodes.episodes.learning.rounds import Rounds, comparison_text
 from nodes.episodes.results.store import Store
 from tests.support.killing import run_killed
 from tests.support.ports import free_ports
@@ -176,6 +176,17 @@ def test_a_port_that_another_server_has_and_prompts_that_are_too_few_are_sentenc
     path = rounds_file(tmp_path / "b", free_ports(1), tasks=500)
     assert main(["rounds", str(path)]) == 2
     assert "bc: `episodes scenarios` ended with 1: 35 of 500 tasks in" in capsys.readouterr().err
+
+
+def test_the_shipped_file_has_prompts_enough_for_the_rounds_that_follow_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    path = ROOT / "examples" / "social_learning" / "pi.toml"
+    loop = Rounds(path, main).loop
+    asked = ["scenarios", "new", "--from", loop.prompts, "--n", str(loop.tasks), "--evaluation", loop.evaluation]
+    assert main([*asked, "--out", str(tmp_path / "bc")]) == 0
+    assert main([*asked, "--out", str(tmp_path / "bc-sr"), "--not-in", str(tmp_path / "bc")]) == 0
 
 
 def test_no_server_outlives_its_killed_command(tmp_path: Path) -> None:
