@@ -443,6 +443,9 @@ class _Reader:
             if not draft.nouns and draft.skill not in _ABOUT_NOTHING:
                 draft.nouns = old.nouns
         self._merge(draft)
+        if draft.skill == "wipe" and draft in self.drafts and draft.place in clause.nouns:
+            more = [noun for noun in clause.nouns if noun.place and noun != draft.place]
+            self.drafts += [_Draft(clause, skill="wipe", place=noun) for noun in more]  # "the table and the shelf"
         self._mention(clause)
 
     def _merge(self, draft: _Draft) -> None:
@@ -656,7 +659,9 @@ class _Reader:
     def _patch_nouns(self, draft: _Draft, clause: Clause) -> None:
         nouns = clause.nouns
         if nouns[0].place and not nouns[0].kind:
-            if draft.skill in ("wipe", "look", "drive", "point"):
+            if draft.skill == "wipe" and draft.place is not None and not clause.is_repair:
+                self.drafts.append(_Draft(clause, skill="wipe", place=nouns[0]))  # "..., then the shelf"
+            elif draft.skill in ("wipe", "look", "drive", "point"):
                 draft.place = nouns[0]
             else:
                 self._patch_target(draft, "", nouns[0])
@@ -889,6 +894,9 @@ class _Reader:
         draft.skill = self.parser.lexicon.skill_of.get(verb, verb)
         if draft.skill in ("nod", "stop", "retreat"):  # are about nothing
             draft.nouns, draft.why = [], ""
+        if draft.skill == "rinse" and draft.nouns and not draft.source:  # "Wash everything on the table."
+            there = [n.place for r, n in reachable if n is not None and n.place and r in ("in", "on")]
+            draft.source = next((one for one in there if one not in TOOLS), "")
         self._place_of(draft, reachable)
         return draft
 
