@@ -205,6 +205,7 @@ class _Reader:
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.subjects: list[str] = []  # kinds that something was told of: what "it" may mean
         self.is_excepting = False  # an exception was announced, and not said yet
         self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
         self.told: list[Clause] = []  # orders and what was said beside them
@@ -267,6 +268,7 @@ class _Reader:
                 self._fragment(clause)
             case "statement":
                 self.has_statement = True
+                self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
                 self._sharpen(clause.nouns)
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
                 self.condition = self.condition or clause.condition
@@ -351,8 +353,9 @@ class _Reader:
         named = [*where, *(noun for noun in _nouns_of(clause) if noun not in where), *excepts]  # "it" is no place
         if clause.type == "statement":  # "it" is what the sentence is about, before what it is at
             named = [*(noun for _, noun in clause.targets if noun is not None), *clause.nouns, *excepts]
-            if clause.nouns[:1] and clause.nouns[0].kind and any(noun.unknown for noun in clause.nouns[1:]):
-                named.append(clause.nouns[0])  # "This mug has a crack."
+            about = self._resolved(clause.nouns[:1])  # "This mug has a crack.", "It has a crack."
+            if about and about[0].kind and any(noun.unknown for noun in clause.nouns[1:]):
+                named.append(about[0])
         if clause.word == "see":
             source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
             named = [
@@ -1608,6 +1611,11 @@ class _Reader:
                 return [replace(_noun(one), count="both") for one in last]
         if noun.is_plural and len(self.together) > 1:
             return self.together
+        if noun.pronoun == "it" and len(set(self.subjects)) > 1 and not self._follows(draft):
+            return []  # "The cup is dirty. The plate is not. Wash it."
+        pair = self.mentioned[-2:] if noun.count == "both" else []
+        if len({one.kind for one in pair if one.kind and one.count == 1}) == 2:
+            return pair  # "... between the apple and the banana. Bring me both."
         here = {one.kind for one in self.mentioned[len(self.before.mentioned) :] if one.count == "all" and one.kind}
         if noun.pronoun in ("them", "those", "these") and len(here) > 1 and not self._follows(draft):
             return []  # "The bowls are dirty, the cups are clean. Wash them."
