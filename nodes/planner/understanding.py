@@ -205,6 +205,7 @@ class _Reader:
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.subjects: list[str] = []  # kinds that something was told of: what "it" may mean
         self.is_excepting = False  # an exception was announced, and not said yet
         self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
         self.told: list[Clause] = []  # orders and what was said beside them
@@ -267,6 +268,7 @@ class _Reader:
                 self._fragment(clause)
             case "statement":
                 self.has_statement = True
+                self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
                 self._sharpen(clause.nouns)
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
                 self.condition = self.condition or clause.condition
@@ -351,8 +353,9 @@ class _Reader:
         named = [*where, *(noun for noun in _nouns_of(clause) if noun not in where), *excepts]  # "it" is no place
         if clause.type == "statement":  # "it" is what the sentence is about, before what it is at
             named = [*(noun for _, noun in clause.targets if noun is not None), *clause.nouns, *excepts]
-            if clause.nouns[:1] and clause.nouns[0].kind and any(noun.unknown for noun in clause.nouns[1:]):
-                named.append(clause.nouns[0])  # "This mug has a crack."
+            about = self._resolved(clause.nouns[:1])  # "This mug has a crack.", "It has a crack."
+            if about and about[0].kind and any(noun.unknown for noun in clause.nouns[1:]):
+                named.append(about[0])
         if clause.word == "see":
             source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
             named = [
@@ -443,6 +446,9 @@ class _Reader:
             if not draft.nouns and draft.skill not in _ABOUT_NOTHING:
                 draft.nouns = old.nouns
         self._merge(draft)
+        if draft.skill == "wipe" and draft in self.drafts and draft.place in clause.nouns:
+            more = [noun for noun in clause.nouns if noun.place and noun != draft.place]
+            self.drafts += [_Draft(clause, skill="wipe", place=noun) for noun in more]  # "the table and the shelf"
         self._mention(clause)
 
     def _merge(self, draft: _Draft) -> None:
@@ -656,7 +662,9 @@ class _Reader:
     def _patch_nouns(self, draft: _Draft, clause: Clause) -> None:
         nouns = clause.nouns
         if nouns[0].place and not nouns[0].kind:
-            if draft.skill in ("wipe", "look", "drive", "point"):
+            if draft.skill == "wipe" and draft.place is not None and not clause.is_repair:
+                self.drafts.append(_Draft(clause, skill="wipe", place=nouns[0]))  # "..., then the shelf"
+            elif draft.skill in ("wipe", "look", "drive", "point"):
                 draft.place = nouns[0]
             else:
                 self._patch_target(draft, "", nouns[0])
@@ -889,6 +897,9 @@ class _Reader:
         draft.skill = self.parser.lexicon.skill_of.get(verb, verb)
         if draft.skill in ("nod", "stop", "retreat"):  # are about nothing
             draft.nouns, draft.why = [], ""
+        if draft.skill == "rinse" and draft.nouns and not draft.source:  # "Wash everything on the table."
+            there = [n.place for r, n in reachable if n is not None and n.place and r in ("in", "on")]
+            draft.source = next((one for one in there if one not in TOOLS), "")
         self._place_of(draft, reachable)
         return draft
 
@@ -1600,6 +1611,11 @@ class _Reader:
                 return [replace(_noun(one), count="both") for one in last]
         if noun.is_plural and len(self.together) > 1:
             return self.together
+        if noun.pronoun == "it" and len(set(self.subjects)) > 1 and not self._follows(draft):
+            return []  # "The cup is dirty. The plate is not. Wash it."
+        pair = self.mentioned[-2:] if noun.count == "both" else []
+        if len({one.kind for one in pair if one.kind and one.count == 1}) == 2:
+            return pair  # "... between the apple and the banana. Bring me both."
         here = {one.kind for one in self.mentioned[len(self.before.mentioned) :] if one.count == "all" and one.kind}
         if noun.pronoun in ("them", "those", "these") and len(here) > 1 and not self._follows(draft):
             return []  # "The bowls are dirty, the cups are clean. Wash them."

@@ -69,6 +69,7 @@ def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str
         "Give me the cup or put it on the table.",
         "Hold this for a second.",
         "The bowls are dirty, the cups are clean. Wash them.",
+        "The cup is dirty. The plate is not. Wash it.",
     ],
 )
 def test_what_is_forbidden_left_open_or_not_understood_is_not_done(text: str) -> None:
@@ -139,6 +140,15 @@ def test_what_must_not_be_touched_is_what_was_spoken_of_before() -> None:
     intent = meant("The plate is hot. Don't touch it. Put the cup on the shelf.")
     assert [one.label for one in intent.protected] == ["plate"]
     assert [one.label for one in intent.orders[0].things] == ["cup"]
+
+
+def test_it_and_both_are_what_was_told_of() -> None:
+    assert meant("The cup is dirty. It has a stain. Wash it.").orders[0].things[0].label == "cup"
+    (order,) = meant("I can't decide between the apple and the banana. Bring me both.").orders
+    assert [(one.label, one.count) for one in order.things] == [("apple", 1), ("banana", 1)]
+    first, then = meant("Wipe the table, then the shelf.").orders
+    assert (first.place, then.place) == ("table", "shelf")
+    assert meant("Wash everything on the table except the blue cup.").orders[0].things[0].source == "table"
 
 
 def test_the_red_one_is_mine_and_it_is_the_one_that_is_meant() -> None:
