@@ -226,7 +226,8 @@ class World:
             tip[name] = {
                 "timestamp_pc": self.stamps[name], "pos": joint.at, "vel": np.float64(joint.speed),
                 "effort": joint.effort, "pos_calibrated": joint.is_homed, "in_collision_stop": dict(joint.collides),
-                "soft_motion_limits": [joint.low, joint.high], "overtemp_error": False, "overload_error": False,
+                "soft_motion_limits": [joint.low, joint.high] if joint.is_homed else [None, None],
+                "overtemp_error": False, "overload_error": False, "pos_pct": math.degrees(joint.at),
                 "over_current_error": False, "stall_overload": False, "comm_errors": {"rates": np.zeros(3)},
             }  # fmt: skip
         return {

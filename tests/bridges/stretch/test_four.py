@@ -272,6 +272,15 @@ def test_a_status_of_something_else_is_no_reading(bench: FourBench, change: dict
     assert bench.mode == "ready"
 
 
+def test_percent_of_a_gripper_that_do_not_fit_its_radians_are_no_reading() -> None:
+    world = World()
+    told = world.status({"lease_holder": "None", "lease_expiry": 0.0})
+    read_status(told)
+    told["end_of_arm"]["stretch_gripper"]["pos_pct"] = 179.0
+    with pytest.raises(ValueError, match=r"179 % and 1\.00 rad"):
+        read_status(told)
+
+
 def test_positions_that_are_no_numbers_are_no_reading() -> None:
     world = World()
     world.joints["arm"].at = math.nan
