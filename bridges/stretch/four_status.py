@@ -18,6 +18,7 @@ TOOL = "stretch_gripper"
 OPEN_M, FINGER_M = 0.150, 0.18205
 """The maker's figures: between the fingertips of the open gripper, and the length of a finger."""
 _WIDEST_RAD = 2.0 * math.asin(OPEN_M / (2.0 * FINGER_M))
+MOST_LETTERS = 80
 GRIP_RAD = -0.87
 """Where the servo is sent to grip: half of what it can close beyond touching; the fingers are springs."""
 
@@ -45,6 +46,8 @@ class Reading:
     battery_a: float
     is_charging: bool
     server: str
+    status_id: int
+    """Counts from 1 when the server starts."""
     holder: str
     renewed: float
     """Changes whenever the holder of the lease commands."""
@@ -130,14 +133,22 @@ def read_status(status: Status) -> Reading:
         battery_v=float(power["voltage"]),
         battery_a=float(power.get("battery_current", 0.0)),
         is_charging=bool(power.get("charger_is_charging")),
-        server=str(server["state"]),
-        holder=str(server["lease_holder"]),
+        server=_text(server["state"]),
+        status_id=int(server["status_id"]),
+        holder=_text(server["lease_holder"]),
         renewed=float(server["lease_expiry"]),
-        routine=str(routines["active_routine"]),
+        routine=_text(routines["active_routine"]),
         routine_id=routines["active_routine_id"],
         last_routine_id=routines["last_routine_id"],
         is_last_done=bool(routines["last_routine_successful"]),
     )  # fmt: skip
+
+
+def _text(value: object) -> str:
+    """What a person may be shown of what another program has chosen."""
+    if not isinstance(value, str):
+        raise TypeError(f"a {type(value).__name__} in place of text")
+    return "".join(letter if letter.isprintable() else "?" for letter in value[:MOST_LETTERS])
 
 
 def _range(joint: dict[str, Any], unknown: tuple[float, float]) -> tuple[float, float]:

@@ -281,6 +281,29 @@ def test_percent_of_a_gripper_that_do_not_fit_its_radians_are_no_reading() -> No
         read_status(told)
 
 
+def test_a_server_that_was_started_again_asks_for_another_run_because_its_odometry_begins_anew(
+    bench: FourBench,
+) -> None:
+    bench.run(0.5)
+    bench.world.status_id = 0
+    bench.run(PERIOD_S)
+    assert bench.mode == "lost"
+    assert bench.status.why.startswith("its server was started again")
+    bench.run(2.0)
+    assert bench.mode == "lost"
+
+
+def test_the_name_of_another_program_is_text_for_people_and_short(bench: FourBench) -> None:
+    for _ in range(2):
+        bench.other("\x1b[2Jgamepad\n" + "x" * 500)
+        bench.run(PERIOD_S)
+    assert bench.status.why.startswith("?[2Jgamepad?xx")
+    assert len(bench.status.why) < 200
+    bench.world.extra = {"server": {"state": ["RUNNING"], "status_id": 1, "lease_holder": "None", "lease_expiry": 0.0}}
+    bench.run(PERIOD_S)
+    assert "a list in place of text" in bench.status.why
+
+
 def test_positions_that_are_no_numbers_are_no_reading() -> None:
     world = World()
     world.joints["arm"].at = math.nan
@@ -501,7 +524,7 @@ def wait_for(is_so: Any, seconds: float = 8.0) -> None:
 
 
 @processes
-def test_a_server_that_ends_is_told_and_another_one_is_followed_after_a_pause(wired: SocketBench) -> None:
+def test_a_server_that_is_away_is_told_and_followed_after_a_pause_when_it_is_back(wired: SocketBench) -> None:
     command = JointCommand(position=wired.robot.read(wired.now_ns).position, base_v_mps=0.1)
     until(wired, command, lambda: wired.server.world.base[0] > 0.05)
     folder, world = wired.server.folder, wired.server.world
