@@ -384,7 +384,7 @@ class Stretch4Robot:
         is_ours = found.holder == self._link.client
         if is_ours:
             self._asked_ns = None
-        elif found.holder != "None" and found.renewed != before.renewed:
+        elif found.renewed != before.renewed:
             self._others_ns, self._other = self._now_ns + to_ns(LEASE_S), found.holder
         elif self._wanted is None:
             self._asked_ns = None

@@ -94,6 +94,8 @@ class World:
         self.is_runstopped = False
         self.state = "RUNNING"
         self.frozen: set[str] = set()
+        self.pushing: set[str] = set()
+        """Wheels that met something."""
         self.alerts: dict[str, object] = {}
         self.has_firmware_watchdog = True
         self.heard_s = self.now_s = 0.0
@@ -255,7 +257,8 @@ class World:
     def _motor(self, name: str, effort: float, is_homed: bool, is_guarded: bool) -> dict[str, object]:
         return {
             "timestamp": self.stamps[name], "effort_pct": effort, "pos_calibrated": int(is_homed),
-            "in_guarded_event": int(is_guarded), "is_drv_fault": 0, "runstop_on": int(self.is_runstopped),
+            "in_guarded_event": int(is_guarded or name in self.pushing), "is_drv_fault": 0,
+            "runstop_on": int(self.is_runstopped),
         }  # fmt: skip
 
 
