@@ -203,7 +203,7 @@ def test_after_pain_it_goes_back_to_the_right_where_it_came_to_the_left() -> Non
         deck.tick()
     assert deck.machine.mode == "retreating"
     assert deck.y_m < come_to - 0.01
-    assert deck.vy_mps == pytest.approx(-SHARE * 0.2)
+    assert -SHARE * 0.2 - EPSILON <= deck.vy_mps < -0.005
 
 
 @pytest.mark.parametrize(("vy_mps", "is_rest"), [(0.004, True), (0.006, False), (-0.006, False)])
