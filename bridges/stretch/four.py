@@ -101,6 +101,7 @@ class Stretch4Robot:
         self._is_open = False
         self._reading: Reading | None = None
         self._problem = ""  # why what the server says is not read
+        self._gone = ""  # why this run cannot go on with it
         self._read_ns: dict[str, int] = {}
         self._origin = (0.0, 0.0, 0.0)
         self._now_ns = self._commanded_ns = 0
@@ -285,8 +286,8 @@ class Stretch4Robot:
     def _why_lost(self) -> str:
         if not self._is_open:
             return "it is not started"
-        if self._problem:
-            return self._problem
+        if self._problem or self._gone:
+            return self._gone or self._problem
         silent = sorted(name for name, read_ns in self._read_ns.items() if to_s(self._now_ns - read_ns) > LOST_S)
         if len(silent) == len(self._read_ns):
             return "its server says nothing for a second; does it still run? stretch_body_server --status tells"
@@ -357,13 +358,16 @@ class Stretch4Robot:
             )
             return
         except MALFORMED as problem:
-            self._problem = f"its server tells of no Stretch 4 with a gripper ({type(problem).__name__}: {problem})"
+            said = str(problem)[:200]
+            self._problem = f"its server tells of no Stretch 4 with a gripper ({type(problem).__name__}: {said})"
             return
         if found is None:
             return
         before, self._reading, self._problem = self._reading, found, ""
         if before is None:
             return  # only what changes is known to be measured now
+        if found.status_id < before.status_id:
+            self._gone = "its server was started again, and its odometry with it; end the run and start it again"
         for name, stamp in found.stamps.items():
             if stamp != before.stamps.get(name):
                 self._read_ns[name] = self._now_ns
@@ -380,7 +384,7 @@ class Stretch4Robot:
         is_ours = found.holder == self._link.client
         if is_ours:
             self._asked_ns = None
-        elif found.holder != "None" and found.renewed != before.renewed:
+        elif found.renewed != before.renewed:
             self._others_ns, self._other = self._now_ns + to_ns(LEASE_S), found.holder
         elif self._wanted is None:
             self._asked_ns = None

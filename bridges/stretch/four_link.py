@@ -143,7 +143,7 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         found = _MADE.get((module, name))
         if found is None:
-            raise Unreadable(f"{module}.{name}")
+            raise Unreadable(f"{module}.{name}"[:100])
         return found
 
 

@@ -18,6 +18,7 @@ TOOL = "stretch_gripper"
 OPEN_M, FINGER_M = 0.150, 0.18205
 """The maker's figures: between the fingertips of the open gripper, and the length of a finger."""
 _WIDEST_RAD = 2.0 * math.asin(OPEN_M / (2.0 * FINGER_M))
+MOST_LETTERS = 80
 GRIP_RAD = -0.87
 """Where the servo is sent to grip: half of what it can close beyond touching; the fingers are springs."""
 
@@ -45,6 +46,8 @@ class Reading:
     battery_a: float
     is_charging: bool
     server: str
+    status_id: int
+    """Counts from 1 when the server starts."""
     holder: str
     renewed: float
     """Changes whenever the holder of the lease commands."""
@@ -80,10 +83,14 @@ def read_status(status: Status) -> Reading:
     chains |= {name: base[name] for name in ("wheel_0", "wheel_1", "wheel_2")}
     servos = {**{name: tip[name] for name in WRIST}, "gripper": tip[TOOL]}
     joints = {**{name: status[name] for name in LIFT_AND_ARM}, **servos}
-    closed, opened = (float(end) for end in servos["gripper"].get("soft_motion_limits") or (-1.745, 5.236))
+    closed, opened = _range(servos["gripper"], (-1.745, 5.236))
     if not closed < 0.0 < opened:
         raise ValueError(f"its gripper goes from {closed} to {opened} rad")
-    servo = float(servos["gripper"]["pos"])
+    servo, percent = float(servos["gripper"]["pos"]), float(servos["gripper"]["pos_pct"])
+    if servos["gripper"]["pos_calibrated"] and abs(percent + 100.0 * servo / closed) > 2.0 + 0.02 * abs(percent):
+        raise ValueError(
+            f"its gripper is at {percent:.0f} % and {servo:.2f} rad, of {closed:.2f} rad where it is closed"
+        )
     position = [*(float(joints[name]["pos"]) for name in JOINTS[:GRIPPER]), opening_m(servo, opened)]
     velocity = [float(joint["vel"]) for joint in joints.values()]
     velocity[GRIPPER] /= radians_a_metre(opened)
@@ -118,8 +125,7 @@ def read_status(status: Status) -> Reading:
         servo_rad=(closed, opened, servo),
         pose=pose,
         twist=twist,
-        ranges={name: (float(low), float(high)) for name in JOINTS[:GRIPPER]
-                for low, high in [joints[name].get("soft_motion_limits") or (-math.inf, math.inf)]},
+        ranges={name: _range(joints[name], (-math.inf, math.inf)) for name in JOINTS[:GRIPPER]},
         touching=tuple(dict.fromkeys(touching)),
         alerts=tuple(alerts),
         is_homed=all(joint["pos_calibrated"] for joint in (*(chains[name] for name in LIFT_AND_ARM), *servos.values())),
@@ -127,14 +133,28 @@ def read_status(status: Status) -> Reading:
         battery_v=float(power["voltage"]),
         battery_a=float(power.get("battery_current", 0.0)),
         is_charging=bool(power.get("charger_is_charging")),
-        server=str(server["state"]),
-        holder=str(server["lease_holder"]),
+        server=_text(server["state"]),
+        status_id=int(server["status_id"]),
+        holder=_text(server["lease_holder"]),
         renewed=float(server["lease_expiry"]),
-        routine=str(routines["active_routine"]),
+        routine=_text(routines["active_routine"]),
         routine_id=routines["active_routine_id"],
         last_routine_id=routines["last_routine_id"],
         is_last_done=bool(routines["last_routine_successful"]),
     )  # fmt: skip
+
+
+def _text(value: object) -> str:
+    """What a person may be shown of what another program has chosen."""
+    if not isinstance(value, str):
+        raise TypeError(f"a {type(value).__name__} in place of text")
+    return "".join(letter if letter.isprintable() else "?" for letter in value[:MOST_LETTERS])
+
+
+def _range(joint: dict[str, Any], unknown: tuple[float, float]) -> tuple[float, float]:
+    """Its soft limits; a servo that is not homed has none."""
+    low, high = joint.get("soft_motion_limits") or (None, None)
+    return unknown if low is None or high is None else (float(low), float(high))
 
 
 _POWER_ALERTS = {

@@ -201,7 +201,10 @@ def test_a_twist_asks_for_base_speed_and_leaves_the_joints_where_they_are() -> N
     assert FROM_ROS[TWIST][1](arrived(twist(0.1, -0.4))) is None, "where the joints are, nobody knows yet"
     asked = FROM_ROS[TWIST][1](arrived(twist(0.1, -0.4), state=state))
     assert asked == JointCommand(position=state.position, base_v_mps=0.1, base_w_radps=-0.4)
+    aside = FROM_ROS[TWIST][1](arrived(twist(0.1, 0.0, 0.2), state=state))
+    assert aside == JointCommand(position=state.position, base_v_mps=0.1, base_vy_mps=0.2)
     assert FROM_ROS[TWIST][1](arrived(twist(math.nan, 0.0), state=state)) is None
+    assert FROM_ROS[TWIST][1](arrived(twist(0.0, 0.0, math.inf), state=state)) is None
 
 
 def test_pictures_and_words_come_back() -> None:

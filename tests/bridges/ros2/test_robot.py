@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 pytest.importorskip("rosbags", reason="needs the extra ros2")
 pytest.importorskip("zenoh", reason="needs the extra ros2")
@@ -13,14 +14,16 @@ pytest.importorskip("roslibpy", reason="needs roslibpy, a client of rosbridge th
 
 from bridges.ros2.link import open_link
 from bridges.ros2.robot import Ros2Robot
-from nodes.recording.ros2_messages import ros, to_cdr, twist
+from nodes.recording.ros2_messages import joint_state, odometry, ros, to_cdr, twist
 from nodes.robot.protocol import RobotError
+from nodes.stretch.limits import STRETCH_4
 from runtime.clock import SystemClock
 from runtime.errors import CodecError, ParameterError
 from runtime.msgs import JointCommand
 from tests.bridges.ros2.ros_side import ACTION, DOMAIN, HOME, RUNSTOP, STOW, RosbridgeSide, RosSide, ZenohSide
 from tests.support.ports import free_ports
 from tests.support.running import eventually
+from tests.support.standing import standing
 
 pytestmark = pytest.mark.processes
 
@@ -208,3 +211,45 @@ def test_a_type_that_nobody_knows_is_refused() -> None:
     finally:
         link.close()
         side.close()
+
+
+class Wire:
+    """A link that keeps what is published, and hears one joint state and one pose."""
+
+    def __init__(self) -> None:
+        self.twists: list[Any] = []
+
+    def subscribe(self, topic: str, ros_type: str, heard: Any) -> None:
+        if "joint" in topic:
+            names = tuple(joint.name for joint in STRETCH_4.joints)
+            heard(joint_state(1_000, names, (0.1,) * 6, (0.0,) * 6, (0.0,) * 6))
+        else:
+            state = standing(0, (0.1,) * 6)
+            heard(odometry(1_000, structs.replace(cast(Any, state), base_vy_mps=0.25)))
+
+    def advertise(self, *_: Any, **__: Any) -> None:
+        """Nothing to tell."""
+
+    def publish(self, topic: str, message: Any) -> None:
+        self.twists.append(message)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+@pytest.mark.parametrize(("limits", "heard", "sent"), [("STRETCH_4", 0.25, (0.1, 0.2)), ("STRETCH_3", 0.0, (0.1, 0.0))])
+def test_a_way_sideways_goes_both_ways_where_the_base_has_one(
+    limits: str, heard: float, sent: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire, clock = Wire(), SystemClock()
+    monkeypatch.setattr("bridges.ros2.robot.open_link", lambda *_: wire)
+    names = "" if limits == "STRETCH_4" else "head_pan=arm, head_tilt=lift"
+    robot = Ros2Robot("tcp/127.0.0.1:1", limits=f"nodes.stretch.limits:{limits}", names=names)
+    robot.start(clock.now_ns())
+    try:
+        state = robot.read(clock.now_ns())
+        assert state.base_vy_mps == heard
+        robot.command(JointCommand(position=state.position, base_v_mps=0.1, base_vy_mps=0.4))
+        assert (wire.twists[-1].linear.x, wire.twists[-1].linear.y) == pytest.approx(sent)
+    finally:
+        robot.close()

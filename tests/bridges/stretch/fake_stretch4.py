@@ -94,6 +94,8 @@ class World:
         self.is_runstopped = False
         self.state = "RUNNING"
         self.frozen: set[str] = set()
+        self.pushing: set[str] = set()
+        """Wheels that met something."""
         self.alerts: dict[str, object] = {}
         self.has_firmware_watchdog = True
         self.heard_s = self.now_s = 0.0
@@ -226,7 +228,8 @@ class World:
             tip[name] = {
                 "timestamp_pc": self.stamps[name], "pos": joint.at, "vel": np.float64(joint.speed),
                 "effort": joint.effort, "pos_calibrated": joint.is_homed, "in_collision_stop": dict(joint.collides),
-                "soft_motion_limits": [joint.low, joint.high], "overtemp_error": False, "overload_error": False,
+                "soft_motion_limits": [joint.low, joint.high] if joint.is_homed else [None, None],
+                "overtemp_error": False, "overload_error": False, "pos_pct": math.degrees(joint.at),
                 "over_current_error": False, "stall_overload": False, "comm_errors": {"rates": np.zeros(3)},
             }  # fmt: skip
         return {
@@ -254,7 +257,8 @@ class World:
     def _motor(self, name: str, effort: float, is_homed: bool, is_guarded: bool) -> dict[str, object]:
         return {
             "timestamp": self.stamps[name], "effort_pct": effort, "pos_calibrated": int(is_homed),
-            "in_guarded_event": int(is_guarded), "is_drv_fault": 0, "runstop_on": int(self.is_runstopped),
+            "in_guarded_event": int(is_guarded or name in self.pushing), "is_drv_fault": 0,
+            "runstop_on": int(self.is_runstopped),
         }  # fmt: skip
 
 

@@ -154,6 +154,37 @@ def test_a_hold_does_not_let_a_joint_sink_that_hangs_a_little_below_where_it_was
     assert lift.goal == pytest.approx(command.position[0])
 
 
+def test_a_stopped_joint_comes_to_rest_where_braking_takes_it_and_the_gripper_keeps_its_grip(bench: FourBench) -> None:
+    state = bench.robot.read(bench.now_ns)
+    bench.world.joints["stretch_gripper"].stands_at = 0.5
+    up = JointCommand(position=(state.position[0] + 0.5, *state.position[1:5], 0.0))
+    assert not bench.run(0.1, up).is_grasping
+    assert bench.run(1.5, up).is_grasping
+    lift, gripper = bench.world.joints["lift"], bench.world.joints["stretch_gripper"]
+    at, speed, grip = lift.at, lift.speed, gripper.goal
+    bench.robot.stop()
+    assert lift.goal == pytest.approx(at + speed**2 / 0.6, abs=0.01)
+    assert lift.goal > at + 0.05
+    assert gripper.goal == grip < 0.0
+    assert bench.run(1.0).is_grasping, "it keeps what it has"
+    gripper.stands_at = None
+    bench.run(1.0)
+    opened = JointCommand(position=(*bench.robot.read(bench.now_ns).position[:5], 0.1))
+    gripper.stands_at = 1.0
+    pushes = bench.run(1.5, opened)
+    assert pushes.effort[5] > 30
+    assert not pushes.is_grasping, "it opens against something"
+
+
+def test_without_commands_and_without_the_wheels_own_watchdog_it_stops_all_the_same(bench: FourBench) -> None:
+    bench.world.has_firmware_watchdog = False
+    bench.run(1.0, driving(bench, base_vy_mps=0.1))
+    assert bench.link.beats.endswith("dd"), "the keeper knows that the base drives"
+    bench.drift(2.0)
+    assert bench.world.base == [0.0, 0.0, 0.0]
+    assert bench.link.beats.endswith("rr")
+
+
 # --- the lease
 
 
@@ -202,9 +233,25 @@ def test_who_commands_while_nobody_here_does_is_told_too(bench: FourBench) -> No
 def test_commands_that_the_server_does_not_take_are_no_longer_sent(bench: FourBench) -> None:
     lease = bench.link.lease
     lease.holder, lease.priority, lease.expiry_s = "silent_one", 0, math.inf
-    bench.run(0.5, driving(bench, base_v_mps=0.1))
+    bench.run(2.0)
+    assert bench.mode == "ready", "it is not known to command"
+    command = driving(bench, base_v_mps=0.1)
+    bench.run(0.5, command)
     assert "silent_one commands it" in bench.status.why
+    sent = bench.link.sent
+    bench.run(1.0, command)
+    assert bench.link.sent == sent
     assert bench.world.base == [0.0, 0.0, 0.0]
+
+
+def test_a_hold_is_not_said_against_somebody_elses_lease(bench: FourBench) -> None:
+    bench.run(1.0, driving(bench, base_v_mps=0.1))
+    bench.run(PERIOD_S)
+    bench.other("gamepad_7", 1)
+    bench.run(PERIOD_S)
+    sent = bench.link.sent
+    bench.run(0.1)
+    assert (bench.mode, bench.link.sent) == ("lost", sent)
 
 
 def test_it_never_takes_the_robot_out_of_another_programs_hands(bench: FourBench) -> None:
@@ -272,6 +319,38 @@ def test_a_status_of_something_else_is_no_reading(bench: FourBench, change: dict
     assert bench.mode == "ready"
 
 
+def test_percent_of_a_gripper_that_do_not_fit_its_radians_are_no_reading() -> None:
+    world = World()
+    told = world.status({"lease_holder": "None", "lease_expiry": 0.0})
+    read_status(told)
+    told["end_of_arm"]["stretch_gripper"]["pos_pct"] = 179.0
+    with pytest.raises(ValueError, match=r"179 % and 1\.00 rad"):
+        read_status(told)
+
+
+def test_a_server_that_was_started_again_asks_for_another_run_because_its_odometry_begins_anew(
+    bench: FourBench,
+) -> None:
+    bench.run(0.5)
+    bench.world.status_id = 0
+    bench.run(PERIOD_S)
+    assert bench.mode == "lost"
+    assert bench.status.why.startswith("its server was started again")
+    bench.run(2.0)
+    assert bench.mode == "lost"
+
+
+def test_the_name_of_another_program_is_text_for_people_and_short(bench: FourBench) -> None:
+    for _ in range(2):
+        bench.other("\x1b[2Jgamepad\n" + "x" * 500)
+        bench.run(PERIOD_S)
+    assert bench.status.why.startswith("?[2Jgamepad?xx")
+    assert len(bench.status.why) < 200
+    bench.world.extra = {"server": {"state": ["RUNNING"], "status_id": 1, "lease_holder": "None", "lease_expiry": 0.0}}
+    bench.run(PERIOD_S)
+    assert "a list in place of text" in bench.status.why
+
+
 def test_positions_that_are_no_numbers_are_no_reading() -> None:
     world = World()
     world.joints["arm"].at = math.nan
@@ -283,8 +362,9 @@ def test_contact_self_collision_tilt_and_alerts_are_told(bench: FourBench) -> No
     world = bench.world
     world.joints["wrist_yaw"].collides["pos"] = True
     world.alerts = {"over_tilt_type": "Front Tilt", "low_soc_alert": True}
+    world.pushing.add("wheel_2")
     state = bench.run(PERIOD_S)
-    assert state.contact == ("wrist_yaw", "tilt")
+    assert state.contact == ("wrist_yaw", "base", "tilt")
     assert bench.status.alerts == ("low battery", "over tilt")
     assert bench.status.battery_v == pytest.approx(26.5)
 
@@ -401,10 +481,15 @@ def test_sockets_of_another_account_links_and_files_are_refused(
             made.bind(str(tmp_path / f"port_{name}"))
     assert endpoints(folder=str(tmp_path))["admin"] == f"ipc://{tmp_path}/port_admin"
     mine = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: mine + 4242)
     if mine != 0:
+        monkeypatch.setattr(os, "getuid", lambda: mine + 4242)
         with pytest.raises(RobotError, match="belongs to account"):
             endpoints(folder=str(tmp_path))
+    else:
+        os.chown(tmp_path / "port_status", 4242, -1)
+        with pytest.raises(RobotError, match="belongs to account 4242"):
+            endpoints(folder=str(tmp_path))
+        os.chown(tmp_path / "port_status", 0, -1)
     (tmp_path / "port_admin").unlink()
     (tmp_path / "port_admin").symlink_to(tmp_path / "port_status")
     with pytest.raises(RobotError, match="is no socket"):
@@ -492,7 +577,7 @@ def wait_for(is_so: Any, seconds: float = 8.0) -> None:
 
 
 @processes
-def test_a_server_that_ends_is_told_and_another_one_is_followed_after_a_pause(wired: SocketBench) -> None:
+def test_a_server_that_is_away_is_told_and_followed_after_a_pause_when_it_is_back(wired: SocketBench) -> None:
     command = JointCommand(position=wired.robot.read(wired.now_ns).position, base_v_mps=0.1)
     until(wired, command, lambda: wired.server.world.base[0] > 0.05)
     folder, world = wired.server.folder, wired.server.world

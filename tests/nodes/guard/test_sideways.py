@@ -21,7 +21,7 @@ from nodes.robot.rest import is_at_rest
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import JointCommand, RobotState
+from runtime.msgs import Interrupt, JointCommand, RobotState
 from tests.support.standing import HOME, standing
 
 OMNI = replace(STRETCH_3, base=replace(STRETCH_3.base, is_omni=True))
@@ -186,6 +186,24 @@ def test_the_way_back_goes_sideways_too() -> None:
     step = trail.back(TICK_S)
     assert step is not None
     assert step.base_vy_mps == -SHARE * 0.2
+
+
+def test_after_pain_it_goes_back_to_the_right_where_it_came_to_the_left() -> None:
+    deck = Deck()
+    deck.go(60, 0.2)
+    hurt = Interrupt(id="i", depth="stop", text="ouch", by="Ana", is_pain=True)
+    deck.machine.interrupt(hurt, deck.now_ns, deck.now_ns)
+    for _ in range(100):
+        deck.tick()
+    assert deck.vy_mps == 0.0
+    come_to = deck.y_m
+    go_on = Interrupt(id="j", depth="resume", text="go on", by="Ana")
+    assert deck.machine.interrupt(go_on, deck.now_ns, deck.now_ns) is None
+    for _ in range(50):
+        deck.tick()
+    assert deck.machine.mode == "retreating"
+    assert deck.y_m < come_to - 0.01
+    assert -SHARE * 0.2 - EPSILON <= deck.vy_mps < -0.005
 
 
 @pytest.mark.parametrize(("vy_mps", "is_rest"), [(0.004, True), (0.006, False), (-0.006, False)])

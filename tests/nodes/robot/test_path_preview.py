@@ -23,6 +23,8 @@ def test_a_command_is_thought_on_along_the_heading() -> None:
     assert drawn["of"] == "command"
     assert drawn["base"][-1] == pytest.approx([1.0, 2.3], abs=1e-3)
     assert len(drawn["hand"]) == 13
+    aside = path(STATE, JointCommand(position=STOW, base_vy_mps=0.2), None, STRETCH_HAND.point)
+    assert aside["base"][-1] == pytest.approx([0.7, 2.0], abs=1e-3), "to the left of a heading along y is along -x"
 
 
 def test_a_chunk_is_drawn_to_its_last_step() -> None:

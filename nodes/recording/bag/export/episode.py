@@ -62,6 +62,7 @@ class _Sampler:
     def __init__(self, cameras: set[str], fps: int, show: Show, start_ns: int) -> None:
         self._start_ns = start_ns
         self.episode = Episode()
+        self.has_driven_sideways = False
         self._cameras = cameras
         self._fps = fps
         self._show = show
@@ -94,6 +95,7 @@ class _Sampler:
         elif message.topic == "robot/command":
             command = message.message(JointCommand)
             self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
+            self.has_driven_sideways |= command.base_vy_mps != 0.0
             self._sent_ns = envelope.published_ns
             if len(self.episode) and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
                 self.episode.actions[-1] = self._sent  # the first one of this frame's period
@@ -212,6 +214,8 @@ def read_episode(
         sampler.begin(at_ns)
     for sentence in damaged.told:
         tell(sentence)
+    if sampler.has_driven_sideways:
+        tell(f"{recording.path}: the base was driven sideways (base_vy_mps), and actions here have no place for that")
     if sampler.stale:
         first_s = to_s(sampler.stale[0] - recording.start_ns)
         tell(

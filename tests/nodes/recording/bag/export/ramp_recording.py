@@ -15,7 +15,7 @@ from runtime.msgs import Image, JointCommand, RobotState, Subtask
 ZEROS = (0.0,) * 8
 
 
-def recording(path: Path, seconds: float = 2.0, *, with_commands: bool = True) -> Path:
+def recording(path: Path, seconds: float = 2.0, *, with_commands: bool = True, vy_mps: float = 0.0) -> Path:
     """State `t` at 50 Hz, image of brightness 100 t at 10 Hz, command `t` at 20 Hz, another subtask after 1 s."""
     writer = BagWriter(path, {"clock": "virtual"})
     for tick in range(1, int(seconds * 100)):
@@ -39,7 +39,7 @@ def recording(path: Path, seconds: float = 2.0, *, with_commands: bool = True) -
             )  # fmt: skip
             writer.write(Stamped(state, envelope("robot/state")))
         if tick % 5 == 0 and with_commands:
-            command = JointCommand(position=(at_s, *ZEROS[1:]))
+            command = JointCommand(position=(at_s, *ZEROS[1:]), base_vy_mps=vy_mps)
             who = "person: Ann" if 120 <= tick < 150 else "script:x"
             writer.write(Stamped(command, envelope("command", provenance=who)))
             writer.write(Stamped(command, envelope("robot/command")))

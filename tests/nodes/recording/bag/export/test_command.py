@@ -176,6 +176,16 @@ def test_a_jump_of_the_stamps_is_refused_and_fills_no_memory(tmp_path: Path) -> 
     assert main(["export", str(tmp_path / "broken.mcap"), "--to", "mp4", "--out", str(tmp_path / "videos")]) == 0
 
 
+def test_a_way_sideways_has_no_place_in_a_datasets_actions_and_that_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, vy_mps in (("aside", 0.1), ("ahead", 0.0)):
+        path = recording(tmp_path / f"{name}.mcap", seconds=1.0, vy_mps=vy_mps)
+        assert main(["export", str(path), "--to", "lerobot", "--out", str(tmp_path / name)]) == 0
+        said = capsys.readouterr()
+        assert ("driven sideways" in said.out + said.err) is (vy_mps != 0.0)
+
+
 def test_several_recordings_are_several_episodes(tmp_path: Path) -> None:
     paths = [recording(tmp_path / f"{name}.mcap", seconds=1.0) for name in "ab"]
     out = tmp_path / "dataset"

@@ -6,11 +6,12 @@ import math
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cv2
 import numpy as np
 import pytest
+from msgspec import structs
 
 pytest.importorskip("rosbags", reason="needs the extra ros2")
 
@@ -21,7 +22,7 @@ from rosbags.typesys.stores import ros2_humble as ros
 from nodes.recording.bag.command import main
 from nodes.recording.bag.recording import Recording
 from nodes.recording.images import image_of
-from nodes.recording.ros2_messages import description, transform
+from nodes.recording.ros2_messages import description, odometry, transform
 from runtime.bag.file import BagReader
 from runtime.msgs import JOINTS, RobotState, Utterance
 from tests.support.synthetic_run import write_run
@@ -59,6 +60,8 @@ def test_the_bag_holds_state_pictures_words_and_commands_as_ros_has_them(bag: tu
     assert found["/joint_states"][0].name == list(JOINTS)
     last = found["/odom"][-1]
     assert (last.pose.pose.position.x, last.twist.twist.linear.x) == (states[-1].base_x_m, states[-1].base_v_mps)
+    aside = odometry(0, cast(Any, structs.replace)(states[-1], base_vy_mps=0.25))
+    assert aside.twist.twist.linear.y == 0.25
     assert 2 * math.atan2(last.pose.pose.orientation.z, last.pose.pose.orientation.w) == pytest.approx(
         states[-1].base_heading_rad
     )
