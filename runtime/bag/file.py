@@ -92,7 +92,7 @@ class BagWriter:
             schema = message_schema(cls, message, envelope.origins)
             self._open_channel(key, schema, {"type": f"{cls.__module__}:{cls.__qualname__}"})
             self._forms[key] = array_forms(message)
-        self._add(key, envelope, encode_message(message, envelope, self._forms[key]))
+        self._add(key, envelope, encode_message(message, envelope, self._forms.get(key)))
 
     def write_document(
         self,
