@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
+from msgspec import convert, structs, to_builtins
 
 from nodes.guard.lasting_faults import CommandedMotion, Conduct
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, drive
@@ -221,3 +221,10 @@ def test_motion_sideways_that_nobody_asked_for_is_a_fault(vy_mps: float, fault: 
     assert "".join(conduct.check(deck.state(), asked, deck.now_ns)) == fault
     asked = replace(asked, base_vy_mps=vy_mps)
     assert "".join(conduct.check(deck.state(), asked, deck.now_ns)) == ("unknown" if fault == "unknown" else "")
+
+
+def test_states_and_commands_of_before_there_was_a_way_sideways_are_read_as_none() -> None:
+    state = cast(dict[str, Any], to_builtins(Deck().state()))
+    del state["base_vy_mps"]
+    assert convert(state, RobotState, strict=False).base_vy_mps == 0.0
+    assert convert({"position": list(HOME), "base_v_mps": 0.1}, JointCommand, strict=False).base_vy_mps == 0.0
