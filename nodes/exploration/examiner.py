@@ -13,6 +13,7 @@ from nodes.exploration.policies import DONE
 from nodes.exploration.questions import MOST, Question, questions_of
 from nodes.exploration.room import MOVES, Cell, Room, cell_after, metres
 from nodes.exploration.sight import WIDTH_M, height_m, in_view
+from nodes.robot.robot_from_launch import load_body
 from runtime import RELIABLE, Node, Publisher, Subscription, UserError, every, on, to_s
 from runtime.msgs import JOINTS, RobotState, Scene, SeenObject, Utterance
 
@@ -72,6 +73,7 @@ class Examiner(Node):
     def on_start(self) -> None:
         """Make the room."""
         self.room = Room(self.run_info.seed)
+        self.body = load_body("")
         self.questions = questions_of(self.room, self.run_info.seed, self.count)
 
     @on(deed)
@@ -105,7 +107,7 @@ class Examiner(Node):
         state = self.state.latest()
         if state is None:
             return
-        self.in_sight, floor = in_view(state, self.room.began_at, self.room.things.values())
+        self.in_sight, floor = in_view(self.body, state, self.room.began_at, self.room.things.values())
         self.known |= self.in_sight
         self.floor |= floor
 

@@ -1,4 +1,4 @@
-"""What the head camera of a Stretch sees of a room: rays in its field of view, each ended by what it meets first.
+"""What a robot's head camera sees of a room: rays in its field of view, each ended by what it meets first.
 
 Place, direction, range and what hides what are the camera's. That a thing is recognised is taken for granted.
 """
@@ -11,7 +11,7 @@ from collections.abc import Collection
 import numpy as np
 
 from nodes.exploration.room import CELL_M, Cell, Thing, cell_at, is_inside, metres
-from nodes.stretch.kinematics import head_camera_pose, to_odometry
+from nodes.robot.protocol import Body
 from runtime.msgs import RobotState
 
 ACROSS_RAD, UP_RAD = math.radians(69.0), math.radians(55.0)
@@ -41,15 +41,13 @@ def height_m(kind: str) -> float:
     return HIGHER_M.get(kind, HEIGHT_M)
 
 
-def in_view(state: RobotState, began_at: Cell, things: Collection[Thing]) -> tuple[set[str], set[Cell]]:
+def in_view(body: Body, state: RobotState, began_at: Cell, things: Collection[Thing]) -> tuple[set[str], set[Cell]]:
     """Names of the things, and the cells in whose middle nothing stands, as the head camera sees it now.
 
     `things` are all of the room.
     """
-    rotation, position = head_camera_pose(state.position)
-    pose = state.base_x_m, state.base_y_m, state.base_heading_rad
-    eye = to_odometry(*pose, position)
-    rays = to_odometry(*pose, RAYS @ rotation.T) - (state.base_x_m, state.base_y_m, 0.0)
+    rotation, eye = body.head_camera(state)
+    rays = RAYS @ rotation.T
     spots_m = {one.name: metres(one.at, began_at) for one in things}
     near = [one for one in things if math.dist(spots_m[one.name], eye[:2]) < RANGE_M + WIDTH_M] or [*things][:1]
     low = np.array([(*spots_m[one.name], 0.0) for one in near]) - (WIDTH_M / 2, WIDTH_M / 2, 0.0)

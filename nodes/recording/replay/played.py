@@ -62,6 +62,10 @@ class Played(Node):
         while tape.next is not None and tape.next.due_ns <= (now_ns - self._start_ns) * self.speed:
             self.say(tape.take())
 
+    def devices(self) -> tuple[str, ...]:
+        """None: what is played moves nothing."""
+        return ()
+
     def say(self, stamped: Stamped[Any]) -> None:
         """Publish a recorded message now, with the ages, the cause and the fences that it had."""
         now_ns = self.clock.now_ns()

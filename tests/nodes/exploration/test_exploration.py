@@ -20,6 +20,7 @@ from nodes.exploration.room import MOVES, SIDE, THINGS, TRIED_BY, Cell, Room, Th
 from nodes.exploration.sight import in_view
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
+from nodes.stretch.body import BODY
 from nodes.stretch.kinematics import HEAD_PAN
 from nodes.stretch.limits import STOW
 from runtime import NodeSpec, Simulation
@@ -94,7 +95,7 @@ def seen_from(*things: str, pan_rad: float = 0.0, heading_rad: float = 0.0) -> t
         read_ns=0, position=(*STOW[:HEAD_PAN], pan_rad, LOOK_DOWN_RAD), velocity=(0.0,) * 8, effort=(0.0,) * 8,
         base_x_m=0.0, base_y_m=0.0, base_heading_rad=heading_rad, base_v_mps=0.0, base_w_radps=0.0,
     )  # fmt: skip
-    return in_view(state, HERE, laid)
+    return in_view(BODY, state, HERE, laid)
 
 
 def test_the_camera_sees_ahead_of_it_and_neither_beside_nor_far_away() -> None:

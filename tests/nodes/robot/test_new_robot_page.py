@@ -117,8 +117,9 @@ def test_it_runs_in_real_time_and_in_processes(folder: Path) -> None:
 def test_the_suite_passes_and_skips_only_what_the_robot_has_not(folder: Path) -> None:
     code, said = told(folder, "pytest", "-q", "-rs", "-p", "no:cacheprovider", "test_my_robot.py")
     assert code == 0, said
-    assert "2 skipped" in said
+    assert "3 skipped" in said
     assert "this robot does not drive" in said
+    assert "this robot does not drive sideways" in said
 
 
 def test_a_class_with_other_joints_than_the_guard_is_told_of_is_found_by_check(folder: Path) -> None:
