@@ -139,6 +139,12 @@ def test_what_is_not_known_is_named(changes: dict[str, Any], why: str) -> None:
     assert shows(state) == {"unknown": why}
 
 
+def test_one_jump_is_forgotten() -> None:
+    after = [standing(to_ns(1.0 + tick * TICK_S), pose=(9.0, 0.0, 0.0)) for tick in range(1, 6)]
+    assert shows(standing(to_ns(1.0)), *after[:4]) == {"unknown": "the measured posture jumps: base"}, "for 60 ms"
+    assert shows(standing(to_ns(1.0)), *after) == {}
+
+
 def test_a_sensor_that_says_nothing_is_named_before_a_posture_that_jumps() -> None:
     state = msgspec.structs.replace(standing(to_ns(1.02), pose=(9.0, 0.0, 0.0)), effort=())  # type: ignore[type-var]
     assert shows(standing(to_ns(1.0)), state) == {"unknown": "the effort of the joints is not known"}
