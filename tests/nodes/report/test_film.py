@@ -104,6 +104,7 @@ def test_a_robot_from_a_file_is_drawn_in_its_room_and_one_that_is_not_here_is_no
         assert (count, len([one.shape for one in drawn])) == (number, number)
 
 
+@pytest.mark.alone  # those who draw begin with the file of the program, and what runs tests side by side has none
 @pytest.mark.processes
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads in /proc what a process does not hear")
 def test_ctrl_c_is_not_heard_by_those_who_draw_beside(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
