@@ -206,6 +206,11 @@ def test_half_the_speed_is_half_of_every_speed_and_all_of_the_braking() -> None:
     assert half.base == replace(STRETCH_3.base, wheel_speed_mps=0.15)
     assert [joint.speed for joint in half.joints] == [joint.speed / 2 for joint in STRETCH_3.joints]
     assert [joint.acceleration for joint in half.joints] == [joint.acceleration for joint in STRETCH_3.joints]
+    whole = STRETCH_3.cartesian
+    assert whole is not None
+    assert half.cartesian == replace(
+        whole, tip_speed_mps=whole.tip_speed_mps / 2, base_speed_out_mps=whole.base_speed_out_mps / 2
+    )
 
 
 def test_limits_that_are_named_by_module_are_scaled_alike_and_an_unknown_robot_is_told() -> None:

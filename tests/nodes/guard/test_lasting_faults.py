@@ -19,7 +19,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
+from runtime.msgs import JOINTS, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from tests.support.guard.guard_driven import FAR, Story, interrupt
 from tests.support.standing import HOME, ZEROS, standing
 
@@ -137,6 +137,13 @@ def test_motion_is_a_fault_beyond_what_was_asked_for_and_a_bit(changes: dict[str
 def test_what_is_not_known_is_named(changes: dict[str, Any], why: str) -> None:
     state = msgspec.structs.replace(standing(to_ns(1.0)), **changes)  # type: ignore[type-var]  # a Struct
     assert shows(state) == {"unknown": why}
+
+
+def test_a_gripper_may_press_for_as_long_as_it_likes() -> None:
+    for joint in JOINTS:
+        effort = tuple(99.0 if name == joint else 0.0 for name in JOINTS)
+        found = shows(msgspec.structs.replace(standing(to_ns(1.0)), effort=effort))  # type: ignore[type-var]  # a Struct
+        assert found == ({} if joint == "gripper" else {"effort": f"effort above 95 % lasts: {joint}"})
 
 
 def test_one_jump_is_forgotten() -> None:

@@ -154,6 +154,15 @@ def test_the_way_is_what_was_measured_from_its_end_and_never_longer_than_a_secon
     assert steps[-1].position[0] == pytest.approx(0.15, abs=0.002)
 
 
+def test_a_way_that_turned_is_turned_back() -> None:
+    trail = Trail()
+    moving = msgspec.structs.replace(standing(1), base_w_radps=0.4, base_v_mps=0.1)  # type: ignore[type-var]  # a Struct
+    trail.note(moving, 0.02)
+    step = trail.back(0.02)
+    assert step is not None
+    assert (step.base_v_mps, step.base_w_radps, step.base_vy_mps) == pytest.approx((-0.1 * SHARE, -0.4 * SHARE, 0.0))
+
+
 def test_after_pain_known_from_words_it_goes_back_slowly_before_it_goes_on() -> None:
     room = Room()
     room.hear("o", "Ouch! That's my toe!", is_pain=True)
