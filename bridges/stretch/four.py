@@ -17,7 +17,7 @@ import math
 from dataclasses import replace
 from threading import RLock
 
-from bridges.stretch.four_link import FOLDER, ORDER, Command, Link, ServerLink, Unreadable, brake_command
+from bridges.stretch.four_link import FOLDER, ORDER, Command, ServerLink, Stretch4Link, Unreadable, brake_command
 from bridges.stretch.four_status import (
     GRIPPER,
     JOINTS,
@@ -81,12 +81,12 @@ class Stretch4Robot:
     is_hardware = True  # never driven in virtual time
 
     def __init__(
-        self, speed: str = "default", address: str = "", folder: str = FOLDER, link: Link | None = None
+        self, speed: str = "default", address: str = "", folder: str = FOLDER, link: Stretch4Link | None = None
     ) -> None:
         """`folder` has the server's sockets; `address`, a loopback one, names its TCP ports in their place."""
         if speed not in PROFILES:
             raise ParameterError(f"stretch 4: speed is {speed!r}; known: {', '.join(PROFILES)}")
-        self._link: Link = link or ServerLink(address, folder)
+        self._link: Stretch4Link = link or ServerLink(address, folder)
         ceiling = load_limits(LIMITS)
         joints, base = ceiling.joints, ceiling.base
         if speed == "slow":

@@ -57,7 +57,7 @@ class Unreadable(Exception):
     """A status that is not made of numbers, text and containers; the text names what it holds."""
 
 
-class Link(Protocol):
+class Stretch4Link(Protocol):
     """The way to the robot's server; tests have one without sockets."""
 
     client: str
