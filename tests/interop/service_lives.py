@@ -50,7 +50,8 @@ def told(*command: str) -> str:
 
 
 def of_account(*command: str) -> list[str]:
-    return ["/usr/sbin/runuser", "-u", "hello-robot", "--", "/usr/bin/env", f"HOME={HOME}", *command]
+    become = ["/usr/bin/setpriv", "--reuid=hello-robot", "--regid=hello-robot", "--init-groups"]
+    return [*become, "/usr/bin/env", f"HOME={HOME}", *command]
 
 
 def polyrhythm(*words: str) -> Any:
@@ -151,7 +152,7 @@ def main() -> int:
     (HOME / "robot.toml").write_text("[nodes.guard]\nuse = 'nodes.guard.node:Gard'\n")
     told("systemctl", "start", UNIT)
     waits_for("a launch file that is refused is not started", lambda: unit("ActiveState") == "failed", 120.0)
-    print(told("journalctl", "-u", UNIT, "-n", "12", "--no-pager", "-o", "cat"))
+    print(told("journalctl", "-u", UNIT, "-n", "8", "--no-pager", "-o", "cat"))
     return 1 if left else 0
 
 
