@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -259,7 +260,7 @@ def test_on_the_way_back_each_joint_goes_at_a_quarter_of_its_speed_and_the_gripp
     follower.go(100, tuple(there))
     outs = follower.after_pain()
     heights = [out.position[LIFT] for out in outs]
-    speeds = [(before - after) / TICK_S for before, after in zip(heights, heights[1:], strict=False)]
+    speeds = [(before - after) / TICK_S for before, after in pairwise(heights)]
     assert max(speeds) == pytest.approx(SHARE * STRETCH_3.joints[LIFT].speed)
     assert min(speeds) >= 0.0
     assert 0.08 < heights[0] - heights[-1] < 0.13
