@@ -374,6 +374,9 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     room.run(0.1)
     assert room.guard.machine.estop_cause == f"terminal: pressed by {account(os.getuid())}"
     assert pressed.answered == [123]
+    assert room.order("rearm").estop, "it is still pressed"
+    room.say("estop", EStop(source="terminal", is_pressed=False))
+    assert not room.order("rearm").estop
     room.guard.on_stop()
     assert pressed.is_closed
     Guard().on_stop()  # without signals there is nothing to close
@@ -485,5 +488,27 @@ def test_what_somebody_else_said_before_a_hand_over_is_not_offered_to_the_machin
     guard.arbitration = Arbitration({"policy": SeatConfig(holder="other")})
     guard.offer(command("policy", 1, guard.clock.now_ns()))
     assert guard.machine.rejected == 0
-    guard.offer(command("other", 1, guard.clock.now_ns()))
-    assert guard.machine.rejected == 1
+    mine = command("other", 1, guard.clock.now_ns())
+    for _ in range(2):
+        guard.offer(mine)
+        assert guard.machine.rejected == 1, "it is looked at once"
+    guard.offer(command("other", 2, guard.clock.now_ns()))
+    assert guard.machine.rejected == 2
+
+
+def test_a_run_whose_files_are_deleted_says_so_once_and_stops(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    here, never = tmp_path / "here.sock", tmp_path / "never.sock"
+    here.touch()
+    room = Room()
+    room.guard.run_info = RunFacts.of({"registry": str(tmp_path), "needed_files": (str(never), str(here))})
+    room.guard.memory = "run"
+    room.guard.on_start()
+    room.guard.settle()
+    assert room.run(0.1).mode == "moving"
+    here.unlink()
+    for _ in range(2):
+        room.guard.settle()
+    gone = f"here.sock of this run was deleted from {tmp_path}: no tool reaches it any more; end it and start anew"
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [gone]
+    assert room.run(0.1).reason == f"stopped by link: {gone}"
+    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text=gone, by="link")]
