@@ -29,7 +29,10 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
-settings.load_profile("mutants")
+
+
+def pytest_configure() -> None:
+    settings.load_profile("mutants")
 
 
 @pytest.hookimpl(trylast=True)
@@ -86,7 +89,7 @@ class Hunt:
         names = [name for name in self._reach.get(function, ()) if name in self._items]
         kills = self._kills[function]
         names.sort(key=lambda name: (-kills[name], is_random(self._items[name]), self._seconds[name]))
-        limit_s = LONGEST_SHARE * (sum(self._seconds[name] for name in names) + 3.0)
+        limit_s = LONGEST_SHARE * (sum(self._seconds[name] for name in names) + 1.0)
         here, there = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -122,7 +125,8 @@ def _end_at_failure(session: pytest.Session, items: Sequence[pytest.Item], mutan
     """In a process of its own: tell by whom it was killed, or that it survived; nothing where the process dies."""
     set_mutant_under_test(mutant)
     try:
-        for item, after in zip(items, [*items[1:], None], strict=True):
+        for place, item in enumerate(items, 1):
+            after = items[place] if place < len(items) else None
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if session.testsfailed:
                 os.write(pipe, item.nodeid.encode())
