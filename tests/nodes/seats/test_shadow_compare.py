@@ -121,6 +121,20 @@ def test_invented_names_do_not_fill_the_memory() -> None:
     assert len(told.found) == MOST_SOURCES + 5, "each was compared, with a holder who is not forgotten for them"
 
 
+def test_of_many_who_speak_the_one_that_was_silent_for_longest_is_forgotten() -> None:
+    told = Told()
+    told.say("subtask", subtask(), "model")
+    for number in range(MOST_SOURCES - 1):
+        told.say("subtask", subtask(), f"shadow{number}")
+    assert len(told.compare.subtasks) == MOST_SOURCES
+    told.say("subtask", subtask(), "shadow0")
+    told.say("subtask", subtask(), "another")
+    assert "shadow0" in told.compare.subtasks
+    assert "shadow1" not in told.compare.subtasks
+    assert {"model", "another"} < set(told.compare.subtasks)
+    assert len(told.compare.subtasks) == MOST_SOURCES
+
+
 def test_commands_are_compared_by_their_farthest_joint_and_their_speed_five_times_a_second() -> None:
     told = Told()
     told.sim.run(seconds=0.15)
