@@ -12,13 +12,13 @@ import signal
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from mutmut.mutation.trampoline import set_mutant_under_test
+from mutmut.mutation import trampoline
 
 settings.register_profile(
     "mutants",
@@ -57,7 +57,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     path = Path(asked)
     hunt = Hunt(session, json.loads(Path("mutmut-stats.json").read_text()))
-    path.write_text(json.dumps(hunt.run(json.loads(path.read_text()), session.config.getoption("at_once"))))
+    found: dict[str, str] = {}
+    for ended in hunt.run(json.loads(path.read_text()), session.config.getoption("at_once")):
+        path.write_text(json.dumps(found := found | ended))
     return True
 
 
@@ -73,16 +75,14 @@ class Hunt:
             int, tuple[str, int, float]
         ] = {}  # by pid: mutant, its pipe, and when it has taken too long
 
-    def run(self, mutants: Sequence[str], at_once: int) -> dict[str, str]:
-        """What became of each: "killed", "timeout" or "survived"."""
-        found: dict[str, str] = {}
+    def run(self, mutants: Sequence[str], at_once: int) -> Iterator[dict[str, str]]:
+        """What became of those that have ended, bit by bit: "killed", "timeout" or "survived"."""
         for mutant in mutants:
             while len(self._running) >= at_once:
-                found.update(self._reap())
+                yield self._reap()
             self._begin(mutant)
         while self._running:
-            found.update(self._reap())
-        return found
+            yield self._reap()
 
     def _begin(self, mutant: str) -> None:
         function = mutant.rpartition("__mutmut_")[0]
@@ -123,7 +123,8 @@ SURVIVED = "-"
 
 def _end_at_failure(session: pytest.Session, items: Sequence[pytest.Item], mutant: str, pipe: int) -> NoReturn:
     """In a process of its own: tell by whom it was killed, or that it survived; nothing where the process dies."""
-    set_mutant_under_test(mutant)
+    trampoline.set_mutant_under_test(mutant)
+    trampoline.get_mutant_under_test = lambda: mutant  # asked at each call; the environment takes longer to look at
     try:
         for place, item in enumerate(items, 1):
             after = items[place] if place < len(items) else None

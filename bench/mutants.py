@@ -443,7 +443,7 @@ def _try(folder: Path, target: Target, names: Sequence[str], processes: int) -> 
     asked.write_text(json.dumps(names))
     place = folder / "mutants"
     command = (sys.executable, "-m", "pytest", "--rootdir=.", "-qx", "-p", "no:randomly", *PLUGINS)
-    told = ("--mutants", str(asked), "--at-once", str(processes))
+    told = (f"--mutants={asked}", "--at-once", str(processes))  # a path that stands alone would move pytest's root
     done = subprocess.run(
         [*command, *told, *target.tests],
         cwd=place, env=_environment(place), capture_output=True, text=True, check=False,
