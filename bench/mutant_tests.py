@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -89,14 +91,15 @@ class Hunt:
         names = [name for name in self._reach.get(function, ()) if name in self._items]
         kills = self._kills[function]
         names.sort(key=lambda name: (-kills[name], is_random(self._items[name]), self._seconds[name]))
-        limit_s = LONGEST_SHARE * (sum(self._seconds[name] for name in names) + 1.0)
+        limit_s = LONGEST_S + LONGEST_SHARE * sum(self._seconds[name] for name in names)
         here, there = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(here)
+            resource.setrlimit(resource.RLIMIT_CPU, (ceil(limit_s), ceil(limit_s)))
             _end_at_failure(self._session, [self._items[name] for name in names], mutant, there)
         os.close(there)
-        self._running[pid] = (mutant, here, time.monotonic() + limit_s)
+        self._running[pid] = (mutant, here, time.monotonic() + SLOWEST * limit_s)
 
     def _reap(self) -> dict[str, str]:
         """Those that have ended since; waits for a moment where there is none."""
@@ -105,19 +108,23 @@ class Hunt:
             is_late = time.monotonic() > end_s
             if is_late:
                 os.kill(pid, signal.SIGKILL)
-            if os.waitpid(pid, 0 if is_late else os.WNOHANG)[0]:
+            found, status = os.waitpid(pid, 0 if is_late else os.WNOHANG)
+            if found:
                 killer = os.read(pipe, 65_536).decode()
                 os.close(pipe)
                 del self._running[pid]
                 self._kills[mutant.rpartition("__mutmut_")[0]][killer] += 1
-                ended[mutant] = "timeout" if is_late else "survived" if killer == SURVIVED else "killed"
+                is_endless = is_late or os.waitstatus_to_exitcode(status) in (-signal.SIGXCPU, -signal.SIGKILL)
+                ended[mutant] = "survived" if killer == SURVIVED else "timeout" if is_endless else "killed"
         if not ended:
             time.sleep(0.01)
         return ended
 
 
-LONGEST_SHARE = 15.0
-"""A mutant that takes so much longer than its tests took before does not end."""
+LONGEST_S, LONGEST_SHARE = 20.0, 3.0
+"""A mutant that works for so many seconds, and so much longer than its tests took before, does not end."""
+SLOWEST = 30.0
+"""Nor does one that works for no longer and takes so much more time: it waits for something."""
 SURVIVED = "-"
 
 

@@ -136,13 +136,15 @@ def test_each_target_has_files_and_tests() -> None:
 class Trial:
     """A test that fails, dies or does not end where one of these mutants is on trial."""
 
-    def __init__(self, nodeid: str, *, fails: str = "", dies: str = "", hangs: str = "") -> None:
-        self.nodeid, self.fails, self.dies, self.hangs = nodeid, fails, dies, hangs
+    def __init__(self, nodeid: str, *, fails: str = "", dies: str = "", hangs: str = "", spins: str = "") -> None:
+        self.nodeid, self.fails, self.dies, self.hangs, self.spins = nodeid, fails, dies, hangs, spins
 
     def run(self, session: Any) -> None:
         mutant = os.environ["MUTANT_UNDER_TEST"]
         if mutant == self.dies:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGTERM)
+        while mutant == self.spins:
+            pass
         while mutant == self.hangs:
             time.sleep(0.1)  # until it is killed
         session.testsfailed += mutant == self.fails
@@ -151,9 +153,9 @@ class Trial:
 def test_each_mutant_meets_the_tests_that_reach_its_function_in_a_process_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    names = [f"m.x_f__mutmut_{number}" for number in range(4)]
+    names = [f"m.x_f__mutmut_{number}" for number in range(5)]
     tests = [
-        Trial("t.py::a", fails=names[0], dies=names[1], hangs=names[2]),
+        Trial("t.py::a", fails=names[0], dies=names[1], hangs=names[2], spins=names[4]),
         Trial("t.py::b", fails="m.x_g__mutmut_0"),
         Trial("t.py::never", fails=names[3]),
     ]
@@ -162,11 +164,13 @@ def test_each_mutant_meets_the_tests_that_reach_its_function_in_a_process_of_its
     session.config = SimpleNamespace(hook=hook)
     reach = {"m.x_f": ["t.py::b", "t.py::a"], "m.x_g": ["t.py::a", "t.py::b", "t.py::gone"]}
     learnt = {"tests_by_mangled_function_name": reach, "duration_by_test": dict.fromkeys(("t.py::a", "t.py::b"), 0.1)}
-    monkeypatch.setattr(mutant_tests, "LONGEST_SHARE", 0.5)
+    monkeypatch.setattr(mutant_tests, "LONGEST_S", 0.5)
+    monkeypatch.setattr(mutant_tests, "SLOWEST", 2.0)
     hunt = mutant_tests.Hunt(session, cast(Any, learnt))
     ended = hunt.run([*names, "m.x_g__mutmut_0", "m.x_unreached__mutmut_0"], 2)
     assert dict(pair for found in ended for pair in found.items()) == {
         names[0]: "killed", names[1]: "killed", names[2]: "timeout", names[3]: "survived",
+        names[4]: "timeout",
         "m.x_g__mutmut_0": "killed", "m.x_unreached__mutmut_0": "survived",
     }  # fmt: skip
     assert session.testsfailed == 0, "nothing of a mutant comes back"
