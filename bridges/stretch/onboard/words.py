@@ -83,7 +83,8 @@ class Reading(msgspec.Struct, frozen=True, array_like=True):
     velocity: tuple[float, ...] = ()
     effort: tuple[float, ...] = ()
     pose: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    twist: tuple[float, float] = (0.0, 0.0)
+    twist: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """To the front, to the left, turning."""
     wheel_effort: tuple[float, ...] = ()
     gripper_percent: float = 0.0
     guarded: tuple[str, ...] = ()

@@ -17,17 +17,18 @@ from typing import Any, Literal, cast
 import numpy as np
 import pytest
 
-from bridges.stretch.four import HOME_PRIORITY, RUNSTOP_PRIORITY, Stretch4Robot
-from bridges.stretch.four_link import NAMES, ServerLink, Unreadable, endpoints, read_pickle
-from bridges.stretch.four_status import opening_m, read_status, servo_of
-from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
+from bridges.stretch4.link import NAMES, ServerLink, Unreadable, endpoints, read_pickle
+from bridges.stretch4.robot import HOME_PRIORITY, RUNSTOP_PRIORITY, Stretch4Robot
+from bridges.stretch4.status import JOINTS, opening_m, read_status, servo_of
+from nodes.guard.state_machine import GuardMachine
+from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
 from nodes.robot.protocol import RobotError
 from nodes.robot.robot_from_launch import limits_problem
 from nodes.stretch.limits import STRETCH_4
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import JointCommand, RobotStatus
-from tests.bridges.stretch.fake_stretch4 import DirectLink, SocketServer, World
+from tests.bridges.stretch4.fake_stretch4 import STEP_S, DirectLink, SocketServer, World
 
 CLOCK = SystemClock()
 
@@ -44,7 +45,9 @@ class FourBench(Bench):
 
     def pass_time(self, seconds: float) -> None:
         super().pass_time(seconds)
-        self.world.advance(seconds)
+        for _ in range(round(seconds / STEP_S)):
+            self.world.step()
+            self.link.keep()
 
     def press_runstop(self, is_on: bool) -> None:
         self.world.press(is_on)
@@ -179,10 +182,74 @@ def test_a_stopped_joint_comes_to_rest_where_braking_takes_it_and_the_gripper_ke
 def test_without_commands_and_without_the_wheels_own_watchdog_it_stops_all_the_same(bench: FourBench) -> None:
     bench.world.has_firmware_watchdog = False
     bench.run(1.0, driving(bench, base_vy_mps=0.1))
-    assert bench.link.beats.endswith("dd"), "the keeper knows that the base drives"
+    assert bench.link.beats.endswith("cc"), "the keeper knows that the base drives"
     bench.drift(2.0)
     assert bench.world.base == [0.0, 0.0, 0.0]
     assert bench.link.beats.endswith("rr")
+
+
+# --- a driver that hangs
+
+
+@pytest.mark.parametrize("way", ["base_v_mps", "base_vy_mps", "lift"])
+def test_after_its_keeper_has_braked_for_a_driver_that_hung_nothing_goes_on_before_a_person_says_so(
+    bench: FourBench, way: str
+) -> None:
+    guard = GuardMachine(STRETCH_4)
+    command = driving(bench) if way == "lift" else driving(bench, **{way: 0.1})
+    if way == "lift":
+        command = JointCommand(position=(command.position[0] + 0.5, *command.position[1:]))
+    guard.update_state(bench.run(1.0, command))
+    assert guard.arm(bench.now_ns)
+    bench.pass_time(1.5)
+    assert bench.world.base == [0.0, 0.0, 0.0]
+    assert bench.world.joints["lift"].speed == 0.0
+    bench.robot.advance(bench.now_ns)
+    before = bench.run(PERIOD_S, command)
+    assert (bench.mode, "the robot's side has braked" in bench.status.why) == ("lost", True)
+    guard.update_status(bench.status)
+    assert guard.check_monitors(bench.now_ns) == "driver"
+    assert_stands(before, bench.run(2.0, command), JOINTS)
+    assert bench.mode == "lost"
+    bench.run(0.1)
+    assert bench.mode == "ready"
+    guard.update_status(bench.status)
+    guard.check_monitors(bench.now_ns)
+    assert guard.mode == "stopped", "a person lifts that"
+    after = bench.run(1.0, command)
+    way = (after.base_x_m - before.base_x_m, after.base_y_m - before.base_y_m, after.position[0] - before.position[0])
+    assert max(way) > 0.02, "and it is followed"
+
+
+def test_a_robot_that_is_braked_for_is_lost_for_some_ticks_of_its_guard(bench: FourBench) -> None:
+    bench.run(1.0, driving(bench, base_v_mps=0.1))
+    bench.pass_time(0.2)
+    bench.robot.advance(bench.now_ns)
+    bench.run(0.2)
+    assert bench.mode == "lost", "although nothing is commanded any more"
+    bench.run(0.2)
+    assert bench.mode == "ready"
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_hang_of_a_robot_that_stands_and_one_that_is_short_change_nothing(bench: FourBench, moves: bool) -> None:
+    command = driving(bench, base_v_mps=0.1 * moves)
+    bench.run(1.0, command)
+    bench.pass_time(0.14 if moves else 0.6)
+    bench.robot.advance(bench.now_ns)
+    bench.run(0.1, command)
+    assert bench.mode == "ready"
+    assert bench.run(1.0, driving(bench, base_v_mps=0.1)).base_v_mps > 0.05
+
+
+def test_what_was_held_long_ago_is_not_said_again_at_the_end(bench: FourBench) -> None:
+    bench.run(0.5, JointCommand(position=(1.0, *bench.robot.read(bench.now_ns).position[1:])))
+    bench.run(2.0)
+    lift, sent = bench.world.joints["lift"], bench.link.sent
+    lift.at = lift.goal = 0.3  # by somebody with the gamepad
+    bench.run(0.5)
+    bench.robot.close()
+    assert (lift.goal, bench.link.sent) == (0.3, sent)
 
 
 # --- the lease
@@ -605,7 +672,7 @@ def test_a_status_with_code_in_it_does_not_run_over_sockets_either(tmp_path: Pat
 
 DRIVER = """
 import sys
-from bridges.stretch.four import Stretch4Robot
+from bridges.stretch4.robot import Stretch4Robot
 from runtime.clock import SystemClock
 from runtime.msgs import JointCommand
 clock = SystemClock()

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pytest
 
-from bridges.stretch.four import Stretch4Robot
+from bridges.stretch4.robot import Stretch4Robot
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
@@ -184,7 +184,7 @@ def test_a_chain_that_does_not_measure_is_named(bench: MakersBench) -> None:
 
 
 DRIVER = """
-from bridges.stretch.four import Stretch4Robot
+from bridges.stretch4.robot import Stretch4Robot
 from runtime.clock import SystemClock
 from runtime.msgs import JointCommand
 clock = SystemClock()
