@@ -12,8 +12,9 @@ import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
+from bridges.stretch.onboard.words import Told
 from nodes.robot.protocol import RobotError, RobotLimits
 from runtime.clock import SystemClock, to_ns, to_s
 from runtime.errors import ParameterError
@@ -40,36 +41,6 @@ WHYS: dict[RobotMode, str] = {
 }
 
 log = logging.getLogger("bridges.stretch.following")
-
-
-class Told(Protocol):
-    """What a robot says of itself. Stamps are by chain, of the machine's monotonic clock; the twist is to the front, to
-    the left, turning."""
-
-    @property
-    def read_ns(self) -> Mapping[str, int]: ...
-    @property
-    def position(self) -> tuple[float, ...]: ...
-    @property
-    def velocity(self) -> tuple[float, ...]: ...
-    @property
-    def effort(self) -> tuple[float, ...]: ...
-    @property
-    def pose(self) -> tuple[float, float, float]: ...
-    @property
-    def twist(self) -> tuple[float, float, float]: ...
-    @property
-    def is_homed(self) -> bool: ...
-    @property
-    def is_runstopped(self) -> bool: ...
-    @property
-    def battery_v(self) -> float: ...
-    @property
-    def battery_a(self) -> float: ...
-    @property
-    def is_charging(self) -> bool: ...
-    @property
-    def alerts(self) -> tuple[str, ...]: ...
 
 
 class FollowingRobot(ABC):

@@ -264,10 +264,12 @@ class Stretch4Robot(FollowingRobot):
             return
         before, self._problem = self._reading, ""
         if before is None:  # only what changes is known to be measured now
-            self._origin, self._reading = found.pose, replace(found, pose=(0.0, 0.0, 0.0))
+            self._origin, self._reading = found.pose, msgspec.structs.replace(found, pose=(0.0, 0.0, 0.0))
             return
         now = {name: self._now_ns for name, stamp in found.stamps.items() if stamp != before.stamps.get(name)}
-        self._reading = replace(found, pose=_seen_from(self._origin, found.pose), read_ns={**before.read_ns, **now})
+        self._reading = msgspec.structs.replace(
+            found, pose=_seen_from(self._origin, found.pose), read_ns={**before.read_ns, **now}
+        )
         if found.status_id < before.status_id:
             self._gone = "its server was started again, and its odometry with it; end the run and start it again"
         self._look_at_lease(before, found)

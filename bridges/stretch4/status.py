@@ -9,9 +9,9 @@ The maker says of the gripper's percent that the fingertips touch at 0, and has 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
+from bridges.stretch.onboard.words import Told
 from bridges.stretch4.link import Status
 
 WRITTEN_FOR = "2026.10.21.2"
@@ -27,31 +27,17 @@ GRIP_RAD = -0.87
 """Where the servo is sent to grip: half of what it can close beyond touching; the fingers are springs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one status says."""
+class Reading(Told, frozen=True, kw_only=True):
+    """What one status says. The pose is by the server's odometry, and by the driver's own once it is handed on."""
 
     stamps: dict[str, float]
     """By chain: when it measured, by a clock of the robot's. Only compared for being new."""
-    position: tuple[float, ...]
-    velocity: tuple[float, ...]
-    effort: tuple[float, ...]
     servo_rad: tuple[float, float, float]
     """The gripper's servo: fully closed, fully open, now."""
     makers_opening_m: float | None
     """Between the fingertips, by the maker's formula; None where it is not told."""
-    pose: tuple[float, float, float]
-    """By the server's odometry; by the driver's own once it is handed on."""
-    twist: tuple[float, float, float]
-    """To the front, to the left, turning."""
     ranges: dict[str, tuple[float, float]]
     touching: tuple[str, ...]
-    alerts: tuple[str, ...]
-    is_homed: bool
-    is_runstopped: bool
-    battery_v: float
-    battery_a: float
-    is_charging: bool
     server: str
     status_id: int
     """Counts from 1 when the server starts."""
@@ -62,8 +48,6 @@ class Reading:
     routine_id: object
     last_routine_id: object
     is_last_done: bool
-    read_ns: dict[str, int] = field(default_factory=dict)
-    """By chain, when its stamp was last seen to change; of those that were not, nothing."""
 
 
 def opening_m(servo_rad: float, open_rad: float) -> float:
