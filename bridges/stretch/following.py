@@ -74,8 +74,8 @@ class FollowingRobot(ABC):
 
     @property
     @abstractmethod
-    def _told(self) -> Told:
-        """What the robot last said. Raises RobotError where it has said nothing yet and that matters."""
+    def reading(self) -> Told:
+        """All that the robot last said of itself. Raises RobotError where it has said nothing yet and that matters."""
 
     @property
     @abstractmethod
@@ -99,24 +99,12 @@ class FollowingRobot(ABC):
         """Say what is wanted, and hear what the robot says."""
 
     @abstractmethod
-    def _send(self, command: JointCommand) -> None:
-        """Send what is to be followed."""
-
-    @abstractmethod
-    def _hold(self) -> None:
-        """Nothing is wanted any more: everything is to stand."""
-
-    @abstractmethod
-    def _press(self, is_on: bool) -> None:
-        """The robot's own runstop."""
+    def _send(self, command: JointCommand | None) -> None:
+        """Send what is to be followed; None: everything is to stand."""
 
     @abstractmethod
     def _do(self, verb: str) -> None:
-        """Begin to home or to stow. Raises RobotError."""
-
-    @abstractmethod
-    def _contact(self) -> tuple[str, ...]:
-        """What touches something."""
+        """Press or release the robot's own runstop; home or stow, or begin it. Raises RobotError."""
 
     @abstractmethod
     def _is_gripping(self) -> bool:
@@ -138,8 +126,9 @@ class FollowingRobot(ABC):
     def read(self, now_ns: int) -> RobotState:
         """Joint state, odometry and contact; as old as its oldest part."""
         self._now_ns = max(now_ns, self._now_ns)
-        told = self._told
+        told = self.reading
         (x, y, heading), (v_mps, vy_mps, w_radps) = told.pose, told.twist
+        is_still = bool(told.velocity) and abs(told.velocity[self.joint_names.index("gripper")]) < 0.005
         return RobotState(
             read_ns=self._measured_ns,
             position=told.position,
@@ -150,15 +139,15 @@ class FollowingRobot(ABC):
             base_heading_rad=heading,
             base_v_mps=v_mps,
             base_w_radps=w_radps,
-            contact=self._contact(),
-            is_grasping=bool(told.velocity) and abs(told.velocity[self._gripper]) < 0.005 and self._is_gripping(),
+            contact=told.contact,
+            is_grasping=is_still and self._is_gripping(),
             base_vy_mps=vy_mps,
         )
 
     def status(self, now_ns: int) -> RobotStatus:
         """Mode, homing, runstop, battery and alerts."""
         self._now_ns = max(now_ns, self._now_ns)
-        mode, told = self._mode, self._told
+        mode, told = self._mode, self.reading
         why = self._why_lost() if mode == "lost" else self._whys.get(mode, "")
         return RobotStatus(
             read_ns=self._measured_ns,
@@ -209,7 +198,7 @@ class FollowingRobot(ABC):
         self._must_rest = self._must_rest and self._mode != "ready"
         if self._wanted is not None:
             self._wanted = None
-            self._hold()
+            self._send(None)
 
     def home(self) -> None:
         """Find the joints' zeros. Raises RobotError where that is refused, or fails before it returns."""
@@ -217,7 +206,7 @@ class FollowingRobot(ABC):
 
     def stow(self) -> None:
         """Fold the robot. Raises RobotError where that is refused, or fails before it returns."""
-        if self._is_open and not self._told.is_homed:
+        if self._is_open and not self.reading.is_homed:
             raise RobotError("the robot does not stow before it is homed; home it first")
         self._occupy("stow")
 
@@ -226,7 +215,7 @@ class FollowingRobot(ABC):
         self._opened()
         self._wanted = None
         self._pressed_until_ns = self._now_ns + to_ns(SEEN_S) if is_on else 0
-        self._press(is_on)
+        self._do("runstop" if is_on else "release")
 
     def close(self) -> None:
         """Stop and let go of the robot."""
@@ -239,16 +228,12 @@ class FollowingRobot(ABC):
     # what is common
 
     @property
-    def _gripper(self) -> int:
-        return self.joint_names.index("gripper")
-
-    @property
     def _measured_ns(self) -> int:
-        return min(self._told.read_ns.values(), default=0)
+        return min(self.reading.read_ns.values(), default=0)
 
     @property
     def _mode(self) -> RobotMode:
-        told = self._told
+        told = self.reading
         if self._why_lost():
             return "lost"
         if told.is_runstopped or self._now_ns < self._pressed_until_ns:
@@ -264,7 +249,7 @@ class FollowingRobot(ABC):
             return "it is not started"
         if why := self._why_away():
             return why
-        measured = self._told.read_ns
+        measured = self.reading.read_ns
         silent = [chain for chain, read_ns in measured.items() if to_s(self._now_ns - read_ns) > LOST_S]
         if len(silent) == len(measured):
             return self.silence
@@ -295,13 +280,13 @@ class FollowingRobot(ABC):
         near = {**NEAR, "gripper": self.gripper_near_m}
         is_near = all(
             abs(target - position) <= near.get(name, 0.15)
-            for name, target, position in zip(self.joint_names, command.position, self._told.position, strict=True)
+            for name, target, position in zip(self.joint_names, command.position, self.reading.position, strict=True)
         )
         return is_near and command.base_v_mps == command.base_w_radps == command.base_vy_mps == 0.0
 
     def _occupy(self, verb: str) -> None:
         self._opened()
-        if self._told.is_runstopped:
+        if self.reading.is_runstopped:
             raise RobotError(f"the robot does not {verb} while its runstop is pressed; release it first")
         if why := self._why_lost():
             raise RobotError(f"the robot does not {verb}: {why}")

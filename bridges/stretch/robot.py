@@ -10,6 +10,8 @@ import logging
 import os
 from pathlib import Path
 
+import msgspec
+
 from bridges.stretch import calibration as measured
 from bridges.stretch.following import FollowingRobot
 from bridges.stretch.link import Link, Process, found_python
@@ -117,28 +119,22 @@ class StretchRobot(FollowingRobot):
     # what it knows
 
     @property
-    def _told(self) -> Reading:
-        return self._reading
-
-    @property
     def _busy(self) -> RobotMode | None:
         return BUSY.get(self._reading.busy)
 
     def _why_away(self) -> str:
         return f"{ended}; end the run and start it again" if (ended := self._link.ended()) else ""
 
-    def _feel(self) -> None:
-        is_pushing = any(abs(effort) > self.calibration.wheel_percent for effort in self._reading.wheel_effort)
+    def _felt(self, reading: Reading) -> Reading:
+        """With what it touches; the guard stops for dangers as for that."""
+        is_pushing = any(abs(effort) > self.calibration.wheel_percent for effort in reading.wheel_effort)
         if not is_pushing:
             self._pushing_ns = None
         elif self._pushing_ns is None:
             self._pushing_ns = self._now_ns
-
-    def _contact(self) -> tuple[str, ...]:
-        touching = list(self._reading.guarded)
-        if self._pushing_ns is not None and to_s(self._now_ns - self._pushing_ns) >= TOUCHED_S:
-            touching.append("base")
-        return (*touching, *self._reading.dangers)  # the guard stops for them as for whatever is touched
+        is_touching = self._pushing_ns is not None and to_s(self._now_ns - self._pushing_ns) >= TOUCHED_S
+        contact = (*reading.guarded, *(["base"] if is_touching else []), *reading.dangers)
+        return msgspec.structs.replace(reading, contact=contact)
 
     def _is_gripping(self) -> bool:
         reading, target = self._reading, self._gripper_sent
@@ -149,28 +145,18 @@ class StretchRobot(FollowingRobot):
 
     # what passes between it and the process
 
-    def _say(self, verb: str) -> int:
-        self._verb, self._verb_number = verb, self._verb_number + 1
-        number = self._verb_number
+    def _send(self, command: JointCommand | None) -> None:
+        if command is not None:
+            self._gripper_sent = command.position[GRIPPER]
         self._exchange()
-        return number
-
-    def _send(self, command: JointCommand) -> None:
-        self._gripper_sent = command.position[GRIPPER]
-        self._exchange()
-
-    def _hold(self) -> None:
-        self._exchange()
-
-    def _press(self, is_on: bool) -> None:
-        self._say("runstop" if is_on else "release")
 
     def _exchange(self) -> None:
         wanted = self._wanted
         goals = Goals(wanted.position, wanted.base_v_mps, wanted.base_w_radps) if wanted is not None else None
         if goals is not None and not self._is_leased and not self._leased_ns:
             self._leased_ns = self._now_ns
-        reading = self._reading = self._link.exchange(goals, self._lease, self._verb, self._verb_number)
+        reading = self._felt(self._link.exchange(goals, self._lease, self._verb, self._verb_number))
+        self._reading = reading
         if reading.verb_number >= self._verb_number:
             self._verb = ""
         is_live = reading.lease == self._lease
@@ -184,13 +170,16 @@ class StretchRobot(FollowingRobot):
             self._next_lease()
         else:
             self._is_leased = is_live
-        self._feel()
 
     def _next_lease(self) -> None:
         self._lease, self._is_leased, self._leased_ns = self._lease + 1, False, 0
 
     def _do(self, verb: str) -> None:
-        number = self._say(verb)
+        self._verb, self._verb_number = verb, self._verb_number + 1
+        number = self._verb_number
+        self._exchange()
+        if verb not in ("home", "stow"):
+            return
 
         def is_over() -> bool:
             is_done = self._reading.verb_number >= number and not self._reading.busy

@@ -11,7 +11,6 @@ while the lease is ours or nobody's. It commands at priority 0, the lowest, beca
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import replace
 from threading import RLock
@@ -34,7 +33,7 @@ from bridges.stretch4.status import (
 from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
 from nodes.robot.robot_from_launch import load_limits
 from runtime.clock import SystemClock, to_ns, to_s
-from runtime.msgs import JointCommand, RobotMode, RobotStatus
+from runtime.msgs import JointCommand, RobotMode
 
 LIMITS = "nodes.stretch.limits:STRETCH_4"
 """What its guard keeps; the robot's own are these, narrowed."""
@@ -56,9 +55,8 @@ STILL = {"lift": 0.004, "arm": 0.004}
 """A joint as near to where it was sent is left to it, so that holds do not let it sink; others: 0.02 rad."""
 GRASP_PERCENT = 20.0
 """Effort of a gripper that holds something: the maker's own bound of a stall. Unproven."""
+BUTTON = {"runstop": "trigger_runstop", "release": "clear_runstop"}
 PRIORITY, HOME_PRIORITY, RUNSTOP_PRIORITY = 0, 3, 4
-
-log = logging.getLogger("bridges.stretch4.robot")
 
 
 class Stretch4Robot(FollowingRobot):
@@ -105,16 +103,12 @@ class Stretch4Robot(FollowingRobot):
         """What its guard keeps; once it is started, with the ranges that the robot itself tells."""
         return self._limits
 
-    def status(self, now_ns: int) -> RobotStatus:
-        """Mode, homing, runstop, battery and alerts; a routine that failed is one."""
-        status = super().status(now_ns)
-        failed = (f"{self._failed} failed",) if self._failed else ()
-        return msgspec.structs.replace(status, alerts=(*status.alerts, *failed))  # type: ignore[type-var]  # a Struct
-
     @property
     def reading(self) -> Reading:
         """All that the robot last said of itself. Raises RobotError before it has said anything."""
-        return self._told
+        if self._reading is None:
+            raise RobotError("a Stretch 4 tells of itself once it is started")
+        return self._reading
 
     def _take_hold(self) -> None:
         self._link.open()
@@ -130,7 +124,7 @@ class Stretch4Robot(FollowingRobot):
 
     def _let_go(self) -> None:
         if self._wanted is not None:
-            self._hold()
+            self._send(None)
         if self._is_holding:
             for _ in range(5):
                 self._link.send(self._held, PRIORITY)
@@ -140,21 +134,15 @@ class Stretch4Robot(FollowingRobot):
     # what it knows
 
     @property
-    def _told(self) -> Reading:
-        if self._reading is None:
-            raise RobotError("a Stretch 4 tells of itself once it is started")
-        return self._reading
-
-    @property
     def _busy(self) -> RobotMode | None:
-        routine = self._told.routine
+        routine = self.reading.routine
         if routine == "routine_nop" and not self._verb:
             return None
         return "stowing" if "stow" in routine + self._verb else "homing"
 
     @property
     def _whys(self) -> dict[RobotMode, str]:
-        return {**WHYS, "homing": f"its server runs {self._verb or self._told.routine}"}
+        return {**WHYS, "homing": f"its server runs {self._verb or self.reading.routine}"}
 
     def _why_away(self) -> str:
         if why := self._gone or self._problem or self._why_not_ours():
@@ -163,19 +151,16 @@ class Stretch4Robot(FollowingRobot):
 
     def _why_not_ours(self) -> str:
         """Why nothing is to be said to the server now."""
-        if self._told.server != "RUNNING":
-            return f"its server is {self._told.server}; it commands again once it is RUNNING"
+        if self.reading.server != "RUNNING":
+            return f"its server is {self.reading.server}; it commands again once it is RUNNING"
         if self._now_ns < self._others_ns:
             return f"{self._other} commands it through its server; end that program, and go on"
         return ""
 
-    def _contact(self) -> tuple[str, ...]:
-        return self._told.touching
-
     def _is_gripping(self) -> bool:
         target = self._sent.get("gripper")
-        is_closing = target is not None and self._told.servo_rad[2] - target > 0.1
-        return is_closing and abs(self._told.effort[GRIPPER]) >= GRASP_PERCENT
+        is_closing = target is not None and self.reading.servo_rad[2] - target > 0.1
+        return is_closing and abs(self.reading.effort[GRIPPER]) >= GRASP_PERCENT
 
     # what passes between it and the server
 
@@ -187,14 +172,16 @@ class Stretch4Robot(FollowingRobot):
                 self._has_braked()
             if reading is None:
                 return
-            if self._button and (self._now_ns > self._press_until_ns or self._is_button_seen(reading)):
+            is_on = self._button == BUTTON["runstop"]
+            is_seen = reading.is_runstopped == is_on and (not is_on or reading.routine == "routine_nop")
+            if is_seen or self._now_ns > self._press_until_ns:
                 self._button = ""
             if self._button:
                 commands: dict[str, Command] = {"power_periph": _command("power_periph", self._button)}
-                if self._button == "trigger_runstop":
+                if is_on:
                     commands["routines"] = _command("routines", "cancel")
                     self._verb = ""
-                self._link.send(commands, RUNSTOP_PRIORITY if self._button == "trigger_runstop" else PRIORITY)
+                self._link.send(commands, RUNSTOP_PRIORITY if is_on else PRIORITY)
             elif self._is_holding:
                 self._link.send(self._held, PRIORITY)
 
@@ -203,40 +190,34 @@ class Stretch4Robot(FollowingRobot):
         """Whether a hold is still to be said; of one that was said long ago nobody knows what came after it."""
         return bool(self._held) and self._now_ns < self._held_until_ns and not self._why_not_ours()
 
-    def _is_button_seen(self, reading: Reading) -> bool:
-        is_on = self._button == "trigger_runstop"
-        return reading.is_runstopped == is_on and (not is_on or reading.routine == "routine_nop")
-
-    def _send(self, command: JointCommand) -> None:
+    def _send(self, command: JointCommand | None) -> None:
+        if command is None:
+            self._held, self._held_until_ns = self._rest(self.reading), self._now_ns + to_ns(HOLD_S)
+            self._exchange()
+            return
         self._held = {}
-        self._link.send(self._followed(command, self._told), PRIORITY)
-        if self._asked_ns is None and self._told.holder != self._link.client:
+        self._link.send(self._followed(command, self.reading), PRIORITY)
+        if self._asked_ns is None and self.reading.holder != self._link.client:
             self._asked_ns = self._now_ns
-
-    def _hold(self) -> None:
-        self._held, self._held_until_ns = self._rest(self._told), self._now_ns + to_ns(HOLD_S)
-        self._exchange()
 
     def _ignore(self) -> None:
         super()._ignore()
-        if not self._told.is_runstopped and not self._busy:
-            self._hold()
-
-    def _press(self, is_on: bool) -> None:
-        self._held = {}
-        self._button = "trigger_runstop" if is_on else "clear_runstop"
-        self._press_until_ns = self._now_ns + to_ns(PRESS_S)
-        self._exchange()
+        if not self.reading.is_runstopped and not self._busy:
+            self._send(None)
 
     def _do(self, verb: str) -> None:
         self._held = {}
+        if verb in BUTTON:
+            self._button, self._press_until_ns = BUTTON[verb], self._now_ns + to_ns(PRESS_S)
+            self._exchange()
+            return
         self._verbs += 1
         ident = f"{self._link.client} {self._verbs}"
         self._verb, self._verb_id, self._has_begun, self._failed = f"routine_robot_{verb}", ident, False, ""
         commands: dict[str, Command] = {"routines": ["routines", self._verb, ident, (), {}]}
 
         def is_accepted() -> bool:
-            if ident in (self._told.routine_id, self._told.last_routine_id):
+            if ident in (self.reading.routine_id, self.reading.last_routine_id):
                 return True
             self._link.send(commands, HOME_PRIORITY if verb == "home" else PRIORITY)
             return False
@@ -267,9 +248,6 @@ class Stretch4Robot(FollowingRobot):
             self._origin, self._reading = found.pose, msgspec.structs.replace(found, pose=(0.0, 0.0, 0.0))
             return
         now = {name: self._now_ns for name, stamp in found.stamps.items() if stamp != before.stamps.get(name)}
-        self._reading = msgspec.structs.replace(
-            found, pose=_seen_from(self._origin, found.pose), read_ns={**before.read_ns, **now}
-        )
         if found.status_id < before.status_id:
             self._gone = "its server was started again, and its odometry with it; end the run and start it again"
         self._look_at_lease(before, found)
@@ -280,6 +258,12 @@ class Stretch4Robot(FollowingRobot):
             self._has_begun = True
         elif self._verb and self._has_begun:  # the server was started again meanwhile
             self._verb, self._failed = "", self._verb
+        self._reading = msgspec.structs.replace(
+            found,
+            pose=_seen_from(self._origin, found.pose),
+            read_ns={**before.read_ns, **now},
+            alerts=(*found.alerts, *([f"{self._failed} failed"] if self._failed else [])),
+        )
 
     def _look_at_lease(self, before: Reading, found: Reading) -> None:
         is_ours = found.holder == self._link.client

@@ -37,7 +37,6 @@ class Reading(Told, frozen=True, kw_only=True):
     makers_opening_m: float | None
     """Between the fingertips, by the maker's formula; None where it is not told."""
     ranges: dict[str, tuple[float, float]]
-    touching: tuple[str, ...]
     server: str
     status_id: int
     """Counts from 1 when the server starts."""
@@ -129,7 +128,7 @@ def read_status(status: Status) -> Reading:
         pose=pose,
         twist=twist,
         ranges={name: _range(joints[name], (-math.inf, math.inf)) for name in JOINTS[:GRIPPER]},
-        touching=tuple(dict.fromkeys(touching)),
+        contact=tuple(dict.fromkeys(touching)),
         alerts=tuple(alerts),
         is_homed=all(joint["pos_calibrated"] for joint in (*(chains[name] for name in LIFT_AND_ARM), *servos.values())),
         is_runstopped=bool(power["runstop_event"]),

@@ -82,6 +82,8 @@ class Told(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     pose: tuple[float, float, float] = (0.0, 0.0, 0.0)
     twist: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """To the front, to the left, turning."""
+    contact: tuple[str, ...] = ()
+    """Joints, or "base", that touch something; "cliff", "tilt": the base must not go on."""
     is_homed: bool = False
     is_runstopped: bool = False
     battery_v: float = 0.0
