@@ -238,8 +238,9 @@ class ServerLink:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             start_new_session=True,  # Ctrl-C is the run's
         )  # fmt: skip
+        assert self._keeper.stdin is not None
+        assert self._keeper.stdout is not None
         for pipe in (self._keeper.stdin, self._keeper.stdout):
-            assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
         self.beat(moves=False)
         if not select.select([self._keeper.stdout], [], [], START_S)[0]:

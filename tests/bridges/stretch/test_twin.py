@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from bridges.stretch.bringup import STEPS, Bringup, Progress, Refused, report
+from bridges.stretch.bringup import STEPS, Progress, Refused, StretchBringup, report
 from bridges.stretch.calibration import load
 from bridges.stretch.link import Process, found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
@@ -388,7 +388,7 @@ def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin
     try:
         for _ in range(3):  # an answer that a busy machine gives too late ends a homing; it goes on where it was left
             with suppress(Refused):
-                Bringup(robot, progress, person).run([name for name in STEPS if name != "machine"], lambda: None)
+                StretchBringup(robot, progress, person).run([name for name in STEPS if name != "machine"], lambda: None)
                 break
     finally:
         robot.close()
