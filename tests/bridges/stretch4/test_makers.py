@@ -20,6 +20,7 @@ from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
 from runtime.msgs import JointCommand
+from tests.bridges.stretch.patient_bench import PatientBench
 from tests.bridges.stretch4.test_robot import DRIVER, modes_after_it_is_lost
 
 PYTHON = os.environ.get("POLYRHYTHM_STRETCH4_PYTHON", "")
@@ -101,11 +102,15 @@ class MakersBench(Bench):
         return self.robot.status(self.now_ns).why
 
 
+class PatientMakersBench(PatientBench, MakersBench):
+    """For what is no claim about a hold."""
+
+
 class TestStretch4AgainstTheMakersServer(RobotConformance):
     limits = "nodes.stretch.limits:STRETCH_4"
 
     def make(self) -> Bench:
-        return MakersBench()
+        return PatientMakersBench()
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from nodes.stretch.limits import STRETCH_4
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import JointCommand, RobotStatus
+from tests.bridges.stretch.patient_bench import PatientBench
 from tests.bridges.stretch4.fake_stretch4 import STEP_S, DirectLink, SocketServer, World
 
 CLOCK = SystemClock()
@@ -606,13 +607,17 @@ class SocketBench(Bench):
         self.server.__exit__()
 
 
+class PatientSocketBench(PatientBench, SocketBench):
+    """For what is no claim about a hold."""
+
+
 @processes
 @pytest.mark.long
 class TestStretch4RobotOverSockets(RobotConformance):
     limits = "nodes.stretch.limits:STRETCH_4"
 
     def make(self) -> Bench:
-        return SocketBench(self.request.getfixturevalue("tmp_path"))
+        return PatientSocketBench(self.request.getfixturevalue("tmp_path"))
 
 
 @pytest.fixture
