@@ -215,6 +215,7 @@ class ServerLink:
         self._keeper: subprocess.Popen[bytes] | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None  # since when the keeper owes an answer
+        self._has_braked = False  # and the driver was not told yet
 
     @property
     def keeper_pid(self) -> int:
@@ -271,23 +272,32 @@ class ServerLink:
     def beat(self, *, moves: bool) -> bool:
         """Say that the driver lives, and whether it commands. Whether the keeper has braked since the last one."""
         keeper = self._keeper
-        if keeper is None or keeper.stdin is None or keeper.stdout is None:
+        if keeper is None or keeper.stdin is None:
             return False
-        told = b""
-        with suppress(OSError):
-            told = os.read(keeper.stdout.fileno(), 4096)
-        if told:
-            self._unanswered_ns = None
+        self._listen(keeper)
         if self._unanswered_ns is None:
             self._unanswered_ns = SystemClock().now_ns()
         with suppress(OSError):  # it ended, or hangs and its pipe is full
             os.write(keeper.stdin.fileno(), COMMANDS if moves else RESTS)
-        return BRAKED in told
+        has_braked, self._has_braked = self._has_braked, False
+        return has_braked
+
+    def _listen(self, keeper: subprocess.Popen[bytes]) -> None:
+        told = b""
+        if keeper.stdout is not None:
+            with suppress(OSError):
+                told = os.read(keeper.stdout.fileno(), 4096)
+        self._has_braked |= BRAKED in told
+        if told:
+            self._unanswered_ns = None
 
     def ended(self) -> str:
         """Why nothing would brake for a dead driver; nothing while the keeper lives."""
         keeper, what = self._keeper, "the keeper, which brakes the base for a dead driver,"
-        code = keeper.poll() if keeper is not None else None
+        if keeper is None:
+            return ""
+        self._listen(keeper)  # who has not looked for a while has answers waiting
+        code = keeper.poll()
         if code is not None:
             return f"{what} ended ({code})"
         if self._unanswered_ns is not None and SystemClock().since_s(self._unanswered_ns) > ANSWER_S:
