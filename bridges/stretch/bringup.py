@@ -219,6 +219,7 @@ class Bringup(ABC):
             self._ask("clear a metre around the robot; it is going to home, which takes half a minute")
             self.robot.home()
             self.until(lambda: self.status.mode != "homing", HOMES_S)
+            self.hear()
         if not self.status.is_homed:
             raise Refused(f"it is not homed after homing: {', '.join(self.status.alerts) or self.status.why}")
         self.tell("homed")

@@ -158,7 +158,8 @@ function build() {
     }),
   );
   for (const button of all("[data-hold^=aside]")) {
-    button.hidden = !welcome.base_speed.is_omni;
+    if (welcome.base_speed.is_omni) button.hidden = false;
+    else button.remove();
     if (hasHead()) button.querySelector("kbd")?.remove(); // its keys turn the head
   }
   holding.attach(all("[data-hold]"), all("input[data-joint]"));
