@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,6 +20,7 @@ from runtime.launch.class_check import (
     instance_problems,
     message_problem,
     parameters_of,
+    service_problems,
 )
 from runtime.launch.latency import Latency
 from runtime.message import Message
@@ -244,8 +244,9 @@ class Graph:
         for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
             ends = topic.publishers + topic.subscribers
             message = ends[0].port.message
-            senders = ", ".join(end.node for end in topic.publishers) or "(nobody)"
-            receivers = ", ".join(end.node for end in topic.subscribers) or "(nobody)"
+            senders, receivers = (
+                ", ".join(_names(ends)) or "(nobody)" for ends in (topic.publishers, topic.subscribers)
+            )
             lines.append(f"{topic.name}  [{message.__name__}, {message.message_kind}]\n    {senders} -> {receivers}")
         return "\n".join(lines)
 
@@ -253,13 +254,18 @@ class Graph:
         """The graph as a Mermaid flowchart."""
         lines = ["flowchart LR"]
         for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
-            for sender in topic.publishers:
+            for sender in _names(topic.publishers):
                 lines.extend(
-                    f"    {sender.node} -- {topic.name} --> {receiver.node}"
-                    for receiver in topic.subscribers
-                    if receiver.node != sender.node
+                    f"    {sender} -- {topic.name} --> {receiver}"
+                    for receiver in _names(topic.subscribers)
+                    if receiver != sender
                 )
         return "\n".join(lines)
+
+
+def _names(ends: Iterable[End]) -> list[str]:
+    """The nodes of these ends, each once: a goal's server hears its requests by two ports."""
+    return list(dict.fromkeys(end.node for end in ends))
 
 
 def specs_of(nodes: Iterable[object]) -> list[NodeSpec]:
@@ -332,12 +338,6 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
     return values
 
 
-def _unserved(cls: type[Node]) -> list[str]:
-    """The services and goals that no method serves; where nobody has imported them, there are none."""
-    services = sys.modules.get("runtime.services")
-    return services.unserved(cls) if services is not None else []
-
-
 def _has_nan(value: object) -> bool:
     if isinstance(value, Mapping):
         return any(_has_nan(part) for part in value.values())
@@ -369,7 +369,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
     except UserError as problem:
         return [str(problem)]
-    problems = [*_unserved(spec.cls)]
+    problems = service_problems(spec.cls)
     problems += handler_problems(spec.cls, tuple(handlers))  # type: ignore[arg-type]  # a class is hashable
     problems += instance_problems(node, is_new=spec.instance is None)
     messages = dict.fromkeys(port.message for port in ports_of(spec.cls, Publisher).values())
