@@ -26,6 +26,7 @@ from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
 from runtime.launch.links_table import LinkModel
+from runtime.launch.provenance import blas_kernel
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
@@ -257,6 +258,8 @@ class Simulation:
                     self.run_info["outcome"] = {"ok": self.outcome[0], "reason": self.outcome[1]}
                 if self.trace is not None:
                     self.run_info["trace"] = self.trace.hash
+                if kernel := blas_kernel():  # known only now: nodes load numpy when they need it
+                    self.run_info["blas"] = kernel
                 self._tell_facts()
                 for bound in self.bound_nodes.values():
                     bound.node.on_stop()
