@@ -38,7 +38,7 @@ _LINGER_S = 0.1
 
 
 class CallError(PolyrhythmError):
-    """A call got no answer, or no result; `code` says why."""
+    """A call got no answer, or no result; `code` says why: "deadline", "refused", "failed" or "cancelled"."""
 
     def __init__(self, code: CallCode, text: str) -> None:
         super().__init__(text)
@@ -46,7 +46,7 @@ class CallError(PolyrhythmError):
 
 
 class RequestRefused(PolyrhythmError):
-    """For servers to raise: this request is not served, for the reason that is the text. It is no failure."""
+    """Refuses a request or a goal, for the reason that is the text; a server raises it, and it is no failure."""
 
 
 class Exchange(Message):
@@ -246,7 +246,10 @@ _SAID: dict[CallCode, str] = {
 
 
 class ServiceClient(_Client, Generic[Q, A]):
-    """Asks a service, from an `async def` handler: `answer = await self.add.call(AddTwo(a=1, b=2))`."""
+    """Asks a service, from an `async def` handler: `answer = await self.add.call(AddTwo(a=1, b=2))`.
+
+    `deadline_s` is how long a call waits, in seconds above 0. Raises UserError for another, or for what is no message.
+    """
 
     def __init__(self, request: type[Q], answer: type[A], service: str, *, deadline_s: float = 5.0) -> None:
         _check_messages("ServiceClient", request, answer)
@@ -275,16 +278,16 @@ class ServiceClient(_Client, Generic[Q, A]):
 
 
 class GoalClient(_Client, Generic[G, F, R]):
-    """Sets a goal and waits for its result, from an `async def` handler.
+    """Sets a goal and waits for its result, from an `async def` handler: `await self.drive.call(DriveTo(x_m=1))`.
 
-    A handler that is cancelled, by an interrupt that fences its seat too, cancels its goal.
+    A handler that is cancelled cancels its goal, also where an interrupt has fenced its seat.
     """
 
     def __init__(
         self, goal: type[G], feedback: type[F], result: type[R], name: str, *, deadline_s: float = 60.0,
         silence_s: float | None = None,
     ) -> None:  # fmt: skip
-        """`deadline_s`: until the result; `silence_s`: the longest time without a word from the server."""
+        """`deadline_s`: until the result; `silence_s`: the longest wait for a word of the server; in s, above 0."""
         _check_messages("GoalClient", goal, feedback, result)
         super().__init__(name, GoalRequest.of(goal), GoalUpdate.of(feedback, result), deadline_s)
         self.silence_s = None if silence_s is None else self._seconds("silence_s", silence_s)
@@ -325,7 +328,7 @@ class GoalClient(_Client, Generic[G, F, R]):
                 self._give_up(ident)
 
     def cancel(self) -> None:
-        """Ask the server to give up the goals of this client; their calls then raise CallError("cancelled")."""
+        """Ask the server to give up all goals of this client; their calls then raise CallError "cancelled"."""
         for ident in tuple(self._pending):
             self._give_up(ident)
 
@@ -371,7 +374,10 @@ class _Server(ServiceEnd):
 
 
 class ServiceServer(_Server, Generic[Q, A]):
-    """Answers a service by the method that is marked with `@serve(...)`, one request after another."""
+    """Answers a service by the method that is marked with `@serve(...)`, one request after another.
+
+    At most 64 requests wait; of more the oldest is dropped. One whose deadline has passed is not served.
+    """
 
     def __init__(self, request: type[Q], answer: type[A], service: str) -> None:
         _check_messages("ServiceServer", request, answer)
@@ -425,12 +431,12 @@ class ServiceServer(_Server, Generic[Q, A]):
 
 
 class GoalHandle(Generic[G, F]):
-    """A goal that is being served: what is wanted, and where the feedback goes."""
+    """A goal that is being served: `goal` is what is wanted, `feedback(...)` tells the client how far it is."""
 
     def __init__(self, goal: G, feedback: Callable[[F], None]) -> None:
         self.goal = goal
         self.feedback = feedback
-        """Tell the client how far it is."""
+        """Called with each message of feedback. Raises TypeError for one of another type."""
 
 
 class GoalServer(_Server, Generic[G, F, R]):
@@ -557,9 +563,10 @@ def serve(server: ServiceServer[Q, A], *, blocking: bool = False) -> _Served[Q, 
 @overload
 def serve(server: GoalServer[G, F, R]) -> _Reached[G, F, R]: ...
 def serve(server: Any, *, blocking: bool = False) -> Any:
-    """Answer a service, or reach a goal, by this method; `blocking` in a worker thread, of a service only.
+    """Answer a service, or reach a goal, by this method; with `blocking`, answer a service in a worker thread.
 
-    A method that raises RequestRefused refuses; any other exception is a failure of both ends.
+    A method that raises RequestRefused refuses. Any other exception is a failure of both ends: the client hears of it,
+    and the server's log has the traceback. Raises UserError for a method that cannot serve.
     """
 
     if not isinstance(server, _Server):

@@ -138,11 +138,11 @@ class Simulation:
             self._delivery.connect(bound)
 
     def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
-        """A list that grows by each message published on this port's topic from now on."""
+        """Return a list that grows by each message published on this port's topic from now on."""
         return self.record_topic(port.topic, port.message)
 
     def record_topic(self, topic: str, message: type[M]) -> list[M]:
-        """A list that grows by each message published on the topic from now on."""
+        """Return a list that grows by each message published on the topic from now on."""
         found: list[M] = []
 
         def observe(stamped: Stamped[Any]) -> None:
@@ -157,17 +157,17 @@ class Simulation:
         self._delivery.observers.append(observer)
 
     def latest(self, topic: str) -> Message | None:
-        """The newest message that was published on the topic; None before the first."""
+        """Return the newest message that was published on the topic; None before the first."""
         stamped = self._delivery.newest.get(topic)
         return None if stamped is None else stamped.message
 
     def latest_stamped(self, topic: str) -> Stamped[Any] | None:
-        """The same with its envelope."""
+        """Return the same with its envelope."""
         return self._delivery.newest.get(topic)
 
     @property
     def topics_seen(self) -> tuple[str, ...]:
-        """Every topic that something was published on."""
+        """Return every topic that something was published on."""
         return tuple(self._delivery.newest)
 
     def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
@@ -178,9 +178,9 @@ class Simulation:
         self._delivery.put(Envelope(topic, source, self._seq, now_ns, own), message)
 
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
-        """Run for that long, until the condition holds after some step, until a node finishes the run, or to the end.
+        """Run for that many seconds, until `until()` holds after a step, or until a node finishes the run.
 
-        An exception in a handler ends the run and is raised here.
+        Without both it runs until nothing is due any more. An exception in a handler ends the run and is raised here.
         """
         end_ns = None if seconds is None else self.scheduler.now_ns + to_ns(seconds)
         outer = events._get_running_loop()
