@@ -92,6 +92,7 @@ class Clause:
     word: str = ""  # the verb as it was said
     is_negated: bool = False
     is_repair: bool = False
+    is_first: bool = False  # of its sentence
     is_question: bool = False
     is_request: bool = False  # "could you ..."
     nouns: list[Noun] = field(default_factory=list)
@@ -212,8 +213,10 @@ class Parser:
                 found[-1].is_repair = True  # "The black one, I mean."
                 continue
             new = self._segment(words, is_question=_ends_with(segments, number) == "?")
-            if number and segments[number - 1].end in ("...", "…", "—", "–") and new[0].type == "fragment":
-                new[0].is_repair = True
+            for clause in new[:1]:
+                clause.is_first = is_first
+                if number and segments[number - 1].end in ("...", "…", "—", "–") and clause.type == "fragment":
+                    clause.is_repair = True
             found += new
         return found
 
@@ -388,6 +391,7 @@ class Parser:
             elif (
                 (n := self.lexicon.has("courtesy", words, i))
                 and i + n < len(words)
+                and self.lexicon.has("times", words, i) <= n  # "next time"
                 and self.lexicon.has("thanks", words, i) <= n  # "good job with the cups"
                 and not (n > 1 and words[i + n] in lexicon_file().words["perceive"])
                 and self.lexicon.relations.at(words, i)[0] <= n  # "next to it"

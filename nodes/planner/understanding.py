@@ -104,6 +104,7 @@ class _Draft:
     what: str = ""
     refused: str = ""
     last: Literal["thing", "place", "except"] = "thing"
+    heard: int = 0  # how much was spoken of up to its last word: what comes later is nothing that "it" means
 
 
 def understand_in(text: str, world: World, before: Conversation, parser: Parser) -> tuple[Intent, Conversation]:
@@ -223,7 +224,7 @@ class _Reader:
     def read(self, text: str) -> Intent:
         clauses = self.parser.clauses(text)
         self.is_polite = "please" in text.lower()
-        self.is_offered = text.lower().lstrip().startswith("here,")
+        self.is_offered = re.search(r"(?:^|[.!?])\s*here,", text.lower()) is not None
         self.adds = adds(text)
         self.is_addition = bool(self.before.orders) and self.adds
         is_repair = False
@@ -232,6 +233,8 @@ class _Reader:
             is_contrast = clause.type == "fragment" and clause.nots and not clause.nouns and not self.drafts
             if is_contrast and behind is not None and behind.type == "fragment" and behind.nouns:
                 continue  # "Not the red one, the white one."
+            if clause.type == "fragment" and clause.nouns and _is_taken_back(clauses[number + 1 :]):
+                continue  # "The red cup, no, the blue cup is still in use."
             clause.is_repair = clause.is_repair or is_repair
             is_sharper = bool(self.before.orders) and behind is not None and behind.type == "fragment" and behind.nouns
             is_pause = (
@@ -245,6 +248,8 @@ class _Reader:
             self.is_correction = self.is_correction or clause.is_repair or is_no
             if not is_pause:
                 self._take(clause)
+                for draft in self.drafts:
+                    draft.heard = draft.heard or len(self.mentioned)
         return self._conclude(clauses)
 
     # --- clause by clause
@@ -297,7 +302,7 @@ class _Reader:
                 self._mention(clause)
             case "cancel" if self.remarks and clause.word in ("leave it", "leave that"):
                 self.protected += self._resolved(self.remarks)
-            case "cancel" if self._mentioned_here() and not self.drafts and clause.word in ("leave it", "leave that"):
+            case "cancel" if self._is_about_another(clause):
                 self.protected += self._resolved([Noun(pronoun="it")])  # "The white mug is mine, leave it."
             case "cancel":
                 self.is_cancelled = True
@@ -322,6 +327,14 @@ class _Reader:
                 if not _same_noun(noun, draft.excepts):
                     return True
         return False
+
+    def _is_about_another(self, clause: Clause) -> bool:
+        """Whether "leave it" means what was just spoken of, and nothing that was ordered."""
+        if clause.word not in ("leave it", "leave that") or not self._mentioned_here():
+            return False
+        it = self._antecedent(Noun(pronoun="it"), wants_place=False)
+        ordered = [noun for draft in self.drafts for noun in draft.nouns]
+        return not ordered or (it is not None and bool(it.kind) and not _same_noun(it, ordered))
 
     def _is_all_ordered(self, nouns: Sequence[Noun]) -> bool:
         """Whether these are all that the last order is about."""
@@ -377,13 +390,21 @@ class _Reader:
                 found.append(noun)
         return found
 
-    def _antecedent(self, noun: Noun, *, wants_place: bool) -> Noun | None:
-        """What a pronoun, or "the red one", stands for; one that agrees in number before one that does not."""
+    def _antecedent(self, noun: Noun, *, wants_place: bool, draft: _Draft | None = None) -> Noun | None:
+        """What a pronoun, or "the red one", stands for; one that agrees in number before one that does not.
+
+        What was named behind the order is looked at last: "Put it on the tray. The plate is new."
+        """
+        heard = draft.heard if draft is not None and draft.heard else len(self.mentioned)
+        found = self._antecedent_in(self.mentioned[:heard], noun, wants_place=wants_place)
+        return found or self._antecedent_in(self.mentioned, noun, wants_place=wants_place)
+
+    def _antecedent_in(self, mentioned: Sequence[Noun], noun: Noun, *, wants_place: bool) -> Noun | None:
         if noun.pronoun in ("them", "those", "these") and not wants_place:
-            many = [known for known in self.mentioned if known.kind and (known.is_plural or known.count != 1)]
-            if many and not any(known.kind for known in self.mentioned[self.mentioned.index(many[-1]) + 1 :]):
+            many = [known for known in mentioned if known.kind and (known.is_plural or known.count != 1)]
+            if many and not any(known.kind for known in mentioned[mentioned.index(many[-1]) + 1 :]):
                 return self._sharpened(many[-1])
-        for known in reversed(self.mentioned):
+        for known in reversed(mentioned):
             if wants_place and known.place:
                 return known
             if wants_place and known.unknown:
@@ -658,6 +679,8 @@ class _Reader:
             draft.why, draft.what = draft.why or "words", " ".join(clause.left or clause.unread)
         self.condition = self.condition or clause.condition
         self._mention(clause)
+        if clause.nouns or clause.targets:
+            draft.heard = len(self.mentioned)
 
     def _patch_nouns(self, draft: _Draft, clause: Clause) -> None:
         nouns = clause.nouns
@@ -711,6 +734,8 @@ class _Reader:
                 ]  # "The mug. Not the green one, the blue one."
         elif all(noun.count == "all" and noun.pronoun for noun in new):
             draft.nouns = [replace(noun, count="all") for noun in draft.nouns]
+        elif clause.is_first and not self.adds and any(n.kind not in ("", *(d.kind for d in draft.nouns)) for n in new):
+            draft.why, draft.what = draft.why or "words", _name(new[0])  # "Bring me the sponge. The red cup."
         else:
             draft.nouns += new
         draft.last = "thing"
@@ -1405,7 +1430,8 @@ class _Reader:
             if clause.verb in ("leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"):
                 continue
             after = self.drafts[at:] if at < len(self.drafts) else []
-            if after and not is_general and any(draft.clause.verb == clause.verb or draft.skill for draft in after):
+            after = [draft for draft in after if self._is_contrast(clause, nouns, draft)]
+            if after and not is_general:
                 meant = [noun for draft in after for noun in draft.nouns]
                 plural = any(noun.count == "all" for noun in meant)
                 if not plural or any(_is_same_noun(noun, other) or other.pronoun for noun in nouns for other in meant):
@@ -1420,6 +1446,17 @@ class _Reader:
             if clause.verb == "pick" and after:
                 continue
             self.protected += nouns
+
+    def _is_contrast(self, ban: Clause, nouns: Sequence[Noun], draft: _Draft) -> bool:
+        """Whether the order is what is to be done instead: the same deed, or with the same thing."""
+        if not nouns or ("never" not in ban.words and draft.clause.verb == ban.verb):
+            return True
+        meant = [
+            noun if noun.kind else self._antecedent(noun, wants_place=False, draft=draft) or noun
+            for noun in draft.nouns
+        ]
+        kinds = {noun.kind for noun in nouns}
+        return "" in kinds or any(other.kind in (*kinds, "", "*") for other in meant)
 
     def _take_instead(self) -> None:
         """ "Take the ball, not the cups", where the cups are being brought somewhere: the ball goes there."""
@@ -1459,7 +1496,7 @@ class _Reader:
         nouns, wrong = self._things(draft)
         place = draft.place
         if place is not None and place.pronoun:
-            place = self._antecedent(place, wants_place=True)
+            place = self._antecedent(place, wants_place=True, draft=draft)
         if skill in ("look", "point") and place is None and not draft.nouns and not draft.why:  # "Where is it? Point."
             known = next((n for n in reversed(self.mentioned) if (n.kind and not n.is_vague) or n.place), None)
             place = known if known is not None and known.place else None
@@ -1613,17 +1650,18 @@ class _Reader:
             return self.together
         if noun.pronoun == "it" and len(set(self.subjects)) > 1 and not self._follows(draft):
             return []  # "The cup is dirty. The plate is not. Wash it."
-        pair = self.mentioned[-2:] if noun.count == "both" else []
+        heard = self.mentioned[: draft.heard] if draft.heard else self.mentioned
+        pair = heard[-2:] if noun.count == "both" else []
         if len({one.kind for one in pair if one.kind and one.count == 1}) == 2:
             return pair  # "... between the apple and the banana. Bring me both."
-        here = {one.kind for one in self.mentioned[len(self.before.mentioned) :] if one.count == "all" and one.kind}
+        here = {one.kind for one in heard[len(self.before.mentioned) :] if one.count == "all" and one.kind}
         if noun.pronoun in ("them", "those", "these") and len(here) > 1 and not self._follows(draft):
             return []  # "The bowls are dirty, the cups are clean. Wash them."
         if draft.skill in ("look", "point") and noun.pronoun:
-            for known in reversed(self.mentioned):
+            for known in reversed(heard):
                 if known.place or (known.kind and not known.is_vague):
                     return [known]
-        known_noun = self._antecedent(noun, wants_place=wants_place)
+        known_noun = self._antecedent(noun, wants_place=wants_place, draft=draft)
         if known_noun is None:
             return []
         if wants_place:
@@ -1742,6 +1780,15 @@ def _where_it_is(clause: Clause) -> str:
         return ""
     relation, place = clause.targets[0]
     return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
+
+
+def _is_taken_back(behind: Sequence[Clause]) -> bool:
+    """Whether a "no" comes next, and then no order but something that is told."""
+    if not behind or behind[0].is_first:
+        return False
+    is_no = behind[0].type == "no"
+    told = behind[1] if is_no and len(behind) > 1 else behind[0]
+    return (is_no or told.is_repair) and told.type in ("protect", "statement", "owner") and not told.is_first
 
 
 def _has_content(clause: Clause) -> bool:
