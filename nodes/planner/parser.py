@@ -230,12 +230,23 @@ class Parser:
     def _is_report(self, words: list[str]) -> bool:
         """Nothing but who said it: "he said", "my mother always says"."""
         n = len(words)
+        if 1 < n <= 5 and self.lexicon.has("reports", words, 0) and words[1] not in ("i", "we", "you", "me", "us", "to"):
+            return True  # "..., said the old man"
         return (
             1 < n <= 5
             and words[0] not in ("i", "we", "you")
             and (n == 2 or words[0] in (*lexicon_file().words["subjects"], *lexicon_file().words["owners"], "the"))
             and any(self.lexicon.has("reports", words, k) == n - k for k in range(1, n))
         )
+
+    def announces_repair(self, words: Sequence[str]) -> bool:
+        """Whether they say that what was said is to be corrected: "I have changed my mind"."""
+        return any(self.lexicon.has("repair", words, k) for k in range(len(words)))
+
+    def tells_of_saying(self, words: Sequence[str]) -> bool:
+        """Whether they put what was said into somebody's mouth: "that is what she said", "was what he wanted"."""
+        at = words.index("what") if "what" in words[:3] else -1
+        return at > 0 and any(self.lexicon.has("reports", words, k) for k in range(at, len(words)))
 
     def _is_to_another(self, segment: Segment, *, is_first: bool, has_more: bool) -> bool:
         words = list(segment.words)
@@ -290,7 +301,7 @@ class Parser:
         while i < len(words) or (is_repair and not found):
             begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
-            clause.words = tuple(words[begin:i])
+            clause.words = tuple(words[begin:i] or words)
             clause.is_question = clause.is_question or (is_question and clause.type == "fragment")
             is_joined = bool(found) and found[-1].is_negated and words[begin - 1] in ("and", "or", "then")
             is_choice = bool(found) and found[-1].type == "order" and words[begin - 1] == "or"
@@ -966,7 +977,10 @@ class Parser:
             return False
         if lexicon.verbs.at(words, j)[0] and j == i:
             return False
-        behind = words[j + 1 : j + 3]
+        k = j + 1
+        while words[k : k + 1] in (["always"], ["often"], ["usually"], ["sometimes"], ["also"], ["just"], ["never"]):
+            k += 1
+        behind = words[k : k + 2]
         if not behind:
             return False
         return (
@@ -979,7 +993,7 @@ class Parser:
                     or lexicon.has("done", words, j + 2) > 0
                 )
             )
-            or bool(lexicon.has("reports", words, j + 1))
+            or bool(lexicon.has("reports", words, k))
             or (
                 j > i
                 and (
@@ -1039,6 +1053,7 @@ class Parser:
         if "you" in words[i:end] and is_offer:
             return Clause("statement", word="offered", nouns=self.named_in(words, i + 1)), end
         is_reported = any(lexicon.has("reports", words, j) for j in range(i + 1, min(end, i + 3)))
+        is_reported = is_reported or (words[i] not in ("i", "we") and words[i + 1 : i + 2] in (["say"], ["tell"], ["ask"]))
         nouns = self._told(words, i + 1)
         return Clause("statement", word="reported" if is_reported else "", nouns=nouns), end
 
@@ -1100,6 +1115,9 @@ class Parser:
                     clause.unread += words[i:]
                 if n or words[i] in lexicon_file().words["reasons"]:
                     return end
+            if words[i : i + 1] == ["should"] and clause.type == "order" and words[i + 1 : i + 2] in (["it"], ["they"]):
+                clause.condition = "should"  # "... should it be dirty"
+                return end
             if n := lexicon.has("manners", words, i):
                 clause.unread += words[i : i + n]
                 i += n

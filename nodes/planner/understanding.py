@@ -246,6 +246,7 @@ class _Reader:
             if clause.type == "fragment" and not self.drafts:
                 self.is_correction = True
             self.is_correction = self.is_correction or clause.is_repair or is_no
+            self._doubt(clause, clauses[number - 1] if number else None, behind)
             if not is_pause:
                 self._take(clause)
                 for draft in self.drafts:
@@ -253,6 +254,28 @@ class _Reader:
         return self._conclude(clauses)
 
     # --- clause by clause
+
+    def _doubt(self, clause: Clause, before: Clause | None, behind: Clause | None) -> None:
+        """What stands beside an order and may take it back, or puts it into somebody else's mouth, is asked about."""
+        words, is_last = clause.words, behind is None
+        is_beside = (before is not None and not clause.is_first) or (behind is not None and not behind.is_first)
+        if clause.type == "unknown" and not clause.nouns and not clause.targets and is_beside:
+            self.unread = self.unread or clause.word  # "Put it there, Anna.", "Someday, put it there."
+        is_ahead = not self.drafts and behind is not None and not behind.is_first
+        if clause.type == "fragment" and clause.left and clause.targets and not clause.nouns and is_ahead:
+            self.unread = self.unread or " ".join(clause.left)  # "On Sunday, put it there."
+        if not self.drafts:
+            return
+        is_taken_back = clause.type == "fragment" and clause.is_repair and clause.is_first and not _has_content(clause)
+        if is_last and (clause.type == "no" or (is_taken_back and self.parser.announces_repair(words))):
+            self.is_unsure = True  # "Put it there? No.", "I have changed my mind."
+        is_told = clause.type in ("statement", "question", "social")
+        if is_told and (self.parser.tells_of_saying(words) or _is_done_by_another(words)):
+            self.unread = self.unread or " ".join(words[:3])
+        if clause.verb == "let" and "do" in clause.left:
+            self.unread = self.unread or "let"  # "Let Anna do it."
+        if clause.type == "question" and words[:1] in (("should",), ("shall",)):
+            self.is_unsure = True
 
     def _take(self, clause: Clause) -> None:
         if clause.type in ("order", "fragment"):
@@ -334,7 +357,9 @@ class _Reader:
             return False
         it = self._antecedent(Noun(pronoun="it"), wants_place=False)
         ordered = [noun for draft in self.drafts for noun in draft.nouns]
-        return not ordered or (it is not None and bool(it.kind) and not _same_noun(it, ordered))
+        if not ordered:
+            return not self.drafts
+        return it is not None and bool(it.kind) and not _same_noun(it, ordered)
 
     def _is_all_ordered(self, nouns: Sequence[Noun]) -> bool:
         """Whether these are all that the last order is about."""
@@ -1545,7 +1570,7 @@ class _Reader:
         targets = [
             (r, noun)
             for r, noun in clause.targets
-            if noun is not None and (noun.kind or noun.place or (r == "to" and (noun.unknown or noun.owner)))
+            if noun is not None and (noun.kind or noun.place or noun.unknown or (r == "to" and noun.owner))
         ]
         if order.skill in ("nod", "wait", "retreat"):
             return next((_name(noun) for r, noun in targets if r != "from"), "")
@@ -1780,6 +1805,12 @@ def _where_it_is(clause: Clause) -> str:
         return ""
     relation, place = clause.targets[0]
     return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
+
+
+def _is_done_by_another(words: Sequence[str]) -> bool:
+    """ "Tom will do it", "I did that"; not "you can do it"."""
+    does = any(words[k] in ("do", "did") and words[k + 1 : k + 2] in (("it",), ("that",)) for k in range(1, len(words)))
+    return does and "you" not in words and "not" not in words
 
 
 def _is_taken_back(behind: Sequence[Clause]) -> bool:
