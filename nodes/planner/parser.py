@@ -290,6 +290,13 @@ class Parser:
         for table, kind in WHOLE_SEGMENTS.items():
             if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
                 return [Clause(kind, word=" ".join(words))]
+        polite = self._openers(words, 0)[0]
+        if 0 < polite < len(words) and self.lexicon.has("interjections", words, polite) == len(words) - polite:
+            return [Clause("statement", word=" ".join(words[polite:]))]  # "Please be careful."
+        if words in (["all", "right"], ["alright"], ["listen"]):
+            return [Clause("fragment")]
+        if words[:1] in (["what"], ["how"]) and not is_question and words[1:2] in (["a"], ["an"], ["lovely"], ["nice"]):
+            return [Clause("statement", word=words[0], nouns=self.named_in(words, 1))]  # "What a lovely bowl!"
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
@@ -1588,6 +1595,8 @@ class Parser:
                 break
             if (m := lexicon.has("vague_nouns", words, i)) and (is_det or i > start):
                 return replace(noun, kind="*", is_vague=True), i + m
+            if words[i] in ("first", "last") and colours and i + 1 >= end:
+                break  # "red first"
             if lexicon.has("adjectives", words, i) and (is_det or i > start or self._begins_head(words, i + 1)):
                 if words[i] == "other":
                     noun = replace(noun, is_other=True)

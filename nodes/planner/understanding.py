@@ -26,7 +26,7 @@ TOOLS = frozenset({"sponge", "sink"})
 """What things and places are cleaned with and at: an order to clean is not about them."""
 AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
 """Words before a place that mean another one: who looks under a tray does not look at it."""
-DISPOSABLE = frozenset({"can", "box", "apple", "banana", "orange", "block", "ball"})
+DISPOSABLE = frozenset({"can", "box", "apple", "banana", "orange", "fruit", "block", "ball"})
 """Kinds that may go into a waste bin in numbers without a question."""
 
 
@@ -258,8 +258,10 @@ class _Reader:
     def _doubt(self, clause: Clause, before: Clause | None, behind: Clause | None) -> None:
         """What stands beside an order and may take it back, or puts it into somebody else's mouth, is asked about."""
         words, is_last = clause.words, behind is None
-        is_beside = (before is not None and not clause.is_first) or (behind is not None and not behind.is_first)
-        if clause.type == "unknown" and not clause.nouns and not clause.targets and is_beside:
+        is_beside = before is not None and before.type == "order" and not clause.is_first
+        is_beside = is_beside or (behind is not None and behind.type == "order" and not behind.is_first)
+        is_dark = clause.type == "unknown" and not self.parser.lexicon.known_at([clause.word], 0)
+        if is_dark and not clause.nouns and not clause.targets and is_beside:
             self.unread = self.unread or clause.word  # "Put it there, Anna.", "Someday, put it there."
         is_ahead = not self.drafts and behind is not None and not behind.is_first
         if clause.type == "fragment" and clause.left and clause.targets and not clause.nouns and is_ahead:
@@ -689,6 +691,8 @@ class _Reader:
             draft.last = "except"
         if "not there" in clause.adverbs:
             draft.place, draft.relation = None, ""
+        if "first" in clause.adverbs and clause.nouns and draft.nouns and not clause.is_repair:
+            draft.why, draft.what = draft.why or "words", "first"  # "Rinse both glasses, red first."
         for adverb in clause.adverbs:
             if adverb in _BACK and draft.skill in ("place", "pick"):
                 draft.skill = "put_back"
@@ -1321,6 +1325,9 @@ class _Reader:
     def _frame_do(self, draft: _Draft, targets: Targets) -> bool:
         if self.drafts:
             return False
+        unknown = next((noun.unknown for noun in draft.nouns if noun.unknown and not noun.is_vague), "")
+        if unknown:
+            draft.refused, draft.what = "skill", unknown  # "Do a somersault."
         draft.why, draft.nouns = "what", []
         return True
 
