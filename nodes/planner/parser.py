@@ -293,7 +293,8 @@ class Parser:
         polite = self._openers(words, 0)[0]
         if 0 < polite < len(words) and self.lexicon.has("interjections", words, polite) == len(words) - polite:
             return [Clause("statement", word=" ".join(words[polite:]))]  # "Please be careful."
-        if words in (["all", "right"], ["alright"], ["listen"]):
+        n_courtesy = self.lexicon.has("courtesy", words, 0)
+        if words == ["listen"] or (n_courtesy == len(words) > 2) or words in (["all", "right"], ["alright"]):
             return [Clause("fragment")]
         if words[:1] in (["what"], ["how"]) and not is_question and words[1:2] in (["a"], ["an"], ["lovely"], ["nice"]):
             return [Clause("statement", word=words[0], nouns=self.named_in(words, 1))]  # "What a lovely bowl!"

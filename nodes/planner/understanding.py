@@ -510,7 +510,7 @@ class _Reader:
             return
         if last is not None and last.skill == "wait" and last.clause.condition and draft.skill != "nod":
             self.condition = self.condition or last.clause.condition  # "Wait until I say go, then wash the cups."
-        if last is not None and (last.skill == "wait" or (last.clause.verb == "want" and draft.clause.verb != "want")):
+        if last is not None and (last.skill == "wait" or self._is_vaguer(last, draft)):
             self.drafts.pop()
         elif (
             last is not None
@@ -575,6 +575,19 @@ class _Reader:
             self.drafts.insert(self.drafts.index(last), draft)  # "Bring me the cup, but rinse it first."
             return
         self.drafts.append(draft)
+
+    def _is_vaguer(self, wish: _Draft, order: _Draft) -> bool:
+        """Whether a wish is what the order behind it spells out: "I want the cups clean. Wash them."."""
+        if wish.clause.verb != "want" or order.clause.verb == "want":
+            return False
+        if wish.why or wish.refused or any(noun.unknown for noun in wish.nouns):
+            return True  # "I would love a cookie. Open the jar."
+        groups = self.parser.lexicon.groups
+        meant = self._resolved(order.nouns)
+        return bool(meant) and all(
+            noun.pronoun or _same_noun(noun, wish.nouns) or any(noun.kind in groups.get(w.kind, ()) for w in wish.nouns)
+            for noun in meant
+        )
 
     def _ban(self, clause: Clause) -> None:
         """ "Do not ...": forbids, or contrasts with the order beside it."""
@@ -643,11 +656,13 @@ class _Reader:
         self.nots += clause.nots
         self.mentioned += [noun for noun in clause.nots if noun.kind]
         self.is_offered = self.is_offered or "here" in clause.adverbs
+        kinds = {noun.kind for noun in draft.nouns} if draft is not None else set()
+        is_another = clause.is_first and all(noun.kind and noun.kind not in kinds for noun in clause.nouns)
         if (
             draft is not None
             and clause.nouns
             and not clause.is_repair
-            and draft.place is not None
+            and (draft.place is not None or is_another)
             and any(r in ("in", "on", "to", "beside") and n is not None for r, n in clause.targets)
         ):
             clause.nouns = [
@@ -1574,6 +1589,8 @@ class _Reader:
         )
         if modified:
             return modified
+        if order.things and (order.skill == "drive" or (order.skill == "wipe" and order.place)):
+            return _words_of(order.things[0])  # is about a place alone
         targets = [
             (r, noun)
             for r, noun in clause.targets
@@ -1850,6 +1867,10 @@ def _same_noun(noun: Noun, others: Sequence[Noun]) -> bool:
 
 
 def _is_same_noun(one: Noun, other: Noun) -> bool:
+    if (one.place or other.place) and not (one.kind or other.kind):
+        return one.place == other.place
+    if one.place and not one.kind:
+        return False
     return (one.kind == other.kind or not one.kind) and (one.colour == other.colour or not one.colour)
 
 
