@@ -185,7 +185,7 @@ class Parser:
             is_first = number == 0 or segments[number - 1].end in (".", "!", "?")
             if self._is_to_another(segment, is_first=is_first, has_more=number + 1 < len(segments)):
                 # somebody else is spoken to, up to the end of the utterance
-                return [*found, Clause("statement")]
+                return [*found, Clause("statement", word="another")]
             if found and found[-1].type == "statement" and found[-1].word == "reported" and not is_first:
                 continue
             words = list(segment.words)
@@ -230,7 +230,11 @@ class Parser:
     def _is_report(self, words: list[str]) -> bool:
         """Nothing but who said it: "he said", "my mother always says"."""
         n = len(words)
-        if 1 < n <= 5 and self.lexicon.has("reports", words, 0) and words[1] not in ("i", "we", "you", "me", "us", "to"):
+        if (
+            1 < n <= 5
+            and self.lexicon.has("reports", words, 0)
+            and words[1] not in ("i", "we", "you", "me", "us", "to")
+        ):
             return True  # "..., said the old man"
         return (
             1 < n <= 5
@@ -1061,7 +1065,9 @@ class Parser:
         if "you" in words[i:end] and is_offer:
             return Clause("statement", word="offered", nouns=self.named_in(words, i + 1)), end
         is_reported = any(lexicon.has("reports", words, j) for j in range(i + 1, min(end, i + 3)))
-        is_reported = is_reported or (words[i] not in ("i", "we") and words[i + 1 : i + 2] in (["say"], ["tell"], ["ask"]))
+        is_reported = is_reported or (
+            words[i] not in ("i", "we") and words[i + 1 : i + 2] in (["say"], ["tell"], ["ask"])
+        )
         nouns = self._told(words, i + 1)
         return Clause("statement", word="reported" if is_reported else "", nouns=nouns), end
 

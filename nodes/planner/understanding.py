@@ -202,7 +202,7 @@ class _Reader:
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
         self.remarks: list[Noun] = []  # parts of a general order that something was said of behind it
-        self.has_statement = False
+        self.has_statement = self.is_elsewhere = False
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
@@ -297,7 +297,7 @@ class _Reader:
             case "fragment":
                 self._fragment(clause)
             case "statement":
-                self.has_statement = True
+                self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
                 self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
                 self._sharpen(clause.nouns)
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
@@ -1420,7 +1420,12 @@ class _Reader:
                 return self._intent("ask", why="what")
         if not self.before.orders:
             self.protected += [noun for noun in self.nots if noun.kind]  # "Not the apple!"
-        return self._intent("nothing")
+        if self.is_elsewhere:
+            return self._intent("nothing", why="elsewhere")
+        told = " ".join(word for clause in clauses for word in clause.words)
+        return (
+            self._intent("nothing", why="told", what=told) if self.has_statement and told else self._intent("nothing")
+        )
 
     def _overlooked(self, orders: Sequence[Order]) -> str:
         """A thing or a place that was named beside an order and that no order is about, unless it was corrected."""
