@@ -529,6 +529,8 @@ class Parser:
                 if gerund:
                     return self._order(words, j, gerund, verb, is_request=True, is_negated=is_negated)
                 n, verb = lexicon.verbs.at(words, j)
+                if words[j : j + 2] in (["if", "i"], ["if", "we"]):
+                    return self._asking(words, i), end  # "Do you mind if I take it?"
                 is_asking = words[j : j + 1] and words[j] in lexicon_file().words["perceive"]
                 if words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"]) or (
                     verb == "say" and words[i] not in ("i", "you")
@@ -654,7 +656,11 @@ class Parser:
 
     def _asking(self, words: list[str], i: int) -> Clause:
         """A question; what it names may be referred to."""
-        return Clause("question", word=words[i], nouns=self.named_in(words, i + 1))
+        nouns = self.named_in(words, i + 1)
+        if words[i] in ("is", "are", "was", "were") and any(noun.unknown for noun in nouns):
+            bare = self.named_in(words[:-1], i + 1)
+            nouns = bare if any(noun.kind for noun in bare) else nouns  # "Is the sponge dusty?"
+        return Clause("question", word=words[i], nouns=nouns)
 
     def named_in(self, words: list[str], i: int = 0) -> list[Noun]:
         """Everything that is named from there on."""
@@ -779,6 +785,9 @@ class Parser:
             return Clause("statement", nouns=self.named_in(words, i + 2)), end
         if words[i] == "wrong" and end - i > 1:  # "Wrong bottle."
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
+        k = i + 2 if words[i + 1 : i + 2] in (["all"], ["both"], ["really"], ["just"]) else i + 1
+        if words[i] == "they" and (lexicon.has("dues", words, k) or lexicon.has("stays", words, k)):
+            words[i] = "those"  # "They go on the shelf."
         if words[i] in lexicon_file().words["subjects"] or words[i] in ("you",) or self._is_person(words, i):
             return self._of_person(words, i)
         if (
@@ -1344,7 +1353,9 @@ class Parser:
             if words[i] == "about" and noun is not None:
                 clause.about = noun.kind or noun.place or noun.unknown
             if noun is None:
-                if words[i] in ("with", "like") and j < end and not lexicon.is_closed(words[j]):  # "with flowers on it"
+                if words[i] == "like" and j < end:
+                    clause.left.append(words[j])  # "like yesterday"
+                if words[i] == "with" and j < end and not lexicon.is_closed(words[j]):  # "with flowers on it"
                     clause.left.append(words[j])
                 return j + 1 if j < end and not lexicon.is_closed(words[j]) else j
             if not clause.nouns and not clause.verb and words[i] == "with":

@@ -264,8 +264,9 @@ class _Reader:
         if is_dark and not clause.nouns and not clause.targets and is_beside:
             self.unread = self.unread or clause.word  # "Put it there, Anna.", "Someday, put it there."
         is_ahead = not self.drafts and behind is not None and not behind.is_first
-        if clause.type == "fragment" and clause.left and clause.targets and not clause.nouns and is_ahead:
-            self.unread = self.unread or " ".join(clause.left)  # "On Sunday, put it there."
+        if clause.type == "fragment" and is_ahead and not any(noun.kind or noun.place for noun in clause.nouns):
+            dark = [*clause.left, *(_name(noun) for noun in _nouns_of(clause) if noun.unknown)]
+            self.unread = self.unread or " ".join(dark)  # "On my signal, put it there."
         if not self.drafts:
             return
         is_taken_back = clause.type == "fragment" and clause.is_repair and clause.is_first and not _has_content(clause)
@@ -392,7 +393,8 @@ class _Reader:
         where = [noun for _, noun in clause.targets if noun is not None and noun.unknown and not noun.kind]
         named = [*where, *(noun for noun in _nouns_of(clause) if noun not in where), *excepts]  # "it" is no place
         if clause.type == "statement":  # "it" is what the sentence is about, before what it is at
-            named = [*(noun for _, noun in clause.targets if noun is not None), *clause.nouns, *excepts]
+            ones = [one if one.pronoun or not one.colour else self._resolved([one])[0] for one in clause.nouns]
+            named = [*(noun for _, noun in clause.targets if noun is not None), *ones, *excepts]
             about = self._resolved(clause.nouns[:1])  # "This mug has a crack.", "It has a crack."
             if about and about[0].kind and any(noun.unknown for noun in clause.nouns[1:]):
                 named.append(about[0])
@@ -1394,6 +1396,8 @@ class _Reader:
         if self.protected and all(order.skill == "wait" for order in orders):  # "Wait, I am still drinking from it."
             return self._intent("nothing")
         orders = tuple(dict.fromkeys(orders))
+        if orders and (which := next((n.quality for n in self.nots if n.quality and not (n.kind or n.colour)), "")):
+            return self._intent("ask", orders=orders, why="words", what=which, awaits="yes")  # "not the tall one"
         if word := self._overlooked(orders):
             return self._intent("ask", orders=orders, why="words", what=word, awaits="yes")
         if twice := _in_two_places(orders):
@@ -1705,6 +1709,9 @@ class _Reader:
         if noun.pronoun == "it" and len(set(self.subjects)) > 1 and not self._follows(draft):
             return []  # "The cup is dirty. The plate is not. Wash it."
         heard = self.mentioned[: draft.heard] if draft.heard else self.mentioned
+        told = {(one.kind, one.colour) for one in heard[len(self.before.mentioned) :] if one.kind}
+        if noun.quality and len(told) > 1:
+            return []  # "The blue cup is clean, the red one is not. Wash the dirty one."
         pair = heard[-2:] if noun.count == "both" else []
         if len({one.kind for one in pair if one.kind and one.count == 1}) == 2:
             return pair  # "... between the apple and the banana. Bring me both."
