@@ -87,7 +87,7 @@ def test_a_correction_excludes_from_then_on() -> None:
 def test_a_statement_protects_and_a_liking_changes_nothing() -> None:
     plan, replies = told(ORDER, "I am still drinking from the white cup.", "I like the blue cup.")
     assert [one.colour for one in works_on(plan).excluding] == ["white"]
-    assert replies[1:] == ["All right, I leave the white cup.", ""]
+    assert replies[1:] == ["All right, I leave the white cup.", "I see."]
 
 
 def test_what_was_protected_before_an_order_is_left_out_of_it() -> None:
