@@ -215,6 +215,7 @@ class Parser:
             new = self._segment(words, is_question=_ends_with(segments, number) == "?")
             for clause in new[:1]:
                 clause.is_first = is_first
+                clause.is_repair = clause.is_repair and not (is_first and self._hesitates(words))
                 if number and segments[number - 1].end in ("...", "…", "—", "–") and clause.type == "fragment":
                     clause.is_repair = True
             found += new
@@ -242,6 +243,13 @@ class Parser:
             and (n == 2 or words[0] in (*lexicon_file().words["subjects"], *lexicon_file().words["owners"], "the"))
             and any(self.lexicon.has("reports", words, k) == n - k for k in range(1, n))
         )
+
+    def _hesitates(self, words: list[str]) -> bool:
+        """Whether they begin with a hesitation ("er", "excuse me"), and no correction behind it."""
+        i = 0
+        while n := self.lexicon.has("hesitations", words, i):
+            i += n
+        return 0 < i < len(words) and not self._openers(words[i:], 0)[1]
 
     def announces_repair(self, words: Sequence[str]) -> bool:
         """Whether they say that what was said is to be corrected: "I have changed my mind"."""
@@ -523,7 +531,9 @@ class Parser:
                     is_negated, j = True, j + 1
                 elif self._negation(words, j)[0]:
                     is_negated, j = self._negation(words, j)
-                if words[j - 1] == "you" and (past := lexicon.pasts.at(words, j))[0]:  # "if you passed me"
+                if (
+                    words[j - 1] in ("you", "someone", "somebody") and (past := lexicon.pasts.at(words, j))[0]
+                ):  # "if you passed me"
                     return self._order(words, j, *past, is_request=True, is_negated=is_negated)
                 gerund, verb = lexicon.gerunds.at(words, j)
                 if gerund:
@@ -817,6 +827,8 @@ class Parser:
             excepts, j, _ = self._nouns(words, j + n)
         if not nouns or j >= end:
             return None
+        if words[i] == "nothing" and words[i + 1] != "but" and not excepts:
+            return Clause("statement", nouns=self.named_in(words, i + 1)), end  # "Nothing here needs washing."
         n, relation = lexicon.relations.at(words, j)
         if n and relation in ("in", "on", "from"):
             place, k = self._noun(words, j + n)
@@ -1021,6 +1033,7 @@ class Parser:
                     behind[0] == "used"
                     or lexicon.has("finite", words, j + 1) > 0
                     or lexicon.pasts.at(words, j + 1)[0] > 0
+                    or (len(behind[0]) > 4 and behind[0].endswith("ed") and not lexicon.noun_at(words, j + 1)[0])
                 )
             )
         )
@@ -1094,7 +1107,7 @@ class Parser:
     def _of_nobody(self, words: list[str], i: int) -> tuple[Clause, int]:
         lexicon, end = self.lexicon, len(words)
         if lexicon.has("reports", words, i):
-            return Clause("statement", word="reported"), end
+            return Clause("statement", word="reported", nouns=self.named_in(words, i)), end
         for j in range(i, min(end, i + 5)):
             if (n := lexicon.has("uses", words, j)) or words[j] in ("needs", "wants", "uses", "need"):
                 clause = Clause("release")
@@ -1556,7 +1569,7 @@ class Parser:
                 break
         if is_det and i < end and words[i] == "rest" and words[i - 1] != "a":
             i += 1
-            noun = replace(noun, is_other=True, count="all", kind="*")
+            noun = replace(noun, is_other=True, is_vague=True, count="all", kind="*")
             if words[i : i + 1] == ["of"]:
                 inner, k = self._noun(words, i + 1)
                 if inner is not None:

@@ -552,7 +552,11 @@ class _Reader:
             )
             and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close")
         ):
-            if all(noun.pronoun or _same_noun(noun, last.nouns) for noun in draft.nouns):
+            is_one = all(noun.count == 1 for noun in last.nouns)
+            if all(
+                noun.pronoun or (_same_noun(noun, last.nouns) and not (is_one and noun.count == "all"))
+                for noun in draft.nouns
+            ):
                 if draft.skill == "wipe" and draft.place is None:
                     draft.place = last.place
                 draft.nouns = last.nouns
@@ -584,6 +588,8 @@ class _Reader:
             return False
         if wish.why or wish.refused or any(noun.unknown for noun in wish.nouns):
             return True  # "I would love a cookie. Open the jar."
+        if wish.place is not None and wish.place != order.place:
+            return False
         groups = self.parser.lexicon.groups
         meant = self._resolved(order.nouns)
         return bool(meant) and all(
@@ -659,7 +665,8 @@ class _Reader:
         self.mentioned += [noun for noun in clause.nots if noun.kind]
         self.is_offered = self.is_offered or "here" in clause.adverbs
         kinds = {noun.kind for noun in draft.nouns} if draft is not None else set()
-        is_another = clause.is_first and all(noun.kind and noun.kind not in kinds for noun in clause.nouns)
+        is_whole = draft is not None and (draft.skill not in ("place", "hand_over", "pick") or draft.clause.to_me)
+        is_another = (clause.is_first or is_whole) and all(n.kind and n.kind not in kinds for n in clause.nouns)
         if (
             draft is not None
             and clause.nouns
@@ -1028,6 +1035,8 @@ class _Reader:
                 draft.skill, draft.why = "place", "where"
             return True
         draft.skill = "place"
+        if "closer" in clause.particles:
+            draft.why, draft.what = draft.why or "words", "closer"
         if clause.word == "return" and not targets:
             draft.skill = "put_back"
             return True
@@ -1600,6 +1609,8 @@ class _Reader:
             return modified
         if order.things and (order.skill == "drive" or (order.skill == "wipe" and order.place)):
             return _words_of(order.things[0])  # is about a place alone
+        if order.place and order.skill in ("hand_over", "take", "pick", "open", "close"):
+            return order.place  # goes nowhere
         targets = [
             (r, noun)
             for r, noun in clause.targets
