@@ -249,7 +249,7 @@ class Parser:
         i = 0
         while n := self.lexicon.has("hesitations", words, i):
             i += n
-        return 0 < i < len(words) and not self._openers(words[i:], 0)[1]
+        return 0 < i and not (i < len(words) and self._openers(words[i:], 0)[1])
 
     def announces_repair(self, words: Sequence[str]) -> bool:
         """Whether they say that what was said is to be corrected: "I have changed my mind"."""

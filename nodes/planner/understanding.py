@@ -104,6 +104,7 @@ class _Draft:
     what: str = ""
     refused: str = ""
     last: Literal["thing", "place", "except"] = "thing"
+    together: list[Noun] = field(default_factory=list)  # what had been named side by side then: "them"
     heard: int = 0  # how much was spoken of up to its last word: what comes later is nothing that "it" means
 
 
@@ -250,6 +251,7 @@ class _Reader:
             if not is_pause:
                 self._take(clause)
                 for draft in self.drafts:
+                    draft.together = draft.together if draft.heard else self.together
                     draft.heard = draft.heard or len(self.mentioned)
         return self._conclude(clauses)
 
@@ -445,7 +447,7 @@ class _Reader:
             if known.kind and known.colour and not noun.colour and noun.is_definite and noun.count == 1:
                 return known  # "that one"
             if known.kind:
-                return replace(noun, kind=known.kind)
+                return replace(noun, kind=known.kind, quality=noun.quality or known.quality)
         return None
 
     def _sharpened(self, known: Noun) -> Noun:
@@ -1221,8 +1223,8 @@ class _Reader:
             return True
         draft.skill = "wipe" if draft.nouns[0].place or draft.nouns[0].unknown else "rinse"
         if any(noun.pronoun for noun in draft.nouns):
-            known = self._antecedent(draft.nouns[0], wants_place=False)
-            draft.skill = "rinse" if known is not None and known.kind else "wipe"
+            known = next((one for one in reversed(self.mentioned) if one.kind or one.place), Noun())
+            draft.skill = "rinse" if known.kind else "wipe"
         if draft.skill == "wipe":
             draft.why = "" if draft.why == "words" and draft.what == "sponge" else draft.why
             self._place_of(draft, [])
@@ -1563,7 +1565,8 @@ class _Reader:
         if place is not None and place.pronoun:
             place = self._antecedent(place, wants_place=True, draft=draft)
         if skill in ("look", "point") and place is None and not draft.nouns and not draft.why:  # "Where is it? Point."
-            known = next((n for n in reversed(self.mentioned) if (n.kind and not n.is_vague) or n.place), None)
+            heard = self.mentioned[: draft.heard] if draft.heard else self.mentioned
+            known = next((n for n in reversed(heard) if (n.kind and not n.is_vague) or n.place), None)
             place = known if known is not None and known.place else None
             nouns = [known] if known is not None and known.kind else nouns
         if skill in ("wipe", "look", "point") and place is None and nouns and not nouns[0].kind:
@@ -1689,6 +1692,8 @@ class _Reader:
             elif noun.pronoun or (not noun.kind and not noun.unknown and not noun.place):
                 meant = self._meant(noun, draft)
                 found += meant
+                dark = next((n.quality for n in meant if n.quality and n.count not in (1, "all", "both")), "")
+                wrong = wrong or (("words", dark) if dark else None)  # "Are there clean cups? Bring me two."
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
                 continue
@@ -1715,8 +1720,8 @@ class _Reader:
             last = self.before.orders[-1].things if self.before.orders and not self._mentioned_here() else ()
             if noun.count == "both" and len(last) == 2:
                 return [replace(_noun(one), count="both") for one in last]
-        if noun.is_plural and len(self.together) > 1:
-            return self.together
+        if noun.is_plural and len(draft.together) > 1:
+            return draft.together
         if noun.pronoun == "it" and len(set(self.subjects)) > 1 and not self._follows(draft):
             return []  # "The cup is dirty. The plate is not. Wash it."
         heard = self.mentioned[: draft.heard] if draft.heard else self.mentioned
