@@ -1292,7 +1292,7 @@ class Parser:
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
         if (n := self.lexicon.relations.at(words, i)[0]) and self.lexicon.relations.at(words, i)[1] != "free":
-            clause.left += words[i : i + n] if self.lexicon.relations.at(words, i)[1] == "other" else []
+            clause.left += words[i : i + n]  # "except on the shelf": where it is not to go
             probe = Clause("fragment")
             return self._target(probe, words, i, n, "")
         if self.lexicon.has("adverbs", words, i):
@@ -1591,7 +1591,7 @@ class Parser:
                     unknown.append(words[i])
                     i += n
                     continue
-                noun = replace(self._named(noun, name, is_plural), modifier=" ".join(unknown))
+                noun = replace(self._named(noun, name, is_plural), modifier=" ".join(unknown) or noun.modifier)
                 i += n
                 unknown = []
                 if words[i : i + 1] == ["of"]:  # "a cup of tea"; "the top of the shelf"
@@ -1619,6 +1619,7 @@ class Parser:
                 noun = replace(
                     noun,
                     kind="*",
+                    modifier=" ".join(unknown),  # "the cup things"
                     is_plural=words[i].endswith("s"),
                     is_vague=not words[i].endswith("s") or noun.is_vague or not (is_det or noun.count != 1),
                 )
@@ -1635,6 +1636,8 @@ class Parser:
                     noun = replace(noun, is_vague=True)  # in an order that nobody has told
                 if lexicon.has("qualities", words, i):
                     noun = replace(noun, quality=words[i])
+                if words[i] in ("wrong", "same"):
+                    noun = replace(noun, modifier=words[i])  # which one that is was not said
                 i += 1
                 continue
             if lexicon.is_closed(words[i]) or words[i] == "of":
@@ -1646,7 +1649,8 @@ class Parser:
             i += 1
         noun = replace(noun, is_bare=i == start + 1 and not colours)
         if colours:
-            noun = replace(noun, colour=colours[0])
+            more = " ".join(one for one in colours[1:] if one != colours[0])  # "the yellow red cup"
+            noun = replace(noun, colour=colours[0], modifier=noun.modifier or more)
         if unknown and not noun.kind and not noun.place:
             noun = replace(noun, unknown=" ".join(unknown))
             if words[i : i + 1] == ["of"]:
@@ -1662,6 +1666,8 @@ class Parser:
             noun = replace(noun, count="all")
         if noun.count == "both" and not noun.is_plural and words[i : i + 1] == ["and"]:
             noun = replace(noun, count=1)  # "both the cup and the plate"
+        if noun.kind and noun.count not in (0, 1, "all") and not noun.is_plural and not noun.is_vague:
+            noun = replace(noun, modifier=noun.modifier or " ".join(words[start:i]))  # "two cup"
         if words[i : i + 1] == ["else"]:
             noun, i = replace(noun, is_other=True), i + 1
         return noun, i

@@ -1655,7 +1655,7 @@ class _Reader:
         if skill == "drive" and not order.place:
             return "ask", "where", ""
         for thing in order.things:
-            if any(_is_part(other, thing) for other in order.things):
+            if any(_is_part(other, thing) or _is_one_of(other, thing) for other in order.things):
                 return "ask", "contradiction", _words_of(thing)  # "Wash all but the blue one. And the red one."
             barred = [one for one in (*self.before.protected, *self._intent("do").protected) if _is_barred(thing, one)]
             barred = [
@@ -1666,7 +1666,7 @@ class _Reader:
             if barred and thing.count != ALL:
                 is_new = not any(_is_barred(thing, one) for one in self.before.protected)
                 return "ask", "contradiction" if is_new else "protected", _words_of(thing)
-            if any(_is_same(thing, one) for one in order.excluding) or (
+            if any(_is_whole(thing, one) for one in order.excluding) or (
                 thing.count == ALL and any(_is_same(thing, one) for one in barred)
             ):
                 return "ask", "contradiction", _words_of(thing)
@@ -1697,6 +1697,8 @@ class _Reader:
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
                 continue
+            if noun.count == 0:
+                wrong = wrong or ("words", "zero")
             if noun.is_vague or (noun.is_other and noun.count == 1 and not noun.colour):
                 wrong = wrong or ("which", noun.kind)
             if noun.quality and (noun.count == "all" or not noun.is_definite):
@@ -1839,6 +1841,16 @@ def _is_part(one: Reference, whole: Reference) -> bool:
     is_kind = whole.label in ("*", *lexicon_file().groups) and one.label != whole.label
     is_kind = is_kind and one.label in lexicon_file().groups.get(whole.label, (one.label,))
     return whole.count == ALL and (is_named or is_kind) and not (whole.colour or whole.source)
+
+
+def _is_one_of(one: Reference, other: Reference) -> bool:
+    """ "The white glass" and "a glass" in one order: nobody knows whether these are two."""
+    return one.label == other.label and bool(one.colour) and not other.colour and other.count != ALL
+
+
+def _is_whole(thing: Reference, left_out: Reference) -> bool:
+    """Whether an exception takes all of it out."""
+    return thing.label == left_out.label and left_out.colour in ("", thing.colour) and not left_out.source
 
 
 def _is_narrower(one: Noun, other: Noun) -> bool:
