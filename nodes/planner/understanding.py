@@ -105,6 +105,7 @@ class _Draft:
     refused: str = ""
     last: Literal["thing", "place", "except"] = "thing"
     together: list[Noun] = field(default_factory=list)  # what had been named side by side then: "them"
+    sentence: int = 0  # how much up to the end of its sentence
     heard: int = 0  # how much was spoken of up to its last word: what comes later is nothing that "it" means
 
 
@@ -253,6 +254,8 @@ class _Reader:
                 for draft in self.drafts:
                     draft.together = draft.together if draft.heard else self.together
                     draft.heard = draft.heard or len(self.mentioned)
+            for draft in self.drafts if behind is None or behind.is_first else ():
+                draft.sentence = draft.sentence or len(self.mentioned)
         return self._conclude(clauses)
 
     # --- clause by clause
@@ -424,11 +427,13 @@ class _Reader:
     def _antecedent(self, noun: Noun, *, wants_place: bool, draft: _Draft | None = None) -> Noun | None:
         """What a pronoun, or "the red one", stands for; one that agrees in number before one that does not.
 
-        What was named behind the order is looked at last: "Put it on the tray. The plate is new."
+        What its sentence names behind the order is looked at last, and no later one: "Put it there. The plate is new."
         """
         heard = draft.heard if draft is not None and draft.heard else len(self.mentioned)
         found = self._antecedent_in(self.mentioned[:heard], noun, wants_place=wants_place)
-        return found or self._antecedent_in(self.mentioned, noun, wants_place=wants_place)
+        if found is not None or draft is None:
+            return found
+        return self._antecedent_in(self.mentioned[: draft.sentence or None], noun, wants_place=wants_place)
 
     def _antecedent_in(self, mentioned: Sequence[Noun], noun: Noun, *, wants_place: bool) -> Noun | None:
         if noun.pronoun in ("them", "those", "these") and not wants_place:
@@ -1741,7 +1746,7 @@ class _Reader:
                 if known.place or (known.kind and not known.is_vague):
                     return [known]
         known_noun = self._antecedent(noun, wants_place=wants_place, draft=draft)
-        if known_noun is None:
+        if known_noun is None or (known_noun.kind and not _agrees(noun, known_noun)):
             return []
         if wants_place:
             draft.place = known_noun
@@ -1841,6 +1846,14 @@ def _is_part(one: Reference, whole: Reference) -> bool:
     is_kind = whole.label in ("*", *lexicon_file().groups) and one.label != whole.label
     is_kind = is_kind and one.label in lexicon_file().groups.get(whole.label, (one.label,))
     return whole.count == ALL and (is_named or is_kind) and not (whole.colour or whole.source)
+
+
+def _agrees(pronoun: Noun, known: Noun) -> bool:
+    """Whether they are one, or both several: "it" is no cups, "them" is no cup."""
+    is_several = known.is_plural or known.count != 1
+    if pronoun.pronoun in ("it", "this", "that"):
+        return not is_several
+    return is_several or pronoun.pronoun not in ("them", "those", "these")
 
 
 def _is_one_of(one: Reference, other: Reference) -> bool:
