@@ -105,8 +105,8 @@ class _Draft:
     refused: str = ""
     last: Literal["thing", "place", "except"] = "thing"
     together: list[Noun] = field(default_factory=list)  # what had been named side by side then: "them"
-    sentence: int = 0  # how much up to the end of its sentence
-    heard: int = 0  # how much was spoken of up to its last word: what comes later is nothing that "it" means
+    sentence: int | None = None  # how much up to the end of its sentence
+    heard: int | None = None  # how much was spoken of up to its last word: what comes later is nothing that "it" means
 
 
 def understand_in(text: str, world: World, before: Conversation, parser: Parser) -> tuple[Intent, Conversation]:
@@ -252,10 +252,10 @@ class _Reader:
             if not is_pause:
                 self._take(clause)
                 for draft in self.drafts:
-                    draft.together = draft.together if draft.heard else self.together
-                    draft.heard = draft.heard or len(self.mentioned)
+                    if draft.heard is None:
+                        draft.together, draft.heard = self.together, len(self.mentioned)
             for draft in self.drafts if behind is None or behind.is_first else ():
-                draft.sentence = draft.sentence or len(self.mentioned)
+                draft.sentence = len(self.mentioned) if draft.sentence is None else draft.sentence
         return self._conclude(clauses)
 
     # --- clause by clause
@@ -429,11 +429,11 @@ class _Reader:
 
         What its sentence names behind the order is looked at last, and no later one: "Put it there. The plate is new."
         """
-        heard = draft.heard if draft is not None and draft.heard else len(self.mentioned)
+        heard = draft.heard if draft is not None else None
         found = self._antecedent_in(self.mentioned[:heard], noun, wants_place=wants_place)
         if found is not None or draft is None:
             return found
-        return self._antecedent_in(self.mentioned[: draft.sentence or None], noun, wants_place=wants_place)
+        return self._antecedent_in(self.mentioned[: draft.sentence], noun, wants_place=wants_place)
 
     def _antecedent_in(self, mentioned: Sequence[Noun], noun: Noun, *, wants_place: bool) -> Noun | None:
         if noun.pronoun in ("them", "those", "these") and not wants_place:
@@ -1240,10 +1240,10 @@ class _Reader:
         words = clause.left or clause.unread
         draft.skill = "point"
         if words[:1] in (["where"], ["which"]):
-            draft.why = ""
+            draft.why = "which" if words[0] == "which" else ""
             named = self.parser.named_in(words)
             if len(named) == 2 and named[0].kind and not named[1].kind:  # "which bottle is the red one"
-                draft.nouns = [replace(named[1], kind=named[0].kind)]
+                draft.nouns, draft.why = [replace(named[1], kind=named[0].kind)], ""
         self._place_of(draft, targets)
         return True
 
@@ -1570,7 +1570,7 @@ class _Reader:
         if place is not None and place.pronoun:
             place = self._antecedent(place, wants_place=True, draft=draft)
         if skill in ("look", "point") and place is None and not draft.nouns and not draft.why:  # "Where is it? Point."
-            heard = self.mentioned[: draft.heard] if draft.heard else self.mentioned
+            heard = self.mentioned[: draft.heard]
             known = next((n for n in reversed(heard) if (n.kind and not n.is_vague) or n.place), None)
             place = known if known is not None and known.place else None
             nouns = [known] if known is not None and known.kind else nouns
@@ -1624,6 +1624,10 @@ class _Reader:
             for r, noun in clause.targets
             if noun is not None and (noun.kind or noun.place or noun.unknown or (r == "to" and noun.owner))
         ]
+        if order.skill in ("wipe", "rinse"):
+            return next((noun.unknown for r, noun in targets if noun.unknown and r in ("to", "in", "on", "beside")), "")
+        if order.skill == "look" and clause.to_me and clause.verb == "look":
+            return "me"
         if order.skill in ("nod", "wait", "retreat"):
             return next((_name(noun) for r, noun in targets if r != "from"), "")
         if order.skill in ("pick", "hand_over", "take", "put_back", "open", "close", "point", "look"):
@@ -1731,7 +1735,7 @@ class _Reader:
             return draft.together
         if noun.pronoun == "it" and len(set(self.subjects)) > 1 and not self._follows(draft):
             return []  # "The cup is dirty. The plate is not. Wash it."
-        heard = self.mentioned[: draft.heard] if draft.heard else self.mentioned
+        heard = self.mentioned[: draft.heard]
         told = {(one.kind, one.colour) for one in heard[len(self.before.mentioned) :] if one.kind}
         if noun.quality and len(told) > 1:
             return []  # "The blue cup is clean, the red one is not. Wash the dirty one."
