@@ -249,7 +249,7 @@ class Parser:
         i = 0
         while n := self.lexicon.has("hesitations", words, i):
             i += n
-        return 0 < i and not (i < len(words) and self._openers(words[i:], 0)[1])
+        return i > 0 and not (i < len(words) and self._openers(words[i:], 0)[1])
 
     def announces_repair(self, words: Sequence[str]) -> bool:
         """Whether they say that what was said is to be corrected: "I have changed my mind"."""
@@ -322,7 +322,7 @@ class Parser:
             begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
             clause.words = tuple(words[begin:i] or words)
-            clause.is_question = clause.is_question or (is_question and clause.type == "fragment")
+            clause.is_question = clause.is_question or (is_question and clause.type in ("fragment", "order"))
             is_joined = bool(found) and found[-1].is_negated and words[begin - 1] in ("and", "or", "then")
             is_choice = bool(found) and found[-1].type == "order" and words[begin - 1] == "or"
             clause.has_choice = clause.has_choice or (is_choice and clause.type == "order")
@@ -1014,7 +1014,7 @@ class Parser:
         while words[k : k + 1] in (["always"], ["often"], ["usually"], ["sometimes"], ["also"], ["just"], ["never"]):
             k += 1
         behind = words[k : k + 2]
-        if not behind:
+        if not behind or (words[i] == "the" and lexicon.has("dues", words, k)):  # "The spoon goes in the sink."
             return False
         return (
             (behind[0] in ("still", "really") and behind[1:2] in (["needs"], ["wants"], ["uses"], ["need"], ["want"]))

@@ -208,6 +208,7 @@ class _Reader:
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.remarked = 0  # how many things something was told of
         self.subjects: list[str] = []  # kinds that something was told of: what "it" may mean
         self.is_excepting = False  # an exception was announced, and not said yet
         self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
@@ -272,6 +273,9 @@ class _Reader:
         if clause.type == "fragment" and is_ahead and not any(noun.kind or noun.place for noun in clause.nouns):
             dark = [*clause.left, *(_name(noun) for noun in _nouns_of(clause) if noun.unknown)]
             self.unread = self.unread or " ".join(dark)  # "On my signal, put it there."
+        is_bare = clause.type == "order" and words[:1] == tuple(clause.word.split()[:1]) and not clause.is_request
+        if is_bare and clause.is_question and behind is None and not self.is_polite:
+            self.is_unsure = True  # "Bring the box?"
         if not self.drafts:
             return
         is_taken_back = clause.type == "fragment" and clause.is_repair and clause.is_first and not _has_content(clause)
@@ -304,6 +308,7 @@ class _Reader:
                 self._fragment(clause)
             case "statement":
                 self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
+                self.remarked += len(clause.nouns[:1])
                 self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
                 self._sharpen(clause.nouns)
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
@@ -1737,7 +1742,7 @@ class _Reader:
             return []  # "The cup is dirty. The plate is not. Wash it."
         heard = self.mentioned[: draft.heard]
         told = {(one.kind, one.colour) for one in heard[len(self.before.mentioned) :] if one.kind}
-        if noun.quality and len(told) > 1:
+        if noun.quality and (len(told) > 1 or self.remarked > 1):
             return []  # "The blue cup is clean, the red one is not. Wash the dirty one."
         pair = heard[-2:] if noun.count == "both" else []
         if len({one.kind for one in pair if one.kind and one.count == 1}) == 2:

@@ -109,9 +109,11 @@ def test_what_is_said_behind_an_order_may_take_it_back(behind: str) -> None:
 
 
 def test_a_remark_beside_any_order_changes_nothing_of_it_or_is_asked_about() -> None:
-    remarks = ("The bottle was a gift.", "I rinsed the glass this morning.", "My aunt gave me the green bowl.",
-               "Plates are cheap this week.", "I told Tom to put the box on the shelf.", "Someone broke the mug.",
-               "The red mug is still in use.", "Lisa needs the can, so leave it.", "Never put the sponge in the bin.")  # fmt: skip
+    remarks = (
+        "The bottle was a gift.", "I rinsed the glass this morning.", "My aunt gave me the green bowl.",
+        "Plates are cheap this week.", "I told Tom to put the box on the shelf.", "Someone broke the mug.",
+        "The red mug is still in use.", "Lisa needs the can, so leave it.", "Never put the sponge in the bin.",
+    )  # fmt: skip
     done = tried = 0
     for number, line in enumerate(read_set((FOLDER / SETS["tuning"]).read_bytes())):
         alone = meant(line.text) if line.deed == "do" and not line.context and line.text[-1] in ".!" else Intent("ask")
@@ -131,8 +133,12 @@ def test_a_remark_beside_any_order_changes_nothing_of_it_or_is_asked_about() -> 
 
 
 def test_who_names_what_is_still_needed_beside_an_order_for_something_else_keeps_it() -> None:
-    for text in ("Lisa needs the mug, so leave it. Rinse the plate.", "Rinse the plate. Lisa needs the mug, so leave it.",
-                 "Never throw the mug away. Rinse the plate.", "The red mug, no, the mug is still in use. Rinse the plate."):  # fmt: skip
+    for text in (
+        "Lisa needs the mug, so leave it. Rinse the plate.",
+        "Rinse the plate. Lisa needs the mug, so leave it.",
+        "Never throw the mug away. Rinse the plate.",
+        "The red mug, no, the mug is still in use. Rinse the plate.",
+    ):
         intent = meant(text)
         assert [(one.skill, one.things[0].label) for one in intent.orders] == [("rinse", "plate")], text
         assert [one.label for one in intent.protected] == ["mug"], text
