@@ -46,6 +46,8 @@ IS_BEFORE_S = frozenset(
 )
 RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
 MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
+FIRM = frozenset({"place", "bring", "get", "take", "hand_over", "give", "rinse", "wipe", "open", "close"})
+"""Verbs that "do" may stand before: "do put it there"."""
 STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
 """Verbs whose participle is a wish: "I would like it rinsed"."""
 SMALL = frozenset({"of", "else", "nor", "exception", "standing", "lying", "sitting"})
@@ -596,6 +598,8 @@ class Parser:
         ):
             return self._asking(words, i), end
         n, verb = lexicon.verbs.at(words, j)
+        if words[j : j + 1] == ["do"] and not is_negated and lexicon.verbs.at(words, j + 1)[1] in FIRM:
+            return self._clause(words, j + 1, is_question=is_question, is_first=is_first)  # "do put it there"
         if n and words[j : j + n] == ["do"] and j + n < end and words[j + n] in ("i", "you", "we", "they"):
             n = 0
         if n and words[j : j + n] == ["do"] and is_question and self._is_asked_of(words, j + 1):

@@ -273,7 +273,12 @@ class _Reader:
         if clause.type == "fragment" and is_ahead and not any(noun.kind or noun.place for noun in clause.nouns):
             dark = [*clause.left, *(_name(noun) for noun in _nouns_of(clause) if noun.unknown)]
             self.unread = self.unread or " ".join(dark)  # "On my signal, put it there."
-        is_bare = clause.type == "order" and words[:1] == tuple(clause.word.split()[:1]) and not clause.is_request
+        is_bare = (
+            clause.type == "order"
+            and clause.is_first
+            and words[:1] == tuple(clause.word.split()[:1])
+            and not clause.is_request
+        )
         if is_bare and clause.is_question and behind is None and not self.is_polite:
             self.is_unsure = True  # "Bring the box?"
         if not self.drafts:
@@ -284,6 +289,8 @@ class _Reader:
         is_told = clause.type in ("statement", "question", "social")
         if is_told and (self.parser.tells_of_saying(words) or _is_done_by_another(words)):
             self.unread = self.unread or " ".join(words[:3])
+        if clause.type == "question" and not clause.is_first and any(noun.kind for noun in clause.nouns):
+            self.unread = self.unread or clause.word  # "..., any mug but the green one, okay?"
         if clause.verb == "let" and "do" in clause.left:
             self.unread = self.unread or "let"  # "Let Anna do it."
         if clause.type == "question" and words[:1] in (("should",), ("shall",)):
@@ -1862,7 +1869,7 @@ def _agrees(pronoun: Noun, known: Noun) -> bool:
     is_several = known.is_plural or known.count != 1
     if pronoun.pronoun in ("it", "this", "that"):
         return not is_several
-    return is_several or pronoun.pronoun not in ("them", "those", "these")
+    return is_several or pronoun.count != 1 or pronoun.pronoun not in ("them", "those", "these")
 
 
 def _is_one_of(one: Reference, other: Reference) -> bool:
