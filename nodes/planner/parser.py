@@ -613,7 +613,8 @@ class Parser:
         if is_negated and j >= end:  # "No, don't."
             return Clause("cancel", word="do not"), end
         if is_negated and j < end and words[j] not in lexicon_file().words["careless"]:  # "Do not eat the apple"
-            clause = Clause("protect", nouns=[noun for noun in self.named_in(words, j + 1) if noun.kind])
+            named = self.named_in(words, j + 1)
+            clause = Clause("protect", nouns=[noun for noun in named if noun.kind or (noun.colour and not noun.place)])
             if clause.nouns:
                 return clause, end
         if is_negated and words[j] == "forget":
@@ -651,7 +652,8 @@ class Parser:
         if lexicon.has("tails", words, i):
             return Clause("fragment"), i + lexicon.has("tails", words, i)
         if lexicon.is_closed(words[i]):
-            return Clause("statement"), end
+            is_lone = is_first or end - i == 1
+            return Clause("statement" if is_lone else "unsure"), end  # "... and strangely put it there"
         return self._unknown_order(words, i)
 
     def _is_of_kinds(self, clause: Clause, words: list[str]) -> bool:

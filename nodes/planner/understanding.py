@@ -289,7 +289,7 @@ class _Reader:
         is_told = clause.type in ("statement", "question", "social")
         if is_told and (self.parser.tells_of_saying(words) or _is_done_by_another(words)):
             self.unread = self.unread or " ".join(words[:3])
-        if clause.type == "question" and not clause.is_first and any(noun.kind for noun in clause.nouns):
+        if clause.type == "question" and not clause.is_first and clause.word == "any":
             self.unread = self.unread or clause.word  # "..., any mug but the green one, okay?"
         if clause.verb == "let" and "do" in clause.left:
             self.unread = self.unread or "let"  # "Let Anna do it."
