@@ -529,6 +529,9 @@ class Parser:
                 j = i + n
                 while m := max(lexicon.has(table, words, j) for table in ("courtesy", "requests", "hedges")):
                     j += m
+                if n := lexicon.has("bans", words, j):  # "I would like you to stay away from the glass"
+                    clause = Clause("protect", word=words[j])
+                    return clause, self._constituents(clause, words, j + n)
                 if words[j : j + 1] == ["not"]:
                     is_negated, j = True, j + 1
                 elif self._negation(words, j)[0]:
@@ -1492,6 +1495,8 @@ class Parser:
             return None, i
         noun = Noun()
         has_head_words = False
+        if words[i] == "any" and words[i + 1 : i + 2] and words[i + 1] in lexicon_file().words["numbers"][2:]:
+            return self._noun(words, i + 1)  # "any two mugs"
         if n := lexicon.has("vague", words, i):
             noun, i = replace(noun, is_vague=True), i + n
         elif n := lexicon.has("rest", words, i):
