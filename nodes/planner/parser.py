@@ -956,6 +956,8 @@ class Parser:
                 "statement", nouns=list(nouns), word="offered" if "for" in words[k:] and "you" in words[k:] else ""
             )
             n2, _, _ = self._nouns(words, k)
+            if k + 1 == end and lexicon.colour(words[k]):
+                n2 = [Noun(colour=lexicon.colour(words[k]))]  # "The mug is orange."
             if words[k + 1 :] == ["is"] and nouns[0].kind:  # "the red mug is Anna's"
                 clause = Clause("owner", nouns=nouns, word=words[k])
             elif (
