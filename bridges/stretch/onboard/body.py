@@ -44,6 +44,8 @@ SMALLEST_MOVE = {"lift": 0.0005, "arm": 0.0005, "gripper": 0.001}
 """Less is not worth a message; others: 0.002 rad."""
 AGAIN_S, ELSEWHERE = 0.5, {"gripper": 0.005}
 """A servo's write may be lost unheard: one that rests further away than this (others: 0.02 rad) is sent there anew."""
+PRESSING_PERCENT = 10.0
+"""A gripper that feels more presses on something; where that is too hard, the library opens it a little."""
 STILL = {"lift": 0.002, "arm": 0.002}
 """Slower is at rest, m/s; others: 0.02 rad/s."""
 STALE_S = 0.15
@@ -463,6 +465,8 @@ class Body:
         return True
 
     def _was_lost(self, name: str, target: float) -> bool:
+        if name == "gripper" and abs(self._before.effort[JOINTS.index(name)]) > PRESSING_PERCENT:
+            return False
         is_late = self._now_ns - self._sent_ns.get(name, self._now_ns) > AGAIN_S * 1e9
         rests = abs(self._speed(name)) < STILL.get(name, 0.02)
         return is_late and rests and abs(target - self._at(name)) > ELSEWHERE.get(name, 0.02)

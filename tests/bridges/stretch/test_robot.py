@@ -435,6 +435,24 @@ def test_a_gripper_that_closes_on_something_grasps_it(bench: StretchBench) -> No
     assert bench.run(1.0).is_grasping  # stop lets nothing fall
 
 
+def test_a_grip_that_the_library_loosens_so_that_the_motor_stays_cool_is_not_tightened_again(
+    bench: StretchBench,
+) -> None:
+    """stretch_body backs off by 2 % of the way for each half second in which a still gripper feels more than 20 %."""
+    servo = bench.world.robots[0].end_of_arm.motors["stretch_gripper"]
+    position = list(bench.robot.read(bench.now_ns).position)
+    position[JOINTS.index("gripper")] = 0.08
+    bench.run(3.0, JointCommand(position=tuple(position)))
+    bench.world.between_fingers_percent = 55.0
+    position[JOINTS.index("gripper")] = 0.0
+    bench.run(3.0, JointCommand(position=tuple(position)))
+    assert servo.pos < -40.0
+    servo.pos, servo.goal = 20.0, None
+    state = bench.run(3.0, JointCommand(position=tuple(position)))
+    assert servo.pos == pytest.approx(20.0, abs=0.5)
+    assert state.is_grasping
+
+
 @pytest.mark.parametrize(
     ("chain", "motor", "joint"), [("end_of_arm", "stretch_gripper", "gripper"), ("head", "head_pan", "head_pan")]
 )
