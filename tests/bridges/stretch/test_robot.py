@@ -17,13 +17,15 @@ from bridges.stretch.onboard.body import Body, BodyError, wheel_clamped
 from bridges.stretch.onboard.keeper import Keeper
 from bridges.stretch.onboard.words import Goals, Hello, Order, Reading, Seal
 from bridges.stretch.robot import CHAIN_WORDS, StretchRobot
+from nodes.guard.motion_profile import limits_of
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
 from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
+from runtime.launch.file import find, load
 from runtime.msgs import JOINTS, JointCommand
-from tests.bridges.stretch.fake_stretch_body import World, install
+from tests.bridges.stretch.fake_stretch_body import DYNAMIXELS, PROFILES, STEPPERS, World, install
 
 
 class InProcess:
@@ -473,6 +475,20 @@ def test_a_goal_whose_write_to_a_servo_was_lost_is_sent_anew(
     state = bench.run(2.0, JointCommand(position=tuple(position)))
     assert len(lost) == 1
     assert state.position[place] == pytest.approx(position[place], abs=0.006)
+
+
+@pytest.mark.parametrize("launch", ["stretch", "stretch-gpu", "rehearsal"])
+def test_no_joint_falls_behind_what_the_guard_lets_through(launch: str) -> None:
+    """The guard stops a joint that does not follow: an arm of the profile `slow`, 0.05 m/s, under a guard of 0.09."""
+    nodes = load(find(launch)).graph.nodes
+    profile = PROFILES.index(nodes["driver"].params["robot_params"]["speed"])
+    speeds = {
+        name: joint[1][profile]
+        for name, joint in {**STEPPERS, **DYNAMIXELS["end_of_arm"], **DYNAMIXELS["head"]}.items()
+    }
+    for joint in limits_of("stretch_3", nodes["guard"].params.get("speed_scale", 1.0)).joints:
+        if joint.name in speeds:  # the gripper is meant to be behind
+            assert speeds[joint.name] >= joint.speed, joint.name
 
 
 def test_a_robot_that_another_program_holds_is_not_fought_over(bench: StretchBench) -> None:
