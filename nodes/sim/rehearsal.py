@@ -12,18 +12,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol, cast
 
+import numpy as np
+
 from nodes.robot.driver import robot_class
 from nodes.robot.protocol import Robot
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
+from nodes.sim.physics import CATCH_UP_S, PHYSICS_STEP_S
 from nodes.sim.robot import CONTACT_PERCENT, SimRobot
-from runtime.clock import to_s
+from runtime.clock import to_ns, to_s
 from runtime.msgs import JOINTS, JointCommand, JointVector, RobotState, RobotStatus
 
 TWIN = "bridges.stretch.twin.played:TwinStretch"
 GRIPPER = JOINTS.index("gripper")
 LIMBS = ("lift", "arm")
+AHEAD_S = 0.1
+"""A twin that told nothing for longer stands, as far as is known."""
 FREE = 20.0
 """How much faster than its joints may the body follows; what bounds it is the twin."""
+
+
+Told = tuple[int, JointVector, JointVector, tuple[float, float], tuple[float, float]]
+"""When (ns); where and how fast the joints are; how far the wheels have rolled, left and right, and how fast (m)."""
 
 
 class Twin(Robot, Protocol):
@@ -35,13 +44,11 @@ class Twin(Robot, Protocol):
         """Where its joints are when it is switched on; before `start`."""
         ...
 
-    def embody(
-        self, between_m: float | None, wheels_percent: float, blocked: Mapping[str, float]
-    ) -> tuple[JointVector, tuple[float, float]] | None:
-        """Tell the motors what they meet; where the joints are and how far the wheels have rolled, left and right, m.
+    def embody(self, between_m: float | None, wheels_percent: float, blocked: Mapping[str, float]) -> Told | None:
+        """Tell the motors what they meet; where they are, or None where nothing new is told.
 
         `between_m` is how wide a thing holds the fingers apart, `wheels_percent` of the most that the base pushes, and
-        `blocked` has lift and arm where they do not get on, with that direction's sign. None: nothing new was told.
+        `blocked` has lift and arm where they do not get on, with that direction's sign.
         """
         ...
 
@@ -66,7 +73,8 @@ class RehearsalRobot(SimRobot):
             base=replace(self.limits.base, wheel_speed_mps=FREE, acceleration_mps2=FREE * FREE),
         )
         self.set_points, self._wheels = JointSetPoints(fast, self._folded), WheelSpeeds(fast.base)
-        self._rolled_m: tuple[float, float] | None = None
+        self._told: Told | None = None
+        self._rolled_m: list[float] = []  # how far the body's wheels were sent so far
 
     def start(self, now_ns: int) -> None:
         """Switch the twin on, folded, and connect the driver to it. Raises RobotError in words where that fails."""
@@ -78,19 +86,25 @@ class RehearsalRobot(SimRobot):
     def advance(self, now_ns: int) -> None:
         """Let the driver's and the motors' time pass, and step the physics up to now."""
         self.player.advance(now_ns)
-        told = self._embody()
-        seconds = to_s(now_ns - self._now_ns)
-        if told is not None and seconds > 0.0:
-            position, rolled_m = told
-            before, self._rolled_m = self._rolled_m or rolled_m, rolled_m
-            left, right = ((now - was) / seconds for now, was in zip(rolled_m, before, strict=True))
-            turning = (right - left) / self.limits.base.track_m
-            super().command(JointCommand(position=position, base_v_mps=(left + right) / 2, base_w_radps=turning))
-        elif seconds > 0.0:
-            self._wheels.aim(0.0, 0.0)  # they have rolled as far as is known
+        self._told = self._embody() or self._told
+        step_ns = to_ns(PHYSICS_STEP_S)
+        steps = (now_ns - self._next_step_ns) // step_ns + 1
+        if self._told is not None and steps > 0:
+            self._commanded_ns = now_ns
+            self._follow(self._told, self._next_step_ns + steps * step_ns, min(steps * PHYSICS_STEP_S, CATCH_UP_S))
         super().advance(now_ns)
 
-    def _embody(self) -> tuple[JointVector, tuple[float, float]] | None:
+    def _follow(self, told: Told, then_ns: int, within_s: float) -> None:
+        """Send the body to where the twin is at that moment: told at another one, and with its speed of that."""
+        at_ns, position, velocity, rolled_m, rolling_mps = told
+        ahead_s = min(max(to_s(then_ns - at_ns), 0.0), AHEAD_S)
+        self.set_points.aim(np.array(position) + ahead_s * np.array(velocity), within_s)
+        rolled = [m + ahead_s * mps for m, mps in zip(rolled_m, rolling_mps, strict=True)]
+        before, self._rolled_m = self._rolled_m or rolled, rolled
+        left, right = ((now - was) / within_s for now, was in zip(rolled, before, strict=True))
+        self._wheels.aim((left + right) / 2, (right - left) / self.limits.base.track_m)
+
+    def _embody(self) -> Told | None:
         efforts = dict(zip(JOINTS, self._effort.tolist(), strict=True))
         blocked = {
             name: math.copysign(1.0, efforts[name])

@@ -145,19 +145,15 @@ class TwinStretch(PatientStretch):
 
     def embody(
         self, between_m: float | None, wheels_percent: float, blocked: Mapping[str, float]
-    ) -> tuple[JointVector, tuple[float, float]] | None:
-        """Tell the motors what they meet; where the joints are and how far the wheels have rolled, left and right, m.
-
-        None: nothing new was told.
-        """
-        if self.twin is None:
-            return None
+    ) -> tuple[int, JointVector, JointVector, tuple[float, float], tuple[float, float]] | None:
+        """Tell the motors what they meet; when, where and how fast joints and wheels are, or None: nothing new."""
         met = {"between_m": between_m, "wheels_percent": wheels_percent, "blocked": dict(blocked)}
-        stands = self.twin.tell("feel", met)
-        if stands is None:
+        told = self.twin.tell("feel", met) if self.twin is not None else None
+        if told is None:
             return None
-        left, right = stands["wheels_m"]
-        return tuple(stands["position"]), (left, right)
+        (left_m, right_m), (left_mps, right_mps) = told["wheels_m"], told["wheels_mps"]
+        joints = tuple(told["position"]), tuple(told["velocity"])
+        return told["stepped_ns"], *joints, (left_m, right_m), (left_mps, right_mps)
 
     def close(self) -> None:
         """Let go of the robot, and switch the twin off."""

@@ -49,7 +49,7 @@ class TwinRobot:
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
-        self._stepped_s = now_s()
+        self.stepped_s = now_s()
         self.motors = {
             "left_wheel": MotorBoard(Motor(-FAR, FAR, 0.0), 1, now_s),
             "right_wheel": MotorBoard(Motor(-FAR, FAR, 0.0), 2, now_s),
@@ -81,8 +81,8 @@ class TwinRobot:
     def step(self) -> None:
         """Let the world catch up with the clock."""
         now_s = self._now_s()
-        while self._stepped_s + STEP_S <= now_s:
-            self._stepped_s += STEP_S
+        while self.stepped_s + STEP_S <= now_s:
+            self.stepped_s += STEP_S
             for board in self.motors.values():
                 board.step(STEP_S)
             for servo in self.servos.values():
@@ -99,6 +99,11 @@ class TwinRobot:
         """Where its joints really are; m and rad in the order of JOINTS."""
         axes = (self.axis(name) for name in JOINTS)
         return tuple((motor.place - zero) / scale for motor, zero, scale in axes)
+
+    def velocity(self) -> tuple[float, ...]:
+        """How fast its joints really are; m/s and rad/s in the order of JOINTS."""
+        axes = (self.axis(name) for name in JOINTS)
+        return tuple(motor.speed / scale for motor, _, scale in axes)
 
     def feel(self, between_m: float | None, wheels_percent: float, blocked: Mapping[str, float]) -> None:
         """What its parts meet: how wide a thing between the fingers is, how hard the wheels push, and which of lift and
@@ -128,6 +133,8 @@ class TwinRobot:
             "lift_mps": lift.speed / LIFT_RAD_PER_M,
             "arm_m": arm.place / ARM_RAD_PER_M,
             "position": self.position(),
+            "velocity": self.velocity(),
+            "stepped_ns": round(self.stepped_s * 1e9),
             "wheels_m": [wheel.place / WHEEL_RAD_PER_M for wheel in wheels],
             "wheels_mps": [wheel.speed / WHEEL_RAD_PER_M for wheel in wheels],
             "ticks": {name: servo.motor.place for name, servo in self.servos.items()},

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 
 import pytest
 
 from bridges.stretch.twin.robot import WHEEL_RAD_PER_M, TwinRobot
 from nodes.sim.kinematic import KinematicRobot
-from nodes.sim.rehearsal import RehearsalRobot
+from nodes.sim.rehearsal import RehearsalRobot, Told
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JOINTS, JointCommand, JointVector
@@ -23,6 +24,7 @@ class Motors(KinematicRobot):
     def __init__(self, speed: str, python: str) -> None:
         super().__init__()
         self.now_s = 0.0
+        self.random = random.Random(0)
         self.twin = TwinRobot(lambda: self.now_s)
         for servo in self.twin.servos.values():
             servo.motor.has_torque = True
@@ -41,12 +43,16 @@ class Motors(KinematicRobot):
         self.now_s = now_ns * 1e-9
         self.twin.step()
 
-    def embody(
-        self, between_m: float | None, wheels_percent: float, blocked: Mapping[str, float]
-    ) -> tuple[JointVector, tuple[float, float]] | None:
+    def embody(self, between_m: float | None, wheels_percent: float, blocked: Mapping[str, float]) -> Told | None:
         self.twin.feel(between_m, wheels_percent, blocked)
-        left, right = (self.twin.motors[name].motor.place / WHEEL_RAD_PER_M for name in ("left_wheel", "right_wheel"))
-        return self.twin.position(), (left, right)
+        wheels = [self.twin.motors[name].motor for name in ("left_wheel", "right_wheel")]
+        left_m, right_m = (wheel.place / WHEEL_RAD_PER_M for wheel in wheels)
+        left_mps, right_mps = (wheel.speed / WHEEL_RAD_PER_M for wheel in wheels)
+        is_late = self.random.random() < 0.1  # a twin whose answer came too late for this tick
+        joints = self.twin.position(), self.twin.velocity()
+        return (
+            None if is_late else (round(self.twin.stepped_s * 1e9), *joints, (left_m, right_m), (left_mps, right_mps))
+        )
 
 
 class Rehearsal:
@@ -56,15 +62,19 @@ class Rehearsal:
         assert isinstance(self.robot.player, Motors)
         self.twin = self.robot.player.twin
         self.now_ns = 0
+        self.jitter = random.Random(1)
+        self.felt: set[str] = set()
         self.goal = list(STOW)
 
     def go(self, seconds: float, v_mps: float = 0.0, **joints: float) -> None:
         for name, value in joints.items():
             self.goal[JOINTS.index(name)] = value
         for _ in range(round(seconds * 50)):
-            self.now_ns += PERIOD_NS
+            self.now_ns += PERIOD_NS + self.jitter.randrange(-4_000_000, 4_000_000)
             self.robot.command(JointCommand(position=tuple(self.goal), base_v_mps=v_mps))
             self.robot.advance(self.now_ns)
+            motors = self.twin.motors
+            self.felt |= {name for name, board in motors.items() if abs(board.motor.effort_percent) > 50}
 
     def at(self, *joints: str) -> float:
         """Where the body's joint is."""
@@ -90,6 +100,7 @@ def test_the_body_goes_where_the_motors_go() -> None:
     rolled_m = rehearsal.twin.motors["left_wheel"].motor.place / WHEEL_RAD_PER_M
     assert rehearsal.robot.truth().robot_x_m == pytest.approx(rolled_m, abs=2e-3)
     assert rolled_m > 0.4
+    assert rehearsal.felt == set(), "ticks that come early or late, and answers that do not come, are no touch"
 
 
 def test_a_thing_between_the_fingers_is_felt_by_the_grippers_servo_and_comes_up_with_it() -> None:
