@@ -86,7 +86,7 @@ class Body:
         self._gripper_at = (0.0, 0)  # opening, and when
         self._sent: dict[str, float] = {}
         self._sent_ns: dict[str, int] = {}
-        self._base_sent = (0.0, 0.0)
+        self._base_sent, self._base_mps2 = (0.0, 0.0), 0.0
         self._blocked: dict[str, float] = {}  # joints that met resistance, and in which direction
         self._believed: dict[str, tuple[int, tuple[float, ...]]] = {}  # by bus: when, and where its joints were
         self._doubts: dict[str, tuple[int, tuple[float, ...]]] = {}  # by bus: how often in a row, and where
@@ -217,7 +217,10 @@ class Body:
                 getattr(robot, name).move_to(target, limit.speed, limit.acceleration)
         velocity = wheel_clamped(goals.v_mps, goals.w_radps, self._wheel_mps, self._track_m)
         if velocity != (0.0, 0.0) or self._base_sent != (0.0, 0.0):
-            robot.base.set_velocity(*velocity, self._wheel_mps2)
+            change = self._fastest_wheel(velocity) - self._fastest_wheel(self._base_sent)
+            if change:  # it brakes as hard as the guard counts on, whatever the profile
+                self._base_mps2 = self._wheel_mps2 if change > 0 else self._brake_mps2
+            robot.base.set_velocity(*velocity, self._base_mps2)
             self._base_sent = velocity
         robot.push_command()
 
@@ -430,6 +433,9 @@ class Body:
             return was
         self._gripper_at = (opening_m, now_ns)
         return (opening_m - at_m) / ((now_ns - since_ns) * 1e-9) if since_ns else 0.0
+
+    def _fastest_wheel(self, velocity: tuple[float, float]) -> float:
+        return abs(velocity[0]) + abs(velocity[1]) * self._track_m / 2
 
     def _at(self, name: str) -> float:
         return self._before.position[JOINTS.index(name)]

@@ -437,6 +437,17 @@ def test_a_gripper_that_closes_on_something_grasps_it(bench: StretchBench) -> No
     assert bench.run(1.0).is_grasping  # stop lets nothing fall
 
 
+def test_a_base_that_is_told_to_drive_slower_brakes_as_hard_as_the_guard_counts_on(bench: StretchBench) -> None:
+    """The profile `default` speeds up by 0.12 m/s2; a guard lets the base brake by 0.30."""
+    position = bench.robot.read(bench.now_ns).position
+    base = bench.world.robots[0].base
+    bench.run(0.4, JointCommand(position=position, base_v_mps=0.12))
+    assert base.acceleration == pytest.approx(0.12)
+    bench.run(1.2, JointCommand(position=position, base_v_mps=0.12))
+    assert bench.run(0.5, JointCommand(position=position)).base_v_mps == pytest.approx(0.0, abs=0.01)
+    assert base.acceleration == pytest.approx(0.30)
+
+
 def test_a_grip_that_the_library_loosens_so_that_the_motor_stays_cool_is_not_tightened_again(
     bench: StretchBench,
 ) -> None:
