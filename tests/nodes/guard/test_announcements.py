@@ -264,6 +264,17 @@ def test_a_soft_hold_voids_nothing_that_is_on_its_way() -> None:
     assert room.raised == []
 
 
+def test_words_that_lift_no_stop_are_counted_once() -> None:
+    room = Room()
+    room.guard.lifters = frozenset({"test"})
+    room.say("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    for source in ("test", "me-1"):  # refused by whose stop it is, and by who says so
+        before = room.guard.machine.rejected
+        room.sim.publish("interrupt", Interrupt(id="r", depth="resume", text="go on", by="Bo"), source=source)
+        room.sim.run(seconds=0.0001)
+        assert room.guard.machine.rejected == before + 1
+
+
 def test_who_asks_without_a_message_is_the_one_who_is_named() -> None:
     room = Room()
     room.ask("take", "me-1")
