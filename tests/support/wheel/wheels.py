@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import sysconfig
 import venv
 import zipfile
 from collections.abc import Iterable
@@ -40,7 +39,7 @@ def install(wheel: Path, folder: Path) -> Path:
     (info,) = site.glob("polyrhythm-*.dist-info")
     for needed in _closure(_needed(PathDistribution(info))).values():
         for name in {file.parts[0] for file in needed.files or () if file.parts[0] not in ("..", "__pycache__")}:
-            source = Path(sysconfig.get_path("purelib")) / name
+            source = Path(str(needed.locate_file(name)))
             if source.exists() and not (site / name).exists():
                 (site / name).symlink_to(source)
     return folder / "bin" / "python"
