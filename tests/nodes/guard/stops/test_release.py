@@ -21,7 +21,7 @@ from tests.support.standing import HOME, ZEROS, moving, standing
 
 TICK_S = 0.02
 EDGE = 1e-6
-LIFT, GRIPPER, PAN = (JOINTS.index(name) for name in ("lift", "gripper", "head_pan"))
+LIFT, GRIPPER, ROLL, PAN = (JOINTS.index(name) for name in ("lift", "gripper", "wrist_roll", "head_pan"))
 START_NS = to_ns(1.0)
 
 
@@ -100,6 +100,17 @@ def test_a_target_stops_going_back_once_its_joint_is_measured_elsewhere(beyond: 
     for tick in range(1, 60):
         after = touched.see(-0.05, STANDS_NS + tick * TICK)
     assert (after == pytest.approx(-0.05)) is goes
+
+
+@pytest.mark.parametrize(("share", "at_ns"), [(STANDS_SHARE, STANDS_NS // 2), (RANGE_SHARE, STANDS_NS + MS)])
+def test_exactly_that_share_of_its_range_is_still_the_same_place(share: float, at_ns: int) -> None:
+    touched = Touched(ROLL)
+    touched.motions = tuple(Motion(place + 0.05) for place in HOME)
+    seen = {0: 0.0, STANDS_NS: 0.0, at_ns: share * reach(ROLL)}
+    targets = {after_ns: touched.see(seen[after_ns], after_ns) for after_ns in sorted(seen)}
+    assert targets[STANDS_NS] < 0.05, "it has stood there since the stop"
+    ends = [touched.see(0.0, 2 * STANDS_NS + tick * TICK) for tick in range(20)]
+    assert ends[-1] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_the_gripper_keeps_its_grip_however_long_it_stands_elsewhere() -> None:
