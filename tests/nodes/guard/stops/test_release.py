@@ -260,6 +260,8 @@ class Follower(Story):
         outs: list[JointCommand] = []
         while self.machine.mode == "retreating":
             outs += self.go(1)
+            is_held = self.machine.report().held_ns != 0
+            assert is_held is (self.machine.mode != "retreating"), "on its way back it moves"
             assert len(outs) < 1000
         return outs
 
