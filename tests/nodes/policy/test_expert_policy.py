@@ -53,11 +53,13 @@ class LateRobot(SimRobot):
             self.wheels = fresh
         if self.head is None or now_ns - self.head.read_ns >= to_ns(1 / 15):
             self.head = fresh
-        late = msgspec.structs.replace(self.wheels, is_grasping=self.head.is_grasping)  # type: ignore[type-var]  # a Struct
         position = (*self.wheels.position[:WRIST_YAW], *self.head.position[WRIST_YAW:])
         velocity = (*self.wheels.velocity[:WRIST_YAW], *self.head.velocity[WRIST_YAW:])
         oldest_ns = min(self.wheels.read_ns, self.head.read_ns) - to_ns(0.02)
-        return msgspec.structs.replace(late, position=position, velocity=velocity, read_ns=max(oldest_ns, 0))
+        told: RobotState = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct, but not to type checkers
+            self.wheels, position=position, velocity=velocity, read_ns=max(oldest_ns, 0), is_grasping=fresh.is_grasping
+        )
+        return told
 
 
 class Kitchen:
