@@ -116,11 +116,12 @@ interop-itself: $(STAMP)
 	tests/interop/recordings $(BIN)/python
 	tests/interop/stretch $(BIN)/python
 	tests/interop/stretch4 $(BIN)/python
+	tests/interop/service $(BIN)/python
 	tests/interop/aarch64 $(BIN)/python runs/interop/aarch64
 
-faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on
+faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 40 trials; RESUME=1: go on
 	@code=0; for rights in "" --ordinary; do \
-	  $(BIN)/python -m bench.faults --trials $(if $(FULL),100,5) --lanes 3 $(if $(RESUME),--resume) $$rights || code=$$?; \
+	  $(BIN)/python -m bench.faults --trials $(if $(FULL),40,5) --lanes 3 $(if $(RESUME),--resume) $$rights || code=$$?; \
 	  test $$code != 130 || exit 130; \
 	done; $(BIN)/python -m bench.certificate && exit $$code
 

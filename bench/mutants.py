@@ -48,7 +48,7 @@ TREE = ("runtime", "nodes", "bridges", "bench", "launch", "tests", "docs", "READ
 MUTMUT = (sys.executable, "-c", "from mutmut.__main__ import cli; cli()")
 PLAIN = "_undecorated"
 WITHOUT = ("-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception")
-"""Each mutant is a session of its own, of which plugins take most of the time."""
+PLUGINS = (*WITHOUT, "-W", "ignore::pytest.PytestUnknownMarkWarning", "-p", "bench.mutant_tests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,10 @@ TARGETS = (
             "tests/nodes/guard/test_invariants.py",
             "tests/nodes/guard/test_lasting_faults.py",
             "tests/nodes/guard/stops/test_retreat.py",
+            "tests/nodes/guard/stops/test_release.py",
             "tests/nodes/guard/stops/test_robots_latch.py",
             "tests/nodes/guard/test_space.py",
+            "tests/nodes/guard/test_sideways.py",
             "tests/nodes/guard/untrusted/test_false_states.py",
             "tests/nodes/guard/stops/test_who_lifts.py",
             "tests/nodes/guard/untrusted/test_trust.py",
@@ -314,7 +316,7 @@ def _count(target: Target, asked: argparse.Namespace) -> Count:
         results.update({name: noted.killed[name] for name in order if name in noted.killed})
         order = [name for name in order if not results[name]]
         for first in range(0, len(order), BATCH):
-            results.update(_try(folder, order[first : first + BATCH], asked.processes))
+            results.update(_try(folder, target, order[first : first + BATCH], asked.processes))
             noted.note(results)
             tried = [found for found in results.values() if found]
             share = sum(found in KILLED for found in tried) / len(tried)
@@ -404,16 +406,7 @@ def _copy_tree(folder: Path, target: Target) -> None:
         "do_not_mutate_patterns": [r"self\.log\.", r"help=", r"metavar="],  # what a log and a help show
         "also_copy": ["bridges", "bench", "launch", "docs", "README.md"],
         "use_git_change_detection": False,
-        "timeout_multiplier": 15.0,
-        "timeout_constant": 3.0,
-        "pytest_add_cli_args": [
-            "-x",
-            *WITHOUT,
-            "-W",
-            "ignore::pytest.PytestUnknownMarkWarning",
-            "-p",
-            "bench.mutant_tests",
-        ],
+        "pytest_add_cli_args": ["-x", *PLUGINS],
         "pytest_add_cli_args_test_selection": list(target.tests),
     }
     lines = (f"{key} = {json.dumps(value)}" for key, value in settings.items())  # such JSON is TOML, too
@@ -421,11 +414,15 @@ def _copy_tree(folder: Path, target: Target) -> None:
     (folder / "pyproject.toml").write_text(text)
 
 
+def _environment(path: Path) -> dict[str, str]:
+    """For tests that run there."""
+    return {**os.environ, "GUARD_STEPS": STEPS, "PYTHONPATH": str(path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+
 def _mutmut(folder: Path, *arguments: str, excuse: str = "") -> str:
     """What it prints. Raises SystemExit with its last words where it fails, but for the excuse."""
-    environment = {**os.environ, "GUARD_STEPS": STEPS, "PYTHONPATH": str(folder), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [*MUTMUT, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [*MUTMUT, *arguments], cwd=folder, env=_environment(folder), capture_output=True, text=True, check=False
     )
     if done.returncode and not (excuse and excuse in done.stderr):
         told = done.stdout + done.stderr
@@ -440,10 +437,22 @@ def _names(folder: Path, only: str, processes: int) -> list[str]:
     return [name for name in _results(folder) if only in name]
 
 
-def _try(folder: Path, names: Sequence[str], processes: int) -> dict[str, str]:
-    _mutmut(folder, "run", "--max-children", str(processes), *names)
-    found = _results(folder)
-    return {name: found[name] for name in names}
+def _try(folder: Path, target: Target, names: Sequence[str], processes: int) -> dict[str, str]:
+    """What became of each. Raises SystemExit with the last words of the tests where they do not run at all."""
+    asked = folder / "asked.json"
+    asked.write_text(json.dumps(names))
+    place = folder / "mutants"
+    command = (sys.executable, "-m", "pytest", "--rootdir=.", "-qx", "-p", "no:randomly", *PLUGINS)
+    told = (f"--mutants={asked}", "--at-once", str(processes))  # a path that stands alone would move pytest's root
+    done = subprocess.run(
+        [*command, *told, *target.tests],
+        cwd=place, env=_environment(place), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    told_of = asked.with_suffix(".done")
+    found = dict(json.loads(line) for line in told_of.read_text().splitlines()) if told_of.exists() else {}
+    if set(found) != set(names):
+        raise SystemExit(f"the tests of {target.name} did not run:\n{(done.stdout + done.stderr)[-4000:]}")
+    return found
 
 
 def _results(folder: Path) -> dict[str, str]:

@@ -16,18 +16,18 @@ LONGEST_NS = 1 << 61
 
 
 def to_ns(seconds: float) -> int:
-    """Seconds as whole nanoseconds, rounded to nearest; what is longer than LONGEST_NS is as long as that."""
+    """Turn seconds into whole nanoseconds, rounded to the nearest and at most LONGEST_NS. Raises ValueError for NaN."""
     number = seconds * NS_PER_S
     return LONGEST_NS if number >= LONGEST_NS else round(number)
 
 
 def to_s(ns: float) -> float:
-    """Nanoseconds as seconds, the nearest number there is: `to_s(to_ns(0.3)) > 0.3` is False, to the nanosecond."""
+    """Turn nanoseconds into seconds, the nearest float: `to_s(to_ns(0.3)) > 0.3` is False, to the nanosecond."""
     return ns / NS_PER_S
 
 
 class Clock(Protocol):
-    """What nodes know of time."""
+    """The time of a run, real or virtual, as nodes see it: `self.clock`."""
 
     @property
     def is_virtual(self) -> bool:
@@ -35,26 +35,26 @@ class Clock(Protocol):
         ...
 
     def now_ns(self) -> int:
-        """Monotonic time; only differences mean anything."""
+        """Return the monotonic time in ns; only differences mean anything."""
         ...
 
     def now_s(self) -> float:
-        """The same in seconds."""
+        """Return the same in seconds."""
         ...
 
     def since_s(self, stamp_ns: int) -> float:
-        """Seconds from a stamp of this clock until now."""
+        """Return the seconds from `stamp_ns`, a stamp of this clock, until now."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Return after that many seconds of this clock."""
+        """Wait that many seconds of this clock."""
         ...
 
     async def external(self, call: Awaitable[T], latency_s: float) -> T:
-        """Await a call to the outside world.
+        """Await a call to the outside world, such as a request to a model, and return its answer.
 
-        In real time it takes as long as it takes; in virtual time the clock stands still while the world answers and
-        the answer arrives `latency_s` later.
+        In real time it takes as long as it takes. In virtual time the clock stands still while the world answers, and
+        the answer arrives `latency_s` later. Raises what the call raises.
         """
         ...
 
@@ -83,15 +83,15 @@ class SystemClock:
         return await call
 
     def block(self, seconds: float) -> None:
-        """Hold up this thread: for commands without a loop, never for nodes."""
+        """Hold up this thread for so long: for commands without a loop, never for nodes."""
         time.sleep(seconds)
 
 
 def wall_time_text() -> str:
-    """Local wall-clock time for file names, like "20260131-235959"."""
+    """Return the local wall-clock time for file names, like "20260131-235959"."""
     return time.strftime("%Y%m%d-%H%M%S")
 
 
 def wall_time_ns() -> int:
-    """Wall-clock time for file names and recordings; no decision may depend on it."""
+    """Return the wall-clock time in ns since 1970, for file names and recordings; no decision may depend on it."""
     return time.time_ns()

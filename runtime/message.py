@@ -60,7 +60,10 @@ if TYPE_CHECKING:
     # Type checkers do not inherit `frozen` from a Struct base; without one they take it from the metaclass.
 
     class Message(metaclass=FrozenMeta):
-        """What travels on a topic: a frozen value of typed fields, created with keywords."""
+        """A frozen value of typed fields that travels on a topic; created with keywords.
+
+        Fields are plain values, messages, tuples, dicts or numpy arrays. An array is read-only once it is published.
+        """
 
         message_kind: ClassVar[Kind] = "event"
         message_origin: ClassVar[str | None] = None
@@ -70,13 +73,16 @@ if TYPE_CHECKING:
 
         @property
         def message_is_urgent(self) -> bool:
-            """Whether it is better late than never: it stops a robot."""
+            """Whether a full queue drops it last, and a late one still counts, since it stops a robot."""
             return False
 
 else:
 
     class Message(msgspec.Struct, metaclass=FrozenMeta):
-        """What travels on a topic: a frozen value of typed fields, created with keywords."""
+        """A frozen value of typed fields that travels on a topic; created with keywords.
+
+        Fields are plain values, messages, tuples, dicts or numpy arrays. An array is read-only once it is published.
+        """
 
         message_kind: ClassVar[Kind] = "event"
         message_origin: ClassVar[str | None] = None
@@ -86,7 +92,7 @@ else:
 
         @property
         def message_is_urgent(self) -> bool:
-            """Whether it is better late than never: it stops a robot."""
+            """Whether a full queue drops it last, and a late one still counts, since it stops a robot."""
             return False
 
 
@@ -96,7 +102,7 @@ M_co = TypeVar("M_co", bound=Message, covariant=True)
 
 @cache
 def array_fields(message: type[Message]) -> tuple[str, ...]:
-    """The names of its arrays, which make a message large."""
+    """Return the names of a message's arrays, which make it large."""
     fields = msgspec.structs.fields(message)  # type: ignore[arg-type]  # a Struct at run time
     return tuple(field.name for field in fields if "numpy.ndarray" in str(field.type))
 
@@ -138,17 +144,17 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.topic}:{self.source}:{self.seq}"
 
     def born_ns(self, origin: str) -> int | None:
-        """When the oldest thing of that origin behind the message was captured; None for none, and where not known."""
+        """Return when the oldest thing of that origin was captured, in ns; None for none, and where not known."""
         stamp_ns = self.origins.get(origin)
         return None if stamp_ns == UNKNOWN_NS else stamp_ns
 
     def begun_ns(self, origin: str) -> int:
-        """The same; in place of None, when the message was published."""
+        """Return the same; in place of None, when the message was published."""
         born_ns = self.born_ns(origin)
         return self.published_ns if born_ns is None else born_ns
 
     def later(self, number: int) -> Envelope:
-        """The envelope of a message published in the same call, that many numbers after this one."""
+        """Return the envelope of a message of the same call, that many numbers after this one."""
         seq, now_ns, epochs, cause, provenance = (
             self.seq + number,
             self.published_ns,
@@ -162,17 +168,20 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Stamped(msgspec.Struct, Generic[M_co], frozen=True):
-    """A message with its envelope; `Subscription.stamped()` returns it, and a node may keep it."""
+    """A message with its envelope, which says its source and ages.
+
+    `Subscription.stamped()` returns it, a handler may take it, and a node may keep it.
+    """
 
     message: M_co
     envelope: Envelope
 
     def age_s(self, now_ns: int | None = None) -> float:
-        """Seconds since it was published, until now. Raises LookupError where no handler runs, which has a clock."""
+        """Return the seconds since it was published. Raises LookupError outside of a handler, which has a clock."""
         return to_s((_now_ns() if now_ns is None else now_ns) - self.envelope.published_ns)
 
     def origin_age_s(self, origin: str, now_ns: int | None = None) -> float | None:
-        """The age in seconds of the oldest image, utterance, ... behind it: None for none, infinite where not known."""
+        """Return the age in s of the oldest image, utterance, ... behind it: None for none, infinite if not known."""
         stamp_ns = self.envelope.origins.get(origin)
         if stamp_ns is None or stamp_ns == UNKNOWN_NS:
             return None if stamp_ns is None else math.inf

@@ -45,7 +45,7 @@ FASTEST_HZ = 10_000.0
 
 
 def rate_problem(hz: object) -> str:
-    """What is wrong with a rate, as the end of a sentence that has named it; "" where nothing is."""
+    """Say what is wrong with a rate in Hz, as the end of a sentence that has named it; "" where nothing is."""
     is_number = isinstance(hz, int | float) and not isinstance(hz, bool)
     if is_number and SLOWEST_HZ <= hz <= FASTEST_HZ:  # type: ignore[operator]  # False for NaN
         return ""
@@ -119,11 +119,12 @@ def every(
     phase: float = 0.0,
     **unknown: Never,
 ) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
-    """Run the method `hz` times a second, 0.00001 to 10000; the phase is kept.
+    """Run the method `hz` times a second, 0.00001 to 10000, at start + k / hz.
 
-    Ticks that a late one has overrun are skipped and counted, or, with `overrun="catch-up"`, run at once one after
-    another, at most the last 100 of them. `phase` is the part of a period, from 0 to below 1, by which the first tick
-    comes after the start. Keep timers of one process apart that hand something on to each other each time.
+    A tick that runs long overruns later ones. They are skipped and counted; with `overrun="catch-up"` they run at once
+    one after another, at most the last 100. `phase`, from 0 to below 1, is the part of a period by which the first tick
+    comes after the start: it keeps timers of one process apart that hand something on to each other. `blocking` runs
+    the method in a worker thread. Raises UserError for a value out of range.
     """
     if unnamed or unknown:
         said = f"knows no {choices(unknown)}" if unknown else "takes its rate by name"
@@ -162,10 +163,11 @@ def on(
 @overload
 def on(*ports: Subscription[Any], blocking: bool = False) -> OnMark[Message]: ...
 def on(*ports: Subscription[Any], blocking: bool = False) -> Any:
-    """Run the method for each message of the ports; with `blocking`, in a worker thread and newest first for state.
+    """Run the method for each message of the ports.
 
-    It takes the message, or, annotated as `Stamped[...]`, the message with its envelope; of four ports and more, any
-    `Message`.
+    It takes the message; annotated as `Stamped[...]`, the message with its envelope. `blocking` runs it in a worker
+    thread, which gets the newest message of a state. Of four ports and more, type checkers let it take any `Message`.
+    Raises UserError where a port is no subscription.
     """
     if not ports:
         raise UserError("@on names no port; write @on(beat) for beat = Subscription(Beat, 'beat')")
@@ -196,7 +198,7 @@ def _takes_stamped(method: Callable[..., Any], name: str) -> bool:
 
 
 def on_deadline(port: Subscription[Any]) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
-    """Run the method once when nothing has come by the port for `deadline_s`, and again at its next such silence."""
+    """Run the method once when the port has been silent for its `deadline_s`, and again at its next such silence."""
 
     def mark(method: Callable[[N], R]) -> Callable[[N], R]:
         _mark_method(method, _Mark(hz=None, ports=(port,), blocking=False, is_deadline=True))
@@ -252,7 +254,7 @@ class Node:
 
     @property
     def log(self) -> logging.Logger:
-        """A logger under the node's name."""
+        """The node's logger; its lines carry the node's name."""
         return logging.getLogger(f"node.{self.name}")
 
     @property
@@ -278,19 +280,19 @@ class Node:
 
     @property
     def context(self) -> HandlerContext:
-        """Of the handler call that runs now: its `trigger`, a Stamped message or None, and its `cause`."""
+        """The handler call that runs now: its `trigger`, a Stamped message or None in a timer, and its `cause`."""
         return current_call.get() or HandlerContext(self.clock.now_ns(), clock=self.clock)
 
     def problems(self) -> list[str]:
-        """What its parameters and this machine lack, in sentences; for `check`, and before a run."""
+        """Return in sentences what its parameters and this machine lack; asked by `check`, and before a run."""
         return []
 
     def libraries(self) -> tuple[str, ...]:
-        """Import names of what it loads only once it runs; `polyrhythm doctor FILE` asks whether they are here."""
+        """Return import names of what it loads only once it runs; `polyrhythm doctor FILE` asks if they are here."""
         return ()
 
     def seat_problems(self, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
-        """What its parameters want of the run's seats, by name their candidates, and do not find there."""
+        """Return in sentences what its parameters do not find in the run's seats, given by name with candidates."""
         return []
 
     def on_any(self, stamped: Stamped[Any]) -> None:
@@ -300,7 +302,7 @@ class Node:
         """Called instead of `on_any`, before `on_stop`, for a message that waited when there was no time left."""
 
     def on_start(self) -> None:
-        """Called once before the first handler; load models here, not in `__init__`, which `check` runs too."""
+        """Called once, before the first handler. Load models here, not in `__init__`, which `check` runs too."""
 
     @classmethod
     def preload(cls) -> None:
@@ -313,20 +315,20 @@ class Node:
         """Called once after the last handler."""
 
     def spending(self) -> Spending | None:
-        """What was spent on a model in this run; None for a node that asks none."""
+        """Return what was spent on a model in this run; None for a node that asks none."""
         return None
 
     def claims(self) -> tuple[str, ...]:
-        """What it needs for its run alone among those of this account, by name; asked before the start."""
+        """Return names of what one run of this account may use at a time; asked before the start."""
         return ()
 
     def devices(self) -> tuple[str, ...]:
-        """What it needs of this machine for its run alone, whoever asks, like "robot stretch_3"."""
+        """Return what one run of this machine may use at a time, whoever starts it, like "robot stretch_3"."""
         return ()
 
     @classmethod
     def with_ports(cls, params: Mapping[str, Any]) -> type[Self]:
-        """The class with the ports that these parameters of a launch file ask for; most have the same for all.
+        """Return the class with the ports that these parameters of a launch file ask for; most need no others.
 
         Raises ParameterError where a parameter asks for what cannot be.
         """
@@ -334,20 +336,20 @@ class Node:
 
     @classmethod
     def robot_facts(cls, robot: str) -> Mapping[str, object]:
-        """What a recording notes of the robot that `[run] robot` names. Raises UserError where it is for another."""
+        """Return what a recording notes of the robot of `[run] robot`. Raises UserError where it is for another."""
         return {}
 
     def of_process(self, kind: type[S]) -> S:
-        """The one object of that class that all nodes of this process share, made when it is first asked for.
+        """Return the one object of that class that all nodes of this process share, such as a web server.
 
-        Such as the web server of their pages. Its constructor takes no arguments, and any thread may use it.
+        It is made when it is first asked for. Its constructor takes no arguments, and any thread may use it.
         """
         known: dict[type, Any] = self.__dict__.setdefault("_process", {})
         found: S = known[kind] if kind in known else known.setdefault(kind, kind())
         return found
 
     def finish(self, *, ok: bool, reason: str) -> None:
-        """Ask for the end of the whole run, with its outcome."""
+        """End the whole run, with its outcome and the reason for it."""
         callback: Callable[[bool, str], None] | None = self.__dict__.get("_finish")
         if callback is not None:
             callback(ok, reason)
@@ -358,7 +360,7 @@ def ports_of(cls: type[Node], kind: type[Publisher[Any]]) -> dict[str, Publisher
 @overload
 def ports_of(cls: type[Node], kind: type[Subscription[Any]]) -> dict[str, Subscription[Any]]: ...
 def ports_of(cls: type[Node], kind: type[Port[Any]]) -> Any:
-    """The ports of that kind that a node class declares, by attribute, in order of declaration."""
+    """Return the ports of that kind that a node class declares, by attribute, in order of declaration."""
     return dict(_ports_of(cls, kind))  # type: ignore[arg-type]  # classes are hashable
 
 
@@ -375,7 +377,7 @@ def _ports_of(cls: Any, kind: Any) -> dict[str, Port[Any]]:
 
 
 def handlers_of(cls: type[Node]) -> list[Handler]:
-    """The marked methods of a node class, in order of declaration. Raises UserError for marks that cannot work."""
+    """Return the handlers of a node class, in order of declaration. Raises UserError for marks that cannot work."""
     return list(_handlers_of(cls))  # type: ignore[arg-type]  # classes are hashable
 
 

@@ -37,7 +37,7 @@ MAX_LENGTH = 120
 
 @cache
 def check_topic(name: str) -> str:
-    """Return the name. Raises GraphError where it is no topic name."""
+    """Check a topic's name and return it. Raises GraphError where it is none."""
     if len(name) > MAX_LENGTH or not all(_WORD.fullmatch(word) for word in name.split("/")):
         raise GraphError(
             f"topic {name[:MAX_LENGTH]!r} is no topic name; "
@@ -90,7 +90,7 @@ def _is_message(message: object) -> bool:
 
 
 class Publisher(Port[M]):
-    """A port that messages leave by."""
+    """A port that messages leave by: `beat = Publisher(Beat, "beat")` on the class, `self.beat.publish(...)`."""
 
     def __init__(self, message: type[M], topic: str, *, qos: QoS | None = None) -> None:
         super().__init__(message, topic, qos=qos)
@@ -105,9 +105,10 @@ class Publisher(Port[M]):
         self._lock = threading.Lock()
 
     def publish(self, message: M, *, stems_from: Sources = None) -> None:
-        """Send a message; never waits. Raises TypeError where it is not of the declared type.
+        """Send a message; never waits.
 
-        It is as old as what the handler has read in this call, and as what `stems_from` names.
+        It is as old as what the handler has read in this call, and as what `stems_from` names: one `Stamped` message or
+        several. Raises TypeError for a message of another type, UserError on the class in place of an instance.
         """
         if type(message) is not self.message:
             raise self._wrong(message)
@@ -172,12 +173,12 @@ class Subscription(Port[M]):
         self.lock = threading.Lock()
 
     def latest(self) -> M | None:
-        """The newest message, or None before the first one and once it is older than `lifespan_s`."""
+        """Return the newest message; None before the first one, and once it is older than `lifespan_s`."""
         stamped = self.stamped()
         return None if stamped is None else stamped.message
 
     def stamped(self) -> Stamped[M] | None:
-        """The newest message with its envelope, or None as for `latest`."""
+        """Return the newest message with its envelope; None as `latest` does."""
         call = current_call.get()
         newest = self._look(call)
         if newest is not None:
@@ -188,7 +189,7 @@ class Subscription(Port[M]):
         return newest
 
     def peek(self) -> Stamped[M] | None:
-        """The same for a look that has no part in what is published, as for a log: it hands on no age and no cause."""
+        """Return the same, and hand on no age and no cause: for a look that has no part in what is published."""
         return self._look(current_call.get())
 
     def _look(self, call: HandlerContext | None) -> Stamped[M] | None:
@@ -280,7 +281,7 @@ class Subscription(Port[M]):
             self.dropped[reason] += number
 
     def pop(self) -> Stamped[M] | None:
-        """The next message for the handler, oldest first, without those past their lifespan (executor only)."""
+        """Return the next message for the handler, oldest first, without those past their lifespan (executor only)."""
         with self.lock:
             while self._queue:
                 stamped = self._queue.popleft()

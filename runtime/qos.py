@@ -16,13 +16,15 @@ Drop = Literal["oldest", "newest"]
 class QoS:
     """Quality of service of one port.
 
-    `depth` is the queue's bound (0: by the message's kind: 1 for state, 64 for events). `lifespan_s` is the age at
-    which a message is no longer handed out. `deadline_s` is the longest allowed gap between two messages. `drop` says
-    which one goes when the queue is full, what stops a robot after all others. `required=False` lets the graph start
-    without a publisher. `late_join` hands a subscriber that starts, or starts again, while the publisher is silent,
-    its newest state within about a second; the publisher offers it, the subscription asks for it. A subscription's
-    `deadline_s` is watched by its node's `@on_deadline` handler; a publisher's says which gap it promises not to
-    exceed. `candidates` also hears those who speak for a seat that they do not hold.
+    - `depth`: the most messages that wait; 0 means 1 for state, 64 for events.
+    - `drop`: which message goes when the queue is full. What stops a robot goes after all others.
+    - `lifespan_s`: the age at which a message is no longer handed out.
+    - `deadline_s`: the longest allowed gap between two messages. A publisher promises it. A subscription's is watched
+      by its node's `@on_deadline` handler.
+    - `required=False` lets the graph start without a publisher.
+    - `late_join`: a subscriber that starts while the publisher is silent gets the newest state within about a second.
+      The publisher offers it, the subscription asks for it.
+    - `candidates` also hears those who speak for a seat that they do not hold.
 
     `exclusive` is for a publisher: no other node and no tool publishes on its topic. `check` refuses a second one, and
     at run time the topic is taken in from that node's process alone. `in_process` is for a subscription: the
@@ -31,10 +33,12 @@ class QoS:
     `max_hz` is for a subscription to a state: it gets at most so many a second. The others are counted as `max_hz`, and
     are not sent where the state goes straight to one handler.
 
-    `reliable`, of events, is for the publisher to offer. Each process of the graph that hears them acknowledges them,
-    and takes each once. Until then it gets them again, for at most `lifespan_s` (5 s where nothing is said). Later ones
-    wait `hold_s` for a missing one; with 0 they do not, and a late one comes out of order. A subscription that says
+    `reliable` is for events, and the publisher offers it. Each process that hears them acknowledges each, and takes it
+    once. Until then the event is sent again, for at most `lifespan_s` (5 s where nothing is said). Later ones wait
+    `hold_s` for a missing one; with 0 they do not, and a late one comes out of order. A subscription that says
     `reliable` insists on it.
+
+    Raises UserError for a value out of range.
     """
 
     depth: int = 0
@@ -66,11 +70,11 @@ class QoS:
             raise UserError(f"QoS drop is {self.drop!r}; known: oldest, newest")
 
     def for_kind(self, kind: Kind) -> QoS:
-        """The same QoS with the depth that this kind of message has by default."""
+        """Return the same QoS with the depth that this kind of message has by default."""
         return self if self.depth else replace(self, depth=1 if kind == "state" else 64)
 
     def problems(self, kind: Kind) -> list[str]:
-        """What makes no sense for this kind of message."""
+        """Return in sentences what makes no sense for this kind of message."""
         if self.late_join and kind == "event":
             return ["late_join is for states: an old event must not happen again"]
         if self.reliable and kind == "state":
@@ -80,7 +84,7 @@ class QoS:
         return []
 
     def mismatches(self, offered: QoS) -> list[str]:
-        """What this subscription asks for and that publisher does not offer, in words."""
+        """Return in words what this subscription asks for and that publisher does not offer."""
         found = []
         if self.late_join and not offered.late_join:
             found.append("asks for late_join, which {publisher} does not offer; add QoS(late_join=True) there")

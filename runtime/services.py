@@ -19,7 +19,7 @@ from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.errors import PolyrhythmError, UserError
 from runtime.message import FrozenMeta, Message, Stamped
 from runtime.node import N, Node, on
-from runtime.ports import Port, Publisher, Subscription
+from runtime.ports import Port, Publisher, Subscription, check_topic
 from runtime.qos import RELIABLE, QoS
 
 Q = TypeVar("Q", bound=Message)
@@ -33,10 +33,12 @@ _MOST_WITHDRAWN = 64
 """Goals that were cancelled before they had their turn."""
 _MOST_UPDATES = 64
 """Of one goal that its client has not looked at; of more the oldest feedback goes."""
+_LINGER_S = 0.1
+"""So long after its deadline a server ends a goal that its client has not cancelled: the client may be gone."""
 
 
 class CallError(PolyrhythmError):
-    """A call got no answer, or no result; `code` says why."""
+    """A call got no answer, or no result; `code` says why: "deadline", "refused", "failed" or "cancelled"."""
 
     def __init__(self, code: CallCode, text: str) -> None:
         super().__init__(text)
@@ -44,7 +46,7 @@ class CallError(PolyrhythmError):
 
 
 class RequestRefused(PolyrhythmError):
-    """For servers to raise: this request is not served, for the reason that is the text. It is no failure."""
+    """Refuses a request or a goal, for the reason that is the text; a server raises it, and it is no failure."""
 
 
 class Exchange(Message):
@@ -120,14 +122,18 @@ def _exchange_of(base: Any, inner: tuple[Any, ...]) -> Any:
     return FrozenMeta(f"{inner[-1].__name__}_{base.suffix}", (base,), namespace)
 
 
-class _End:
+class ServiceEnd:
     """One end of a service or a goal. Reading it from an instance gives that instance's own, as of a port."""
 
     def __init__(self, name: str, request: Any, answer: Any) -> None:
+        check_topic(f"{name}/request")
         self.service = name
         self.request, self.answer = request, answer
         self.attribute = ""
         self._node: Node | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.service!r})"
 
     def __get__(self, instance: Node | None, owner: type | None = None) -> Self:
         if instance is None:
@@ -152,18 +158,24 @@ class _End:
     def node(self) -> Node:
         """The node that it belongs to. Raises UserError for a declaration on a class."""
         if self._node is None:
-            raise UserError(f"{type(self).__name__} {self.service!r} is a declaration; use it from a node: self.NAME")
+            raise UserError(
+                f"{type(self).__name__} {self.service!r} is a declaration; make it on the class of a node, and use it "
+                "as self.NAME"
+            )
         return self._node
 
 
-class _Client(_End):
+class _Client(ServiceEnd):
     """Asks on `NAME/request` and hears `NAME/answer`."""
 
     def __init__(self, name: str, request: Any, answer: Any, deadline_s: float) -> None:
         super().__init__(name, request, answer)
-        if not deadline_s > 0:
-            raise UserError(f"{type(self).__name__} {name!r}: deadline_s is {deadline_s!r}; expected seconds above 0")
-        self.deadline_s = deadline_s
+        self.deadline_s = self._seconds("deadline_s", deadline_s)
+
+    def _seconds(self, name: str, value: float) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+            raise UserError(f"{self!r}: {name} is {value!r}; expected a positive number of seconds")
+        return value
 
     def __set_name__(self, owner: type[Node], attribute: str) -> None:
         self.attribute = attribute
@@ -196,12 +208,17 @@ class _Client(_End):
         assert call.trigger is not None
         queue.put_nowait(call.trigger)
 
-    def _ask(self) -> tuple[str, asyncio.Queue[Stamped[Any]]]:
+    def _ask(self, asked: Any, wanted: Any, deadline_s: float | None) -> tuple[str, asyncio.Queue[Stamped[Any]], float]:
+        """A call that begins: its id, where its answers come in, and how long it may take."""
+        node = self.node
+        if type(asked) is not wanted:
+            raise TypeError(f"{self!r} of {node.name} takes {wanted.__name__}, not {type(asked).__name__}")
+        most_s = self.deadline_s if deadline_s is None else self._seconds("deadline_s", deadline_s)
         self._number += 1
         # The time tells a node that was started again from the one before it.
-        ident = f"{self.node.name}/{self.attribute}/{self.node.clock.now_ns()}/{self._number}"
+        ident = f"{node.name}/{self.attribute}/{node.clock.now_ns()}/{self._number}"
         queue = self._pending[ident] = asyncio.Queue(_MOST_UPDATES)
-        return ident, queue
+        return ident, queue, most_s
 
     def _send(self, message: Any) -> None:
         getattr(self.node, f"_{self.attribute}_request").publish(message)
@@ -229,16 +246,23 @@ _SAID: dict[CallCode, str] = {
 
 
 class ServiceClient(_Client, Generic[Q, A]):
-    """Asks a service, from an `async def` handler: `answer = await self.add.call(AddTwo(a=1, b=2))`."""
+    """Asks a service, from an `async def` handler: `answer = await self.add.call(AddTwo(a=1, b=2))`.
+
+    `deadline_s` is how long a call waits, in seconds above 0. Raises UserError for another, or for what is no message.
+    """
 
     def __init__(self, request: type[Q], answer: type[A], service: str, *, deadline_s: float = 5.0) -> None:
         _check_messages("ServiceClient", request, answer)
         super().__init__(service, ServiceRequest.of(request), ServiceAnswer.of(answer), deadline_s)
+        self._asks = request
 
     async def call(self, request: Q, *, deadline_s: float | None = None) -> A:
-        """The answer. Raises CallError where it is refused, fails, or has not come `deadline_s` after the call."""
-        most_s = self.deadline_s if deadline_s is None else deadline_s
-        ident, queue = self._ask()
+        """Ask, and return the answer.
+
+        `deadline_s` is a positive number of seconds; without it, the client's own. Raises CallError where the request
+        is refused, fails, or has no answer by then, UserError for no such number, TypeError for another message.
+        """
+        ident, queue, most_s = self._ask(request, self._asks, deadline_s)
         try:
             self._send(self.request(id=ident, until_ns=self.node.clock.now_ns() + to_ns(most_s), request=request))
             async with asyncio.timeout(most_s):
@@ -254,30 +278,31 @@ class ServiceClient(_Client, Generic[Q, A]):
 
 
 class GoalClient(_Client, Generic[G, F, R]):
-    """Sets a goal and waits for its result, from an `async def` handler.
+    """Sets a goal and waits for its result, from an `async def` handler: `await self.drive.call(DriveTo(x_m=1))`.
 
-    A handler that is cancelled, by an interrupt that fences its seat too, cancels its goal.
+    A handler that is cancelled cancels its goal, also where an interrupt has fenced its seat.
     """
 
     def __init__(
         self, goal: type[G], feedback: type[F], result: type[R], name: str, *, deadline_s: float = 60.0,
         silence_s: float | None = None,
     ) -> None:  # fmt: skip
-        """`deadline_s`: until the result; `silence_s`: the longest time without a word from the server."""
+        """`deadline_s`: until the result; `silence_s`: the longest wait for a word of the server; in s, above 0."""
         _check_messages("GoalClient", goal, feedback, result)
         super().__init__(name, GoalRequest.of(goal), GoalUpdate.of(feedback, result), deadline_s)
-        self.silence_s = silence_s
+        self.silence_s = None if silence_s is None else self._seconds("silence_s", silence_s)
+        self._asks = goal
 
     async def call(self, goal: G, *, feedback: Callable[[F], None] | None = None, deadline_s: float | None = None) -> R:
-        """The result; `feedback` is called with each that comes before it.
+        """Set the goal, and return its result; `feedback` is called with each that comes before.
 
-        Raises CallError where the goal is refused, fails, is cancelled, or is not reached in time; then the server is
-        told to give it up.
+        `deadline_s` is a positive number of seconds; without it, the client's own. Raises CallError where the goal is
+        refused, fails, is cancelled, or is not reached in time; then the server is told to give it up. Raises
+        UserError for no such number, TypeError for another message.
         """
-        most_s = self.deadline_s if deadline_s is None else deadline_s
+        ident, queue, most_s = self._ask(goal, self._asks, deadline_s)
         now_ns = self.node.clock.now_ns
         end_ns = now_ns() + to_ns(most_s)
-        ident, queue = self._ask()
         is_over = False
         try:
             self._send(self.request(id=ident, do="start", until_ns=end_ns, goal=goal))
@@ -303,7 +328,7 @@ class GoalClient(_Client, Generic[G, F, R]):
                 self._give_up(ident)
 
     def cancel(self) -> None:
-        """Ask the server to give up the goals of this client; their calls then raise CallError("cancelled")."""
+        """Ask the server to give up all goals of this client; their calls then raise CallError "cancelled"."""
         for ident in tuple(self._pending):
             self._give_up(ident)
 
@@ -312,11 +337,13 @@ class GoalClient(_Client, Generic[G, F, R]):
         _publish_anew(self.node, port, lambda: self._send(self.request(id=ident, do="cancel")))
 
 
-class _Server(_End):
+class _Server(ServiceEnd):
     """Hears `NAME/request` and answers on `NAME/answer`."""
 
     method = ""
     """The name of the method that serves it; "": none yet."""
+    takes: Any
+    """What that method is called with: a message, or a handle on a goal."""
     style: Literal["plain", "async", "blocking"] = "plain"
 
     def _reply(self, ident: str, **fields: Any) -> None:
@@ -347,12 +374,16 @@ class _Server(_End):
 
 
 class ServiceServer(_Server, Generic[Q, A]):
-    """Answers a service by the method that is marked with `@serve(...)`, one request after another."""
+    """Answers a service by the method that is marked with `@serve(...)`, one request after another.
+
+    At most 64 requests wait; of more the oldest is dropped. One whose deadline has passed is not served.
+    """
 
     def __init__(self, request: type[Q], answer: type[A], service: str) -> None:
         _check_messages("ServiceServer", request, answer)
         super().__init__(service, ServiceRequest.of(request), ServiceAnswer.of(answer))
         self._answer_type = answer
+        self.takes = request
 
     def __set_name__(self, owner: type[Node], attribute: str) -> None:
         requests = self._declare_ports(owner, attribute)
@@ -400,19 +431,19 @@ class ServiceServer(_Server, Generic[Q, A]):
 
 
 class GoalHandle(Generic[G, F]):
-    """A goal that is being served: what is wanted, and where the feedback goes."""
+    """A goal that is being served: `goal` is what is wanted, `feedback(...)` tells the client how far it is."""
 
     def __init__(self, goal: G, feedback: Callable[[F], None]) -> None:
         self.goal = goal
         self.feedback = feedback
-        """Tell the client how far it is."""
+        """Called with each message of feedback. Raises TypeError for one of another type."""
 
 
 class GoalServer(_Server, Generic[G, F, R]):
     """Serves goals by the `async def` method that is marked with `@serve(...)`, one after another.
 
     The method is cancelled at its `await` when the client cancels, when an interrupt fences the seat of the client or
-    of the server, and at the end of the run.
+    of the server, a moment after the client's deadline, and at the end of the run.
     """
 
     def __init__(self, goal: type[G], feedback: type[F], result: type[R], name: str) -> None:
@@ -420,6 +451,7 @@ class GoalServer(_Server, Generic[G, F, R]):
         super().__init__(name, GoalRequest.of(goal), GoalUpdate.of(feedback, result))
         self._result_type = result
         self._feedback_type = feedback
+        self.takes = GoalHandle[goal, feedback]  # type: ignore[valid-type]  # for a look at annotations
 
     def __set_name__(self, owner: type[Node], attribute: str) -> None:
         requests = self._declare_ports(owner, attribute)
@@ -463,6 +495,8 @@ class GoalServer(_Server, Generic[G, F, R]):
         assert task is not None
         self._running, self._why = (message.id, task, call.trigger), ""
         self._reply(message.id, code="accepted")
+        left_s = (message.until_ns - node.clock.now_ns()) / NS_PER_S
+        end = asyncio.get_running_loop().call_later(left_s + _LINGER_S, self._give_up, "at its deadline")
 
         def tell(feedback: F) -> None:
             self._reply(message.id, code="running", feedback=self._checked(feedback, self._feedback_type))
@@ -476,12 +510,14 @@ class GoalServer(_Server, Generic[G, F, R]):
             self._reply_anew(message.id, code="cancelled", problem=self._why or "the server was interrupted")
             if not self._why:
                 raise
-            task.uncancel()
         except Exception as problem:
             self._reply(message.id, code="failed", problem=_sentence(problem))
             raise
         finally:
+            end.cancel()
             self._running = None
+            if self._why:
+                task.uncancel()  # the handler goes on to the next goal
 
     def _cancel(self, ident: str) -> None:
         if self._running is not None and self._running[0] == ident:
@@ -527,10 +563,16 @@ def serve(server: ServiceServer[Q, A], *, blocking: bool = False) -> _Served[Q, 
 @overload
 def serve(server: GoalServer[G, F, R]) -> _Reached[G, F, R]: ...
 def serve(server: Any, *, blocking: bool = False) -> Any:
-    """Answer a service, or reach a goal, by this method; `blocking` in a worker thread, of a service only.
+    """Answer a service, or reach a goal, by this method; with `blocking`, answer a service in a worker thread.
 
-    A method that raises RequestRefused refuses; any other exception is a failure of both ends.
+    A method that raises RequestRefused refuses. Any other exception is a failure of both ends: the client hears of it,
+    and the server's log has the traceback. Raises UserError for a method that cannot serve.
     """
+
+    if not isinstance(server, _Server):
+        raise UserError(
+            f"@serve takes a server, not {server!r}; write @serve(add) for add = ServiceServer(AddTwo, Sum, 'add')"
+        )
 
     def mark(method: Any) -> Any:
         name = method.__qualname__
@@ -550,14 +592,14 @@ def serve(server: Any, *, blocking: bool = False) -> Any:
     return mark
 
 
-def unserved(cls: type[Node]) -> list[str]:
-    """The servers of a node class that no method serves, in sentences."""
-    return [
-        f"{cls.__name__}.{name}: no method serves {value.service!r}; mark one with @serve({name})"
-        for base in cls.__mro__
+def servers_of(cls: type[Node]) -> dict[str, ServiceServer[Any, Any] | GoalServer[Any, Any, Any]]:
+    """The servers that a node class declares, by attribute."""
+    return {
+        name: value
+        for base in reversed(cls.__mro__)
         for name, value in vars(base).items()
-        if isinstance(value, _Server) and not value.method
-    ]
+        if isinstance(value, ServiceServer | GoalServer)
+    }
 
 
 def _publish_anew(node: Node, port: Subscription[Any], publish: Callable[[], None]) -> None:

@@ -1,6 +1,6 @@
 """`python -m bench.faults`: run the fault matrix, write the measured table; 0 only where every figure is within bounds.
 
-`make faults` takes 5 trials of each fault, with `FULL=1` 100, with the rights of this account; then those whose figures
+`make faults` takes 5 trials of each fault, with `FULL=1` 40, with the rights of this account; then those whose figures
 hang on priorities once more, as an account that may have none (`--ordinary`). Each trial is noted in a file as soon as
 it is made, so that `--resume` goes on after Ctrl-C, with the same code only. Only all of a table's faults with at least
 5 trials each write it, into docs/reliability.md and docs/results.

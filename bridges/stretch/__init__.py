@@ -1,1 +1,1 @@
-"""Hello Robot's Stretches behind the robot protocol: the 3 by the maker's library, the 4 by the maker's server."""
+"""Hello Robot's Stretch 3 behind the robot protocol, by the maker's library; and what every robot of theirs shares."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bridges.stretch.link import NEEDS, OWN_ENVIRONMENT, Link, found_python, lacking
 from bridges.stretch.robot import StretchRobot
-from nodes.robot.protocol import RobotError
+from nodes.robot.protocol import Robot, RobotError
 from runtime.clock import SystemClock
 from runtime.supervision.diagnostics import Finding
 
@@ -58,19 +58,30 @@ def _fleet() -> Finding:
 
 
 def _robot(robot: StretchRobot, clock: SystemClock) -> list[Finding]:
-    status, hello = robot.status(clock.now_ns()), robot.hello
-    findings = [Finding("robot", "ok" if status.mode == "ready" else "problem", f"{status.mode} {status.why}".rstrip())]
+    hello = robot.hello
     library = f"stretch_body {hello.library} (written for 0.7.31) on Python {hello.python}"
-    findings.append(Finding("model", "ok", f"{hello.model} with {hello.tool}, {library}"))
-    volts = status.battery_v or 0.0
-    charging = ", charging" if status.is_charging else ""
-    findings.append(Finding("battery", "ok" if volts >= LOW_BATTERY_V else "note", f"{volts:.1f} V{charging}"))
-    findings += [Finding("collisions", "note", note) for note in hello.notes]
-    findings += [Finding("alert", "problem", alert) for alert in status.alerts]
+    findings = [
+        Finding("model", "ok", f"{hello.model} with {hello.tool}, {library}"),
+        *told(robot, clock, LOW_BATTERY_V),
+        *(Finding("collisions", "note", note) for note in hello.notes),
+    ]
     if not robot.calibration.is_measured:
         text = "grasps and wheels are not measured on this robot: polyrhythm bringup stretch --again calibrate"
         findings.append(Finding("calibration", "note", text))
-    for joint in robot.limits.joints:
-        text = f"{joint.lowest:.3f} to {joint.highest:.3f}, {joint.speed:g} per s, {joint.acceleration:g} per s2"
-        findings.append(Finding(joint.name, "ok", text))
     return findings
+
+
+def told(robot: Robot, clock: SystemClock, low_v: float = 0.0) -> list[Finding]:
+    """What any robot says of itself: mode, battery, alerts, limits."""
+    status = robot.status(clock.now_ns())
+    volts, charging = status.battery_v or 0.0, ", charging" if status.is_charging else ""
+    ranges = [
+        (joint.name, f"{joint.lowest:.3f} to {joint.highest:.3f}, {joint.speed:g} per s, {joint.acceleration:g} per s2")
+        for joint in robot.limits.joints
+    ]
+    return [
+        Finding("robot", "ok" if status.mode == "ready" else "problem", f"{status.mode} {status.why}".rstrip()),
+        Finding("battery", "ok" if volts >= low_v else "note", f"{volts:.1f} V{charging}"),
+        *(Finding("alert", "problem", alert) for alert in status.alerts),
+        *(Finding(name, "ok", text) for name, text in ranges),
+    ]

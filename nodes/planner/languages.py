@@ -12,6 +12,8 @@ import msgspec
 from nodes.planner.lexicon import lexicon_file
 
 ENGLISH_ONLY = "I understand orders in English only."
+PLAIN = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "ß": "ss"})
+"""Letters that are no other letter with an accent."""
 LEAST_SHARE = 0.5
 """Of the words of an utterance, the part that must be small words of a language before it is taken for that one."""
 
@@ -43,7 +45,9 @@ def _english() -> frozenset[str]:
 
 def in_another_language(text: str, known: frozenset[str] = frozenset()) -> str:
     """What to answer an utterance that is not in English, or ""; `known` are words of the scene and of the skills."""
-    bare = "".join(one for one in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(one))
+    bare = "".join(
+        one for one in unicodedata.normalize("NFKD", text.lower().translate(PLAIN)) if not unicodedata.combining(one)
+    )
     words = "".join(one if one.isalpha() else " " for one in bare).split()
     if not words:
         return ""

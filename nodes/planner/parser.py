@@ -46,6 +46,8 @@ IS_BEFORE_S = frozenset(
 )
 RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
 MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
+FIRM = frozenset({"place", "bring", "get", "take", "hand_over", "give", "rinse", "wipe", "open", "close"})
+"""Verbs that "do" may stand before: "do put it there"."""
 STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
 """Verbs whose participle is a wish: "I would like it rinsed"."""
 SMALL = frozenset({"of", "else", "nor", "exception", "standing", "lying", "sitting"})
@@ -92,6 +94,7 @@ class Clause:
     word: str = ""  # the verb as it was said
     is_negated: bool = False
     is_repair: bool = False
+    is_first: bool = False  # of its sentence
     is_question: bool = False
     is_request: bool = False  # "could you ..."
     nouns: list[Noun] = field(default_factory=list)
@@ -184,7 +187,7 @@ class Parser:
             is_first = number == 0 or segments[number - 1].end in (".", "!", "?")
             if self._is_to_another(segment, is_first=is_first, has_more=number + 1 < len(segments)):
                 # somebody else is spoken to, up to the end of the utterance
-                return [*found, Clause("statement")]
+                return [*found, Clause("statement", word="another")]
             if found and found[-1].type == "statement" and found[-1].word == "reported" and not is_first:
                 continue
             words = list(segment.words)
@@ -212,8 +215,11 @@ class Parser:
                 found[-1].is_repair = True  # "The black one, I mean."
                 continue
             new = self._segment(words, is_question=_ends_with(segments, number) == "?")
-            if number and segments[number - 1].end in ("...", "…", "—", "–") and new[0].type == "fragment":
-                new[0].is_repair = True
+            for clause in new[:1]:
+                clause.is_first = is_first
+                clause.is_repair = clause.is_repair and not (is_first and self._hesitates(words))
+                if number and segments[number - 1].end in ("...", "…", "—", "–") and clause.type == "fragment":
+                    clause.is_repair = True
             found += new
         return found
 
@@ -227,12 +233,34 @@ class Parser:
     def _is_report(self, words: list[str]) -> bool:
         """Nothing but who said it: "he said", "my mother always says"."""
         n = len(words)
+        if (
+            1 < n <= 5
+            and self.lexicon.has("reports", words, 0)
+            and words[1] not in ("i", "we", "you", "me", "us", "to")
+        ):
+            return True  # "..., said the old man"
         return (
             1 < n <= 5
             and words[0] not in ("i", "we", "you")
             and (n == 2 or words[0] in (*lexicon_file().words["subjects"], *lexicon_file().words["owners"], "the"))
             and any(self.lexicon.has("reports", words, k) == n - k for k in range(1, n))
         )
+
+    def _hesitates(self, words: list[str]) -> bool:
+        """Whether they begin with a hesitation ("er", "excuse me"), and no correction behind it."""
+        i = 0
+        while n := self.lexicon.has("hesitations", words, i):
+            i += n
+        return i > 0 and not (i < len(words) and self._openers(words[i:], 0)[1])
+
+    def announces_repair(self, words: Sequence[str]) -> bool:
+        """Whether they say that what was said is to be corrected: "I have changed my mind"."""
+        return any(self.lexicon.has("repair", words, k) for k in range(len(words)))
+
+    def tells_of_saying(self, words: Sequence[str]) -> bool:
+        """Whether they put what was said into somebody's mouth: "that is what she said", "was what he wanted"."""
+        at = words.index("what") if "what" in words[:3] else -1
+        return at > 0 and any(self.lexicon.has("reports", words, k) for k in range(at, len(words)))
 
     def _is_to_another(self, segment: Segment, *, is_first: bool, has_more: bool) -> bool:
         words = list(segment.words)
@@ -276,6 +304,14 @@ class Parser:
         for table, kind in WHOLE_SEGMENTS.items():
             if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
                 return [Clause(kind, word=" ".join(words))]
+        polite = self._openers(words, 0)[0]
+        if 0 < polite < len(words) and self.lexicon.has("interjections", words, polite) == len(words) - polite:
+            return [Clause("statement", word=" ".join(words[polite:]))]  # "Please be careful."
+        n_courtesy = self.lexicon.has("courtesy", words, 0)
+        if words == ["listen"] or (n_courtesy == len(words) > 2) or words in (["all", "right"], ["alright"]):
+            return [Clause("fragment")]
+        if words[:1] in (["what"], ["how"]) and not is_question and words[1:2] in (["a"], ["an"], ["lovely"], ["nice"]):
+            return [Clause("statement", word=words[0], nouns=self.named_in(words, 1))]  # "What a lovely bowl!"
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
@@ -287,8 +323,8 @@ class Parser:
         while i < len(words) or (is_repair and not found):
             begin = i
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
-            clause.words = tuple(words[begin:i])
-            clause.is_question = clause.is_question or (is_question and clause.type == "fragment")
+            clause.words = tuple(words[begin:i] or words)
+            clause.is_question = clause.is_question or (is_question and clause.type in ("fragment", "order"))
             is_joined = bool(found) and found[-1].is_negated and words[begin - 1] in ("and", "or", "then")
             is_choice = bool(found) and found[-1].type == "order" and words[begin - 1] == "or"
             clause.has_choice = clause.has_choice or (is_choice and clause.type == "order")
@@ -388,6 +424,7 @@ class Parser:
             elif (
                 (n := self.lexicon.has("courtesy", words, i))
                 and i + n < len(words)
+                and self.lexicon.has("times", words, i) <= n  # "next time"
                 and self.lexicon.has("thanks", words, i) <= n  # "good job with the cups"
                 and not (n > 1 and words[i + n] in lexicon_file().words["perceive"])
                 and self.lexicon.relations.at(words, i)[0] <= n  # "next to it"
@@ -492,16 +529,23 @@ class Parser:
                 j = i + n
                 while m := max(lexicon.has(table, words, j) for table in ("courtesy", "requests", "hedges")):
                     j += m
+                if n := lexicon.has("bans", words, j):  # "I would like you to stay away from the glass"
+                    clause = Clause("protect", word=words[j])
+                    return clause, self._constituents(clause, words, j + n)
                 if words[j : j + 1] == ["not"]:
                     is_negated, j = True, j + 1
                 elif self._negation(words, j)[0]:
                     is_negated, j = self._negation(words, j)
-                if words[j - 1] == "you" and (past := lexicon.pasts.at(words, j))[0]:  # "if you passed me"
+                if (
+                    words[j - 1] in ("you", "someone", "somebody") and (past := lexicon.pasts.at(words, j))[0]
+                ):  # "if you passed me"
                     return self._order(words, j, *past, is_request=True, is_negated=is_negated)
                 gerund, verb = lexicon.gerunds.at(words, j)
                 if gerund:
                     return self._order(words, j, gerund, verb, is_request=True, is_negated=is_negated)
                 n, verb = lexicon.verbs.at(words, j)
+                if words[j : j + 2] in (["if", "i"], ["if", "we"]):
+                    return self._asking(words, i), end  # "Do you mind if I take it?"
                 is_asking = words[j : j + 1] and words[j] in lexicon_file().words["perceive"]
                 if words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"]) or (
                     verb == "say" and words[i] not in ("i", "you")
@@ -557,6 +601,8 @@ class Parser:
         ):
             return self._asking(words, i), end
         n, verb = lexicon.verbs.at(words, j)
+        if words[j : j + 1] == ["do"] and not is_negated and lexicon.verbs.at(words, j + 1)[1] in FIRM:
+            return self._clause(words, j + 1, is_question=is_question, is_first=is_first)  # "do put it there"
         if n and words[j : j + n] == ["do"] and j + n < end and words[j + n] in ("i", "you", "we", "they"):
             n = 0
         if n and words[j : j + n] == ["do"] and is_question and self._is_asked_of(words, j + 1):
@@ -570,7 +616,8 @@ class Parser:
         if is_negated and j >= end:  # "No, don't."
             return Clause("cancel", word="do not"), end
         if is_negated and j < end and words[j] not in lexicon_file().words["careless"]:  # "Do not eat the apple"
-            clause = Clause("protect", nouns=[noun for noun in self.named_in(words, j + 1) if noun.kind])
+            named = self.named_in(words, j + 1)
+            clause = Clause("protect", nouns=[noun for noun in named if noun.kind or (noun.colour and not noun.place)])
             if clause.nouns:
                 return clause, end
         if is_negated and words[j] == "forget":
@@ -608,7 +655,8 @@ class Parser:
         if lexicon.has("tails", words, i):
             return Clause("fragment"), i + lexicon.has("tails", words, i)
         if lexicon.is_closed(words[i]):
-            return Clause("statement"), end
+            is_lone = is_first or end - i == 1
+            return Clause("statement" if is_lone else "unsure"), end  # "... and strangely put it there"
         return self._unknown_order(words, i)
 
     def _is_of_kinds(self, clause: Clause, words: list[str]) -> bool:
@@ -627,7 +675,11 @@ class Parser:
 
     def _asking(self, words: list[str], i: int) -> Clause:
         """A question; what it names may be referred to."""
-        return Clause("question", word=words[i], nouns=self.named_in(words, i + 1))
+        nouns = self.named_in(words, i + 1)
+        if words[i] in ("is", "are", "was", "were") and any(noun.unknown for noun in nouns):
+            bare = self.named_in(words[:-1], i + 1)
+            nouns = bare if any(noun.kind for noun in bare) else nouns  # "Is the sponge dusty?"
+        return Clause("question", word=words[i], nouns=nouns)
 
     def named_in(self, words: list[str], i: int = 0) -> list[Noun]:
         """Everything that is named from there on."""
@@ -752,6 +804,9 @@ class Parser:
             return Clause("statement", nouns=self.named_in(words, i + 2)), end
         if words[i] == "wrong" and end - i > 1:  # "Wrong bottle."
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
+        k = i + 2 if words[i + 1 : i + 2] in (["all"], ["both"], ["really"], ["just"]) else i + 1
+        if words[i] == "they" and (lexicon.has("dues", words, k) or lexicon.has("stays", words, k)):
+            words[i] = "those"  # "They go on the shelf."
         if words[i] in lexicon_file().words["subjects"] or words[i] in ("you",) or self._is_person(words, i):
             return self._of_person(words, i)
         if (
@@ -781,6 +836,8 @@ class Parser:
             excepts, j, _ = self._nouns(words, j + n)
         if not nouns or j >= end:
             return None
+        if words[i] == "nothing" and words[i + 1] != "but" and not excepts:
+            return Clause("statement", nouns=self.named_in(words, i + 1)), end  # "Nothing here needs washing."
         n, relation = lexicon.relations.at(words, j)
         if n and relation in ("in", "on", "from"):
             place, k = self._noun(words, j + n)
@@ -899,6 +956,8 @@ class Parser:
                 "statement", nouns=list(nouns), word="offered" if "for" in words[k:] and "you" in words[k:] else ""
             )
             n2, _, _ = self._nouns(words, k)
+            if k + 1 == end and lexicon.colour(words[k]):
+                n2 = [Noun(colour=lexicon.colour(words[k]))]  # "The mug is orange."
             if words[k + 1 :] == ["is"] and nouns[0].kind:  # "the red mug is Anna's"
                 clause = Clause("owner", nouns=nouns, word=words[k])
             elif (
@@ -962,8 +1021,11 @@ class Parser:
             return False
         if lexicon.verbs.at(words, j)[0] and j == i:
             return False
-        behind = words[j + 1 : j + 3]
-        if not behind:
+        k = j + 1
+        while words[k : k + 1] in (["always"], ["often"], ["usually"], ["sometimes"], ["also"], ["just"], ["never"]):
+            k += 1
+        behind = words[k : k + 2]
+        if not behind or (words[i] == "the" and lexicon.has("dues", words, k)):  # "The spoon goes in the sink."
             return False
         return (
             (behind[0] in ("still", "really") and behind[1:2] in (["needs"], ["wants"], ["uses"], ["need"], ["want"]))
@@ -975,13 +1037,14 @@ class Parser:
                     or lexicon.has("done", words, j + 2) > 0
                 )
             )
-            or bool(lexicon.has("reports", words, j + 1))
+            or bool(lexicon.has("reports", words, k))
             or (
                 j > i
                 and (
                     behind[0] == "used"
                     or lexicon.has("finite", words, j + 1) > 0
                     or lexicon.pasts.at(words, j + 1)[0] > 0
+                    or (len(behind[0]) > 4 and behind[0].endswith("ed") and not lexicon.noun_at(words, j + 1)[0])
                 )
             )
         )
@@ -1035,6 +1098,9 @@ class Parser:
         if "you" in words[i:end] and is_offer:
             return Clause("statement", word="offered", nouns=self.named_in(words, i + 1)), end
         is_reported = any(lexicon.has("reports", words, j) for j in range(i + 1, min(end, i + 3)))
+        is_reported = is_reported or (
+            words[i] not in ("i", "we") and words[i + 1 : i + 2] in (["say"], ["tell"], ["ask"])
+        )
         nouns = self._told(words, i + 1)
         return Clause("statement", word="reported" if is_reported else "", nouns=nouns), end
 
@@ -1052,7 +1118,7 @@ class Parser:
     def _of_nobody(self, words: list[str], i: int) -> tuple[Clause, int]:
         lexicon, end = self.lexicon, len(words)
         if lexicon.has("reports", words, i):
-            return Clause("statement", word="reported"), end
+            return Clause("statement", word="reported", nouns=self.named_in(words, i)), end
         for j in range(i, min(end, i + 5)):
             if (n := lexicon.has("uses", words, j)) or words[j] in ("needs", "wants", "uses", "need"):
                 clause = Clause("release")
@@ -1096,6 +1162,9 @@ class Parser:
                     clause.unread += words[i:]
                 if n or words[i] in lexicon_file().words["reasons"]:
                     return end
+            if words[i : i + 1] == ["should"] and clause.type == "order" and words[i + 1 : i + 2] in (["it"], ["they"]):
+                clause.condition = "should"  # "... should it be dirty"
+                return end
             if n := lexicon.has("manners", words, i):
                 clause.unread += words[i : i + n]
                 i += n
@@ -1234,7 +1303,7 @@ class Parser:
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
         if (n := self.lexicon.relations.at(words, i)[0]) and self.lexicon.relations.at(words, i)[1] != "free":
-            clause.left += words[i : i + n] if self.lexicon.relations.at(words, i)[1] == "other" else []
+            clause.left += words[i : i + n]  # "except on the shelf": where it is not to go
             probe = Clause("fragment")
             return self._target(probe, words, i, n, "")
         if self.lexicon.has("adverbs", words, i):
@@ -1308,7 +1377,9 @@ class Parser:
             if words[i] == "about" and noun is not None:
                 clause.about = noun.kind or noun.place or noun.unknown
             if noun is None:
-                if words[i] in ("with", "like") and j < end and not lexicon.is_closed(words[j]):  # "with flowers on it"
+                if words[i] == "like" and j < end:
+                    clause.left.append(words[j])  # "like yesterday"
+                if words[i] == "with" and j < end and not lexicon.is_closed(words[j]):  # "with flowers on it"
                     clause.left.append(words[j])
                 return j + 1 if j < end and not lexicon.is_closed(words[j]) else j
             if not clause.nouns and not clause.verb and words[i] == "with":
@@ -1426,6 +1497,8 @@ class Parser:
             return None, i
         noun = Noun()
         has_head_words = False
+        if words[i] == "any" and words[i + 1 : i + 2] and words[i + 1] in lexicon_file().words["numbers"][2:]:
+            return self._noun(words, i + 1)  # "any two mugs"
         if n := lexicon.has("vague", words, i):
             noun, i = replace(noun, is_vague=True), i + n
         elif n := lexicon.has("rest", words, i):
@@ -1509,7 +1582,7 @@ class Parser:
                 break
         if is_det and i < end and words[i] == "rest" and words[i - 1] != "a":
             i += 1
-            noun = replace(noun, is_other=True, count="all", kind="*")
+            noun = replace(noun, is_other=True, is_vague=True, count="all", kind="*")
             if words[i : i + 1] == ["of"]:
                 inner, k = self._noun(words, i + 1)
                 if inner is not None:
@@ -1531,7 +1604,7 @@ class Parser:
                     unknown.append(words[i])
                     i += n
                     continue
-                noun = replace(self._named(noun, name, is_plural), modifier=" ".join(unknown))
+                noun = replace(self._named(noun, name, is_plural), modifier=" ".join(unknown) or noun.modifier)
                 i += n
                 unknown = []
                 if words[i : i + 1] == ["of"]:  # "a cup of tea"; "the top of the shelf"
@@ -1559,6 +1632,7 @@ class Parser:
                 noun = replace(
                     noun,
                     kind="*",
+                    modifier=" ".join(unknown),  # "the cup things"
                     is_plural=words[i].endswith("s"),
                     is_vague=not words[i].endswith("s") or noun.is_vague or not (is_det or noun.count != 1),
                 )
@@ -1566,6 +1640,8 @@ class Parser:
                 break
             if (m := lexicon.has("vague_nouns", words, i)) and (is_det or i > start):
                 return replace(noun, kind="*", is_vague=True), i + m
+            if words[i] in ("first", "last") and colours and i + 1 >= end:
+                break  # "red first"
             if lexicon.has("adjectives", words, i) and (is_det or i > start or self._begins_head(words, i + 1)):
                 if words[i] == "other":
                     noun = replace(noun, is_other=True)
@@ -1573,6 +1649,8 @@ class Parser:
                     noun = replace(noun, is_vague=True)  # in an order that nobody has told
                 if lexicon.has("qualities", words, i):
                     noun = replace(noun, quality=words[i])
+                if words[i] in ("wrong", "same"):
+                    noun = replace(noun, modifier=words[i])  # which one that is was not said
                 i += 1
                 continue
             if lexicon.is_closed(words[i]) or words[i] == "of":
@@ -1584,7 +1662,8 @@ class Parser:
             i += 1
         noun = replace(noun, is_bare=i == start + 1 and not colours)
         if colours:
-            noun = replace(noun, colour=colours[0])
+            more = " ".join(one for one in colours[1:] if one != colours[0])  # "the yellow red cup"
+            noun = replace(noun, colour=colours[0], modifier=noun.modifier or more)
         if unknown and not noun.kind and not noun.place:
             noun = replace(noun, unknown=" ".join(unknown))
             if words[i : i + 1] == ["of"]:
@@ -1600,6 +1679,8 @@ class Parser:
             noun = replace(noun, count="all")
         if noun.count == "both" and not noun.is_plural and words[i : i + 1] == ["and"]:
             noun = replace(noun, count=1)  # "both the cup and the plate"
+        if noun.kind and noun.count not in (0, 1, "all") and not noun.is_plural and not noun.is_vague:
+            noun = replace(noun, modifier=noun.modifier or " ".join(words[start:i]))  # "two cup"
         if words[i : i + 1] == ["else"]:
             noun, i = replace(noun, is_other=True), i + 1
         return noun, i

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 MOST_NAMED = 8
 LONGEST_WORD = 40
 _IS = r"(?<=what|here)'s\b"
+NEEDS = frozenset({"thirsty", "hungry", "starving", "parched"})
+DISCOMFORTS = frozenset(
+    {"cold", "hot", "warm", "dark", "loud", "tired", "exhausted", "ill", "sick", "sad", "bored", "hurts", "freezing"}
+)
+ARRIVALS = frozenset({"coming", "comes", "arriving", "arrives", "here", "soon", "ringing", "back", "leaving"})
 STATES = ("dirty", "clean", "full", "empty", "open", "closed")
 
 
@@ -165,7 +170,26 @@ def answer(
         return f"Hello. {_doing(scene, order)}"
     if any(f" {word} " in words for word in ("bye", "goodbye", "night", "see you")):
         return "Goodbye."
+    if intent.what.startswith("you "):
+        return "I see."
     return f"I do not know that. {_doing(scene, order)}"
+
+
+def remark(intent: Intent) -> str:
+    """What to say to something that orders and asks nothing; "" where somebody else is spoken to.
+
+    A need is answered with what would help, and never with a deed: nobody ordered one.
+    """
+    if intent.why != "told":
+        return ""
+    words = set(intent.what.split())
+    if words & NEEDS:
+        return "I hear you. Tell me what I can bring you."
+    if words & DISCOMFORTS:
+        return "I am sorry to hear that. Tell me if I can help."
+    if words & ARRIVALS:
+        return "Thank you for telling me."
+    return "I see."
 
 
 def _fitting(reference: Reference, scene: Scene) -> list[SeenObject]:

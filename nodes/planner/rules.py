@@ -22,6 +22,7 @@ from nodes.planner.replies import (
     name_of_thing,
     question,
     refusal,
+    remark,
     things_words,
 )
 from nodes.planner.understanding import ALL, MOST_ORDERS, Conversation, Intent, Order, World, understand_in
@@ -216,7 +217,7 @@ def _nothing(plan: OrdersUnderWay, intent: Intent) -> tuple[OrdersUnderWay, str]
         if intent.protected:
             return plan, f"All right, I leave the {list_words([_bare(one) for one in intent.protected], 'and the')}."
         return plan, "All right."
-    return plan, ""
+    return plan, remark(intent)
 
 
 def _with_exclusions(plan: OrdersUnderWay, order: Order, intent: Intent) -> OrdersUnderWay:

@@ -26,7 +26,7 @@ TOOLS = frozenset({"sponge", "sink"})
 """What things and places are cleaned with and at: an order to clean is not about them."""
 AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
 """Words before a place that mean another one: who looks under a tray does not look at it."""
-DISPOSABLE = frozenset({"can", "box", "apple", "banana", "orange", "block", "ball"})
+DISPOSABLE = frozenset({"can", "box", "apple", "banana", "orange", "fruit", "block", "ball"})
 """Kinds that may go into a waste bin in numbers without a question."""
 
 
@@ -104,6 +104,9 @@ class _Draft:
     what: str = ""
     refused: str = ""
     last: Literal["thing", "place", "except"] = "thing"
+    together: list[Noun] = field(default_factory=list)  # what had been named side by side then: "them"
+    sentence: int | None = None  # how much up to the end of its sentence
+    heard: int | None = None  # how much was spoken of up to its last word: what comes later is nothing that "it" means
 
 
 def understand_in(text: str, world: World, before: Conversation, parser: Parser) -> tuple[Intent, Conversation]:
@@ -201,10 +204,11 @@ class _Reader:
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
         self.remarks: list[Noun] = []  # parts of a general order that something was said of behind it
-        self.has_statement = False
+        self.has_statement = self.is_elsewhere = False
         self.quoted = ""
         self.unread = ""  # a correction that nobody understands
         self.unheard = ""  # a word of an order that no table has, and that its reading dropped
+        self.remarked = 0  # how many things something was told of
         self.subjects: list[str] = []  # kinds that something was told of: what "it" may mean
         self.is_excepting = False  # an exception was announced, and not said yet
         self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
@@ -223,7 +227,7 @@ class _Reader:
     def read(self, text: str) -> Intent:
         clauses = self.parser.clauses(text)
         self.is_polite = "please" in text.lower()
-        self.is_offered = text.lower().lstrip().startswith("here,")
+        self.is_offered = re.search(r"(?:^|[.!?])\s*here,", text.lower()) is not None
         self.adds = adds(text)
         self.is_addition = bool(self.before.orders) and self.adds
         is_repair = False
@@ -232,6 +236,8 @@ class _Reader:
             is_contrast = clause.type == "fragment" and clause.nots and not clause.nouns and not self.drafts
             if is_contrast and behind is not None and behind.type == "fragment" and behind.nouns:
                 continue  # "Not the red one, the white one."
+            if clause.type == "fragment" and clause.nouns and _is_taken_back(clauses[number + 1 :]):
+                continue  # "The red cup, no, the blue cup is still in use."
             clause.is_repair = clause.is_repair or is_repair
             is_sharper = bool(self.before.orders) and behind is not None and behind.type == "fragment" and behind.nouns
             is_pause = (
@@ -243,11 +249,52 @@ class _Reader:
             if clause.type == "fragment" and not self.drafts:
                 self.is_correction = True
             self.is_correction = self.is_correction or clause.is_repair or is_no
+            self._doubt(clause, clauses[number - 1] if number else None, behind)
             if not is_pause:
                 self._take(clause)
+                for draft in self.drafts:
+                    if draft.heard is None:
+                        draft.together, draft.heard = self.together, len(self.mentioned)
+            for draft in self.drafts if behind is None or behind.is_first else ():
+                draft.sentence = len(self.mentioned) if draft.sentence is None else draft.sentence
         return self._conclude(clauses)
 
     # --- clause by clause
+
+    def _doubt(self, clause: Clause, before: Clause | None, behind: Clause | None) -> None:
+        """What stands beside an order and may take it back, or puts it into somebody else's mouth, is asked about."""
+        words, is_last = clause.words, behind is None
+        is_beside = before is not None and before.type == "order" and not clause.is_first
+        is_beside = is_beside or (behind is not None and behind.type == "order" and not behind.is_first)
+        is_dark = clause.type == "unknown" and not self.parser.lexicon.known_at([clause.word], 0)
+        if is_dark and not clause.nouns and not clause.targets and is_beside:
+            self.unread = self.unread or clause.word  # "Put it there, Anna.", "Someday, put it there."
+        is_ahead = not self.drafts and behind is not None and not behind.is_first
+        if clause.type == "fragment" and is_ahead and not any(noun.kind or noun.place for noun in clause.nouns):
+            dark = [*clause.left, *(_name(noun) for noun in _nouns_of(clause) if noun.unknown)]
+            self.unread = self.unread or " ".join(dark)  # "On my signal, put it there."
+        is_bare = (
+            clause.type == "order"
+            and clause.is_first
+            and words[:1] == tuple(clause.word.split()[:1])
+            and not clause.is_request
+        )
+        if is_bare and clause.is_question and behind is None and not self.is_polite:
+            self.is_unsure = True  # "Bring the box?"
+        if not self.drafts:
+            return
+        is_taken_back = clause.type == "fragment" and clause.is_repair and clause.is_first and not _has_content(clause)
+        if is_last and (clause.type == "no" or (is_taken_back and self.parser.announces_repair(words))):
+            self.is_unsure = True  # "Put it there? No.", "I have changed my mind."
+        is_told = clause.type in ("statement", "question", "social")
+        if is_told and (self.parser.tells_of_saying(words) or _is_done_by_another(words)):
+            self.unread = self.unread or " ".join(words[:3])
+        if clause.type == "question" and not clause.is_first and clause.word == "any":
+            self.unread = self.unread or clause.word  # "..., any mug but the green one, okay?"
+        if clause.verb == "let" and "do" in clause.left:
+            self.unread = self.unread or "let"  # "Let Anna do it."
+        if clause.type == "question" and words[:1] in (("should",), ("shall",)):
+            self.is_unsure = True
 
     def _take(self, clause: Clause) -> None:
         if clause.type in ("order", "fragment"):
@@ -267,7 +314,8 @@ class _Reader:
             case "fragment":
                 self._fragment(clause)
             case "statement":
-                self.has_statement = True
+                self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
+                self.remarked += len(clause.nouns[:1])
                 self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
                 self._sharpen(clause.nouns)
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
@@ -297,7 +345,7 @@ class _Reader:
                 self._mention(clause)
             case "cancel" if self.remarks and clause.word in ("leave it", "leave that"):
                 self.protected += self._resolved(self.remarks)
-            case "cancel" if self._mentioned_here() and not self.drafts and clause.word in ("leave it", "leave that"):
+            case "cancel" if self._is_about_another(clause):
                 self.protected += self._resolved([Noun(pronoun="it")])  # "The white mug is mine, leave it."
             case "cancel":
                 self.is_cancelled = True
@@ -322,6 +370,16 @@ class _Reader:
                 if not _same_noun(noun, draft.excepts):
                     return True
         return False
+
+    def _is_about_another(self, clause: Clause) -> bool:
+        """Whether "leave it" means what was just spoken of, and nothing that was ordered."""
+        if clause.word not in ("leave it", "leave that") or not self._mentioned_here():
+            return False
+        it = self._antecedent(Noun(pronoun="it"), wants_place=False)
+        ordered = [noun for draft in self.drafts for noun in draft.nouns]
+        if not ordered:
+            return not self.drafts
+        return it is not None and bool(it.kind) and not _same_noun(it, ordered)
 
     def _is_all_ordered(self, nouns: Sequence[Noun]) -> bool:
         """Whether these are all that the last order is about."""
@@ -352,7 +410,8 @@ class _Reader:
         where = [noun for _, noun in clause.targets if noun is not None and noun.unknown and not noun.kind]
         named = [*where, *(noun for noun in _nouns_of(clause) if noun not in where), *excepts]  # "it" is no place
         if clause.type == "statement":  # "it" is what the sentence is about, before what it is at
-            named = [*(noun for _, noun in clause.targets if noun is not None), *clause.nouns, *excepts]
+            ones = [one if one.pronoun or not one.colour else self._resolved([one])[0] for one in clause.nouns]
+            named = [*(noun for _, noun in clause.targets if noun is not None), *ones, *excepts]
             about = self._resolved(clause.nouns[:1])  # "This mug has a crack.", "It has a crack."
             if about and about[0].kind and any(noun.unknown for noun in clause.nouns[1:]):
                 named.append(about[0])
@@ -377,13 +436,23 @@ class _Reader:
                 found.append(noun)
         return found
 
-    def _antecedent(self, noun: Noun, *, wants_place: bool) -> Noun | None:
-        """What a pronoun, or "the red one", stands for; one that agrees in number before one that does not."""
+    def _antecedent(self, noun: Noun, *, wants_place: bool, draft: _Draft | None = None) -> Noun | None:
+        """What a pronoun, or "the red one", stands for; one that agrees in number before one that does not.
+
+        What its sentence names behind the order is looked at last, and no later one: "Put it there. The plate is new."
+        """
+        heard = draft.heard if draft is not None else None
+        found = self._antecedent_in(self.mentioned[:heard], noun, wants_place=wants_place)
+        if found is not None or draft is None:
+            return found
+        return self._antecedent_in(self.mentioned[: draft.sentence], noun, wants_place=wants_place)
+
+    def _antecedent_in(self, mentioned: Sequence[Noun], noun: Noun, *, wants_place: bool) -> Noun | None:
         if noun.pronoun in ("them", "those", "these") and not wants_place:
-            many = [known for known in self.mentioned if known.kind and (known.is_plural or known.count != 1)]
-            if many and not any(known.kind for known in self.mentioned[self.mentioned.index(many[-1]) + 1 :]):
+            many = [known for known in mentioned if known.kind and (known.is_plural or known.count != 1)]
+            if many and not any(known.kind for known in mentioned[mentioned.index(many[-1]) + 1 :]):
                 return self._sharpened(many[-1])
-        for known in reversed(self.mentioned):
+        for known in reversed(mentioned):
             if wants_place and known.place:
                 return known
             if wants_place and known.unknown:
@@ -395,7 +464,7 @@ class _Reader:
             if known.kind and known.colour and not noun.colour and noun.is_definite and noun.count == 1:
                 return known  # "that one"
             if known.kind:
-                return replace(noun, kind=known.kind)
+                return replace(noun, kind=known.kind, quality=noun.quality or known.quality)
         return None
 
     def _sharpened(self, known: Noun) -> Noun:
@@ -462,7 +531,7 @@ class _Reader:
             return
         if last is not None and last.skill == "wait" and last.clause.condition and draft.skill != "nod":
             self.condition = self.condition or last.clause.condition  # "Wait until I say go, then wash the cups."
-        if last is not None and (last.skill == "wait" or (last.clause.verb == "want" and draft.clause.verb != "want")):
+        if last is not None and (last.skill == "wait" or self._is_vaguer(last, draft)):
             self.drafts.pop()
         elif (
             last is not None
@@ -502,7 +571,11 @@ class _Reader:
             )
             and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close")
         ):
-            if all(noun.pronoun or _same_noun(noun, last.nouns) for noun in draft.nouns):
+            is_one = all(noun.count == 1 for noun in last.nouns)
+            if all(
+                noun.pronoun or (_same_noun(noun, last.nouns) and not (is_one and noun.count == "all"))
+                for noun in draft.nouns
+            ):
                 if draft.skill == "wipe" and draft.place is None:
                     draft.place = last.place
                 draft.nouns = last.nouns
@@ -527,6 +600,21 @@ class _Reader:
             self.drafts.insert(self.drafts.index(last), draft)  # "Bring me the cup, but rinse it first."
             return
         self.drafts.append(draft)
+
+    def _is_vaguer(self, wish: _Draft, order: _Draft) -> bool:
+        """Whether a wish is what the order behind it spells out: "I want the cups clean. Wash them."."""
+        if wish.clause.verb != "want" or order.clause.verb == "want":
+            return False
+        if wish.why or wish.refused or any(noun.unknown for noun in wish.nouns):
+            return True  # "I would love a cookie. Open the jar."
+        if wish.place is not None and wish.place != order.place:
+            return False
+        groups = self.parser.lexicon.groups
+        meant = self._resolved(order.nouns)
+        return bool(meant) and all(
+            noun.pronoun or _same_noun(noun, wish.nouns) or any(noun.kind in groups.get(w.kind, ()) for w in wish.nouns)
+            for noun in meant
+        )
 
     def _ban(self, clause: Clause) -> None:
         """ "Do not ...": forbids, or contrasts with the order beside it."""
@@ -595,11 +683,14 @@ class _Reader:
         self.nots += clause.nots
         self.mentioned += [noun for noun in clause.nots if noun.kind]
         self.is_offered = self.is_offered or "here" in clause.adverbs
+        kinds = {noun.kind for noun in draft.nouns} if draft is not None else set()
+        is_whole = draft is not None and (draft.skill not in ("place", "hand_over", "pick") or draft.clause.to_me)
+        is_another = (clause.is_first or is_whole) and all(n.kind and n.kind not in kinds for n in clause.nouns)
         if (
             draft is not None
             and clause.nouns
             and not clause.is_repair
-            and draft.place is not None
+            and (draft.place is not None or is_another)
             and any(r in ("in", "on", "to", "beside") and n is not None for r, n in clause.targets)
         ):
             clause.nouns = [
@@ -643,6 +734,8 @@ class _Reader:
             draft.last = "except"
         if "not there" in clause.adverbs:
             draft.place, draft.relation = None, ""
+        if "first" in clause.adverbs and clause.nouns and draft.nouns and not clause.is_repair:
+            draft.why, draft.what = draft.why or "words", "first"  # "Rinse both glasses, red first."
         for adverb in clause.adverbs:
             if adverb in _BACK and draft.skill in ("place", "pick"):
                 draft.skill = "put_back"
@@ -658,6 +751,8 @@ class _Reader:
             draft.why, draft.what = draft.why or "words", " ".join(clause.left or clause.unread)
         self.condition = self.condition or clause.condition
         self._mention(clause)
+        if clause.nouns or clause.targets:
+            draft.heard = len(self.mentioned)
 
     def _patch_nouns(self, draft: _Draft, clause: Clause) -> None:
         nouns = clause.nouns
@@ -711,6 +806,8 @@ class _Reader:
                 ]  # "The mug. Not the green one, the blue one."
         elif all(noun.count == "all" and noun.pronoun for noun in new):
             draft.nouns = [replace(noun, count="all") for noun in draft.nouns]
+        elif clause.is_first and not self.adds and any(n.kind not in ("", *(d.kind for d in draft.nouns)) for n in new):
+            draft.why, draft.what = draft.why or "words", _name(new[0])  # "Bring me the sponge. The red cup."
         else:
             draft.nouns += new
         draft.last = "thing"
@@ -957,6 +1054,8 @@ class _Reader:
                 draft.skill, draft.why = "place", "where"
             return True
         draft.skill = "place"
+        if "closer" in clause.particles:
+            draft.why, draft.what = draft.why or "words", "closer"
         if clause.word == "return" and not targets:
             draft.skill = "put_back"
             return True
@@ -1141,8 +1240,8 @@ class _Reader:
             return True
         draft.skill = "wipe" if draft.nouns[0].place or draft.nouns[0].unknown else "rinse"
         if any(noun.pronoun for noun in draft.nouns):
-            known = self._antecedent(draft.nouns[0], wants_place=False)
-            draft.skill = "rinse" if known is not None and known.kind else "wipe"
+            known = next((one for one in reversed(self.mentioned) if one.kind or one.place), Noun())
+            draft.skill = "rinse" if known.kind else "wipe"
         if draft.skill == "wipe":
             draft.why = "" if draft.why == "words" and draft.what == "sponge" else draft.why
             self._place_of(draft, [])
@@ -1153,10 +1252,10 @@ class _Reader:
         words = clause.left or clause.unread
         draft.skill = "point"
         if words[:1] in (["where"], ["which"]):
-            draft.why = ""
+            draft.why = "which" if words[0] == "which" else ""
             named = self.parser.named_in(words)
             if len(named) == 2 and named[0].kind and not named[1].kind:  # "which bottle is the red one"
-                draft.nouns = [replace(named[1], kind=named[0].kind)]
+                draft.nouns, draft.why = [replace(named[1], kind=named[0].kind)], ""
         self._place_of(draft, targets)
         return True
 
@@ -1271,6 +1370,9 @@ class _Reader:
     def _frame_do(self, draft: _Draft, targets: Targets) -> bool:
         if self.drafts:
             return False
+        unknown = next((noun.unknown for noun in draft.nouns if noun.unknown and not noun.is_vague), "")
+        if unknown:
+            draft.refused, draft.what = "skill", unknown  # "Do a somersault."
         draft.why, draft.nouns = "what", []
         return True
 
@@ -1322,6 +1424,8 @@ class _Reader:
         if self.protected and all(order.skill == "wait" for order in orders):  # "Wait, I am still drinking from it."
             return self._intent("nothing")
         orders = tuple(dict.fromkeys(orders))
+        if orders and (which := next((n.quality for n in self.nots if n.quality and not (n.kind or n.colour)), "")):
+            return self._intent("ask", orders=orders, why="words", what=which, awaits="yes")  # "not the tall one"
         if word := self._overlooked(orders):
             return self._intent("ask", orders=orders, why="words", what=word, awaits="yes")
         if twice := _in_two_places(orders):
@@ -1348,7 +1452,12 @@ class _Reader:
                 return self._intent("ask", why="what")
         if not self.before.orders:
             self.protected += [noun for noun in self.nots if noun.kind]  # "Not the apple!"
-        return self._intent("nothing")
+        if self.is_elsewhere:
+            return self._intent("nothing", why="elsewhere")
+        told = " ".join(word for clause in clauses for word in clause.words)
+        return (
+            self._intent("nothing", why="told", what=told) if self.has_statement and told else self._intent("nothing")
+        )
 
     def _overlooked(self, orders: Sequence[Order]) -> str:
         """A thing or a place that was named beside an order and that no order is about, unless it was corrected."""
@@ -1405,7 +1514,8 @@ class _Reader:
             if clause.verb in ("leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"):
                 continue
             after = self.drafts[at:] if at < len(self.drafts) else []
-            if after and not is_general and any(draft.clause.verb == clause.verb or draft.skill for draft in after):
+            after = [draft for draft in after if self._is_contrast(clause, nouns, draft)]
+            if after and not is_general:
                 meant = [noun for draft in after for noun in draft.nouns]
                 plural = any(noun.count == "all" for noun in meant)
                 if not plural or any(_is_same_noun(noun, other) or other.pronoun for noun in nouns for other in meant):
@@ -1420,6 +1530,17 @@ class _Reader:
             if clause.verb == "pick" and after:
                 continue
             self.protected += nouns
+
+    def _is_contrast(self, ban: Clause, nouns: Sequence[Noun], draft: _Draft) -> bool:
+        """Whether the order is what is to be done instead: the same deed, or with the same thing."""
+        if not nouns or ("never" not in ban.words and draft.clause.verb == ban.verb):
+            return True
+        meant = [
+            noun if noun.kind else self._antecedent(noun, wants_place=False, draft=draft) or noun
+            for noun in draft.nouns
+        ]
+        kinds = {noun.kind for noun in nouns}
+        return "" in kinds or any(other.kind in (*kinds, "", "*") for other in meant)
 
     def _take_instead(self) -> None:
         """ "Take the ball, not the cups", where the cups are being brought somewhere: the ball goes there."""
@@ -1459,9 +1580,10 @@ class _Reader:
         nouns, wrong = self._things(draft)
         place = draft.place
         if place is not None and place.pronoun:
-            place = self._antecedent(place, wants_place=True)
+            place = self._antecedent(place, wants_place=True, draft=draft)
         if skill in ("look", "point") and place is None and not draft.nouns and not draft.why:  # "Where is it? Point."
-            known = next((n for n in reversed(self.mentioned) if (n.kind and not n.is_vague) or n.place), None)
+            heard = self.mentioned[: draft.heard]
+            known = next((n for n in reversed(heard) if (n.kind and not n.is_vague) or n.place), None)
             place = known if known is not None and known.place else None
             nouns = [known] if known is not None and known.kind else nouns
         if skill in ("wipe", "look", "point") and place is None and nouns and not nouns[0].kind:
@@ -1505,11 +1627,19 @@ class _Reader:
         )
         if modified:
             return modified
+        if order.things and (order.skill == "drive" or (order.skill == "wipe" and order.place)):
+            return _words_of(order.things[0])  # is about a place alone
+        if order.place and order.skill in ("hand_over", "take", "pick", "open", "close"):
+            return order.place  # goes nowhere
         targets = [
             (r, noun)
             for r, noun in clause.targets
-            if noun is not None and (noun.kind or noun.place or (r == "to" and (noun.unknown or noun.owner)))
+            if noun is not None and (noun.kind or noun.place or noun.unknown or (r == "to" and noun.owner))
         ]
+        if order.skill in ("wipe", "rinse"):
+            return next((noun.unknown for r, noun in targets if noun.unknown and r in ("to", "in", "on", "beside")), "")
+        if order.skill == "look" and clause.to_me and clause.verb == "look":
+            return "me"
         if order.skill in ("nod", "wait", "retreat"):
             return next((_name(noun) for r, noun in targets if r != "from"), "")
         if order.skill in ("pick", "hand_over", "take", "put_back", "open", "close", "point", "look"):
@@ -1546,7 +1676,7 @@ class _Reader:
         if skill == "drive" and not order.place:
             return "ask", "where", ""
         for thing in order.things:
-            if any(_is_part(other, thing) for other in order.things):
+            if any(_is_part(other, thing) or _is_one_of(other, thing) for other in order.things):
                 return "ask", "contradiction", _words_of(thing)  # "Wash all but the blue one. And the red one."
             barred = [one for one in (*self.before.protected, *self._intent("do").protected) if _is_barred(thing, one)]
             barred = [
@@ -1557,7 +1687,7 @@ class _Reader:
             if barred and thing.count != ALL:
                 is_new = not any(_is_barred(thing, one) for one in self.before.protected)
                 return "ask", "contradiction" if is_new else "protected", _words_of(thing)
-            if any(_is_same(thing, one) for one in order.excluding) or (
+            if any(_is_whole(thing, one) for one in order.excluding) or (
                 thing.count == ALL and any(_is_same(thing, one) for one in barred)
             ):
                 return "ask", "contradiction", _words_of(thing)
@@ -1583,9 +1713,13 @@ class _Reader:
             elif noun.pronoun or (not noun.kind and not noun.unknown and not noun.place):
                 meant = self._meant(noun, draft)
                 found += meant
+                dark = next((n.quality for n in meant if n.quality and n.count not in (1, "all", "both")), "")
+                wrong = wrong or (("words", dark) if dark else None)  # "Are there clean cups? Bring me two."
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
                 continue
+            if noun.count == 0:
+                wrong = wrong or ("words", "zero")
             if noun.is_vague or (noun.is_other and noun.count == 1 and not noun.colour):
                 wrong = wrong or ("which", noun.kind)
             if noun.quality and (noun.count == "all" or not noun.is_definite):
@@ -1609,22 +1743,26 @@ class _Reader:
             last = self.before.orders[-1].things if self.before.orders and not self._mentioned_here() else ()
             if noun.count == "both" and len(last) == 2:
                 return [replace(_noun(one), count="both") for one in last]
-        if noun.is_plural and len(self.together) > 1:
-            return self.together
+        if noun.is_plural and len(draft.together) > 1:
+            return draft.together
         if noun.pronoun == "it" and len(set(self.subjects)) > 1 and not self._follows(draft):
             return []  # "The cup is dirty. The plate is not. Wash it."
-        pair = self.mentioned[-2:] if noun.count == "both" else []
+        heard = self.mentioned[: draft.heard]
+        told = {(one.kind, one.colour) for one in heard[len(self.before.mentioned) :] if one.kind}
+        if noun.quality and (len(told) > 1 or self.remarked > 1):
+            return []  # "The blue cup is clean, the red one is not. Wash the dirty one."
+        pair = heard[-2:] if noun.count == "both" else []
         if len({one.kind for one in pair if one.kind and one.count == 1}) == 2:
             return pair  # "... between the apple and the banana. Bring me both."
-        here = {one.kind for one in self.mentioned[len(self.before.mentioned) :] if one.count == "all" and one.kind}
+        here = {one.kind for one in heard[len(self.before.mentioned) :] if one.count == "all" and one.kind}
         if noun.pronoun in ("them", "those", "these") and len(here) > 1 and not self._follows(draft):
             return []  # "The bowls are dirty, the cups are clean. Wash them."
         if draft.skill in ("look", "point") and noun.pronoun:
-            for known in reversed(self.mentioned):
+            for known in reversed(heard):
                 if known.place or (known.kind and not known.is_vague):
                     return [known]
-        known_noun = self._antecedent(noun, wants_place=wants_place)
-        if known_noun is None:
+        known_noun = self._antecedent(noun, wants_place=wants_place, draft=draft)
+        if known_noun is None or (known_noun.kind and not _agrees(noun, known_noun)):
             return []
         if wants_place:
             draft.place = known_noun
@@ -1726,6 +1864,24 @@ def _is_part(one: Reference, whole: Reference) -> bool:
     return whole.count == ALL and (is_named or is_kind) and not (whole.colour or whole.source)
 
 
+def _agrees(pronoun: Noun, known: Noun) -> bool:
+    """Whether they are one, or both several: "it" is no cups, "them" is no cup."""
+    is_several = known.is_plural or known.count != 1
+    if pronoun.pronoun in ("it", "this", "that"):
+        return not is_several
+    return is_several or pronoun.count != 1 or pronoun.pronoun not in ("them", "those", "these")
+
+
+def _is_one_of(one: Reference, other: Reference) -> bool:
+    """ "The white glass" and "a glass" in one order: nobody knows whether these are two."""
+    return one.label == other.label and bool(one.colour) and not other.colour and other.count != ALL
+
+
+def _is_whole(thing: Reference, left_out: Reference) -> bool:
+    """Whether an exception takes all of it out."""
+    return thing.label == left_out.label and left_out.colour in ("", thing.colour) and not left_out.source
+
+
 def _is_narrower(one: Noun, other: Noun) -> bool:
     """Whether it says more of the same: "the red one" of "the cup"."""
     return one.kind in ("", other.kind) and bool(one.colour) and not other.colour and bool(other.kind)
@@ -1742,6 +1898,21 @@ def _where_it_is(clause: Clause) -> str:
         return ""
     relation, place = clause.targets[0]
     return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
+
+
+def _is_done_by_another(words: Sequence[str]) -> bool:
+    """ "Tom will do it", "I did that"; not "you can do it"."""
+    does = any(words[k] in ("do", "did") and words[k + 1 : k + 2] in (("it",), ("that",)) for k in range(1, len(words)))
+    return does and "you" not in words and "not" not in words
+
+
+def _is_taken_back(behind: Sequence[Clause]) -> bool:
+    """Whether a "no" comes next, and then no order but something that is told."""
+    if not behind or behind[0].is_first:
+        return False
+    is_no = behind[0].type == "no"
+    told = behind[1] if is_no and len(behind) > 1 else behind[0]
+    return (is_no or told.is_repair) and told.type in ("protect", "statement", "owner") and not told.is_first
 
 
 def _has_content(clause: Clause) -> bool:
@@ -1765,6 +1936,10 @@ def _same_noun(noun: Noun, others: Sequence[Noun]) -> bool:
 
 
 def _is_same_noun(one: Noun, other: Noun) -> bool:
+    if (one.place or other.place) and not (one.kind or other.kind):
+        return one.place == other.place
+    if one.place and not one.kind:
+        return False
     return (one.kind == other.kind or not one.kind) and (one.colour == other.colour or not one.colour)
 
 

@@ -197,7 +197,7 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     @every(hz=1)
     def announce(self) -> None:
-        """What this body can do, again and again for those who come late."""
+        """Publish what this body can do, again and again for those who start late."""
         self.skills.publish(catalogue_of(self.specs.values()), stems_from=())  # of no image: it is what it is
 
     @on(action)
@@ -259,7 +259,7 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
-        """A person's yes to what the policy asked."""
+        """Take in a person's yes to what the policy asked."""
         self.confirmations.hear(utterance, self.clock.now_ns())
 
     def on_preempted(self, fence: Fence) -> bool:
@@ -404,5 +404,5 @@ class ExpertPolicy(ForRobot, SeatNode):
 
 
 def motion_of(robot: str) -> SkillMotion:
-    """How that robot carries out skills; "": a Stretch. Raises UserError where nobody knows."""
+    """Return how that robot carries out skills; "" is a Stretch. Raises UserError where nobody knows."""
     return cast(SkillMotion, load_motion(load_body(robot)))

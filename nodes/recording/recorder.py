@@ -54,8 +54,8 @@ class Recorder(ForRobot, Node):
 
     `jpeg_quality` 0 keeps images losslessly (PNG), 1 to 100 as JPEG. `depth` says how depth images are kept, on
     `TOPIC/depth`: "exact", in "millimetres" (16-bit PNG, which viewers show), or "none". Of `run_info`, the text of
-    the launch file is attached, "outcome", "stats" and "trace" are noted at the end and everything else at the start.
-    A disk that fills up ends the recording, which is closed while there is room for that, and not the run.
+    the launch file is attached, "outcome", "stats", "trace" and "blas" are noted at the end and everything else at the
+    start. A disk that fills up ends the recording, which is closed while there is room for that, and not the run.
 
     `split_s` and `split_mb` begin another file after so much (0: never), and with it another index in memory. With
     `ring_s` above 0 nothing is written until
@@ -331,7 +331,7 @@ class Recorder(ForRobot, Node):
         """What is noted at the end: outcome, and what nodes and recorder lost."""
         info = self.run_info.known
         return _as_text(
-            {key: info[key] for key in ("outcome", "stats", "trace") if key in info}
+            {key: info[key] for key in ("outcome", "stats", "trace", "blas") if key in info}
             | {
                 "ended_ns": self.clock.now_ns(),
                 "messages": messages,

@@ -49,13 +49,13 @@ class ShadowCompare(Node):
     @every(hz=5)
     def tick(self) -> None:
         holder = self.holders.get("policy", "")
-        own = self.commands.get(holder)
         now_ns = self.clock.now_ns()
         self.commands = {name: pair for name, pair in self.commands.items() if to_s(now_ns - pair[0]) < FRESH_S}
+        own = self.commands.get(holder)
         for shadow, (_, command) in self.commands.items():
             if shadow == holder:
                 continue
-            if own is None or to_s(now_ns - own[0]) > FRESH_S:
+            if own is None:
                 self._tell("policy", holder, shadow, "holder_is_silent", 1.0)
                 continue
             joints = zip(own[1].position, command.position, strict=False)

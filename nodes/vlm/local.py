@@ -136,7 +136,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.done_for = ""  # the subtask that the action under way was chosen for
         self.why = ""  # the last action failed
         self.preferred = ""
-        self.retracted_ns = -1  # when the robot was told to leave what it was doing
+        self.retracted_ns: int | None = None  # when the robot was told to leave what it was doing
         self.holding: SeenObject | None = None
         self.doing: Action | None = None
         self.outcome: Outcome = "running"
@@ -220,7 +220,8 @@ class LocalVLM(ForRobot, SeatNode):
         began_ns = utterance.captured_ns
         if began_ns is None:
             began_ns = self.clock.now_ns() - to_ns(len(text.split()) / WORDS_PER_S)
-        if intent.why == "current" and began_ns - to_ns(REACTION_S) < self.retracted_ns:
+        last_ns = self.retracted_ns
+        if intent.why == "current" and last_ns is not None and began_ns - to_ns(REACTION_S) < last_ns:
             return  # they mean what they have just retracted: they had not seen yet that the robot left it
         target = self.doing.target if self.doing is not None and self.doing.skill == "pick" else self.holding
         if intent.why == "current" and target is not None:

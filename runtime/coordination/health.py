@@ -47,7 +47,7 @@ class PathHealth(Message, kind="state"):
 
 
 class Spending(Message, kind="state"):
-    """What a node has spent on a model in this run, over all of its lives; a limit of 0 is none."""
+    """What a node has spent on a model in this run, restarts included; a limit of 0 is no limit."""
 
     model: str
     calls: int = 0
@@ -62,7 +62,7 @@ class Spending(Message, kind="state"):
 
 
 class Health(Message, kind="state"):
-    """A node's own account of itself."""
+    """What a node tells of itself once a second: its timers, ports, errors and spending."""
 
     node: str
     pid: int

@@ -6,6 +6,7 @@ import dis
 import inspect
 import os
 import re
+import sys
 import types
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
@@ -16,7 +17,7 @@ from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
 import msgspec
 
 from runtime.errors import ParameterError
-from runtime.message import Message, Stamped
+from runtime.message import Stamped
 from runtime.node import Handler, Listener, Node, is_marked, ports_of
 from runtime.ports import Port, Publisher, Subscription
 
@@ -33,13 +34,6 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
     """
     found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
     for handler in handlers:
-        method = inspect.getattr_static(cls, handler.name)
-        if not inspect.isfunction(method):
-            continue
-        place = f"{cls.__name__}.{handler.name} ({place_of(method)})"
-        if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
-            found.append(f"{place} has a `yield`, so that a call runs none of it; publish each value in its place")
-            continue
         message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, Listener) else None
         ports = [other.port for other in handlers if isinstance(other, Listener) and other.name == handler.name]
         if message is None:
@@ -53,20 +47,57 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
             types = dict.fromkeys(ports_of(cls, Subscription)[port].message.__name__ for port in ports)
             wanted, calls = f"self, message: {' | '.join(types)}", f"takes one message at a time, of {', '.join(ports)}"
         asks = f"a handler of this kind {calls}; write `def {handler.name}({wanted})`"
-        parameters = list(inspect.signature(method).parameters.values())
-        try:
-            inspect.signature(method).bind(*(() if message is None else (None,)), None)
-        except TypeError:
-            own = ", ".join(map(str, parameters)).replace("'", "")
-            found.append(f"{place} takes ({own}), but {asks}")
-            continue
-        if message is None or len(parameters) < 2:
-            continue
-        expected = _annotation(method, parameters[1].name)
-        if expected is not None and not _fits(message, expected):
-            said = getattr(expected, "__name__", str(expected))
-            found.append(f"{place} annotates {parameters[1].name!r} as {said}, but {asks}")
+        found += _call_problem(cls, handler.name, asks, message)
     return tuple(dict.fromkeys(found))
+
+
+def _call_problem(cls: type[Node], name: str, asks: str, message: Any) -> list[str]:
+    """What is wrong with a method that is called with such a message, or with nothing where that is None."""
+    method = inspect.getattr_static(cls, name)
+    if not inspect.isfunction(method):
+        return []
+    place = f"{cls.__name__}.{name} ({place_of(method)})"
+    if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+        return [f"{place} has a `yield`, so that a call runs none of it; publish each value in its place"]
+    parameters = list(inspect.signature(method).parameters.values())
+    try:
+        inspect.signature(method).bind(*(() if message is None else (None,)), None)
+    except TypeError:
+        own = ", ".join(map(str, parameters)).replace("'", "")
+        return [f"{place} takes ({own}), but {asks}"]
+    if message is None or len(parameters) < 2:
+        return []
+    expected = _annotation(method, parameters[1].name)
+    if expected is None or _fits(message, expected):
+        return []
+    return [f"{place} annotates {parameters[1].name!r} as {_said(expected)}, but {asks}"]
+
+
+def _said(annotation: Any) -> str:
+    """A type as a user writes it, without its modules."""
+    if args := get_args(annotation):
+        return f"{get_origin(annotation).__name__}[{', '.join(map(_said, args))}]"
+    return str(getattr(annotation, "__name__", annotation))
+
+
+def _services() -> types.ModuleType | None:
+    """The module of services and goals; where nobody has imported it, a graph has none."""
+    return sys.modules.get("runtime.services")
+
+
+def service_problems(cls: type[Node]) -> list[str]:
+    """Services and goals that no method serves, or one that cannot be called with a request or a goal."""
+    services = _services()
+    found = []
+    for name, server in ({} if services is None else services.servers_of(cls)).items():
+        if not server.method:
+            found.append(f"{cls.__name__}.{name}: no method serves {server.service!r}; mark one with @serve({name})")
+            continue
+        taken = _said(server.takes)
+        word = "goal" if get_args(server.takes) else "request"
+        asks = f"what serves {server.service!r} takes a {word}; write `def {server.method}(self, {word}: {taken})`"
+        found += _call_problem(cls, server.method, asks, server.takes)
+    return found
 
 
 def _hidden_members(cls: type[Node]) -> list[str]:
@@ -199,12 +230,14 @@ def _annotation(method: types.FunctionType, parameter: str) -> Any:
         return None  # a name for type checkers alone
 
 
-def _fits(message: type[Message], expected: Any) -> bool:
+def _fits(message: Any, expected: Any) -> bool:
     if expected is Any:
         return True
     origin = get_origin(expected)
     if origin in (Union, types.UnionType):
         return any(_fits(message, part) for part in get_args(expected))
+    if get_args(message):  # a goal's handle
+        return expected in (message, get_origin(message)) or not isinstance(origin or expected, type)
     if expected is Stamped or origin is Stamped:
         return all(_fits(message, part) for part in get_args(expected))
     if isinstance(expected, type):
@@ -234,6 +267,7 @@ def instance_problems(node: Node, *, is_new: bool = True) -> list[str]:
         f"{cls.__name__}.__init__ ({place_of(cls.__init__)}) uses self.{name}, which is the run's only from on_start on"
         for name in _used_too_early(cls.__init__)
     ]
+    services = _services()
     for name, value in vars(node).items():
         is_port = isinstance(value, Port)
         if is_port and not value.attribute:
@@ -242,6 +276,12 @@ def instance_problems(node: Node, *, is_new: bool = True) -> list[str]:
             found.append(
                 f"{cls.__name__}.__init__ ({line}) makes the port self.{name}, which nobody connects; declare it on "
                 f"the class: `{name} = {kind}({value.message.__name__}, {value.topic!r})`"
+            )
+        elif services is not None and isinstance(value, services.ServiceEnd) and not value.attribute:
+            line = _line_that_says(cls.__init__, f"self.{name}")
+            found.append(
+                f"{cls.__name__}.__init__ ({line}) makes self.{name}, a {value!r} that nobody connects; declare it on "
+                f"the class: `{name} = {type(value).__name__}(...)`"
             )
     return found
 

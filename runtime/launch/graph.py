@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,6 +20,7 @@ from runtime.launch.class_check import (
     instance_problems,
     message_problem,
     parameters_of,
+    service_problems,
 )
 from runtime.launch.latency import Latency
 from runtime.message import Message
@@ -48,7 +48,7 @@ class NodeSpec:
     instance: Node | None = None  # made by the caller; then `params` are not used
 
     def build(self) -> Node:
-        """An instance. Raises ParameterError where the parameters are not those of the class's `__init__`."""
+        """Make the node. Raises ParameterError where the parameters do not fit the class's `__init__`."""
         if self.instance is not None:
             return self.instance
         values = convert_params(self.cls, self.params)
@@ -60,7 +60,7 @@ class NodeSpec:
             raise init_problem(self.cls, problem) from problem
 
     def topic_of(self, port: Publisher[Any] | Subscription[Any]) -> str:
-        """The topic of a declared port after this node's remapping."""
+        """Return the topic of a declared port after this node's remapping."""
         return self.remap.get(port.topic, port.topic)
 
 
@@ -103,7 +103,7 @@ class Graph:
 
     @property
     def types(self) -> dict[str, type[Message]]:
-        """The message type of every topic, health topics and those included that only tools may publish."""
+        """The message type of each topic, also of health topics and of those that only tools may publish."""
         types: dict[str, type[Message]] = {
             name: (topic.publishers + topic.subscribers)[0].port.message for name, topic in self.topics.items()
         }
@@ -115,7 +115,7 @@ class Graph:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether a node of the graph hears everything, so that each node tells what its calls read."""
+        """Whether a recorder is among the nodes, so that each node tells what its calls read."""
         return any(spec.cls.subscribes_all for spec in self.nodes.values())
 
     @property
@@ -146,7 +146,7 @@ class Graph:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What its nodes are told of it, as plain data for `run_info`; each way to start a run begins with these."""
+        """What its nodes are told of the graph, as plain data for `run_info`; every run begins with these."""
         return {
             **self.roles,
             "ages": self.ages.as_data(),
@@ -172,7 +172,7 @@ class Graph:
         )
 
     def problems(self, host: str = "") -> list[tuple[str, str]]:
-        """All that does not fit, as (node, sentence); empty where the graph, or that host's part, can start."""
+        """Return all that does not fit, as (node, sentence); empty where the graph, or that host's part, can start."""
         found: list[tuple[str, str]] = []
         for name, spec in self.nodes.items():
             if host and spec.host != host:
@@ -220,7 +220,7 @@ class Graph:
         return problems
 
     def process_problems(self) -> list[tuple[str, str]]:
-        """Who publishes in another process what a subscription takes in from its own process only; same form."""
+        """Return in the same form who publishes elsewhere what a subscription takes from its own process only."""
         problems: list[tuple[str, str]] = []
         for topic in self.topics.values():
             for here in (self.nodes[end.node] for end in topic.subscribers if end.port.qos.in_process):
@@ -239,27 +239,33 @@ class Graph:
             raise GraphError(problem)
 
     def draw(self) -> str:
-        """The graph as text: one line for each topic."""
+        """Return the graph as text: for each topic its type, and who publishes for whom."""
         lines = []
         for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
             ends = topic.publishers + topic.subscribers
             message = ends[0].port.message
-            senders = ", ".join(end.node for end in topic.publishers) or "(nobody)"
-            receivers = ", ".join(end.node for end in topic.subscribers) or "(nobody)"
+            senders, receivers = (
+                ", ".join(_names(ends)) or "(nobody)" for ends in (topic.publishers, topic.subscribers)
+            )
             lines.append(f"{topic.name}  [{message.__name__}, {message.message_kind}]\n    {senders} -> {receivers}")
         return "\n".join(lines)
 
     def draw_mermaid(self) -> str:
-        """The graph as a Mermaid flowchart."""
+        """Return the graph as a Mermaid flowchart."""
         lines = ["flowchart LR"]
         for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
-            for sender in topic.publishers:
+            for sender in _names(topic.publishers):
                 lines.extend(
-                    f"    {sender.node} -- {topic.name} --> {receiver.node}"
-                    for receiver in topic.subscribers
-                    if receiver.node != sender.node
+                    f"    {sender} -- {topic.name} --> {receiver}"
+                    for receiver in _names(topic.subscribers)
+                    if receiver != sender
                 )
         return "\n".join(lines)
+
+
+def _names(ends: Iterable[End]) -> list[str]:
+    """The nodes of these ends, each once: a goal's server hears its requests by two ports."""
+    return list(dict.fromkeys(end.node for end in ends))
 
 
 def specs_of(nodes: Iterable[object]) -> list[NodeSpec]:
@@ -332,12 +338,6 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
     return values
 
 
-def _unserved(cls: type[Node]) -> list[str]:
-    """The services and goals that no method serves; where nobody has imported them, there are none."""
-    services = sys.modules.get("runtime.services")
-    return services.unserved(cls) if services is not None else []
-
-
 def _has_nan(value: object) -> bool:
     if isinstance(value, Mapping):
         return any(_has_nan(part) for part in value.values())
@@ -369,7 +369,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
     except UserError as problem:
         return [str(problem)]
-    problems = [*_unserved(spec.cls)]
+    problems = service_problems(spec.cls)
     problems += handler_problems(spec.cls, tuple(handlers))  # type: ignore[arg-type]  # a class is hashable
     problems += instance_problems(node, is_new=spec.instance is None)
     messages = dict.fromkeys(port.message for port in ports_of(spec.cls, Publisher).values())

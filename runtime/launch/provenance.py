@@ -35,6 +35,26 @@ def machine() -> str:
     return f"{platform.node()}: {platform.platform()}, {os.cpu_count()} cores"
 
 
+def blas_kernel() -> str:
+    """The processor for which numpy multiplies matrices, such as "Haswell"; "" without numpy, or where nobody knows.
+
+    Each rounds in its own way, and `OPENBLAS_CORETYPE` in the environment chooses another one.
+    """
+    numpy = sys.modules.get("numpy")
+    if numpy is None or numpy.__file__ is None:
+        return ""
+    import ctypes  # not at the top: a graph without numpy starts sooner
+
+    folder = Path(numpy.__file__).parent
+    for file in (*folder.parent.glob("numpy.libs/*openblas*"), *folder.glob(".dylibs/*openblas*")):
+        library = ctypes.CDLL(str(file))
+        for symbol in ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename"):
+            if (ask := getattr(library, symbol, None)) is not None:
+                ask.restype = ctypes.c_char_p
+                return str(ask().decode())
+    return ""
+
+
 def git_state(folder: Path) -> str:
     """The commit that a folder is at, with a mark where the tree differs; "" outside a checkout."""
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]

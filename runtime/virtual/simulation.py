@@ -26,6 +26,7 @@ from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
 from runtime.launch.links_table import LinkModel
+from runtime.launch.provenance import blas_kernel
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
@@ -137,11 +138,11 @@ class Simulation:
             self._delivery.connect(bound)
 
     def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
-        """A list that grows by each message published on this port's topic from now on."""
+        """Return a list that grows by each message published on this port's topic from now on."""
         return self.record_topic(port.topic, port.message)
 
     def record_topic(self, topic: str, message: type[M]) -> list[M]:
-        """A list that grows by each message published on the topic from now on."""
+        """Return a list that grows by each message published on the topic from now on."""
         found: list[M] = []
 
         def observe(stamped: Stamped[Any]) -> None:
@@ -156,17 +157,17 @@ class Simulation:
         self._delivery.observers.append(observer)
 
     def latest(self, topic: str) -> Message | None:
-        """The newest message that was published on the topic; None before the first."""
+        """Return the newest message that was published on the topic; None before the first."""
         stamped = self._delivery.newest.get(topic)
         return None if stamped is None else stamped.message
 
     def latest_stamped(self, topic: str) -> Stamped[Any] | None:
-        """The same with its envelope."""
+        """Return the same with its envelope."""
         return self._delivery.newest.get(topic)
 
     @property
     def topics_seen(self) -> tuple[str, ...]:
-        """Every topic that something was published on."""
+        """Return every topic that something was published on."""
         return tuple(self._delivery.newest)
 
     def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
@@ -177,9 +178,9 @@ class Simulation:
         self._delivery.put(Envelope(topic, source, self._seq, now_ns, own), message)
 
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
-        """Run for that long, until the condition holds after some step, until a node finishes the run, or to the end.
+        """Run for that many seconds, until `until()` holds after a step, or until a node finishes the run.
 
-        An exception in a handler ends the run and is raised here.
+        Without both it runs until nothing is due any more. An exception in a handler ends the run and is raised here.
         """
         end_ns = None if seconds is None else self.scheduler.now_ns + to_ns(seconds)
         outer = events._get_running_loop()
@@ -257,6 +258,8 @@ class Simulation:
                     self.run_info["outcome"] = {"ok": self.outcome[0], "reason": self.outcome[1]}
                 if self.trace is not None:
                     self.run_info["trace"] = self.trace.hash
+                if kernel := blas_kernel():  # known only now: nodes load numpy when they need it
+                    self.run_info["blas"] = kernel
                 self._tell_facts()
                 for bound in self.bound_nodes.values():
                     bound.node.on_stop()

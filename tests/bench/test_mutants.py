@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
+import os
+import signal
+import time
+from types import SimpleNamespace
+from typing import Any, cast
 
+import msgspec
+import pytest
+
+from bench import mutant_tests
 from bench.mutants import (
     ROOT,
     TARGETS,
@@ -123,3 +131,46 @@ def test_each_target_has_files_and_tests() -> None:
     for target in TARGETS:
         assert all(list(ROOT.glob(pattern)) for pattern in target.files), target
         assert all((ROOT / path).exists() for path in target.tests), target
+
+
+class Trial:
+    """A test that fails, dies or does not end where one of these mutants is on trial."""
+
+    def __init__(self, nodeid: str, *, fails: str = "", dies: str = "", hangs: str = "", spins: str = "") -> None:
+        self.nodeid, self.fails, self.dies, self.hangs, self.spins = nodeid, fails, dies, hangs, spins
+
+    def run(self, session: Any) -> None:
+        mutant = os.environ["MUTANT_UNDER_TEST"]
+        if mutant == self.dies:
+            os.kill(os.getpid(), signal.SIGTERM)
+        while mutant == self.spins:
+            pass
+        while mutant == self.hangs:
+            time.sleep(0.1)  # until it is killed
+        session.testsfailed += mutant == self.fails
+
+
+def test_each_mutant_meets_the_tests_that_reach_its_function_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"m.x_f__mutmut_{number}" for number in range(5)]
+    tests = [
+        Trial("t.py::a", fails=names[0], dies=names[1], hangs=names[2], spins=names[4]),
+        Trial("t.py::b", fails="m.x_g__mutmut_0"),
+        Trial("t.py::never", fails=names[3]),
+    ]
+    session: Any = SimpleNamespace(items=tests, testsfailed=0)
+    hook = SimpleNamespace(pytest_runtest_protocol=lambda item, nextitem: item.run(session))
+    session.config = SimpleNamespace(hook=hook)
+    reach = {"m.x_f": ["t.py::b", "t.py::a"], "m.x_g": ["t.py::a", "t.py::b", "t.py::gone"]}
+    learnt = {"tests_by_mangled_function_name": reach, "duration_by_test": dict.fromkeys(("t.py::a", "t.py::b"), 0.1)}
+    monkeypatch.setattr(mutant_tests, "LONGEST_S", 0.5)
+    monkeypatch.setattr(mutant_tests, "SLOWEST", 2.0)
+    hunt = mutant_tests.Hunt(session, cast(Any, learnt))
+    ended = hunt.run([*names, "m.x_g__mutmut_0", "m.x_unreached__mutmut_0"], 2)
+    assert dict(pair for found in ended for pair in found.items()) == {
+        names[0]: "killed", names[1]: "killed", names[2]: "timeout", names[3]: "survived",
+        names[4]: "timeout",
+        "m.x_g__mutmut_0": "killed", "m.x_unreached__mutmut_0": "survived",
+    }  # fmt: skip
+    assert session.testsfailed == 0, "nothing of a mutant comes back"

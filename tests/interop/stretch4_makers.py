@@ -16,9 +16,9 @@ import sys
 import threading
 from typing import Any
 
-from bridges.stretch.four_link import Command
+from bridges.stretch4.link import Command
 from runtime.clock import SystemClock
-from tests.bridges.stretch.fake_stretch4 import STEP_S, World
+from tests.bridges.stretch4.fake_stretch4 import STEP_S, World
 
 logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
 CLOCK = SystemClock()

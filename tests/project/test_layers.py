@@ -311,6 +311,27 @@ def test_no_node_asks_for_the_call_that_runs_but_the_replay() -> None:
     assert users == {"nodes/recording/replay/played.py"}
 
 
+OTHER_WORDS = {
+    "address": {"bind", "hostname", "ip", "listen", "server_address", "broker_address"},
+    "certificate": {"cert", "certfile", "cert_file", "certificate_file", "tls_certificate"},
+    "key": {"keyfile", "key_file", "private_key", "tls_key", "certificate_key"},
+    "base_url": {"url", "api_url", "endpoint"},
+}
+"""Of a parameter of nodes, and what nobody calls it here."""
+
+
+def test_a_setting_of_nodes_has_one_word() -> None:
+    taken = {
+        one.arg
+        for file in node_files()
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        for one in (*node.args.args, *node.args.kwonlyargs)
+    }
+    assert taken >= OTHER_WORDS.keys()
+    assert {word: found for word, others in OTHER_WORDS.items() if (found := taken & others)} == {}
+
+
 CHANGES = {
     *("append", "appendleft", "add", "update", "setdefault", "pop", "popitem", "popleft", "clear", "extend"),
     *("insert", "remove", "discard"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from runtime import (
     CallError,
+    GoalClient,
     GoalHandle,
     GoalServer,
     Message,
@@ -216,6 +219,24 @@ def test_a_goal_without_a_word_for_too_long_is_given_up() -> None:
     assert mute.ended, "the server is told to give the goal up"
 
 
+def test_a_goal_ends_a_moment_after_its_deadline_where_its_client_is_gone() -> None:
+    counter = Counter()
+    simulation = Simulation(counter)
+    answers = simulation.record_topic("count/answer", Message)
+    start = GoalRequest.of(CountTo)(id="gone/1", do="start", until_ns=1_000_000_000, goal=CountTo(number=100))
+    simulation.publish("count/request", start)
+    simulation.run(1.05)
+    assert counter.ended == []
+    simulation.run(0.1)
+    simulation.publish("count/request", msgspec.structs.replace(start, id="gone/2", until_ns=9_000_000_000))
+    simulation.run(0.5)
+    simulation.close()
+    ended = [(one.code, one.problem) for one in _typed(answers) if one.code not in ("accepted", "running")]
+    assert ended[0] == ("cancelled", "at its deadline")
+    assert counter.ended[0] == "cancelled"
+    assert _typed(answers)[-1].id == "gone/2", "the next one is served"
+
+
 def test_a_second_goal_waits_for_the_first_and_may_be_cancelled_before_its_turn() -> None:
     counter = Counter()
     one, other = NodeSpec("one", Commander), NodeSpec("other", Commander, {}, {"stop": "no_stop"})
@@ -250,7 +271,7 @@ def test_any_process_finds_the_messages_of_a_call_by_their_name(made: type[Messa
     assert load_type(type_name(made)) is made
 
 
-def test_the_graph_shows_a_service_as_its_two_topics() -> None:
+def test_the_graph_shows_a_service_as_its_two_topics_and_each_end_of_a_goal_once() -> None:
     graph = Graph([NodeSpec("adder", Adder), NodeSpec("asker", Asker)])
     graph.check()
     assert graph.draw().splitlines()[:4] == [
@@ -259,6 +280,9 @@ def test_the_graph_shows_a_service_as_its_two_topics() -> None:
         "add/request  [AddTwo_Request, event]",
         "    asker -> adder",
     ]
+    goal = Graph([NodeSpec("counter", Counter), NodeSpec("commander", Commander)])
+    assert "count/request  [CountTo_Goal, event]\n    commander -> counter\n" in goal.draw()
+    assert goal.draw_mermaid().count("commander -- count/request --> counter") == 1
 
 
 def test_a_service_without_a_server_and_one_with_two_are_told_before_the_start() -> None:
@@ -277,6 +301,78 @@ def test_a_server_that_no_method_serves_is_told() -> None:
         Graph([NodeSpec("unserved", Unserved)]).check()
 
 
+class TakesNothing(Node):
+    add = ServiceServer(AddTwo, Sum, "add")
+
+    @serve(add)  # type: ignore[arg-type]  # mypy says so, too
+    def answer(self) -> Sum:
+        return Sum(total=0)
+
+
+class TakesAnother(Node):
+    add = ServiceServer(AddTwo, Sum, "add")
+
+    @serve(add)  # type: ignore[arg-type]  # mypy says so, too
+    def answer(self, request: Sum) -> Sum:
+        return request
+
+
+class TakesTheGoal(Node):
+    count = GoalServer(CountTo, Counted, Done, "count")
+
+    @serve(count)  # type: ignore[arg-type]  # mypy says so, too
+    async def go(self, goal: CountTo) -> Done:
+        return Done(number=goal.number)
+
+
+class MadeTooLate(Node):
+    def __init__(self) -> None:
+        self.add = ServiceClient(AddTwo, Sum, "add")
+
+
+@pytest.mark.parametrize(
+    ("cls", "told"),
+    [
+        (
+            TakesNothing,
+            "takes (self), but what serves 'add' takes a request; write `def answer(self, request: AddTwo)`",
+        ),
+        (TakesAnother, "annotates 'request' as Sum, but what serves 'add' takes a request; write `def answer("),
+        (
+            TakesTheGoal,
+            "annotates 'goal' as CountTo, but what serves 'count' takes a goal; "
+            "write `def go(self, goal: GoalHandle[CountTo, Counted])`",
+        ),
+        (
+            MadeTooLate,
+            "makes self.add, a ServiceClient('add') that nobody connects; "
+            "declare it on the class: `add = ServiceClient(...)`",
+        ),
+    ],
+)
+def test_a_server_or_client_that_cannot_work_is_told_before_the_start(cls: type[Node], told: str) -> None:
+    with pytest.raises(GraphError, match=re.escape(told)):
+        Graph([NodeSpec("it", cls)]).check()
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf"), "5", True])
+def test_a_time_that_is_none_is_refused_where_it_stands_and_at_the_call(seconds: Any) -> None:
+    told = rf"ServiceClient\('add'\): deadline_s is {seconds!r}; expected a positive number of seconds"
+    with pytest.raises(UserError, match=told):
+        ServiceClient(AddTwo, Sum, "add", deadline_s=seconds)
+    with pytest.raises(UserError, match=told):
+        asyncio.run(Curious(1).add.call(AddTwo(a=1, b=2), deadline_s=seconds))
+    with pytest.raises(UserError, match=r"GoalClient\('count'\): silence_s is"):
+        GoalClient(CountTo, Counted, Done, "count", silence_s=seconds)
+
+
+def test_a_call_with_another_message_and_one_on_the_class_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"ServiceClient\('add'\) of curious takes AddTwo, not Sum"):
+        asyncio.run(Curious(1).add.call(Sum(total=1)))  # type: ignore[arg-type]  # mypy says so, too
+    with pytest.raises(UserError, match=r"ServiceClient 'add' is a declaration; make it on the class of a node"):
+        asyncio.run(Curious.add.call(AddTwo(a=1, b=2)))
+
+
 def test_what_cannot_serve_is_refused_where_it_stands() -> None:
     with pytest.raises(UserError, match=r"a goal is served by an `async def` method, which a cancel can end"):
 
@@ -287,6 +383,10 @@ def test_what_cannot_serve_is_refused_where_it_stands() -> None:
             def go(self, run: GoalHandle[CountTo, Counted]) -> Done:
                 return Done(number=0)
 
+    with pytest.raises(UserError, match=r"@serve takes a server, not ServiceClient\('add'\); write @serve\(add\)"):
+        serve(ServiceClient(AddTwo, Sum, "add"))  # type: ignore[call-overload]  # mypy says so, too
+    with pytest.raises(GraphError, match=r"topic 'Add Two/request' is no topic name"):
+        ServiceServer(AddTwo, Sum, "Add Two")
     with pytest.raises(UserError, match=r"ServiceServer\(dict, \.\.\.\): dict is no message; expected a subclass"):
         ServiceServer(dict, Sum, "add")  # type: ignore[type-var]
 

@@ -411,13 +411,13 @@ class Body:
         before = self._before.pose[2]
         return before + math.remainder(told - before, math.tau)
 
-    def _twist(self, base: Mapping[str, Any]) -> tuple[float, float]:
+    def _twist(self, base: Mapping[str, Any]) -> tuple[float, float, float]:
         """By the wheels' own speeds: the library divides by the stamps of two boards, which it asks at two moments."""
         left, right = (
             float(self._robot.base.motor_rad_to_translate(_number(base[wheel].get("vel"))))
             for wheel in ("left_wheel", "right_wheel")
         )
-        return (left + right) / 2, (right - left) / self._track_m
+        return (left + right) / 2, 0.0, (right - left) / self._track_m
 
     def _opening(self, part: Mapping[str, Any], was_m: float) -> float:
         percent = part["pos_pct"]

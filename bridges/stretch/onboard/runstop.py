@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import time
+from pathlib import Path
 
 ENDED_BY_ITSELF = ("success", "exit-code")
 """Of a run that ended so everything was held; systemd says it in SERVICE_RESULT."""
 SEEN_WITHIN_S = 2.0
+GONE_WITHIN_S = 2.0
 
 
 def main() -> int:
@@ -20,6 +23,7 @@ def main() -> int:
     result = os.environ.get("SERVICE_RESULT", "")
     if result in ENDED_BY_ITSELF:
         return 0
+    end_what_is_left()
     try:
         pimu = importlib.import_module("stretch_body.pimu").Pimu()
     except (Exception, SystemExit) as problem:  # noqa: BLE001  # it reads the environment and files, and may exit
@@ -43,6 +47,30 @@ def main() -> int:
         return 1
     finally:
         pimu.stop()
+
+
+def end_what_is_left() -> None:
+    """Kill what remains of the service: the power board has one port, and systemd kills only after this program."""
+    until_s = time.monotonic() + GONE_WITHIN_S
+    while (left := [pid for pid in _of_the_service() if pid != os.getpid()]) and time.monotonic() < until_s:
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass  # ended meanwhile
+        time.sleep(0.02)
+
+
+def _of_the_service() -> list[int]:
+    """Processes of the service's control group; none where systemd did not start this very program."""
+    if os.environ.get("SYSTEMD_EXEC_PID") != str(os.getpid()):
+        return []
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kind, path = line.split(":", 2)
+        members = Path("/sys/fs/cgroup", kind.partition("=")[2], path.lstrip("/"), "cgroup.procs")
+        if kind in ("", "name=systemd") and path.endswith(".service") and members.exists():
+            return [int(pid) for pid in members.read_text().split()]
+    return []
 
 
 if __name__ == "__main__":

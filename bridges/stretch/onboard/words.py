@@ -71,29 +71,37 @@ class Hello(msgspec.Struct, frozen=True, array_like=True):
     notes: list[str] = []
 
 
-class Reading(msgspec.Struct, frozen=True, array_like=True):
-    """What the robot says of itself; stamps are nanoseconds of the machine's monotonic clock."""
+class Told(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """What any robot says of itself; stamps are nanoseconds of the machine's monotonic clock."""
 
-    counter: int = 0
-    lease: int = 0
-    """That which is live; 0: none, everything is held."""
     read_ns: dict[str, int] = {}
     """When each chain last measured anything."""
     position: tuple[float, ...] = ()
     velocity: tuple[float, ...] = ()
     effort: tuple[float, ...] = ()
     pose: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    twist: tuple[float, float] = (0.0, 0.0)
-    wheel_effort: tuple[float, ...] = ()
-    gripper_percent: float = 0.0
-    guarded: tuple[str, ...] = ()
-    dangers: tuple[str, ...] = ()
-    is_runstopped: bool = False
+    twist: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """To the front, to the left, turning."""
+    contact: tuple[str, ...] = ()
+    """Joints, or "base", that touch something; "cliff", "tilt": the base must not go on."""
     is_homed: bool = False
+    is_runstopped: bool = False
     battery_v: float = 0.0
     battery_a: float = 0.0
     is_charging: bool = False
     alerts: tuple[str, ...] = ()
+
+
+class Reading(Told, frozen=True, array_like=True, kw_only=True):
+    """What a Stretch 3 says of itself, and what has become of the driver's orders."""
+
+    counter: int = 0
+    lease: int = 0
+    """That which is live; 0: none, everything is held."""
+    wheel_effort: tuple[float, ...] = ()
+    gripper_percent: float = 0.0
+    guarded: tuple[str, ...] = ()
+    dangers: tuple[str, ...] = ()
     busy: str = ""  # homing, stowing
     verb_number: int = 0
     """The newest verb that is over."""

@@ -110,7 +110,7 @@ class Console(ConsolePorts):
             ],
             "review": dict(review or {}),
             "poses": read_poses(Path(poses) if poses else POSES, limits, is_own=bool(poses)),
-            "base_speed": {"v_mps": limits.base.wheel_speed_mps, "w_radps": TURN_RADPS},
+            "base_speed": {"v_mps": limits.base.wheel_speed_mps, "w_radps": TURN_RADPS, "is_omni": limits.base.is_omni},
             "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True))
             if self._is_stretch
             else None,

@@ -59,8 +59,7 @@ def act_of(message: Incoming) -> str:
         case Decide():
             return "decide"
         case Drive():
-            is_moving = message.ahead or message.left or message.jog or message.goals or message.hand or message.to
-            return "drive" if is_moving else ""
+            return "drive" if message.is_held else ""
         case StopPressed():
             return "stop"
     return ""

@@ -202,6 +202,7 @@ class Drive(FromBrowser, frozen=True, tag="drive"):
 
     ahead: Fraction = 0.0
     left: Fraction = 0.0
+    aside: Fraction = 0.0  # to the left without turning, of a base that may
     scale: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.5
     jog: Annotated[dict[Short, Fraction], msgspec.Meta(max_length=16)] = {}
     goals: Annotated[dict[Short, float], msgspec.Meta(max_length=16)] = {}
@@ -214,7 +215,7 @@ class Drive(FromBrowser, frozen=True, tag="drive"):
     @property
     def is_held(self) -> bool:
         """Whether anything is held that moves the robot."""
-        return bool(self.ahead or self.left or self.jog or self.goals or self.hand or self.to is not None)
+        return bool(self.ahead or self.left or self.aside or self.jog or self.goals or self.hand or self.to is not None)
 
 
 class PlanRequest(FromBrowser, frozen=True, tag="plan"):

@@ -70,7 +70,7 @@ export type AnswerSeatRequest = { t: "answer"; seat: "planner" | "policy" | "vlm
 export type Give = { t: "give"; seat: "planner" | "policy" | "vlm" };
 
 /** What is held down right now; repeated every 50 ms while anything is, and good for nothing afterwards. */
-export type Drive = { t: "drive"; ahead?: number; left?: number; scale?: number; jog?: { [key in string]?: number }; goals?: { [key in string]?: number }; hand?: { [key in "ahead" | "left" | "pitch" | "up" | "yaw"]?: number }; to?: { x_m: number; y_m: number; label?: string; colour?: string; heading_rad?: number | null } | null; do?: "go" | "put" | "take"; camera?: string; at_ms?: number };
+export type Drive = { t: "drive"; ahead?: number; left?: number; aside?: number; scale?: number; jog?: { [key in string]?: number }; goals?: { [key in string]?: number }; hand?: { [key in "ahead" | "left" | "pitch" | "up" | "yaw"]?: number }; to?: { x_m: number; y_m: number; label?: string; colour?: string; heading_rad?: number | null } | null; do?: "go" | "put" | "take"; camera?: string; at_ms?: number };
 
 /** On a seat: decide about the model's drafts (`on`), or choose oneself. `at_end`: when the time is up. */
 export type Supervise = { t: "supervise"; on: boolean; seat?: "planner" | "vlm"; wait_s?: number; at_end?: "drop" | "send" };

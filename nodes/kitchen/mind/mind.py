@@ -19,7 +19,7 @@ from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, Deed, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.parser import Clause
-from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal
+from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal, remark
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import ALL, Conversation, Intent, Order, understand_in
 from runtime.clock import to_s
@@ -433,7 +433,7 @@ class Mind:
         if intent.why in ("cancelled", "declined"):
             return self._leave_it(now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
-        return ["All right, I leave that."] if is_forbidden else []
+        return ["All right, I leave that."] if is_forbidden else [remark(intent)]
 
     def _leave_it(self, now_ns: int) -> list[str]:
         """ "Never mind": the question that is open, or else what is being done."""

@@ -10,7 +10,7 @@ from typing import Any
 from nodes.recording.bag.recording import Recording
 from runtime.errors import RecordingError
 from runtime.launch.file import Launch, add_node, in_order, override, resolve
-from runtime.launch.provenance import git_state, machine, versions
+from runtime.launch.provenance import blas_kernel, git_state, machine, versions
 
 LAUNCH_FILE_NAME = "launch.toml"
 
@@ -85,6 +85,12 @@ def what_changed(recording: Recording) -> list[str]:
     there = recording.about.get("machine", "")
     if there and there != machine():
         found.append(f"the run was made on {there}; this is {machine()}")
+    kernel = recording.end.get("blas", "")
+    if kernel and blas_kernel() not in (kernel, ""):
+        found.append(
+            f"the run multiplied matrices as for {kernel}; this process does so as for {blas_kernel()}: set "
+            f"OPENBLAS_CORETYPE={kernel}"
+        )
     then = recording.about.get("git", "")
     now = git_state(Path(recording.about.get("launch_file", "")).parent) if then else ""
     if now and (now != then or then.endswith("-dirty")):

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bridges.stretch.bringup import STEPS, Bringup, BringupStep, Progress, Refused, Stop, main, report
+from bridges.stretch.bringup import STEPS, BringupStep, Progress, Refused, Stop, StretchBringup, main, report
 from bridges.stretch.calibration import Calibration, load, save
 from bridges.stretch.onboard.words import Reading
 from bridges.stretch.robot import StretchRobot
@@ -36,24 +36,29 @@ def test_a_machine_without_a_robots_configuration_is_refused_and_can_go_on(
     assert "not done" in (tmp_path / "out" / "stretch-se3-0000.md").read_text()
 
 
-def test_what_is_done_is_not_done_again_and_the_first_refusal_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_done_is_not_done_again_and_the_first_refusal_ends_it() -> None:
     done: list[str] = []
 
-    def refuse(bringup: Bringup) -> None:
-        done.append("joints")
-        raise Refused("it is in the way")
+    class Told(StretchBringup):
+        def home(self) -> None:
+            done.append("home")
 
-    monkeypatch.setitem(STEPS, "home", lambda bringup: done.append("home"))
-    monkeypatch.setitem(STEPS, "joints", refuse)
-    monkeypatch.setitem(STEPS, "base", lambda bringup: done.append("base"))
+        def joints(self) -> None:
+            done.append("joints")
+            raise Refused("it is in the way")
+
+        def base(self) -> None:
+            done.append("base")
+
     saved: list[int] = []
     progress = Progress("robot", steps=[BringupStep("home", is_done=True)])
-    bringup = Bringup(StretchRobot(python="/nowhere"), progress, print)
+    bringup = Told(StretchRobot(python="/nowhere"), progress, print)
     with pytest.raises(Refused, match="in the way"):
         bringup.run(["home", "joints", "base"], lambda: saved.append(1))
     assert done == ["joints"]
     assert saved == [1]
     assert [step.is_done for step in progress.steps] == [True, False]
+    assert tuple(bringup.steps()) == STEPS
 
 
 def test_the_report_has_the_stops_that_were_measured() -> None:
@@ -81,7 +86,7 @@ def test_a_bring_up_beside_a_run_or_another_bring_up_is_refused_with_its_pid_bef
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     robot = f"stretch-of-{os.getpid()}"  # one that no other test has on this machine
-    monkeypatch.setattr("bridges.stretch.bringup.STRETCH", robot)
+    monkeypatch.setattr(StretchBringup, "claim", robot)
     monkeypatch.setattr("runtime.supervision.registry.SHARED", tmp_path)
     started: list[str] = []
 
@@ -167,7 +172,7 @@ def refused(world: World, steps: list[str], ask: Callable[[str], None], says: st
     before = [joint.pos for joint in (world.robots[0].lift, world.robots[0].arm)]
     try:
         with pytest.raises(Refused, match=re.escape(says)):
-            Bringup(robot, progress, ask).run(steps, lambda: None)
+            StretchBringup(robot, progress, ask).run(steps, lambda: None)
     finally:
         robot.close()
     assert [joint.pos for joint in (world.robots[0].lift, world.robots[0].arm)] == before

@@ -18,8 +18,10 @@ from bridges.stretch.onboard.keeper import Keeper
 from bridges.stretch.onboard.words import Goals, Hello, Order, Reading, Seal
 from bridges.stretch.robot import CHAIN_WORDS, StretchRobot
 from nodes.guard.motion_profile import limits_of
+from nodes.guard.state_machine import GuardMachine
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
 from nodes.robot.protocol import RobotError
+from nodes.stretch.limits import STRETCH_3
 from runtime.clock import SystemClock
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
@@ -313,6 +315,29 @@ def test_silence_of_the_driver_holds_and_its_lease_is_over(bench: StretchBench) 
     bench.run(0.1)
     assert bench.run(1.0, up(bench)).position[0] > before.position[0] + 0.05
     assert bench.link.reading.lease > 1
+
+
+@pytest.mark.parametrize("stands", [False, True])
+def test_after_a_driver_that_hung_while_it_drove_nothing_goes_on_before_a_person_says_so(
+    bench: StretchBench, stands: bool
+) -> None:
+    command = up(bench, by_m=0.0, v_mps=0.0 if stands else 0.1)
+    guard = GuardMachine(STRETCH_3)
+    guard.update_state(bench.run(1.0, command))
+    assert guard.arm(bench.now_ns)
+    for _ in range(25):  # the driver hangs, its process does not
+        bench.pass_time(PERIOD_S)
+        bench.link.turn()
+    bench.robot.advance(bench.now_ns)
+    before = bench.run(0.2, command)
+    guard.update_status(bench.robot.status(bench.now_ns))
+    assert guard.check_monitors(bench.now_ns) == ("" if stands else "driver")
+    assert bench.mode == ("ready" if stands else "lost")
+    assert_stands(bench.run(1.0, command), bench.run(1.0, command))
+    bench.run(0.4)
+    guard.update_status(bench.robot.status(bench.now_ns))
+    assert (bench.mode, guard.mode) == ("ready", "armed" if stands else "stopped"), "a person lifts that"
+    assert bench.run(1.0, up(bench)).position[0] > before.position[0] + 0.05
 
 
 def test_an_order_that_comes_again_or_from_somebody_else_changes_nothing(bench: StretchBench) -> None:

@@ -115,3 +115,15 @@ def test_where_the_library_is_missing_it_says_that_nothing_was_pressed() -> None
     )
     assert told.returncode == 1
     assert told.stderr.startswith("the runstop is not pressed: stretch_body does not load")
+
+
+def test_what_systemd_did_not_start_ends_no_other_process() -> None:
+    """A shell that inherited the variable is not the service; the service itself is tried by tests/interop/service."""
+    with subprocess.Popen(["sleep", "60"]) as sibling:
+        subprocess.run(
+            [sys.executable, "-E", "-S", str(RUNSTOP)],
+            env={"SERVICE_RESULT": "watchdog", "SYSTEMD_EXEC_PID": str(os.getpid())},
+            capture_output=True,
+        )
+        assert sibling.poll() is None
+        sibling.kill()

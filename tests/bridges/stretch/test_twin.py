@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from bridges.stretch.bringup import STEPS, Bringup, Progress, Refused, report
+from bridges.stretch.bringup import STEPS, Progress, Refused, StretchBringup, report
 from bridges.stretch.calibration import load
+from bridges.stretch.following import BRAKED
 from bridges.stretch.link import Process, found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
 from bridges.stretch.twin.played import PatientStretch, TwinProcess, TwinStretch
@@ -26,11 +27,10 @@ from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
 from runtime.msgs import JOINTS, JointCommand, RobotState
+from tests.bridges.stretch.patient_bench import PatientBench
 
 PYTHON = os.environ.get("POLYRHYTHM_STRETCH_PYTHON", "")
 CLOCK = SystemClock()
-MOST_HELD_S = 20.0
-"""In one stretch of commands. The robot's side holds where commands come too late, and lets go when asked again."""
 
 needs_library = pytest.mark.skipif(
     not PYTHON, reason="POLYRHYTHM_STRETCH_PYTHON names no Python that has stretch_body; make interop makes one"
@@ -41,7 +41,7 @@ def python_with_library() -> str:
     return PYTHON or found_python()
 
 
-class TwinBench(Bench):
+class TwinBench(PatientBench):
     """Real time: the library's threads, the lanes and the twin go at their own rates."""
 
     robot: StretchRobot
@@ -52,33 +52,11 @@ class TwinBench(Bench):
         super().__init__(PatientStretch(link=self.link))
         self.now_ns = CLOCK.now_ns()
         self.due_ns = self.now_ns
-        self.held = 0
 
     def pass_time(self, seconds: float) -> None:
         self.due_ns = max(self.due_ns + round(seconds * 1e9), CLOCK.now_ns())
         CLOCK.block(max(0.0, (self.due_ns - CLOCK.now_ns()) * 1e-9))
         self.now_ns = CLOCK.now_ns()
-
-    def run(self, seconds: float, command: JointCommand | None = None) -> RobotState:
-        """As a driver does. Where this machine was so busy that the robot's side held, let go and ask again.
-
-        How long it held is told at the end; after that all the seconds that were asked for begin anew.
-        """
-        asked = left = round(seconds / PERIOD_S)
-        patience = round(MOST_HELD_S / PERIOD_S)
-        while left > 0:
-            was_held = self.mode == "ready" and self.robot.status(self.now_ns).why != ""
-            self.held += was_held
-            patience -= was_held
-            assert patience > 0, f"held for {MOST_HELD_S:g} s: {self.robot.status(self.now_ns).why}"
-            super().run(PERIOD_S, None if was_held else command)
-            left = asked if was_held else left - 1
-        return self.robot.read(self.now_ns)
-
-    def close(self) -> None:
-        super().close()
-        if self.held:
-            print(f"-- this machine was so busy that the robot held for {self.held * PERIOD_S:.2f} s in all")
 
     def drift(self, seconds: float) -> RobotState:
         """A homing that took its half minute in `home` need not be waited for again."""
@@ -267,10 +245,10 @@ def dies_leaves_a_robot_that_stands(bench: TwinBench, twin: TwinProcess, who: st
     print(f"-- {who}: at rest after {seconds:.2f} s; lift {lift_cm:.1f} cm on, base {base_cm:.1f} cm on")
     assert lift_cm < 6
     assert base_cm < 20
-    if who == "the library's process is killed":
-        bench.drift(0.1)
-        assert bench.mode == "lost"
-        assert "SIGKILL" in bench.robot.status(bench.now_ns).why
+    bench.drift(0.1)
+    assert bench.mode == "lost"
+    why = bench.robot.status(bench.now_ns).why
+    assert "SIGKILL" in why if who == "the library's process is killed" else why == BRAKED
 
 
 @needs_library
@@ -346,7 +324,7 @@ def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin
     try:
         for _ in range(3):  # an answer that a busy machine gives too late ends a homing; it goes on where it was left
             with suppress(Refused):
-                Bringup(robot, progress, person).run([name for name in STEPS if name != "machine"], lambda: None)
+                StretchBringup(robot, progress, person).run([name for name in STEPS if name != "machine"], lambda: None)
                 break
     finally:
         robot.close()

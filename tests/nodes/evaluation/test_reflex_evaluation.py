@@ -65,6 +65,17 @@ def test_on_the_tuning_half_the_goals_are_met(capsys: pytest.CaptureFixture[str]
     assert (told.shouts_taken_for_orders, told.lifted_by_mistake) == (0, 0)
 
 
+def test_both_halves_have_every_kind_of_utterance_in_twelve_languages() -> None:
+    halves = (read("tuning"), read("heldout"))
+    assert sum(map(len, halves)) >= 1500
+    for half in halves:
+        languages = {line.language for line in half}
+        assert len(languages) >= 12
+        assert {(line.language, line.kind) for line in half} == {
+            (language, kind) for language in languages for kind in {line.kind for line in half}
+        }
+
+
 def test_no_utterance_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["reflex"]) == 0
     out = capsys.readouterr().out

@@ -20,7 +20,7 @@ from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
-from runtime.msgs import DriverOrder, EStop, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
+from runtime.msgs import DriverOrder, EStop, GuardAnswer, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
 from runtime.msgs.signature import Signatures, order, request, service, token_of
 from runtime.operating_system.estop_signal import EstopSignals
 from runtime.run_facts import RunFacts
@@ -54,6 +54,7 @@ class Room:
         self.interrupts: list[Interrupt] = self.sim.record_topic("interrupt", Interrupt)
         self.fences: list[Fence] = self.sim.record_topic("fence", Fence)
         self.leases: list[Lease] = self.sim.record_topic("lease", Lease)
+        self.answers: list[GuardAnswer] = self.sim.record_topic("guard/answer", GuardAnswer)
         self.told_driver: list[DriverOrder] = self.sim.record_topic("driver/service", DriverOrder)
         self.buttons: list[DriverOrder] = self.sim.record_topic("driver/runstop", DriverOrder)
         self.sim.run(seconds=0.5)
@@ -240,6 +241,51 @@ def test_epochs_are_told_again_twice_a_second_for_those_who_joined_late() -> Non
     assert room.fences[told:] == [Fence(epochs={"planner": 1, "vlm": 1, "policy": 1})] * 4
 
 
+def test_words_that_lift_a_stop_void_what_was_on_its_way_and_words_that_lift_none_do_not() -> None:
+    room = Room()
+
+    def go_on(by: str = "Ann") -> list[Fence]:
+        known = len(room.raised)
+        room.say("interrupt", Interrupt(id="r", depth="resume", text="go on", by=by), "test")
+        return room.raised[known:]
+
+    assert go_on() == [], "nothing was stopped"
+    room.say("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    assert go_on("Bo") == [], "it was not Bo's stop"
+    assert [(fence.interrupt_id, fence.depth) for fence in go_on()] == [("r", "resume")]
+    room.say("estop", EStop(source="button", is_pressed=True))
+    assert go_on() == [], "no word lifts that"
+
+
+def test_a_soft_hold_voids_nothing_that_is_on_its_way() -> None:
+    room = Room()
+    said = room.say("interrupt", Interrupt(id="h", depth="hold", text="hm", by="Ann", hold_s=1.0))
+    assert said.mode == "holding"
+    assert room.raised == []
+
+
+def test_words_that_lift_no_stop_are_counted_once() -> None:
+    room = Room()
+    room.guard.lifters = frozenset({"test"})
+    room.say("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    for source in ("test", "me-1"):  # refused by whose stop it is, and by who says so
+        before = room.guard.machine.rejected
+        room.sim.publish("interrupt", Interrupt(id="r", depth="resume", text="go on", by="Bo"), source=source)
+        room.sim.run(seconds=0.0001)
+        assert room.guard.machine.rejected == before + 1
+
+
+def test_who_asks_without_a_message_is_the_one_who_is_named() -> None:
+    room = Room()
+    room.ask("take", "me-1")
+    answered = len(room.answers)
+    now_ns = room.sim.clock.now_ns()
+    room.guard.seated(request(TOKEN, "renew", "policy", "me-1", "Ann", now_ns))
+    room.guard.seated(request(TOKEN, "renew", "policy", "me-2", "Ann", now_ns))
+    room.run(0.1)
+    assert [answer.why for answer in room.answers[answered:]] == ["me-2 does not hold the seat policy"]
+
+
 def test_a_stop_is_taken_back_by_its_id_however_long_that_is() -> None:
     room = Room()
     ident = "s" * 5000
@@ -358,16 +404,33 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     room.run(0.1)
     assert room.guard.machine.estop_cause == f"terminal: pressed by {account(os.getuid())}"
     assert pressed.answered == [123]
+    assert room.order("rearm").estop, "it is still pressed"
+    room.say("estop", EStop(source="terminal", is_pressed=False))
+    assert not room.order("rearm").estop
     room.guard.on_stop()
     assert pressed.is_closed
     Guard().on_stop()  # without signals there is nothing to close
     Guard().settle()  # and before a start nothing that could be gone
 
 
-def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know(tmp_path: Path) -> None:
-    (tmp_path / "guard.json").write_text("{")
+def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know_and_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "guard.json"
+    path.write_text("{")
     guard = started(tmp_path)
     assert guard.machine.reason == "stopped by guard: what was latched before is not known"
+    (told,) = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert told.startswith(f"{path}: {path} is damaged: Input data was truncated")
+    assert told.endswith("; the guard starts stopped")
+
+
+def test_a_guard_whose_ledger_is_gone_in_mid_run_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    started(tmp_path)
+    (tmp_path / "guard.json").unlink()
+    started(tmp_path)
+    told = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert told == [f"{tmp_path / 'guard.json'}: the file is gone; the guard starts stopped"]
 
 
 def test_a_guard_without_a_place_for_its_ledger_goes_on_without() -> None:
@@ -416,6 +479,7 @@ def test_a_parameter_that_makes_no_sense_is_refused_in_words(wrong: dict[str, An
 
 
 def test_parameters_reach_the_machine() -> None:
+    assert Guard(max_effort_percent=0.5).machine.settings.max_effort_percent == 0.5
     guard = Guard(max_effort_percent=100.0, estop_silence_s=0.25, estop_sources=("a", "b"), speed_scale=0.5)
     assert guard.machine.settings.max_effort_percent == 100.0
     assert guard.estop_silence_ns == to_ns(0.25)
@@ -454,5 +518,27 @@ def test_what_somebody_else_said_before_a_hand_over_is_not_offered_to_the_machin
     guard.arbitration = Arbitration({"policy": SeatConfig(holder="other")})
     guard.offer(command("policy", 1, guard.clock.now_ns()))
     assert guard.machine.rejected == 0
-    guard.offer(command("other", 1, guard.clock.now_ns()))
-    assert guard.machine.rejected == 1
+    mine = command("other", 1, guard.clock.now_ns())
+    for _ in range(2):
+        guard.offer(mine)
+        assert guard.machine.rejected == 1, "it is looked at once"
+    guard.offer(command("other", 2, guard.clock.now_ns()))
+    assert guard.machine.rejected == 2
+
+
+def test_a_run_whose_files_are_deleted_says_so_once_and_stops(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    here, never = tmp_path / "here.sock", tmp_path / "never.sock"
+    here.touch()
+    room = Room()
+    room.guard.run_info = RunFacts.of({"registry": str(tmp_path), "needed_files": (str(never), str(here))})
+    room.guard.memory = "run"
+    room.guard.on_start()
+    room.guard.settle()
+    assert room.run(0.1).mode == "moving"
+    here.unlink()
+    for _ in range(2):
+        room.guard.settle()
+    gone = f"here.sock of this run was deleted from {tmp_path}: no tool reaches it any more; end it and start anew"
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [gone]
+    assert room.run(0.1).reason == f"stopped by link: {gone}"
+    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text=gone, by="link")]

@@ -9,7 +9,8 @@ import pytest
 from nodes.guard.monitors import FUTURE_NS, GuardSettings
 from nodes.guard.motion_profile import Motion, limits_of, toward
 from nodes.guard.node import Guard
-from nodes.guard.state_machine import FASTEST_SPEED, LONGEST_TEXT, RESTARTED_NS, GuardMachine
+from nodes.guard.space import Space
+from nodes.guard.state_machine import FASTEST_SPEED, LONGEST_TEXT, MOST_SOURCES, RESTARTED_NS, GuardMachine
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
@@ -295,3 +296,41 @@ def test_an_emergency_stop_that_comes_again_keeps_when_the_first_one_held() -> N
     story.machine.estop("button", story.now_ns)
     assert story.machine.report().held_ns == held_ns
     assert held_ns > 0
+
+
+def test_who_sent_up_to_a_persons_decision_is_forgotten_with_it() -> None:
+    story = armed()
+    for number in range(MOST_SOURCES):
+        story.now_ns += LIFESPAN_NS + 1
+        story.machine.update_state(standing(story.now_ns))
+        assert story.machine.accept_command(command(f"s{number}", 1, story.now_ns), story.now_ns) == ""
+    story.machine.transfer_control("new", story.now_ns)  # in the very moment of the last command
+    for number in range(MOST_SOURCES):
+        story.now_ns += LIFESPAN_NS + 1
+        story.machine.update_state(standing(story.now_ns))
+        assert story.machine.accept_command(command(f"n{number}", 1, story.now_ns), story.now_ns) == ""
+
+
+def test_who_sent_ahead_of_a_persons_decision_may_count_from_zero_after_it() -> None:
+    story = moving()
+    ahead_ns = story.now_ns + FUTURE_NS
+    assert story.accept_command(command("policy", 9, ahead_ns)) == ""
+    story.machine.transfer_control("policy", story.now_ns)
+    assert story.machine.accept_command(command("policy", 0, ahead_ns), ahead_ns) == "policy: out of order"
+    assert story.machine.accept_command(command("policy", 0, ahead_ns + 1), ahead_ns) == ""
+
+
+def test_a_robot_that_is_kept_still_by_its_surroundings_says_since_when() -> None:
+    space = Space(STRETCH_3, keep_out={"wall": (-0.1, 2.0, -2.0, 2.0, -1.0, 2.0)})
+    machine, now_ns, told = GuardMachine(STRETCH_3, space=space), to_ns(1.0), []
+    machine.update_state(standing(now_ns))
+    assert machine.arm(now_ns)
+    for seq, v_mps in enumerate((-0.3, 0.3, 0.3, 0.3, 0.3, -0.3), 1):
+        now_ns += to_ns(0.02)
+        machine.update_state(standing(now_ns))
+        assert machine.accept_command(command("policy", seq, now_ns, HOME, v_mps), now_ns) == ""
+        machine.tick(now_ns)
+        said = machine.report()
+        told.append((said.mode, said.reason.partition(":")[0], said.held_ns))
+    driven, still = ("moving", "commanded by policy", 0), ("holding", "kept still", to_ns(1.06))
+    assert told == [driven, driven, still, still, still, ("moving", "commanded by policy, slowed", 0)]

@@ -146,6 +146,64 @@ def test_a_gripper_may_press_for_as_long_as_it_likes() -> None:
         assert found == ({} if joint == "gripper" else {"effort": f"effort above 95 % lasts: {joint}"})
 
 
+@pytest.mark.parametrize(
+    ("percent", "pushes"), [(95.0, True), (-95.0, True), (94.999, False), (-94.999, False), (0.0, False)]
+)
+def test_an_effort_of_exactly_the_limit_is_one_too_much_whichever_way_it_pushes(percent: float, pushes: bool) -> None:
+    state = msgspec.structs.replace(standing(to_ns(1.0)), effort=(percent, percent, *ZEROS[2:]))  # type: ignore[type-var]
+    assert shows(state) == ({"effort": "effort above 95 % lasts: lift, arm"} if pushes else {})
+
+
+def test_all_that_lasts_is_named() -> None:
+    velocity, position = (1.0, -1.0, *ZEROS[2:]), (HOME[0] - 0.3, HOME[1] + 0.3, *HOME[2:])
+    state = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
+        standing(to_ns(1.0), position, contact=("arm", "base")), velocity=velocity, base_v_mps=1.0
+    )
+    asked = CommandedMotion(tuple(map(Motion, HOME)), 0.0, 0.0)
+    assert shows(state, asked=asked) == {
+        "contact": "contact lasts: arm, base",
+        "following": "does not follow its target: lift, arm",
+        "motion": "moves beyond what was asked for: lift, arm, base",
+    }
+
+
+def test_a_gripper_that_is_held_open_or_pushed_is_neither_behind_nor_too_fast() -> None:
+    place = JOINTS.index("gripper")
+    position, velocity = list(HOME), list(ZEROS)
+    position[place], velocity[place] = 0.5, 5.0
+    state = msgspec.structs.replace(standing(to_ns(1.0), tuple(position)), velocity=tuple(velocity))  # type: ignore[type-var]
+    assert shows(state, asked=CommandedMotion(tuple(map(Motion, HOME)), 0.0, 0.0)) == {}
+
+
+def test_each_fault_is_as_old_as_its_beginning_and_a_gap_makes_it_new() -> None:
+    conduct, ages = Conduct(STRETCH_3, 95.0), []
+    for tick, touch in enumerate((True, True, True, False, True, True)):
+        now_ns = to_ns(tick * TICK_S)
+        state = standing(now_ns, contact=("base",) if touch else ())
+        found = conduct.check(state, CommandedMotion((), 0.0, 0.0), now_ns)
+        ages.append(found["contact"][0] if touch else -1.0)
+    assert ages == pytest.approx([0.0, TICK_S, 2 * TICK_S, -1.0, 0.0, TICK_S])
+
+
+def test_what_is_forgotten_is_neither_a_jump_nor_an_excuse_nor_old() -> None:
+    conduct = Conduct(STRETCH_3, 95.0)
+    still = CommandedMotion(tuple(map(Motion, HOME)), 0.0, 0.0)
+    fast = CommandedMotion(tuple(map(Motion, HOME)), 0.3, 0.0)
+
+    def check(second: float, x_m: float, asked: CommandedMotion) -> dict[Fault, tuple[float, str]]:
+        at = standing(to_ns(second), pose=(x_m, 0.0, 0.0), contact=("base",))
+        state = msgspec.structs.replace(at, base_v_mps=0.3)  # type: ignore[type-var]  # a Struct
+        return conduct.check(state, asked, to_ns(second))
+
+    contact = (0.0, "contact lasts: base")
+    assert check(1.0, 0.0, fast) == {"contact": contact}
+    assert "unknown" in check(1.02, 9.0, fast)
+    conduct.forget()
+    found = check(1.04, -9.0, still)
+    assert found["contact"] == contact
+    assert found == {"contact": contact, "motion": (0.0, "moves beyond what was asked for: base")}
+
+
 def test_one_jump_is_forgotten() -> None:
     after = [standing(to_ns(1.0 + tick * TICK_S), pose=(9.0, 0.0, 0.0)) for tick in range(1, 6)]
     assert shows(standing(to_ns(1.0)), *after[:4]) == {"unknown": "the measured posture jumps: base"}, "for 60 ms"
@@ -165,6 +223,24 @@ def test_what_lasts_in_an_emergency_stop_presses_the_robots_own_button_and_is_no
     assert lab.look(LASTS_S["effort"] + RUNSTOP_S["effort"] + 0.1) == ""
     assert lab.machine.needs_runstop(lab.now_ns)
     assert lab.machine.runstop_reason == "effort above 95 % lasts: lift"
+
+
+@pytest.mark.parametrize("fault", ["unknown", "motion", "effort"])
+def test_what_lasts_stops_and_then_presses_the_button_after_more_than_exactly_its_time(fault: Fault) -> None:
+    changes = {"unknown": {"effort": ()}, "motion": {"base_v_mps": 0.3}, "effort": {"effort": (99.0, *ZEROS[1:])}}
+    story = Story()
+    start_ns = story.now_ns
+
+    def after(age_ns: int) -> str:
+        state = msgspec.structs.replace(standing(start_ns + age_ns), **changes[fault])  # type: ignore[type-var]
+        story.machine.update_state(state)
+        return story.machine.check_conduct(start_ns + age_ns)
+
+    stops_ns, presses_ns = to_ns(LASTS_S[fault]), to_ns(LASTS_S[fault] + RUNSTOP_S[fault])
+    assert (after(0), after(stops_ns), after(stops_ns + 1)) == ("", "", fault)
+    for age_ns, is_pressed in ((presses_ns, False), (presses_ns + 1, True)):
+        assert after(age_ns) == ""
+        assert bool(story.machine.runstop_reason) is is_pressed
 
 
 def test_what_was_asked_for_more_than_half_a_second_ago_excuses_no_motion() -> None:

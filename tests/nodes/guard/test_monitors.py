@@ -370,6 +370,13 @@ def test_a_robot_that_says_it_is_lost_is_stopped_let_go_of_and_armed_again_by_a_
     assert out.position == ELSEWHERE, "the first target is where the other one left it"
 
 
+def test_a_robot_that_does_not_say_why_it_is_lost_is_lost_all_the_same() -> None:
+    robot = driving()
+    robot.machine.update_status(lost(robot.now_ns, why=""))
+    assert robot.tick() is None
+    assert robot.machine.reason == "stopped by driver: the robot does not follow: it is lost"
+
+
 def test_a_robot_that_is_lost_before_anybody_armed_it_stops_nothing() -> None:
     robot = Robot(is_armed=False)
     robot.machine.update_status(lost(robot.now_ns))

@@ -100,6 +100,20 @@ def test_what_holds_the_robot_is_acted_on_at_arrival_too(depth: Any) -> None:
     assert len(outputs) == 1, "what changes nothing here waits for none"
 
 
+def test_the_state_is_told_at_each_interrupt_also_where_it_changes_nothing() -> None:
+    sim = Simulation(StillRobot(), Driving(), Guard(arm="auto"))
+    sim.run(seconds=1.007)
+    sim.publish("interrupt", stop(), source="reflex")
+    sim.run(seconds=0.0001)
+    states = sim.record(Guard.guard_state)
+    for number, depth in enumerate(("stop", "hold", "replan", "amend"), 1):
+        said = Interrupt(id="ouch", depth=depth, text="Ouch!", by="Ana")  # type: ignore[arg-type]  # from a list
+        sim.publish("interrupt", said, source="reflex")
+        sim.run(seconds=0.0001)
+        assert len(states) == number
+    assert {state.reason for state in states} == {"stopped by Ana: Ouch!"}
+
+
 def test_a_stop_and_the_resume_after_it_both_count_when_they_arrive_together() -> None:
     sim = Simulation(StillRobot(), Driving(), Guard(arm="auto"))
     sim.run(seconds=0.5)

@@ -215,3 +215,40 @@ def test_where_the_file_cannot_be_written_at_all_the_reason_is_the_disks(tmp_pat
     for _ in range(2):  # it is tried again
         with pytest.raises(OSError, match="No space left"):
             keeper.note(PRESSED)
+
+
+def test_a_file_that_was_deleted_is_made_again_with_all_that_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "guard.json"
+    StateFile(path, PRESSED).reserve()
+    assert read(path) == PRESSED
+    path.write_bytes(b"not touched")
+    StateFile(path, RELEASED).reserve()
+    assert path.read_bytes() == b"not touched"
+
+
+def test_a_file_for_which_there_was_no_room_at_first_is_made_once_there_is(tmp_path: Path) -> None:
+    class Filling(Disk):
+        is_full = True
+
+        def write(self, path: Path, data: bytes) -> None:
+            if self.is_full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            super().write(path, data)
+
+    disk = Filling()
+    keeper = StateFile(tmp_path / "guard.json", disk=disk)
+    with pytest.raises(OSError, match="No space left"):
+        keeper.reserve()
+    keeper.note(SavedState())  # nothing new
+    assert not keeper.path.exists()
+    disk.is_full = False
+    keeper.reserve()
+    assert read(keeper.path) == SavedState()
+
+
+def test_nothing_latched_needs_no_sync(tmp_path: Path, disk: NotedDisk) -> None:
+    keeper = StateFile(tmp_path / "guard.json", disk=disk)
+    keeper.reserve()
+    disk.calls.clear()
+    keeper.sync()
+    assert disk.calls == []

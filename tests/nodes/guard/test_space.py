@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import cos, hypot, inf, nan, pi, sin
 
+import numpy as np
 import pytest
 
 from nodes.guard import space as space_module
 from nodes.guard.motion_profile import Motion, Wheels
 from nodes.guard.node import Guard
-from nodes.guard.space import BodyMotion, Space
+from nodes.guard.space import BodyMotion, Box, Space
 from nodes.guard.state_machine import GuardMachine
 from nodes.robot.driver import Driver
 from nodes.robot.protocol import CartesianLimits
@@ -23,7 +24,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime import Node, ParameterError, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import GuardState, JointCommand, RobotState
+from runtime.msgs import JOINTS, GuardState, JointCommand, RobotState
 from tests.support.guard.guard_driven import command
 from tests.support.standing import HOME, moving, standing
 
@@ -65,6 +66,95 @@ def test_no_time_is_no_step_whatever_moves() -> None:
     out = JointCommand(position=OUT, base_v_mps=0.3)
     step, why = space.follow(now, out, standing(0), 0.0, 0.0)
     assert (step.joints, step.wheels, why) == (now.joints, now.wheels, "")
+
+
+BOX_OF = Box((0.0, 0.0, 0.0), (1.0, 2.0, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("place", "radius_m", "beyond_m", "within_m"),
+    [
+        ((0.5, 1.0, 1.5), 0.1, -0.4, 0.6),  # in its middle: half a metre from the nearest side
+        ((0.9, 1.0, 1.5), 0.1, 0.0, 0.2),
+        ((1.0, 1.0, 1.5), 0.1, 0.1, 0.1),
+        ((1.3, 1.0, 1.5), 0.1, 0.4, -0.2),
+        ((-0.3, 1.0, 1.5), 0.1, 0.4, -0.2),
+        ((0.5, 2.3, 1.5), 0.1, 0.4, -0.2),
+        ((0.5, 1.0, -0.3), 0.1, 0.4, -0.2),
+        ((1.3, 2.4, 1.5), 0.1, 0.5, -0.4),  # off an edge by 0.5 m
+        ((-0.2, -0.3, 3.6), 0.0, 0.6, -0.7),  # off a corner by 0.7 m
+    ],
+)
+def test_a_ball_is_in_a_box_or_out_of_it_by_the_shortest_way(
+    place: tuple[float, float, float], radius_m: float, beyond_m: float, within_m: float
+) -> None:
+    balls = np.array([(*place, radius_m)])
+    assert BOX_OF.beyond(balls) == pytest.approx(beyond_m)
+    assert BOX_OF.within(balls) == pytest.approx(within_m)
+    far = np.array([(0.5, 1.0, 1.5, 0.01), (*place, radius_m), (0.4, 1.0, 1.5, 0.01)])
+    assert BOX_OF.beyond(far) == pytest.approx(max(beyond_m, -0.39)), "that which is furthest out counts"
+    out = np.array([(9.0, 9.0, 9.0, 0.01), (*place, radius_m)])
+    assert BOX_OF.within(out) == pytest.approx(within_m), "that which is deepest in counts"
+
+
+FRONT_M = max(ball[0] + ball[3] for ball in outline(IN))
+V_MPS, AGE_S = 0.2, 0.03
+GOES_ON_S = V_MPS / STRETCH_3.base.acceleration_mps2 / 2 + 0.1 + AGE_S + TICK_S
+"""It brakes at 0.3 m/s2, which its wheels begin 0.1 s late, from where it was a while ago, after one step more."""
+
+
+@pytest.mark.parametrize(("room_m", "why"), [(1e-4, ""), (-1e-4, "it would go into keep_out wall")])
+@pytest.mark.parametrize("start", [(0.0, 0.0, 0.0), (2.0, -1.0, 0.0)])
+def test_a_base_needs_the_room_in_which_it_brakes(room_m: float, why: str, start: tuple[float, float, float]) -> None:
+    wall_m = start[0] + FRONT_M + V_MPS * GOES_ON_S + room_m
+    space = Space(STRETCH_3, keep_out={"wall": (wall_m, wall_m + 1.0, start[1] - 2.0, start[1] + 2.0, -1.0, 3.0)})
+    now = BodyMotion(tuple(map(Motion, IN)), Wheels(V_MPS, V_MPS))
+    assert space.fault(now, now, standing(0, IN, pose=start), AGE_S, TICK_S) == why
+    kept = Space(STRETCH_3, keep_in=(start[0] - 3.0, wall_m, start[1] - 3.0, start[1] + 3.0, -1.0, 3.0))
+    assert kept.fault(now, now, standing(0, IN, pose=start), AGE_S, TICK_S) == (why and "it would leave keep_in")
+
+
+@pytest.mark.parametrize(("room_m", "why"), [(1e-4, ""), (-1e-4, "it would reach the floor")])
+def test_a_joint_needs_the_room_in_which_it_brakes(room_m: float, why: str) -> None:
+    speed_mps, under_m, over_m = 0.1, 0.0, 1.0
+    for _ in range(40):  # the height of the lift at which the hand, which points down, is at the floor
+        middle_m = (under_m + over_m) / 2
+        is_under = space_module.lowest(outline((middle_m, *DOWN[1:]))) < 0.0
+        under_m, over_m = (middle_m, over_m) if is_under else (under_m, middle_m)
+    assert over_m > 0.0
+    brakes_m = speed_mps**2 / (2 * STRETCH_3.joints[0].acceleration)
+    joints = (Motion(over_m + brakes_m + room_m, -speed_mps), *map(Motion, DOWN[1:]))
+    now = BodyMotion(joints, Wheels())
+    assert Space(STRETCH_3).fault(now, now, standing(0), 0.0, TICK_S) == why
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.95, 0.92), (0.8, 0.77), (1.1, 1.0)])
+def test_a_joint_that_is_too_fast_for_the_tip_is_slowed_no_more_than_it_must(share: float, least: float) -> None:
+    yaw, dt_s = JOINTS.index("wrist_yaw"), 0.05
+    limit = STRETCH_3.joints[yaw]
+
+    def at(turned_rad: float) -> tuple[float, ...]:
+        return (*OUT[:yaw], OUT[yaw] + turned_rad, *OUT[yaw + 1 :])
+
+    tip_mps = space_module.fastest(outline(at(0.0)), outline(at(share * limit.speed * dt_s)), 0.0, 0.0, dt_s)
+    assert STRETCH_3.cartesian is not None
+    robot = replace(STRETCH_3, cartesian=replace(STRETCH_3.cartesian, tip_speed_mps=tip_mps))
+    joints = tuple(Motion(place, limit.speed if number == yaw else 0.0) for number, place in enumerate(OUT))
+    command = JointCommand(position=at(2.0))
+    step, why = Space(robot).follow(BodyMotion(joints, Wheels()), command, standing(0, OUT), 0.0, dt_s)
+    assert bool(why) is (share < 1.0)
+    assert least * limit.speed <= step.joints[yaw].velocity <= min(share, 1.0) * limit.speed + 1e-9
+
+
+def test_where_it_is_already_it_may_stay_and_come_out_and_go_no_deeper() -> None:
+    space = Space(STRETCH_3, keep_out={"wall": (FRONT_M - 0.2, 9.0, -3.0, 3.0, -1.0, 3.0)})
+
+    def fault(v_mps: float) -> str:
+        now = BodyMotion(tuple(map(Motion, IN)), Wheels(v_mps, v_mps))
+        return space.fault(now, now, standing(0, IN), 0.0, TICK_S)
+
+    assert (fault(0.0), fault(-0.1)) == ("", "")
+    assert fault(0.01) == "it would go into keep_out wall"
 
 
 class Ground:
@@ -249,6 +339,9 @@ BOX = "expected [x_low, x_high, y_low, y_high, z_low, z_high] in m, each low bel
     ("params", "told"),
     [
         ({"keep_in": (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)}, f"guard: keep_in is [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]; {BOX}"),
+        ({"keep_in": (1.0, 1.0, 0.0, 1.0, 0.0, 1.0)}, f"guard: keep_in is [1.0, 1.0, 0.0, 1.0, 0.0, 1.0]; {BOX}"),
+        ({"keep_in": (0.0, 1.0, 1.0, 0.0, 0.0, 1.0)}, f"guard: keep_in is [0.0, 1.0, 1.0, 0.0, 0.0, 1.0]; {BOX}"),
+        ({"keep_in": (0.0, 1.0, 0.0, 1.0, 1.0, 0.0)}, f"guard: keep_in is [0.0, 1.0, 0.0, 1.0, 1.0, 0.0]; {BOX}"),
         ({"keep_out": {"bin": (0.0, 1.0)}}, f"guard: keep_out 'bin' is [0.0, 1.0]; {BOX}"),
         ({"keep_in": (-inf, 1.0, 0.0, 1.0, 0.0, 1.0)}, f"guard: keep_in is [-inf, 1.0, 0.0, 1.0, 0.0, 1.0]; {BOX}"),
     ],

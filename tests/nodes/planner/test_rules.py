@@ -87,7 +87,21 @@ def test_a_correction_excludes_from_then_on() -> None:
 def test_a_statement_protects_and_a_liking_changes_nothing() -> None:
     plan, replies = told(ORDER, "I am still drinking from the white cup.", "I like the blue cup.")
     assert [one.colour for one in works_on(plan).excluding] == ["white"]
-    assert replies[1:] == ["All right, I leave the white cup.", ""]
+    assert replies[1:] == ["All right, I leave the white cup.", "I see."]
+
+
+@pytest.mark.parametrize(
+    "text", ["I'm thirsty.", "It's cold here.", "My mother is coming.", "The bin is full.", "You're a good robot."]
+)
+def test_what_is_told_to_the_robot_is_answered_and_nothing_is_done(text: str) -> None:
+    plan, replies = told(text)
+    assert replies[0]
+    assert plan.subtask is None
+
+
+def test_what_is_said_to_somebody_else_is_not_answered() -> None:
+    plan, replies = told("Leo, put your cup in the bin.")
+    assert (plan.subtask, replies) == (None, [""])
 
 
 def test_what_was_protected_before_an_order_is_left_out_of_it() -> None:

@@ -70,10 +70,87 @@ def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str
         "Hold this for a second.",
         "The bowls are dirty, the cups are clean. Wash them.",
         "The cup is dirty. The plate is not. Wash it.",
+        "The blue cup is clean, the red one isn't. Wash the dirty one.",
+        "Bring me the small glass, not the tall one.",
+        "Are there any clean plates? Put two on the table.",
+        "Bring me the sponge. The red cup.",
+        "Rinse both glasses, red first.",
+        "Move the cup closer to me.",
+        "Close the jar in my dream.",
+        "Not like that! Gently!",
+        "Next time, put the mugs on the shelf.",
+        "Always put the mugs on the shelf.",
+        "Put the plates on the shelf like yesterday.",
+        "Five minutes from now, bring me the orange.",
+        "On Sunday, put the cup in the sink.",
+        "On my signal, open the jar.",
+        "Look for the cup if you see Anna.",
+        "Under no circumstances put the cup in the sink.",
+        "They say: rinse the cup.",
+        "My mother always wants me to take the bowl off the table and give it to me.",
     ],
 )
 def test_what_is_forbidden_left_open_or_not_understood_is_not_done(text: str) -> None:
     assert meant(text).deed != "do"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "? No.", ". NOT!", ". I've changed my mind.", ". Haha, no, I take it back.", ". Tom will do it.",
+        ". Let Anna do it.", ". That was a test.", ". Should we?", ", Anna.", ", said the old man.",
+        " - that is what she said.", ". That's what my boss told me.", ", was what he wanted.",
+    ],
+)  # fmt: skip
+def test_what_is_said_behind_an_order_may_take_it_back(behind: str) -> None:
+    for order in ("Put the cup in the sink", "Rinse the red plates", "Give me the sponge", "Wipe the table"):
+        assert meant(order).deed == "do"
+        assert meant(order + behind).deed != "do", order + behind
+
+
+def test_a_remark_beside_any_order_changes_nothing_of_it_or_is_asked_about() -> None:
+    remarks = (
+        "The bottle was a gift.", "I rinsed the glass this morning.", "My aunt gave me the green bowl.",
+        "Plates are cheap this week.", "I told Tom to put the box on the shelf.", "Someone broke the mug.",
+        "The red mug is still in use.", "Lisa needs the can, so leave it.", "Never put the sponge in the bin.",
+    )  # fmt: skip
+    done = tried = 0
+    for number, line in enumerate(read_set((FOLDER / SETS["tuning"]).read_bytes())):
+        alone = meant(line.text) if line.deed == "do" and not line.context and line.text[-1] in ".!" else Intent("ask")
+        if alone.deed != "do" or alone.orders[0].skill in (*NO_HARM, "undo", "put_back"):
+            continue
+        remark = remarks[number % len(remarks)]
+        for text in (f"{line.text} {remark}", f"{remark} {line.text}"):
+            intent = meant(text)
+            tried += 1
+            done += intent.deed == "do"
+            if intent.deed == "do":
+                assert [(o.skill, o.things, o.place) for o in intent.orders] == [
+                    (o.skill, o.things, o.place) for o in alone.orders
+                ], text
+    assert tried > 1000
+    assert done / tried > 0.7
+
+
+def test_who_names_what_is_still_needed_beside_an_order_for_something_else_keeps_it() -> None:
+    for text in (
+        "Lisa needs the mug, so leave it. Rinse the plate.",
+        "Rinse the plate. Lisa needs the mug, so leave it.",
+        "Never throw the mug away. Rinse the plate.",
+        "The red mug, no, the mug is still in use. Rinse the plate.",
+    ):
+        intent = meant(text)
+        assert [(one.skill, one.things[0].label) for one in intent.orders] == [("rinse", "plate")], text
+        assert [one.label for one in intent.protected] == ["mug"], text
+
+
+def test_a_wish_and_an_order_for_something_else_are_two() -> None:
+    first, then = meant("I want the green plate on the table. Wipe the shelf.").orders
+    assert (first.skill, first.place, then.skill, then.place) == ("place", "table", "wipe", "shelf")
+    first, then = meant("Hand me the bottle. Er, put the box on the shelf.").orders
+    assert (first.things[0].label, then.things[0].label) == ("bottle", "box")
+    (order,) = meant("I'd like some fruit. Bring me the apple.").orders
+    assert order.things[0].label == "apple"
 
 
 @pytest.mark.parametrize(

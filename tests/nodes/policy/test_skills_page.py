@@ -17,7 +17,8 @@ from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.skill_catalogue import SPECS, PolicySkill, load_skills, problems_of
 from runtime import Simulation
-from runtime.errors import ParameterError
+from runtime.errors import ParameterError, UserError
+from runtime.launch.file import check, find, load
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import (
     Action,
@@ -93,6 +94,15 @@ def test_a_wrong_declaration_is_told_in_sentences() -> None:
 def test_a_skill_that_cannot_be_had_is_told(names: tuple[str, ...], told: str) -> None:
     with pytest.raises(ParameterError, match=re.escape(told)):
         load_skills(names, SPECS)
+
+
+def test_two_nodes_that_announce_skills_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    rival = '\n[nodes.rival]\nuse = "nodes.policy.expert:ExpertPolicy"\n'
+    file.write_text(find("laptop").read_text("utf-8") + rival, "utf-8")
+    with pytest.raises(UserError) as told:
+        check(load(file))
+    assert "node 'rival' is on this seat; name it as holder or among shadows" in str(told.value)
 
 
 def test_an_undo_that_nobody_declares_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ def measured(velocity: tuple[float, ...] = (0.0,) * 8) -> RobotState:
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize(("key", "still"), [("base_v_mps", 0.005), ("base_w_radps", 0.02)])
+@pytest.mark.parametrize(("key", "still"), [("base_v_mps", 0.005), ("base_vy_mps", 0.005), ("base_w_radps", 0.02)])
 def test_a_base_is_at_rest_up_to_its_own_speed_and_no_further(key: str, still: float, sign: float) -> None:
     assert is_at_rest(msgspec.structs.replace(cast(Any, measured()), **{key: sign * still}))
     assert not is_at_rest(msgspec.structs.replace(cast(Any, measured()), **{key: sign * (still + 1e-4)}))

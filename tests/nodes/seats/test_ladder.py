@@ -192,6 +192,67 @@ def test_who_has_not_begun_keeps_nobody_from_being_missed() -> None:
     assert room.texts == ["I cannot move"]
 
 
+@pytest.mark.parametrize("progress", ["working", "finished"])
+def test_a_seat_that_waits_keeps_no_other_one_from_being_missed(progress: str) -> None:
+    waits = Rung(silent_s=1.0 if progress == "working" else 60.0, text="no plan", after_subtask=True)
+    room = Room(planner=(waits,), policy=(Rung(silent_s=1.0, text="I cannot move"),))
+    room.vlm.progress = progress
+    room.sim.run(seconds=1.0)
+    room.planner.is_silent = room.policy.is_silent = True
+    room.sim.run(seconds=3.0)
+    assert room.texts == ["I cannot move"]
+
+
+def silent() -> Planner:
+    """A planner that never begins."""
+    planner = Planner()
+    planner.is_silent = True
+    return planner
+
+
+def test_who_has_the_seat_that_it_would_be_handed_keeps_no_other_one_from_being_missed() -> None:
+    room = Room(
+        silent(),
+        planner=(Rung(silent_s=1.0, do="hand_over", to="fallback", text="no plan"),),
+        policy=(Rung(silent_s=1.0, text="I cannot move"),),
+    )
+    room.sim.run(seconds=1.0)
+    room.sim.publish("lease", Lease(seat="planner", holder="fallback", number=1), source="guard")
+    room.policy.is_silent = True
+    room.sim.run(seconds=1.1)  # both are due at one look of the ladder
+    assert room.texts == ["I cannot move"]
+
+
+@pytest.mark.parametrize(("kind", "texts"), [("person", []), ("model", ["no plan"])])
+def test_a_person_on_a_seat_may_be_as_silent_as_they_like(kind: Literal["person", "model"], texts: list[str]) -> None:
+    room = Room(planner=(Rung(silent_s=1.0, text="no plan"),))
+    room.sim.run(seconds=1.0)
+    room.sim.publish("lease", Lease(seat="planner", holder="me-1", number=1, kind=kind), source="guard")
+    room.planner.is_silent = True
+    room.sim.run(seconds=3.0)
+    assert room.texts == texts
+
+
+def test_who_is_given_a_seat_that_nobody_was_heard_on_has_all_the_time_to_begin() -> None:
+    room = Room(silent(), planner=(Rung(silent_s=1.0, text="no plan"),))
+    room.planner.is_silent = True
+    room.sim.publish("lease", Lease(seat="planner", holder="fallback", number=1), source="guard")
+    room.sim.run(seconds=3.0)
+    assert room.texts == []
+
+
+@pytest.mark.parametrize(("silent_s", "said"), [(1.1, [0, 1]), (1.101, [0, 0])])
+def test_a_rung_is_taken_once_its_time_is_over_to_the_very_moment(silent_s: float, said: list[int]) -> None:
+    room = Room(silent(), planner=(Rung(silent_s=silent_s, text="no plan"),))
+    room.sim.run(seconds=0.6)
+    room.planner.is_silent = True
+    told = []
+    for until_s in (1.5, 1.7):  # it was heard at 0.5 s, and the ladder looks five times a second
+        room.sim.run(seconds=until_s - room.sim.clock.now_ns() * 1e-9)
+        told.append(len(room.texts))
+    assert told == said
+
+
 def test_a_holder_whose_model_may_not_be_asked_any_more_counts_as_silent_whatever_it_says() -> None:
     room = Room(planner=(Rung(silent_s=1.0, text="no plan"), Rung(silent_s=2.0, do="hold", text="I wait")))
     interrupts = room.sim.record_topic("interrupt", Interrupt)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nodes.seats.compare import MOST_SOURCES, ShadowCompare
 from runtime import Message, Simulation
 from runtime.coordination.lease import Lease
 from runtime.msgs import Action, Comparison, JointCommand, Reference, SeenObject, Subtask, aimed_at
 
 ZEROS = (0.0,) * 8
+NOW_S = 0.01
+"""When it has heard who holds which seat."""
 
 
 class Told:
@@ -21,7 +25,7 @@ class Told:
         self.found: list[Comparison] = self.sim.record(ShadowCompare.comparison)
         for seat in ("planner", "vlm", "policy"):
             self.sim.publish("lease", Lease(seat=seat, holder="model", number=1))
-        self.sim.run(seconds=0.01)
+        self.sim.run(seconds=NOW_S)
 
     def say(self, topic: str, message: Message, source: str) -> None:
         self.sim.publish(topic, message, source=source)
@@ -117,6 +121,20 @@ def test_invented_names_do_not_fill_the_memory() -> None:
     assert len(told.found) == MOST_SOURCES + 5, "each was compared, with a holder who is not forgotten for them"
 
 
+def test_of_many_who_speak_the_one_that_was_silent_for_longest_is_forgotten() -> None:
+    told = Told()
+    told.say("subtask", subtask(), "model")
+    for number in range(MOST_SOURCES - 1):
+        told.say("subtask", subtask(), f"shadow{number}")
+    assert len(told.compare.subtasks) == MOST_SOURCES
+    told.say("subtask", subtask(), "shadow0")
+    told.say("subtask", subtask(), "another")
+    assert "shadow0" in told.compare.subtasks
+    assert "shadow1" not in told.compare.subtasks
+    assert {"model", "another"} < set(told.compare.subtasks)
+    assert len(told.compare.subtasks) == MOST_SOURCES
+
+
 def test_commands_are_compared_by_their_farthest_joint_and_their_speed_five_times_a_second() -> None:
     told = Told()
     told.sim.run(seconds=0.15)
@@ -128,6 +146,28 @@ def test_commands_are_compared_by_their_farthest_joint_and_their_speed_five_time
     ] == [
         ("policy", "model", "shadow", "joint_m_or_rad", 0.3, ""),
         ("policy", "model", "shadow", "base_mps", 0.4, ""),
+    ]
+
+
+@pytest.mark.parametrize(("late_s", "measures"), [(0.0, ["holder_is_silent"]), (0.001, ["joint_m_or_rad", "base_mps"])])
+def test_a_holder_is_silent_whose_last_command_is_half_a_second_old(late_s: float, measures: list[str]) -> None:
+    told = Told()
+    told.sim.run(seconds=0.3 - NOW_S + late_s)
+    told.say("command", JointCommand(position=ZEROS), "model")
+    told.sim.run(seconds=0.4)
+    told.say("command", JointCommand(position=ZEROS), "shadow")
+    told.sim.run(seconds=0.1)  # the next look is at 0.8 s
+    assert [one.measure for one in told.found] == measures
+
+
+def test_commands_differ_sideways_as_well_and_the_holder_is_not_its_own_shadow() -> None:
+    told = Told()
+    told.say("command", JointCommand(position=ZEROS, base_v_mps=0.3, base_vy_mps=-0.1), "model")
+    told.say("command", JointCommand(position=ZEROS, base_v_mps=0.0, base_vy_mps=0.3), "shadow")
+    told.sim.run(seconds=0.2)
+    assert [(one.shadow, one.measure, round(one.distance, 9)) for one in told.found] == [
+        ("shadow", "joint_m_or_rad", 0.0),
+        ("shadow", "base_mps", 0.5),
     ]
 
 

@@ -153,9 +153,11 @@ def test_an_objection_changes_the_action_at_once_without_waiting_for_a_tick() ->
     assert bench.lines[-1].startswith("I will pick up the ")
 
 
-def test_an_objection_without_a_name_is_about_the_action_under_way() -> None:
+@pytest.mark.parametrize("text", ["No!", "Not that one, please"])
+def test_an_objection_without_a_name_is_about_the_action_under_way(text: str) -> None:
+    """In the first seconds of virtual time too: a long one began before its zero."""
     bench = at_work()
-    bench.hear("No!")
+    bench.hear(text)
     assert target(bench) != ("blue", "cup")
     assert bench.lines[-1].startswith("All right, I leave the blue cup. I will pick up the ")
 

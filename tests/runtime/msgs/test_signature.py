@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from pathlib import Path
 from typing import Any, cast
 
@@ -109,3 +111,13 @@ def test_what_is_signed_says_all_that_was_asked() -> None:
     assert (ordered.do, ordered.by, ordered.stamp_ns) == ("rearm", "Bo", NOW_NS)
     assert len(ordered.proof) == 64
     assert len(asked.proof) == 64
+
+
+def test_a_proof_is_the_hmac_of_the_messages_kind_and_of_its_fields_in_json() -> None:
+    """So that a tool of another version, or in another language, can sign."""
+    asked = order("t", "resume", "Ann", NOW_NS, "carry on")
+    text = (
+        '{"":"GuardOrder","do":"resume","by":"Ann","stamp_ns":10000000000,"proof":"","id":"Ann-10000000000",'
+        '"words":"carry on"}'
+    )
+    assert asked.proof == hmac.new(b"t", text.encode(), hashlib.sha256).hexdigest()

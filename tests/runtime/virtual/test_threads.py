@@ -1,13 +1,20 @@
-"""Virtual time computes in one thread: sums of several would differ from run to run."""
+"""Virtual time computes in one thread, since sums of several differ from run to run; it says for which processor."""
 
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np  # noqa: F401  # which says how it multiplies once it is loaded
 import pytest
+
+from runtime.bag.file import BagReader
+from runtime.launch.provenance import blas_kernel
+from runtime.virtual.simulation import Simulation
+from tests.support.served_nodes import Counter
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -63,3 +70,33 @@ def test_blas_opencv_and_onnx_runtime_start_no_threads_of_their_own(tmp_path: Pa
     assert done.returncode == 0, done.stderr
     assert "BLAS and OpenCV: 0\n" in done.stdout
     assert done.stdout.count("ONNX Runtime: 0\n") == 2, done.stdout
+
+
+needs_kernel = pytest.mark.skipif(not blas_kernel(), reason="this numpy does not say how it multiplies")
+
+
+@needs_kernel
+def test_a_run_in_virtual_time_knows_at_its_end_for_which_processor_numpy_multiplies() -> None:
+    simulation = Simulation(Counter())
+    simulation.run(0.1)
+    simulation.close()
+    assert simulation.run_info["blas"] == blas_kernel()
+
+
+@needs_kernel
+@pytest.mark.processes
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="OpenBLAS has other kernels here")
+def test_its_recording_names_the_kernel_that_the_environment_chose(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("import numpy\nfrom runtime import Node\nclass Quiet(Node): pass\n")
+    (tmp_path / "own.toml").write_text('[nodes.quiet]\nuse = "own:Quiet"\n')
+    recording = tmp_path / "run.mcap"
+    run = [sys.executable, "-m", "runtime", "run", str(tmp_path / "own.toml"), "--virtual", "--for", "1"]
+    subprocess.run(
+        [*run, "--record", str(recording)],
+        cwd=tmp_path,
+        env={**os.environ, "OPENBLAS_CORETYPE": "Nehalem", "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    assert BagReader(recording).metadata["end"]["blas"] == "Nehalem"

@@ -126,6 +126,7 @@ def command(
         position=position,
         base_v_mps=wanted.ahead * wanted.scale * limits.base.wheel_speed_mps + aim.v_mps,
         base_w_radps=wanted.left * wanted.scale * TURN_RADPS + aim.w_radps,
+        base_vy_mps=wanted.aside * wanted.scale * limits.base.wheel_speed_mps if limits.base.is_omni else 0.0,
     )
 
 

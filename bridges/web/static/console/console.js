@@ -87,6 +87,7 @@ const holding = new Holding(
     clock: () => (state?.clock_ms ? state.clock_ms + performance.now() - state.at : 0),
     refused: () => notDriving(),
     camera: () => large,
+    isAside: () => Boolean(welcome?.base_speed.is_omni) && !hasHead(),
     hand: (on) => {
       $("#keys-move").setAttribute("aria-pressed", String(on));
       $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `;
@@ -94,6 +95,9 @@ const holding = new Holding(
     },
   },
 );
+function hasHead() {
+  return welcome.joints.some((joint) => joint.name === "head_pan");
+}
 const talking = new PushToTalk(link, () => welcome?.role === "operator");
 $("#talk").append(talking.box);
 let library = null;
@@ -153,6 +157,11 @@ function build() {
       return row;
     }),
   );
+  for (const button of all("[data-hold^=aside]")) {
+    if (welcome.base_speed.is_omni) button.hidden = false;
+    else button.remove();
+    if (hasHead()) button.querySelector("kbd")?.remove(); // its keys turn the head
+  }
   holding.attach(all("[data-hold]"), all("input[data-joint]"));
   library = new Library(
     welcome,

@@ -111,6 +111,8 @@ export class DeadMan {
     }
     drive.ahead = Number(held.has("ahead")) - Number(held.has("back")) || pad?.ahead || 0;
     drive.left = Number(held.has("left")) - Number(held.has("right")) || pad?.left || 0;
+    const aside = Number(held.has("aside-left")) - Number(held.has("aside-right")) || pad?.aside || 0;
+    if (aside) drive.aside = aside;
     for (const [joint, value] of Object.entries(pad?.jog ?? {})) if (value) drive.jog[joint] = value;
     for (const [way, value] of Object.entries(pad?.hand ?? {})) if (value) drive.hand[way] = value;
     for (const control of held) {

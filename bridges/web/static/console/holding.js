@@ -40,6 +40,7 @@ const HAND_KEYS = {
   x: "hand+yaw",
   z: "hand-yaw",
 };
+const ASIDE_KEYS = { j: "aside-left", l: "aside-right" }; // of an omni base below no head
 const GOALS = { g: "go", ",": "take", ".": "put" }; // comma and full stop are on every layout, without Shift
 // Of a slider's keys, in hundredths of its range: by themselves, Firefox's arrows go by whole metres and radians.
 const SLIDER_KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
@@ -48,7 +49,7 @@ const STICK_DEAD = 0.12;
 const PAD = { stop: 1, hand: 3, hold: 5, precise: 6, resume: 9, up: 12, down: 13, left: 14, right: 15 };
 
 export class Holding {
-  // mine(): whether this page drives; scale(): the speed preset; goal(): where "go there" goes; hooks: stop(), resume(), hand(on), and
+  // mine(): whether this page drives; scale(): the speed preset; goal(): where "go there" goes; hooks: stop(), resume(), hand(on), isAside(), and
   // refused(), where somebody would drive who may not.
   constructor(link, mine, scale, goal, hooks) {
     this.link = link;
@@ -168,7 +169,8 @@ export class Holding {
       this.setHand(!this.isHand);
       return;
     }
-    const control = GOALS[key] ?? ((this.isHand && HAND_KEYS[key]) || KEYS[key]);
+    const aside = this.hooks.isAside() && ASIDE_KEYS[key];
+    const control = GOALS[key] ?? ((this.isHand && HAND_KEYS[key]) || aside || KEYS[key]);
     if (!control) return;
     if (!this.mine()) {
       if (!event.repeat) this.hooks.refused();
@@ -250,7 +252,8 @@ export class Holding {
       isPrecise,
       ahead: stick(1),
       left: stick(0),
-      jog: { ...jog, lift: stick(3), head_pan: stick(2), arm: way("up", "down") },
+      ...(this.hooks.isAside() ? { aside: stick(2) } : {}),
+      jog: { ...jog, lift: stick(3), head_pan: this.hooks.isAside() ? 0 : stick(2), arm: way("up", "down") },
     };
   }
 

@@ -10,7 +10,7 @@ from nodes.guard.state_machine import GuardMachine
 from nodes.robot.rest import REST_MPS, REST_RADPS
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
-from runtime.msgs import GuardState, RobotState
+from runtime.msgs import GuardState, Interrupt, RobotState, RobotStatus
 from tests.support.guard.guard_story import GuardStory, command, interrupt
 from tests.support.standing import HOME, ZEROS, standing
 
@@ -240,3 +240,141 @@ def test_a_robot_rests_where_nothing_is_asked_of_it_and_it_stands_itself(
 def test_the_settings_that_no_launch_file_chooses_are_as_documented() -> None:
     assert (SETTINGS.max_state_age_s, SETTINGS.longest_step_s, SETTINGS.effort_s) == (0.2, 0.04, 0.3)
     assert (SETTINGS.lifespan_s, SETTINGS.driver_silence_s, SETTINGS.max_effort_percent) == (0.15, 1.0, 95.0)
+
+
+def hold(ident: str, hold_s: float = 1.2, takes_back: str = "") -> Interrupt:
+    return Interrupt(id=ident, depth="hold", text="hm", by="Ana", hold_s=hold_s, takes_back=takes_back)
+
+
+def mode_at(story: GuardStory, at_ns: int) -> str:
+    """The guard's mode at that moment, with a command and a state that are new."""
+    story.machine.update_state(standing(at_ns))
+    assert story.machine.accept_command(command("policy", at_ns, at_ns, HOME, 0.3), at_ns) == ""
+    story.machine.tick(at_ns)
+    return story.machine.report().mode
+
+
+@pytest.mark.parametrize(("asked_s", "lasts_s"), [(1.2, 1.2), (0.0, 0.0), (-1.0, 0.0), (9.0, 1.5), (float("nan"), 1.5)])
+def test_a_soft_hold_lasts_exactly_as_long_as_it_says_and_a_second_and_a_half_at_most(
+    asked_s: float, lasts_s: float
+) -> None:
+    story = driving()
+    end_ns = story.now_ns + to_ns(lasts_s)
+    story.machine.interrupt(hold("h", asked_s), story.now_ns, story.now_ns)
+    assert mode_at(story, end_ns - 1 if lasts_s else end_ns) == ("holding" if lasts_s else "moving")
+    assert mode_at(story, end_ns + 1) == "moving"
+    later = driving()
+    later.machine.interrupt(hold("h", asked_s), later.now_ns, later.now_ns)
+    assert mode_at(later, later.now_ns + to_ns(lasts_s)) == "moving"
+
+
+def test_a_second_soft_hold_takes_the_place_of_the_first_one() -> None:
+    story = driving()
+    start_ns = story.now_ns
+    story.machine.interrupt(hold("one", 0.5), start_ns, start_ns)
+    between_ns = start_ns + to_ns(0.4)
+    story.machine.interrupt(hold("two", 0.5), between_ns, between_ns)
+    story.machine.interrupt(hold("r", takes_back="one"), between_ns, between_ns)
+    assert mode_at(story, start_ns + to_ns(0.8)) == "holding"
+    story.machine.interrupt(hold("r", takes_back="two"), start_ns + to_ns(0.8), start_ns + to_ns(0.8))
+    assert mode_at(story, start_ns + to_ns(0.81)) == "moving"
+
+
+def test_what_does_not_move_is_not_held_softly() -> None:
+    story = GuardStory()
+    story.tick(20, sees=True)
+    story.arm()
+    story.machine.interrupt(hold("h"), story.now_ns, story.now_ns)
+    assert story.machine.report().reason == "armed, no command yet"
+    assert mode_at(story, story.now_ns + 1) == "moving"
+
+
+def caught() -> GuardStory:
+    """A guard that opens the gripper for somebody who is in it."""
+    story = driving()
+    stop = msgspec.structs.replace(interrupt("stop", "Ana"), is_caught=True)  # type: ignore[type-var]  # a Struct
+    story.machine.interrupt(stop, story.now_ns, story.now_ns)
+    story.tick(20, sees=True)
+    return story
+
+
+def go_on(story: GuardStory) -> str:
+    """The code of why Ana's go-on is refused, or ""."""
+    said_ns = story.now_ns + 1
+    refusal = story.machine.interrupt(interrupt("resume", "Ana"), said_ns, said_ns)
+    return refusal.code if refusal is not None else ""
+
+
+@pytest.mark.parametrize(("short_of_open", "code"), [(0.1 - 1e-9, ""), (0.1 + 1e-9, "caught"), (1.0, "caught")])
+def test_a_gripper_counts_as_open_within_a_tenth_of_its_range(short_of_open: float, code: str) -> None:
+    story, limit = caught(), STRETCH_3.joints[GRIPPER]
+    open_m = limit.highest - short_of_open * (limit.highest - limit.lowest)
+    see(story, position=(*HOME[:GRIPPER], open_m, *HOME[GRIPPER + 1 :]))
+    assert go_on(story) == code
+
+
+def test_a_gripper_that_was_seen_open_too_long_ago_may_have_closed() -> None:
+    story = caught()
+    position = (*HOME[:GRIPPER], STRETCH_3.joints[GRIPPER].highest, *HOME[GRIPPER + 1 :])
+    see(story, position=position)
+    story.now_ns += to_ns(SETTINGS.max_state_age_s) + 1
+    assert go_on(story) == "caught"
+    see(story, position=position)
+    assert go_on(story) == ""
+
+
+def test_a_gripper_is_opened_while_the_robot_is_stopped_and_keeps_still_in_an_emergency_stop() -> None:
+    story, places = caught(), []
+    for tick in range(15):
+        if tick == 5:
+            story.machine.estop("button", story.now_ns)
+        story.now_ns += to_ns(0.02)
+        out = story.machine.tick(story.now_ns)
+        assert out is not None
+        places.append(out.position[GRIPPER])
+    assert places[4] > places[0] > HOME[GRIPPER]
+    assert places[-1] == pytest.approx(places[-2])
+    assert places[-1] < STRETCH_3.joints[GRIPPER].highest
+
+
+def test_who_was_in_the_gripper_of_a_robot_that_was_let_go_of_need_not_wait_for_it_to_open() -> None:
+    story = caught()
+    for is_pressed in (True, False):
+        story.machine.update_status(
+            RobotStatus(read_ns=story.now_ns, mode="runstopped" if is_pressed else "ready", is_runstopped=is_pressed)
+        )
+        story.machine.check_monitors(story.now_ns)
+    see(story)
+    assert go_on(story) == ""
+    assert story.machine.mode == "disarmed"
+
+
+def test_the_robots_own_button_ends_what_it_does_by_itself() -> None:
+    machine = GuardMachine(STRETCH_3)
+    machine.update_state(standing(0))
+    assert machine.begin_service(0) is None
+    assert machine.is_busy(1)
+    machine.update_status(RobotStatus(read_ns=1, mode="runstopped", is_runstopped=True))
+    assert not machine.is_busy(1)
+
+
+def test_the_robots_own_button_is_needed_where_a_stopped_robot_does_something_by_itself_and_is_not_pressed_yet() -> (
+    None
+):
+    story = GuardStory()
+    story.tick(20, sees=True)
+    machine, now_ns = story.machine, story.now_ns
+    assert machine.begin_service(now_ns) is None
+    assert not machine.needs_runstop(now_ns), "nobody has stopped it"
+    machine.interrupt(interrupt("stop", "Ana"), now_ns, now_ns)
+    assert machine.needs_runstop(now_ns)
+    machine.estop("button", now_ns)
+    assert machine.needs_runstop(now_ns)
+    machine.update_status(RobotStatus(read_ns=now_ns, mode="homing", is_runstopped=True))
+    assert not machine.needs_runstop(now_ns)
+
+
+def test_no_emergency_stop_is_told_of_that_is_over() -> None:
+    story = driving()
+    assert not story.machine.rearm("Ann", story.now_ns), "there was none"
+    assert story.machine.mode == "moving"

@@ -234,7 +234,7 @@ def test_a_difference_is_told_with_what_has_changed_since(tmp_path: Path, capsys
     writer.attach("launch.toml", "application/toml", source.attachments["launch.toml"])
     for message in source:
         writer.copy(message)
-    writer.close()
+    writer.close({"blas": "Z80"})
     capsys.readouterr()
     assert main([str(old), "--node", "talker"]) == 0
     assert "!" not in capsys.readouterr().out  # it was the same all the same
@@ -242,6 +242,8 @@ def test_a_difference_is_told_with_what_has_changed_since(tmp_path: Path, capsys
     told = capsys.readouterr().out
     assert "differs: message 1 (beat:talker:1 at 0.000000 s) differs in count" in told
     assert "! the run was made on desk: Linux; this is " in told
+    assert "! the run multiplied matrices as for Z80; " in told
+    assert "set OPENBLAS_CORETYPE=Z80" in told
     assert "! other packages: numpy 0.1 then, " in told
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bridges.web.console.driving import teleop as drive
 from bridges.web.http.wire import Drive, PointedPlace
 from nodes.policy.inverse_kinematics import STRETCH_HAND
-from nodes.stretch.limits import STRETCH_3
+from nodes.stretch.limits import STRETCH_3, STRETCH_4
 from runtime.msgs import JOINTS, RobotState
 
 HERE = (0.5, 0.1, 0.0, -0.5, 0.0, 0.05, 0.0, -0.4)
@@ -34,6 +34,13 @@ def test_taking_over_a_moving_joint_lets_it_come_to_rest_ahead_and_never_pulls_i
 def test_driving_is_scaled_by_the_preset() -> None:
     assert drive.command(Drive(ahead=1.0, scale=0.5), STRETCH_3, HERE, STILL).base_v_mps == pytest.approx(0.15)
     assert drive.command(Drive(left=-1.0, scale=1.0), STRETCH_3, HERE, STILL).base_w_radps == pytest.approx(-0.8)
+
+
+def test_only_an_omni_base_is_driven_aside() -> None:
+    omni = drive.command(Drive(aside=-1.0, scale=0.5), STRETCH_4, HERE[:6], STILL[:6])
+    assert (omni.base_v_mps, omni.base_w_radps, omni.base_vy_mps) == pytest.approx((0.0, 0.0, -0.15))
+    assert drive.command(Drive(aside=1.0), STRETCH_3, HERE, STILL).base_vy_mps == 0.0
+    assert Drive(aside=0.1).is_held
 
 
 def test_a_slider_goes_to_its_goal_and_not_beyond() -> None:

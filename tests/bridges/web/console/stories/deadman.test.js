@@ -43,6 +43,19 @@ test("keys against each other stand, precise is slow, and a place is gone to whi
   assert.deepEqual([man.beat(150, { ...driving, pad: { isPrecise: true, ahead: 0.4, left: 0, jog: { arm: 1, lift: 0 } } })].map((one) => [one.ahead, one.jog, one.scale]), [[0.4, { arm: 1 }, 0.15]]);
 });
 
+test("an omni base is driven aside by a button, a key or a stick; both ways together stand", () => {
+  const man = new DeadMan();
+  man.hold("KeyJ", "aside-left");
+  assert.equal(man.beat(0, driving).aside, 1);
+  man.hold("KeyL", "aside-right");
+  assert.equal("aside" in man.beat(50, driving), false);
+  man.let("KeyJ");
+  assert.equal(man.beat(100, driving).aside, -1);
+  man.release();
+  assert.equal(man.beat(150, { ...driving, pad: { aside: 0.5 } }).aside, 0.5);
+  assert.equal("aside" in man.beat(200, driving), false);
+});
+
 test("to take a thing is held like any other control, and says where the thing is", () => {
   const man = new DeadMan();
   man.hold("Comma", "take");

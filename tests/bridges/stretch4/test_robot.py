@@ -11,23 +11,27 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
 
-from bridges.stretch.four import HOME_PRIORITY, RUNSTOP_PRIORITY, Stretch4Robot
-from bridges.stretch.four_link import NAMES, ServerLink, Unreadable, endpoints, read_pickle
-from bridges.stretch.four_status import opening_m, read_status, servo_of
-from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
+from bridges.stretch4.link import NAMES, ServerLink, Unreadable, endpoints, read_pickle
+from bridges.stretch4.robot import HOME_PRIORITY, RUNSTOP_PRIORITY, Stretch4Robot
+from bridges.stretch4.status import JOINTS, opening_m, read_status, servo_of
+from nodes.guard.state_machine import GuardMachine
+from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
+from nodes.robot.driver import Driver
 from nodes.robot.protocol import RobotError
 from nodes.robot.robot_from_launch import limits_problem
 from nodes.stretch.limits import STRETCH_4
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import JointCommand, RobotStatus
-from tests.bridges.stretch.fake_stretch4 import DirectLink, SocketServer, World
+from tests.bridges.stretch.patient_bench import PatientBench
+from tests.bridges.stretch4.fake_stretch4 import STEP_S, DirectLink, SocketServer, World
 
 CLOCK = SystemClock()
 
@@ -44,7 +48,9 @@ class FourBench(Bench):
 
     def pass_time(self, seconds: float) -> None:
         super().pass_time(seconds)
-        self.world.advance(seconds)
+        for _ in range(round(seconds / STEP_S)):
+            self.world.step()
+            self.link.keep()
 
     def press_runstop(self, is_on: bool) -> None:
         self.world.press(is_on)
@@ -99,6 +105,11 @@ def test_its_limits_are_a_guards() -> None:
     assert STRETCH_4.base.is_omni
     with pytest.raises(ParameterError, match="known: slow, default"):
         Stretch4Robot("fast")
+
+
+def test_a_launch_file_that_calls_it_as_before_is_told_its_name() -> None:
+    [problem] = Driver("bridges.stretch.four:Stretch4Robot", limits="nodes.stretch.limits:STRETCH_4").problems()
+    assert "module 'bridges.stretch.four' is now 'bridges.stretch4.robot'" in problem
 
 
 def test_the_range_that_the_robot_itself_tells_counts() -> None:
@@ -179,10 +190,73 @@ def test_a_stopped_joint_comes_to_rest_where_braking_takes_it_and_the_gripper_ke
 def test_without_commands_and_without_the_wheels_own_watchdog_it_stops_all_the_same(bench: FourBench) -> None:
     bench.world.has_firmware_watchdog = False
     bench.run(1.0, driving(bench, base_vy_mps=0.1))
-    assert bench.link.beats.endswith("dd"), "the keeper knows that the base drives"
+    assert bench.link.beats.endswith("cc"), "the keeper knows that the base drives"
     bench.drift(2.0)
     assert bench.world.base == [0.0, 0.0, 0.0]
     assert bench.link.beats.endswith("rr")
+
+
+# --- a driver that hangs
+
+
+@pytest.mark.parametrize("way", ["base_v_mps", "base_vy_mps", "lift"])
+def test_after_its_keeper_has_braked_for_a_driver_that_hung_nothing_goes_on_before_a_person_says_so(
+    bench: FourBench, way: str
+) -> None:
+    guard = GuardMachine(STRETCH_4)
+    command = driving(bench) if way == "lift" else driving(bench, **{way: 0.1})
+    if way == "lift":
+        command = JointCommand(position=(command.position[0] + 0.5, *command.position[1:]))
+    guard.update_state(bench.run(1.0, command))
+    assert guard.arm(bench.now_ns)
+    bench.pass_time(1.5)
+    assert bench.world.base == [0.0, 0.0, 0.0]
+    assert bench.world.joints["lift"].speed == 0.0
+    bench.robot.advance(bench.now_ns)
+    before = bench.run(PERIOD_S, command)
+    assert (bench.mode, "the robot's side has braked" in bench.status.why) == ("lost", True)
+    guard.update_status(bench.status)
+    assert guard.check_monitors(bench.now_ns) == "driver"
+    assert_stands(before, bench.run(2.0, command), JOINTS)
+    assert bench.mode == "lost"
+    bench.run(0.1)
+    assert bench.mode == "ready"
+    guard.update_status(bench.status)
+    assert guard.mode == "stopped", "a person lifts that"
+    after = bench.run(1.0, command)
+    x, y, up = after.base_x_m - before.base_x_m, after.base_y_m - before.base_y_m, after.position[0]
+    assert max(x, y, up - before.position[0]) > 0.02, "and it is followed"
+
+
+def test_a_robot_that_is_braked_for_is_lost_for_some_ticks_of_its_guard(bench: FourBench) -> None:
+    bench.run(1.0, driving(bench, base_v_mps=0.1))
+    bench.pass_time(0.2)
+    bench.robot.advance(bench.now_ns)
+    bench.run(0.2)
+    assert bench.mode == "lost", "although nothing is commanded any more"
+    bench.run(0.2)
+    assert bench.mode == "ready"
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_hang_of_a_robot_that_stands_and_one_that_is_short_change_nothing(bench: FourBench, moves: bool) -> None:
+    command = driving(bench, base_v_mps=0.1 * moves)
+    bench.run(1.0, command)
+    bench.pass_time(0.14 if moves else 0.6)
+    bench.robot.advance(bench.now_ns)
+    bench.run(0.1, command)
+    assert bench.mode == "ready"
+    assert bench.run(1.0, driving(bench, base_v_mps=0.1)).base_v_mps > 0.05
+
+
+def test_what_was_held_long_ago_is_not_said_again_at_the_end(bench: FourBench) -> None:
+    bench.run(0.5, JointCommand(position=(1.0, *bench.robot.read(bench.now_ns).position[1:])))
+    bench.run(2.0)
+    lift, sent = bench.world.joints["lift"], bench.link.sent
+    lift.at = lift.goal = 0.3  # by somebody with the gamepad
+    bench.run(0.5)
+    bench.robot.close()
+    assert (lift.goal, bench.link.sent) == (0.3, sent)
 
 
 # --- the lease
@@ -533,13 +607,17 @@ class SocketBench(Bench):
         self.server.__exit__()
 
 
+class PatientSocketBench(PatientBench, SocketBench):
+    """For what is no claim about a hold."""
+
+
 @processes
 @pytest.mark.long
 class TestStretch4RobotOverSockets(RobotConformance):
     limits = "nodes.stretch.limits:STRETCH_4"
 
     def make(self) -> Bench:
-        return SocketBench(self.request.getfixturevalue("tmp_path"))
+        return PatientSocketBench(self.request.getfixturevalue("tmp_path"))
 
 
 @pytest.fixture
@@ -604,40 +682,98 @@ def test_a_status_with_code_in_it_does_not_run_over_sockets_either(tmp_path: Pat
 
 
 DRIVER = """
+import itertools
 import sys
-from bridges.stretch.four import Stretch4Robot
+from bridges.stretch4.robot import Stretch4Robot
 from runtime.clock import SystemClock
 from runtime.msgs import JointCommand
 clock = SystemClock()
 robot = Stretch4Robot(folder=sys.argv[1])
 robot.start(clock.now_ns())
-print(robot._link.keeper_pid, flush=True)
-while True:
+print("up", flush=True)
+for tick in itertools.count():
     robot.advance(clock.now_ns())
     state = robot.read(clock.now_ns())
     robot.command(JointCommand(position=state.position, base_v_mps=0.2))
+    if tick % 10 == 0:
+        print(robot.status(clock.now_ns()).mode, flush=True)
     clock.block(0.02)
 """
+
+
+@contextmanager
+def driven(folder: Path) -> Iterator[tuple[World, subprocess.Popen[str]]]:
+    """A driver in a process of its own that drives ahead, above a base that nobody but its keeper brakes."""
+    world = World()
+    world.has_firmware_watchdog = False
+    with SocketServer(folder, world):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        driver = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        assert driver.stdout is not None
+        try:
+            assert driver.stdout.readline() == "up\n"
+            wait_for(lambda: world.base[0] > 0.18)
+            yield world, driver
+        finally:
+            driver.kill()
+            driver.wait()
+            driver.stdout.close()
 
 
 @processes
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_the_keeper_brakes_the_base_of_a_driver_that_is_killed_or_frozen(tmp_path: Path, how: signal.Signals) -> None:
-    world = World()
+    with driven(tmp_path) as (world, driver):
+        driver.send_signal(how)
+        wait_for(lambda: world.asked == [0.0] * 3)
+        wait_for(lambda: world.base == [0.0] * 3)
+
+
+def modes_after_it_is_lost(driver: subprocess.Popen[str]) -> list[str]:
+    """What the driver tells of itself in the second after it has told that it is lost."""
+    assert driver.stdout is not None
+    assert any(driver.stdout.readline() == "lost\n" for _ in range(100))
+    return [driver.stdout.readline() for _ in range(5)]
+
+
+@processes
+def test_a_driver_that_was_frozen_for_a_moment_does_not_drive_on_after_it(tmp_path: Path) -> None:
+    with driven(tmp_path) as (world, driver):
+        driver.send_signal(signal.SIGSTOP)
+        wait_for(lambda: world.base == [0.0] * 3)
+        driver.send_signal(signal.SIGCONT)
+        assert modes_after_it_is_lost(driver) == ["lost\n"] * 5, "it commands on and on"
+        assert (world.asked, world.base) == ([0.0] * 3, [0.0] * 3)
+
+
+@processes
+def test_a_keeper_that_is_frozen_is_told_and_the_base_braked_at_once(wired: SocketBench) -> None:
+    world = wired.server.world
     world.has_firmware_watchdog = False
-    with SocketServer(tmp_path, world):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        driver = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
-        )
-        assert driver.stdout is not None
-        try:
-            assert int(driver.stdout.readline())
-            wait_for(lambda: world.base[0] > 0.18)
-            driver.send_signal(how)
-            wait_for(lambda: world.asked == [0.0] * 3)
-            wait_for(lambda: world.base == [0.0] * 3)
-        finally:
-            driver.kill()
-            driver.wait()
-            driver.stdout.close()
+    command = JointCommand(position=wired.robot.read(wired.now_ns).position, base_v_mps=0.1)
+    until(wired, command, lambda: world.base[0] > 0.05)
+    os.kill(wired.link.keeper_pid, signal.SIGSTOP)
+    try:
+        until(wired, command, lambda: wired.mode == "lost")
+        assert "brakes the base for a dead driver, has not answered for 0.5 s" in wired.robot.status(wired.now_ns).why
+        until(wired, command, lambda: world.base == [0.0] * 3)
+    finally:
+        os.kill(wired.link.keeper_pid, signal.SIGCONT)
+    until(wired, command, lambda: wired.mode == "ready")
+    wired.run(0.3, command)
+    assert world.base == [0.0] * 3, "what was ordered before is not followed"
+    wired.run(0.1)
+    until(wired, command, lambda: world.base[0] > 0.05)
+
+
+@processes
+def test_a_keeper_that_was_killed_is_told_and_the_base_braked_at_once(wired: SocketBench) -> None:
+    world = wired.server.world
+    world.has_firmware_watchdog = False
+    command = JointCommand(position=wired.robot.read(wired.now_ns).position, base_v_mps=0.1)
+    until(wired, command, lambda: world.base[0] > 0.05)
+    os.kill(wired.link.keeper_pid, signal.SIGKILL)
+    until(wired, command, lambda: wired.mode == "lost" and world.base == [0.0] * 3)
+    assert "ended (-9)" in wired.robot.status(wired.now_ns).why

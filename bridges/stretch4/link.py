@@ -3,9 +3,9 @@
 The server speaks pickle. A pickle can run code where it is read, so only sockets of this machine are read, and of what
 comes only numbers, text and containers are made (`docs/decisions/stretch4-pickle.md`).
 
-As a program it is the keeper: `python -m bridges.stretch.four_link ENDPOINT CLIENT`. It hears on its standard input
-that the driver lives. Where that ends, or nothing is heard for `SILENT_S` while the base drives, it asks for a base
-that stands.
+As a program it is the keeper: `python -m bridges.stretch4.link ENDPOINT CLIENT`. It hears on its standard input
+that the driver lives, and answers on its standard output. Where the input ends, or nothing is heard for `SILENT_S`
+while the robot is commanded, it asks for a base that stands, and tells the driver so once that is back.
 """
 
 from __future__ import annotations
@@ -36,12 +36,20 @@ FOLDER = "/tmp/stretch_zmq"
 NAMES = {"admin": 23114, "command": 23115, "status": 23116}
 """Its sockets, and their TCP ports."""
 PING_S = 1.0
+START_S = 10.0
+"""The keeper imports what it needs by then."""
 SILENT_S = 0.15
-"""A driver that says nothing for so long while the base drives is dead, or hangs."""
+"""A driver that says nothing for so long while it commands the robot is dead, or hangs."""
+ANSWER_S = 0.5
+"""A keeper that does not answer for so long is dead, or hangs."""
 BRAKE_S, BRAKE_PERIOD_S = 0.4, 0.02
 """So long, and so often, the keeper asks for a base that stands."""
 BRAKE = (0.0, 0.0, 0.0, 0.5, 2.8)
 """vx, vy, w, and the accelerations to get there: the most that the maker's profiles have in m/s2, as rad/s2."""
+COMMANDS, RESTS, QUITS = b"c", b"r", b"q"
+"""What the driver tells the keeper."""
+HEARD, BRAKED = b"h", b"b"
+"""What the keeper answers."""
 ORDER = "order"
 """The id of a command; only those of routines are ever asked for again."""
 LARGEST = 1 << 22
@@ -75,8 +83,9 @@ class Stretch4Link(Protocol):
         """The newest status that was not handed out yet. Raises Unreadable."""
         ...
 
-    def beat(self, *, drives: bool) -> None:
-        """The driver lives, and whether the base is to drive."""
+    def beat(self, *, moves: bool) -> bool:
+        """Say that the driver lives, and whether it commands. Whether the robot's side has braked since the last one,
+        because none came."""
         ...
 
     def ended(self) -> str:
@@ -205,6 +214,8 @@ class ServerLink:
         self._status: zmq.Socket[bytes] | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
         self._seq = 0
+        self._unanswered_ns: int | None = None  # since when the keeper owes an answer
+        self._has_braked = False  # and the driver was not told yet
 
     @property
     def keeper_pid(self) -> int:
@@ -224,12 +235,21 @@ class ServerLink:
         self._status = _connected(context, zmq.SUB, ends["status"], zmq.CONFLATE)
         self._status.setsockopt(zmq.SUBSCRIBE, b"")
         self._keeper = subprocess.Popen(
-            [sys.executable, "-m", "bridges.stretch.four_link", ends["command"], self.client],
-            stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            [sys.executable, "-m", "bridges.stretch4.link", ends["command"], self.client],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             start_new_session=True,  # Ctrl-C is the run's
         )  # fmt: skip
         assert self._keeper.stdin is not None
-        os.set_blocking(self._keeper.stdin.fileno(), False)
+        assert self._keeper.stdout is not None
+        for pipe in (self._keeper.stdin, self._keeper.stdout):
+            os.set_blocking(pipe.fileno(), False)
+        self.beat(moves=False)
+        if not select.select([self._keeper.stdout], [], [], START_S)[0]:
+            self.close()
+            raise RobotError(
+                f"the keeper, which brakes the base for a dead driver, does not answer within {START_S:g} s: is this "
+                "machine overloaded?"
+            )
 
     def send(self, commands: dict[str, Command], priority: int = 0) -> None:
         """One message; the server looks at the newest one only."""
@@ -249,16 +269,40 @@ class ServerLink:
             except zmq.Again:
                 return None
 
-    def beat(self, *, drives: bool) -> None:
-        """The driver lives, and whether the base is to drive."""
-        if self._keeper is not None and self._keeper.stdin is not None:
+    def beat(self, *, moves: bool) -> bool:
+        """Say that the driver lives, and whether it commands. Whether the keeper has braked since the last one."""
+        keeper = self._keeper
+        if keeper is None or keeper.stdin is None:
+            return False
+        self._listen(keeper)
+        if self._unanswered_ns is None:
+            self._unanswered_ns = SystemClock().now_ns()
+        with suppress(OSError):  # it ended, or hangs and its pipe is full
+            os.write(keeper.stdin.fileno(), COMMANDS if moves else RESTS)
+        has_braked, self._has_braked = self._has_braked, False
+        return has_braked
+
+    def _listen(self, keeper: subprocess.Popen[bytes]) -> None:
+        told = b""
+        if keeper.stdout is not None:
             with suppress(OSError):
-                os.write(self._keeper.stdin.fileno(), b"d" if drives else b"r")
+                told = os.read(keeper.stdout.fileno(), 4096)
+        self._has_braked |= BRAKED in told
+        if told:
+            self._unanswered_ns = None
 
     def ended(self) -> str:
         """Why nothing would brake for a dead driver; nothing while the keeper lives."""
-        code = self._keeper.poll() if self._keeper is not None else None
-        return f"the keeper, which brakes the base for a dead driver, ended ({code})" if code is not None else ""
+        keeper, what = self._keeper, "the keeper, which brakes the base for a dead driver,"
+        if keeper is None:
+            return ""
+        self._listen(keeper)  # who has not looked for a while has answers waiting
+        code = keeper.poll()
+        if code is not None:
+            return f"{what} ended ({code})"
+        if self._unanswered_ns is not None and SystemClock().since_s(self._unanswered_ns) > ANSWER_S:
+            return f"{what} has not answered for {ANSWER_S:g} s"
+        return ""
 
     def close(self) -> None:
         """Let go of the server; the keeper ends."""
@@ -266,13 +310,15 @@ class ServerLink:
             keeper, self._keeper = self._keeper, None
             if keeper is not None and keeper.stdin is not None:
                 with suppress(OSError):
-                    os.write(keeper.stdin.fileno(), b"q")
+                    os.write(keeper.stdin.fileno(), QUITS)
                 keeper.stdin.close()
                 with suppress(subprocess.TimeoutExpired):
                     keeper.wait(2.0)
                 if keeper.poll() is None:
                     keeper.kill()
                     keeper.wait()
+                if keeper.stdout is not None:
+                    keeper.stdout.close()
             sockets, self._command, self._status = (self._command, self._status), None, None
             for each in sockets:
                 if each is not None:
@@ -320,21 +366,28 @@ def brake_command() -> dict[str, Command]:
 def _beats(source: int) -> Iterator[bytes]:
     """What was heard last, again and again: nothing after `SILENT_S` without a word; ends with the driver."""
     while True:
-        ready, _, _ = select.select([source], [], [], SILENT_S)
-        heard = os.read(source, 4096) if ready else b""
-        if ready and not heard:
+        # Once more without waiting: what came while this process itself was not run is no silence.
+        is_ready = any(select.select([source], [], [], wait_s)[0] for wait_s in (SILENT_S, 0.0))
+        heard = os.read(source, 4096) if is_ready else b""
+        if is_ready and not heard:
             return
         yield heard[-1:]
 
 
-def keep(endpoint: str, client: str, source: int) -> None:
-    """Wait beside the driver, and brake the base once it is silent or gone while it drives."""
+def keep(endpoint: str, client: str, source: int, answers: int) -> None:
+    """Wait beside the driver, and brake the base once it is silent or gone while it commands."""
     context = zmq.Context()
     command = _connected(context, zmq.PUB, endpoint, zmq.CONFLATE)
-    clock, last = SystemClock(), b"r"
+    clock, last = SystemClock(), RESTS
+    os.set_blocking(answers, False)
+
+    def answer(what: bytes) -> None:
+        with suppress(OSError):  # a driver that is gone, or does not read
+            os.write(answers, what)
 
     def brake(*listens_to: int) -> None:
         """Until the driver is heard again, so that the two do not take turns."""
+        answer(BRAKED)
         end_ns = clock.now_ns() + round(BRAKE_S * NS_PER_S)
         while clock.now_ns() < end_ns and not select.select(listens_to, [], [], 0.0)[0]:
             command.send(_message(client, brake_command(), 0, None))
@@ -343,15 +396,16 @@ def keep(endpoint: str, client: str, source: int) -> None:
     for heard in _beats(source):
         if heard:
             last = heard
-        elif last == b"d":
+            answer(HEARD)
+        elif last == COMMANDS:
             brake(source)
-            last = b"r"
-        if last == b"q":
+            last = RESTS
+        if last == QUITS:
             break
-    if last == b"d":
+    if last == COMMANDS:
         brake()
     context.destroy(linger=0)
 
 
 if __name__ == "__main__":
-    keep(sys.argv[1], sys.argv[2], sys.stdin.fileno())
+    keep(sys.argv[1], sys.argv[2], sys.stdin.fileno(), sys.stdout.fileno())

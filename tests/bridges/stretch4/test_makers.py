@@ -14,11 +14,14 @@ from typing import Any, Literal
 
 import pytest
 
-from bridges.stretch.four import Stretch4Robot
+from bridges.stretch4.link import FOLDER
+from bridges.stretch4.robot import Stretch4Robot
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
 from runtime.msgs import JointCommand
+from tests.bridges.stretch.patient_bench import PatientBench
+from tests.bridges.stretch4.test_robot import DRIVER, modes_after_it_is_lost
 
 PYTHON = os.environ.get("POLYRHYTHM_STRETCH4_PYTHON", "")
 CLOCK = SystemClock()
@@ -99,11 +102,15 @@ class MakersBench(Bench):
         return self.robot.status(self.now_ns).why
 
 
+class PatientMakersBench(PatientBench, MakersBench):
+    """For what is no claim about a hold."""
+
+
 class TestStretch4AgainstTheMakersServer(RobotConformance):
     limits = "nodes.stretch.limits:STRETCH_4"
 
     def make(self) -> Bench:
-        return MakersBench()
+        return PatientMakersBench()
 
 
 @pytest.fixture
@@ -183,27 +190,11 @@ def test_a_chain_that_does_not_measure_is_named(bench: MakersBench) -> None:
     assert bench.why.startswith("wrist_roll does not measure")
 
 
-DRIVER = """
-from bridges.stretch.four import Stretch4Robot
-from runtime.clock import SystemClock
-from runtime.msgs import JointCommand
-clock = SystemClock()
-robot = Stretch4Robot()
-robot.start(clock.now_ns())
-print("up", flush=True)
-while True:
-    robot.advance(clock.now_ns())
-    state = robot.read(clock.now_ns())
-    robot.command(JointCommand(position=state.position, base_v_mps=0.2))
-    clock.block(0.02)
-"""
-
-
 @pytest.mark.parametrize("how", ["killed", "frozen"])
 def test_the_keeper_brakes_the_base_of_a_dead_driver_and_the_makers_server_takes_its_word(how: str) -> None:
     server = Makers("server")
     server.do("firmware", 0)
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER], stdout=subprocess.PIPE, text=True)
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, FOLDER], stdout=subprocess.PIPE, text=True)
     try:
         assert driver.stdout is not None
         assert driver.stdout.readline() == "up\n"
@@ -219,6 +210,11 @@ def test_the_keeper_brakes_the_base_of_a_dead_driver_and_the_makers_server_takes
         print(
             f"\ndriver {how}, 0.2 m/s: the base was told after {told_s:.3f} s, at rest {CLOCK.now_s() - begun_s:.3f} s"
         )
+        if how == "frozen":
+            os.kill(driver.pid, 18)
+            assert modes_after_it_is_lost(driver) == ["lost\n"] * 5
+            stands = server.do("look")
+            assert (stands["asked"], stands["base"]) == ([0.0] * 3, [0.0] * 3), "it goes on when a person says so"
     finally:
         driver.kill()
         driver.wait()

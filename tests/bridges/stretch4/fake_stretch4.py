@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import zmq
 
-from bridges.stretch.four_link import Command, Status, read_pickle
+from bridges.stretch4.link import SILENT_S, Command, Status, brake_command, read_pickle
 from runtime.clock import SystemClock
 
 STEP_S = 0.01
@@ -230,6 +230,7 @@ class World:
                 "effort": joint.effort, "pos_calibrated": joint.is_homed, "in_collision_stop": dict(joint.collides),
                 "soft_motion_limits": [joint.low, joint.high] if joint.is_homed else [None, None],
                 "overtemp_error": False, "overload_error": False, "pos_pct": math.degrees(joint.at),
+                "gripper_conversion": {"aperture_m": np.float64(0.0386)},
                 "over_current_error": False, "stall_overload": False, "comm_errors": {"rates": np.zeros(3)},
             }  # fmt: skip
         return {
@@ -301,9 +302,16 @@ class DirectLink:
         self.sent = 0
         self.problem = ""
         self.is_silent = False
+        self._beaten_s, self._has_braked = 0.0, False
 
     def open(self) -> None:
         """Nothing to connect."""
+
+    def keep(self) -> None:
+        """What the keeper beside the driver does all the time."""
+        if self.beats.endswith("c") and not self._has_braked and self.world.now_s - self._beaten_s > SILENT_S:
+            self._has_braked = True
+            self.hear({"client_id": self.client, "cmd_dict": brake_command(), "priority": 0, "seq": None})
 
     def send(self, commands: dict[str, Command], priority: int = 0) -> None:
         self.sent += 1
@@ -318,8 +326,10 @@ class DirectLink:
     def newest(self) -> Status | None:
         return None if self.is_silent else read_pickle(pickle.dumps(self.world.status(self.lease.told())))
 
-    def beat(self, *, drives: bool) -> None:
-        self.beats = (self.beats + ("d" if drives else "r"))[-100:]
+    def beat(self, *, moves: bool) -> bool:
+        self.beats = (self.beats + ("c" if moves else "r"))[-100:]
+        braked, self._has_braked, self._beaten_s = self._has_braked, False, self.world.now_s
+        return braked
 
     def ended(self) -> str:
         return self.problem

@@ -1,16 +1,20 @@
 """What one status of a Stretch 4's server says, as one value; and metres of its gripper's opening. Pure.
 
 Names and units are those of stretch4_body 2026.10.21.2.
+
+The maker says of the gripper's percent that the fingertips touch at 0, and has a formula for metres by which they are
+39 mm apart there, as they touch where the servo is fully closed; he calls it a simplification. So a status tells both.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
-from bridges.stretch.four_link import Status
+from bridges.stretch.onboard.words import Told
+from bridges.stretch4.link import Status
 
+WRITTEN_FOR = "2026.10.21.2"
 JOINTS = ("lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper")
 LIFT_AND_ARM, WRIST = JOINTS[:2], JOINTS[2:5]
 GRIPPER = JOINTS.index("gripper")
@@ -23,28 +27,16 @@ GRIP_RAD = -0.87
 """Where the servo is sent to grip: half of what it can close beyond touching; the fingers are springs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one status says."""
+class Reading(Told, frozen=True, kw_only=True):
+    """What one status says. The pose is by the server's odometry, and by the driver's own once it is handed on."""
 
     stamps: dict[str, float]
     """By chain: when it measured, by a clock of the robot's. Only compared for being new."""
-    position: tuple[float, ...]
-    velocity: tuple[float, ...]
-    effort: tuple[float, ...]
     servo_rad: tuple[float, float, float]
     """The gripper's servo: fully closed, fully open, now."""
-    pose: tuple[float, float, float]
-    twist: tuple[float, float, float]
-    """To the front, to the left, turning."""
+    makers_opening_m: float | None
+    """Between the fingertips, by the maker's formula; None where it is not told."""
     ranges: dict[str, tuple[float, float]]
-    touching: tuple[str, ...]
-    alerts: tuple[str, ...]
-    is_homed: bool
-    is_runstopped: bool
-    battery_v: float
-    battery_a: float
-    is_charging: bool
     server: str
     status_id: int
     """Counts from 1 when the server starts."""
@@ -72,6 +64,15 @@ def servo_of(opening: float, open_rad: float) -> float:
 def radians_a_metre(open_rad: float) -> float:
     """How far the servo turns for a metre of opening, near the fingertips' touch."""
     return open_rad / (FINGER_M * _WIDEST_RAD)
+
+
+def gripper_words(reading: Reading) -> str:
+    """What is not known of the gripper's metres, for people."""
+    makers = "nothing" if reading.makers_opening_m is None else f"{reading.makers_opening_m * 1000:.0f} mm"
+    return (
+        f"{reading.position[GRIPPER] * 1000:.0f} mm open, assumed from fingertips that touch at 0 %; the maker's own "
+        f"formula says {makers}, and that it is a simplification: measure with a ruler which holds"
+    )
 
 
 def read_status(status: Status) -> Reading:
@@ -123,10 +124,11 @@ def read_status(status: Status) -> Reading:
         velocity=tuple(velocity),
         effort=tuple(effort),
         servo_rad=(closed, opened, servo),
+        makers_opening_m=_number(servos["gripper"].get("gripper_conversion", {}).get("aperture_m")),
         pose=pose,
         twist=twist,
         ranges={name: _range(joints[name], (-math.inf, math.inf)) for name in JOINTS[:GRIPPER]},
-        touching=tuple(dict.fromkeys(touching)),
+        contact=tuple(dict.fromkeys(touching)),
         alerts=tuple(alerts),
         is_homed=all(joint["pos_calibrated"] for joint in (*(chains[name] for name in LIFT_AND_ARM), *servos.values())),
         is_runstopped=bool(power["runstop_event"]),
@@ -149,6 +151,10 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} in place of text")
     return "".join(letter if letter.isprintable() else "?" for letter in value[:MOST_LETTERS])
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _range(joint: dict[str, Any], unknown: tuple[float, float]) -> tuple[float, float]:
