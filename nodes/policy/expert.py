@@ -67,7 +67,7 @@ from runtime.msgs import (
 )
 
 RATE_HZ = 20
-STATES_KEPT, IMAGES_KEPT = 30, 8
+STATES_KEPT = 30
 SAME_M = 0.05
 """A new action of the same skill this near the old target continues the one under way."""
 BLEND = 0.5
@@ -155,7 +155,6 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.told = ""
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         self.wanted: tuple[Phase, Spot] | None = None
-        self.images: deque[Stamped[Image]] = deque(maxlen=IMAGES_KEPT)
         self.looked_ns = -1
         self.ticked_ns = 0
         self.view: HeadView | None = None
@@ -197,7 +196,7 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     @every(hz=1)
     def announce(self) -> None:
-        """Publish what this body can do, again and again for those who start late."""
+        """What this body can do, again and again for those who come late."""
         self.skills.publish(catalogue_of(self.specs.values()), stems_from=())  # of no image: it is what it is
 
     @on(action)
@@ -259,7 +258,7 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
-        """Take in a person's yes to what the policy asked."""
+        """A person's yes to what the policy asked."""
         self.confirmations.hear(utterance, self.clock.now_ns())
 
     def on_preempted(self, fence: Fence) -> bool:
@@ -286,11 +285,7 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     def look(self) -> None:
         """Look at a new image for the thing that the action is about, or only at its place."""
-        newest, wanted = self.head_image.peek(), self.wanted
-        if newest is not None and (not self.images or newest.message.captured_ns > self.images[-1].message.captured_ns):
-            self.images.append(newest)
-        known_ns = self.states[-1].read_ns  # a real robot tells its state later than its camera shows that moment
-        stamped = next((one for one in reversed(self.images) if one.message.captured_ns <= known_ns), None)
+        stamped, wanted = self.head_image.peek(), self.wanted
         if stamped is None or stamped.message.captured_ns == self.looked_ns:
             return
         image = stamped.message
@@ -404,5 +399,5 @@ class ExpertPolicy(ForRobot, SeatNode):
 
 
 def motion_of(robot: str) -> SkillMotion:
-    """Return how that robot carries out skills; "" is a Stretch. Raises UserError where nobody knows."""
+    """How that robot carries out skills; "": a Stretch. Raises UserError where nobody knows."""
     return cast(SkillMotion, load_motion(load_body(robot)))
