@@ -863,6 +863,8 @@ class Parser:
                 )
             ):
                 nouns, j = [replace(noun, source=place.place) for noun in nouns], k
+                if words[i] == "anything":
+                    nouns = [replace(noun, is_vague=False) for noun in nouns]  # "Anything on the tray can go ..."
         while j < end and (
             words[j] in ("still", "always", "already", "all", "also", "just", "now", "both", "almost", "once")
             or (words[j].endswith("ly") and lexicon.is_closed(words[j]))
