@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--mutants", metavar="FILE", help="a JSON list of names; FILE gets what became of each")
+    parser.addoption("--mutants", metavar="FILE", help="a JSON list; FILE.done tells of each")
     parser.addoption("--at-once", type=int, default=1, metavar="N", help="so many mutants at a time")
 
 
@@ -59,9 +59,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     path = Path(asked)
     hunt = Hunt(session, json.loads(Path("mutmut-stats.json").read_text()))
-    found: dict[str, str] = {}
-    for ended in hunt.run(json.loads(path.read_text()), session.config.getoption("at_once")):
-        path.write_text(json.dumps(found := found | ended))
+    with path.with_suffix(".done").open("w") as told:
+        for ended in hunt.run(json.loads(path.read_text()), session.config.getoption("at_once")):
+            for pair in ended.items():
+                print(json.dumps(pair), file=told, flush=True)
     return True
 
 

@@ -35,7 +35,7 @@ EMPTY_REQUEST = '{"token": ""}'
 
 
 def layout(cameras: list[str]) -> str:
-    """The layout file as JSON text, with a panel for each of at most two camera topics."""
+    """Return the layout file as JSON text, with a panel for each of at most two camera topics."""
     pictures: list[SplitItem] = [
         SplitItem(content=ImagePanel(title=topic, config=ImageConfig(image_mode=ImageModeConfig(image_topic=topic))))
         for topic in cameras[:2]

@@ -92,11 +92,11 @@ class LiveView:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         return int(self._server.port)
 
     def wants(self, topic: str) -> bool:
-        """Whether anybody looks at what is made of that topic."""
+        """Return whether anybody looks at what is made of that topic."""
         made = [self._made[name] for name in (*MADE_OF.get(topic, ()), f"{topic}/calibration") if name in self._made]
         if topic.startswith("calls/"):
             made.append(self._made["log"])
@@ -104,7 +104,7 @@ class LiveView:
         return any(one is not None and one.has_sinks() for one in (own, *made))
 
     def show(self, topic: str, frames: Sequence[Frame]) -> None:
-        """One message as it came. Raises CodecError where it is none of its topic's type."""
+        """Show one message as it came. Raises CodecError where it is not of its topic's type."""
         message = self._types.get(topic)
         if message is None or not (topic in self._late or self.wants(topic)):
             return
@@ -184,7 +184,7 @@ class _Listener(ServerListener):
             self._parameters["/robot_description"] = described(self._looks)
 
     def has_new_viewer(self) -> bool:
-        """Whether somebody has begun to look since this was asked last."""
+        """Return whether somebody has begun to look since this was asked last."""
         is_new, self._is_new = self._is_new, False
         return is_new
 

@@ -51,7 +51,7 @@ def _serve(folder: Path) -> int:
         return str(found)
 
     async def said(*words: str) -> str:
-        """What a command of ours says. Raises ToolError with its complaint."""
+        """Run a command of ours and return what it prints. Raises ToolError with its complaint."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "runtime", *words,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,

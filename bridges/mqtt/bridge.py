@@ -100,7 +100,7 @@ class MqttBridge(ForRobot, RobotPorts):
         self.news = Outbox(joint_names(load_limits(limits)) if limits else JOINTS)
 
     def problems(self) -> list[str]:
-        """What is missing, unknown, or would be open to everybody on the network."""
+        """Return in sentences what is missing, unknown, or would be open to everybody on the network."""
         address, port, tls, ca_file = self.place
         problems = self.topics.problems()
         if importlib.util.find_spec("aiomqtt") is None:
@@ -122,7 +122,7 @@ class MqttBridge(ForRobot, RobotPorts):
         return problems
 
     def on_start(self) -> None:
-        """Raises ParameterError for its `problems`, and in virtual time."""
+        """Check what the parameters lack. Raises ParameterError for its `problems`, and in virtual time."""
         problems = self.problems()
         if self.clock.is_virtual:
             problems.append("a broker lives in real time; run without --virtual, or without this node")
@@ -173,7 +173,7 @@ class MqttBridge(ForRobot, RobotPorts):
 
     @every(hz=50)
     def apply(self) -> None:
-        """Hand on what was accepted."""
+        """Publish the order that was accepted."""
         while self.accepted:
             verb, command = self.accepted.popleft()
             ident = f"mqtt-{command.id}-{command.nonce}"  # whoever sends may count from 1 again
@@ -228,7 +228,7 @@ class MqttBridge(ForRobot, RobotPorts):
         await link.hold(self.random)
 
     def take(self, incoming: Incoming) -> tuple[CommandReply, str]:
-        """Judge a command; the answer, and where to send it (or "")."""
+        """Judge a command, and return the answer and where to send it ("": nowhere)."""
         verb = self.topics.verb_of(incoming.topic) or ""
         command, reply = self.gate.judge(
             verb, incoming.payload, is_retained=incoming.is_retained, now_ms=wall_time_ns() // 1_000_000

@@ -25,7 +25,7 @@ FAREWELL_S = 1.0
 
 @asynccontextmanager
 async def broker_at(address: str, port: int, certificate: str = "", key: str = "") -> AsyncIterator[None]:
-    """A broker that listens there until the end of the block. Raises TransportError where it cannot."""
+    """Be a broker that listens there until the end of the block. Raises TransportError where it cannot."""
     for chatty in ("amqtt", "transitions"):
         logging.getLogger(chatty).setLevel(logging.CRITICAL)  # each client that comes and goes would be news
     listener = ListenerConfig(
@@ -64,12 +64,12 @@ class Doorkeeper(BaseAuthPlugin):  # type: ignore[misc]  # amqtt ships no types
 
 
 def login() -> tuple[str, str]:
-    """The name and the password that a client has to know; ("", "") where there are none."""
+    """Return the name and the password that a client has to know; ("", "") where there are none."""
     return os.environ.get("MQTT_USERNAME", ""), os.environ.get("MQTT_PASSWORD", "")
 
 
 def is_let_in(username: str | None, password: str | None) -> bool:
-    """Whether these are the name and the password of the environment, where it has any."""
+    """Return whether these are the name and the password of the environment; True where it has none."""
     name, word = login()
     if not name and not word:
         return True

@@ -44,17 +44,17 @@ class BrokerConnection:
         self._client = client
 
     async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
-        """Send; with QoS 1, return once the broker has it."""
+        """Publish a message; with QoS 1, return once the broker has it."""
         with _in_words():
             await self._client.publish(topic, payload, qos=qos, retain=retain, timeout=CONNECT_S)
 
     async def subscribe(self, topic: str) -> None:
-        """Ask for a topic, QoS 1."""
+        """Subscribe to a topic, at QoS 1."""
         with _in_words():
             await self._client.subscribe(topic, qos=1, timeout=CONNECT_S)
 
     async def incoming(self) -> AsyncIterator[Incoming]:
-        """What comes in, until the connection breaks."""
+        """Yield what comes in, until the connection breaks."""
         with _in_words():
             async for message in self._client.messages:
                 payload = message.payload if isinstance(message.payload, bytes) else b""
@@ -63,7 +63,7 @@ class BrokerConnection:
 
 @asynccontextmanager
 async def connect(broker: Broker, *, identifier: str, will_topic: str, will: bytes) -> AsyncIterator[BrokerConnection]:
-    """A connection with a retained last will. Raises TransportError in words, here and later."""
+    """Connect with a retained last will. Raises TransportError in words, here and later."""
     try:
         context = ssl.create_default_context(cafile=broker.ca_file or None) if broker.is_tls else None
     except (OSError, ssl.SSLError) as problem:

@@ -52,7 +52,7 @@ class Gatekeeper:
     def judge(
         self, verb: str, payload: bytes, *, is_retained: bool, now_ms: int
     ) -> tuple[Command | None, CommandReply]:
-        """The command to apply, or None, and what to answer."""
+        """Return the command to apply, or None, and what to answer."""
         command, why = self._read(payload)
         if not why and command is not None:
             why = self._why_not(verb, command, is_retained=is_retained, now_ms=now_ms)
@@ -64,7 +64,7 @@ class Gatekeeper:
         return command, CommandReply(command.id, verb, True)
 
     def may_reply_to(self, topic: str) -> bool:
-        """Whether an answer may go there; nobody makes a robot publish to topics of others."""
+        """Return whether an answer may go to this topic; nobody makes a robot publish to topics of others."""
         return (
             topic.startswith(self.reply_prefix) and len(topic) > len(self.reply_prefix) and not set(topic) & set("+#")
         )

@@ -46,7 +46,7 @@ class Outbox:
         self._header_id = 0
 
     def happened(self, topic: str, message: Message) -> None:
-        """One more event; the oldest that waits is lost where there are too many."""
+        """Add an event; where too many wait, the oldest is lost."""
         self.lost_events += len(self.events) == MOST_EVENTS
         self.events.append(self.encoded({"topic": topic, "data": message}))
 
@@ -58,11 +58,11 @@ class Outbox:
             self.lost_events += 1
 
     def document(self) -> Document:
-        """What is retained as the robot's state."""
+        """Return what is retained as the robot's state."""
         return state_document(self.guard, self.status, self.subtask, self.said)
 
     def encoded(self, document: Document) -> bytes:
-        """The document with its number and time, as it goes out."""
+        """Return the document with its number and time, as it goes out."""
         self._header_id += 1
         header = {"header_id": self._header_id, "timestamp_ms": wall_time_ns() // 1_000_000}
         return msgspec.json.encode(header | document)
@@ -94,7 +94,7 @@ class Connection:
         self._fault: str | None = None
 
     async def hold(self, chance: random.Random) -> None:
-        """Be connected until cancelled; where that fails, try again after a pause that grows."""
+        """Stay connected until cancelled; where the connection breaks, try again after a pause that grows."""
         pause_s = BACKOFF_S[0]
         while True:
             start_ns = self._clock.now_ns()

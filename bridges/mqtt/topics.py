@@ -23,7 +23,7 @@ class Topics:
     robot: str
 
     def problems(self) -> list[str]:
-        """What is wrong with the names, in sentences."""
+        """Return in sentences what is wrong with the names."""
         return [
             f"{name} is {value!r}; expected letters, digits, - and _"
             for name, value in (("site", self.site), ("robot", self.robot))
@@ -59,13 +59,13 @@ class Topics:
         return f"{self.root}/reply/"
 
     def verb_of(self, topic: str) -> str | None:
-        """The verb of a command's topic."""
+        """Return the verb of a command's topic."""
         start = f"{self.root}/cmd/"
         return topic[len(start) :] if topic.startswith(start) else None
 
 
 def state_document(guard: GuardState | None, status: RobotStatus | None, subtask: str, said: str) -> Document:
-    """What stays true until it changes; what the robot does not tell is left out."""
+    """Return what stays true until it changes, without what the robot does not tell."""
     document: Document = {"subtask": subtask, "said": said}
     if guard is not None:
         document |= {
@@ -90,7 +90,7 @@ def state_document(guard: GuardState | None, status: RobotStatus | None, subtask
 
 
 def telemetry_document(state: RobotState, joints: tuple[str, ...] = JOINTS) -> Document:
-    """Where the robot is, with the names of its joints; m and rad."""
+    """Return where the robot is, with the names of its joints; in m and rad."""
     return {
         "joints": dict(zip(joints, (round(value, 4) for value in state.position), strict=True)),
         "base": {
@@ -107,7 +107,7 @@ def telemetry_document(state: RobotState, joints: tuple[str, ...] = JOINTS) -> D
 
 
 def discovery_documents(prefix: str, topics: Topics, commands: tuple[str, ...]) -> dict[str, bytes]:
-    """Home Assistant's discovery: topic to retained payload."""
+    """Return Home Assistant's discovery: topic to retained payload."""
     common: Document = {
         "availability_topic": topics.connection,
         "availability_template": "{{ 'online' if value_json.state == 'ONLINE' else 'offline' }}",

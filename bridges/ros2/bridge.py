@@ -103,7 +103,7 @@ class Ros2Bridge(ForRobot, Node):
         return type(cls.__name__, (cls,), {**ports, **handlers, "__module__": cls.__module__, "__doc__": cls.__doc__})
 
     def problems(self) -> list[str]:
-        """What is wrong with the address or with names of ROS."""
+        """Return in sentences what is wrong with the address or with names of ROS."""
         found = [problem] if (problem := link_problem(self.at, self.speaks, self.domain)) else []
         if not self.to_ros and not self.from_ros:
             found.append("neither to_ros nor from_ros has a row, so it would do nothing; docs/ros2.md has an example")
@@ -135,7 +135,7 @@ class Ros2Bridge(ForRobot, Node):
             self._link.close()
 
     def send(self, stamped: Stamped[Message], declared: str) -> None:
-        """Each row's ROS message of one of ours; `declared` is the topic as the table has it."""
+        """Send a message of ours as each row of the table says; `declared` is its topic in the table."""
         if self._link is None:
             return
         for row in self.to_ros:

@@ -43,7 +43,7 @@ class Arrived(NamedTuple):
 
     @property
     def stamp_ns(self) -> int:
-        """Its own stamp on our clock."""
+        """The message's own stamp on our clock, in ns."""
         return our_stamp(stamp_ns_of(self.message.header), self.came_ns, self.offset_ns)
 
 
@@ -165,7 +165,7 @@ COMMANDS = (
 
 
 def our_stamp(wall_ns: int, came_ns: int, offset_ns: int) -> int:
-    """A stamp of ROS on our clock, never later than it came; `came_ns` where its clock is not ours."""
+    """Return a stamp of ROS on our clock, at most `came_ns`; that itself where its clock is not ours."""
     ours = wall_ns - offset_ns
     return min(ours, came_ns) if abs(ours - came_ns) <= FARTHEST_NS else came_ns
 

@@ -63,7 +63,7 @@ class Link(Protocol):
 
 
 def link_problem(at: str, speaks: str, domain: int) -> str:
-    """What is wrong with an address, as a sentence; "" where nothing is."""
+    """Return in a sentence what is wrong with an address; "" where nothing is."""
     if speaks not in get_args(Speaks):
         return f"speaks is {speaks!r}; known: {', '.join(get_args(Speaks))}"
     if not 0 <= domain <= 232:
@@ -76,7 +76,7 @@ def link_problem(at: str, speaks: str, domain: int) -> str:
 
 
 def open_link(at: str, speaks: str, domain: int, tell: Tell) -> Link:
-    """A connection, open. Raises UserError where there is none, or its library is not installed."""
+    """Open a connection. Raises UserError where there is none, or its library is not installed."""
     if problem := link_problem(at, speaks, domain):
         raise UserError(problem)
     link: Link

@@ -19,7 +19,6 @@ from nodes.kitchen.vision.grounding import ground_in
 from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import Decision, Situation, name_of
-from nodes.vlm.poses import pose_at
 from runtime import QoS, Subscription
 from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask, Utterance, aimed_at
 
@@ -96,16 +95,14 @@ class KitchenVLM(LocalVLM):
 
     def _see(self) -> None:
         """The newest image, and then the head turns on. Nothing is told before it has looked round once."""
-        stamped, sight = self.image.stamped(), self.sight
+        sight = self.sight
         if sight is None or not self.states:
             return
         sight.grip(self.states[-1], self.body)
-        if stamped is not None and stamped.message.captured_ns != self.looked_ns:
-            image = stamped.message
-            state = pose_at(self.states, image.captured_ns, self.body)
-            if state is not None:
-                self.looked_ns, self.seen = image.captured_ns, stamped
-                sight.see(image, state, self.body)
+        if (posed := self._posed_image()) is not None:
+            self.seen, state = posed
+            self.looked_ns = self.seen.message.captured_ns
+            sight.see(self.seen.message, state, self.body)
         self._turn_head(sight)
         if self.has_looked_round:
             self.now = sight.scene(self.clock.now_ns())

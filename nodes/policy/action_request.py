@@ -19,7 +19,7 @@ class ActionRequest:
 
     @classmethod
     def of(cls, action: Action, trigger: Stamped[Any] | None) -> ActionRequest:
-        """As the message says that the handler was called with."""
+        """Read it from the message that the handler was called with."""
         if trigger is None:
             return cls("", 0, action.id)
         return cls(trigger.envelope.source, trigger.envelope.seq, action.id)

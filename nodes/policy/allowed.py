@@ -41,25 +41,25 @@ class RiskLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ActionLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole table."""
+    """The limits of all risk classes, as `allowed.toml` says them."""
 
     longest_text: int
     most_arguments: int
     risks: dict[str, RiskLimits]
 
     def of(self, spec: SkillSpec) -> RiskLimits:
-        """The limits of a skill; those of the strictest class where it declares no risk."""
+        """Return the limits of a skill; those of the strictest class where it declares no risk."""
         return self.risks[spec.risk or STRICTEST]
 
 
 @cache
 def rules() -> ActionLimits:
-    """The table beside this module."""
+    """Read the table beside this module."""
     return msgspec.convert(tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8")), ActionLimits)
 
 
 def why_not(action: Action, state: RobotState | None, skills: Mapping[str, SkillSpec]) -> str:
-    """Why the action is refused; "" where it may be taken on. Without a state nothing that has a place is."""
+    """Return why the action is refused; "" where it may be taken on. Without a state no action with a place is."""
     table, spec = rules(), skills.get(action.skill)
     if spec is None:
         return f"{str(action.skill)[:40]!r} is no skill; skills: {', '.join(skills)}"
@@ -134,7 +134,7 @@ class Confirmations:
         self._yes_until_ns = 0
 
     def question(self, action: Action, skills: Mapping[str, SkillSpec], now_ns: int) -> str:
-        """What to ask a person before this action; "" where it needs no yes or has one."""
+        """Return what to ask a person before this action; "" where it needs no yes or has one."""
         spec, target = skills.get(action.skill), action.target
         if spec is None or not _needs_yes(rules().of(spec), spec, action):
             return ""
@@ -147,7 +147,7 @@ class Confirmations:
         return f"Shall I {action.skill}{' the ' + what if what else ''}? {PLEASE}"
 
     def hear(self, utterance: Utterance, now_ns: int) -> None:
-        """A yes is for what was asked last; a correction or a stop after it takes it back, and nothing else is one."""
+        """Hear a person: a plain yes is for what was asked last; a correction or a stop after it takes it back."""
         if self._asked is not None and says_yes(utterance.text):
             self._yes_until_ns = now_ns + to_ns(YES_FOR_S)
         elif understand(utterance.text).wants in ("amend", "stop"):

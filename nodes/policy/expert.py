@@ -67,7 +67,7 @@ from runtime.msgs import (
 )
 
 RATE_HZ = 20
-STATES_KEPT = 30
+STATES_KEPT, IMAGES_KEPT = 30, 8
 SAME_M = 0.05
 """A new action of the same skill this near the old target continues the one under way."""
 BLEND = 0.5
@@ -155,6 +155,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.told = ""
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         self.wanted: tuple[Phase, Spot] | None = None
+        self.images: deque[Stamped[Image]] = deque(maxlen=IMAGES_KEPT)
         self.looked_ns = -1
         self.ticked_ns = 0
         self.view: HeadView | None = None
@@ -196,7 +197,7 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     @every(hz=1)
     def announce(self) -> None:
-        """What this body can do, again and again for those who come late."""
+        """Publish what this body can do, again and again for those who start late."""
         self.skills.publish(catalogue_of(self.specs.values()), stems_from=())  # of no image: it is what it is
 
     @on(action)
@@ -258,7 +259,7 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
-        """A person's yes to what the policy asked."""
+        """Take in a person's yes to what the policy asked."""
         self.confirmations.hear(utterance, self.clock.now_ns())
 
     def on_preempted(self, fence: Fence) -> bool:
@@ -285,7 +286,11 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     def look(self) -> None:
         """Look at a new image for the thing that the action is about, or only at its place."""
-        stamped, wanted = self.head_image.peek(), self.wanted
+        newest, wanted = self.head_image.peek(), self.wanted
+        if newest is not None and (not self.images or newest.message.captured_ns > self.images[-1].message.captured_ns):
+            self.images.append(newest)
+        known_ns = self.states[-1].read_ns  # a real robot tells its state later than its camera shows that moment
+        stamped = next((one for one in reversed(self.images) if one.message.captured_ns <= known_ns), None)
         if stamped is None or stamped.message.captured_ns == self.looked_ns:
             return
         image = stamped.message
@@ -399,5 +404,5 @@ class ExpertPolicy(ForRobot, SeatNode):
 
 
 def motion_of(robot: str) -> SkillMotion:
-    """How that robot carries out skills; "": a Stretch. Raises UserError where nobody knows."""
+    """Return how that robot carries out skills; "" is a Stretch. Raises UserError where nobody knows."""
     return cast(SkillMotion, load_motion(load_body(robot)))

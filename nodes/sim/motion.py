@@ -31,11 +31,11 @@ class JointSetPoints:
         self.velocity = np.zeros_like(position)
         self._is_still = True
 
-    def aim(self, target: Vector) -> None:
-        """Move towards a target, clipped to the joints' ranges."""
+    def aim(self, target: Vector, within_s: float = COMMAND_PERIOD_S) -> None:
+        """Move towards a target, clipped to the joints' ranges, to be there by then as far as their speeds allow."""
         # Least and most by hand: np.clip takes several times as long for so few numbers.
         self.target = np.minimum(np.maximum(target, self._lowest), self._highest)
-        wanted = (self.target - self.position) / COMMAND_PERIOD_S
+        wanted = (self.target - self.position) / within_s
         self.velocity = np.minimum(np.maximum(wanted, -self._speed), self._speed)
         self._is_still = False
 

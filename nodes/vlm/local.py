@@ -156,6 +156,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.table_z_m: float | None = None
         self.looked_ns = -1
         self.seen: Stamped[Image] | None = None  # the image behind what is remembered
+        self.unposed: Stamped[Image] | None = None  # the image of the last tick
         self.said_ns: dict[str, int] = {}
         self.reply = ""
 
@@ -344,21 +345,22 @@ class LocalVLM(ForRobot, SeatNode):
         from nodes.perception.colors import colours_in_view
         from nodes.perception.objects import find_objects
 
-        stamped = self.image.stamped()
-        if stamped is None or stamped.message.captured_ns == self.looked_ns:
+        newest = self.image.stamped()
+        if newest is not None and newest.message.depth_m is None and newest.message.captured_ns != self.looked_ns:
+            self.looked_ns, self.seen = newest.message.captured_ns, newest
+            self.unplaced = tuple(f"something {colour}" for colour in colours_in_view(newest.message.rgb))
             return
-        image = stamped.message
-        if image.depth_m is None:
-            self.looked_ns, self.seen = image.captured_ns, stamped
-            self.unplaced = tuple(f"something {colour}" for colour in colours_in_view(image.rgb))
+        posed = self._posed_image()
+        if posed is None:
             return
-        state = pose_at(self.states, image.captured_ns, self.body)
-        if state is None:
-            return  # the head moved too fast, or the state of that time is still to come: the next image will do
-        self.looked_ns, self.seen = image.captured_ns, stamped
+        self.seen, state = posed
+        image = self.seen.message
+        self.looked_ns = image.captured_ns
         self.unplaced = ()
         rotation, position = self.body.head_camera(state)
         depth = image.depth_m
+        if depth is None:
+            return
         seen = find_objects(
             image.rgb,
             depth,
@@ -372,6 +374,21 @@ class LocalVLM(ForRobot, SeatNode):
         if things:
             self.table_z_m = things[0].z_m - things[0].height_m / 2
         self._remember_things(seen, image, state)
+
+    def _posed_image(self) -> tuple[Stamped[Image], RobotState] | None:
+        """The newest image that was not looked at yet and of whose moment the robot's state is known.
+
+        A real robot's state comes later than the image of its moment: then that of the tick before is looked at. None
+        where the head moved too fast in both.
+        """
+        newest, before = self.image.stamped(), self.unposed
+        self.unposed = newest
+        for stamped in (newest, before) if newest is not None else ():
+            if stamped is not None and stamped.message.captured_ns > self.looked_ns:
+                state = pose_at(self.states, stamped.message.captured_ns, self.body)
+                if state is not None:
+                    return stamped, state
+        return None
 
     def _remember_things(self, seen: Sequence[SeenObject], image: Image, state: RobotState) -> None:
         """Take in what an image with depth shows, and forget what it shows to be gone."""

@@ -137,7 +137,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--host", default="", metavar="NAME", help="this machine's part of several ([hosts.NAME])")
     parser.add_argument(
-        "--robot", metavar="NAME", help="also take hold of this robot for a moment, without moving it: stretch, stretch4"
+        "--robot",
+        metavar="NAME",
+        help="also take hold of this robot for a moment, without moving it: stretch, stretch4",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

@@ -16,7 +16,7 @@ FENCE_TOPIC = "fence"
 
 
 class Fence(Message):
-    """What an interrupt voids: the epochs of all seats from now on. Repeated at times for those who start late."""
+    """The epochs of all seats from now on, and the interrupt that raised them; repeated at times for late joiners."""
 
     epochs: Epochs
     interrupt_id: str = ""
@@ -33,7 +33,7 @@ class PreemptionEpochs:
         self._causes: dict[str, str] = {}  # by seat: the event that raised its last fence
 
     def raise_to(self, epochs: Epochs, cause: str = "") -> frozenset[str]:
-        """Take in epochs and the event that raised them, and return the seats that they fence anew."""
+        """Take in epochs and the event that raised them; the seats that they fence anew."""
         newer = {seat: epoch for seat, epoch in epochs.items() if epoch > self.epochs.get(seat, 0)}
         if newer:
             self._causes.update(dict.fromkeys(newer, cause))
@@ -41,7 +41,7 @@ class PreemptionEpochs:
         return frozenset(newer)
 
     def is_behind(self, envelope: Envelope) -> bool:
-        """Return whether the seat that made this message has been fenced since."""
+        """Whether the seat that made this message has been fenced since."""
         return self.voids(envelope.seat, envelope.epochs, envelope.cause)
 
     def voids(self, seat: str, epochs: Epochs, cause: str = "") -> bool:
@@ -55,5 +55,5 @@ class PreemptionEpochs:
 
 
 def raised(epochs: Epochs, seats: Iterable[str]) -> Epochs:
-    """Return the epochs after an interrupt that fences these seats: one more for each."""
+    """The epochs after an interrupt that fences these seats."""
     return {**epochs, **{seat: epochs.get(seat, 0) + 1 for seat in sorted(seats)}}

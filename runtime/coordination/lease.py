@@ -17,7 +17,7 @@ Kind = Literal["model", "person", "script", "replay"]
 
 
 class Lease(Message):
-    """Who holds a seat from now on. Repeated at times for those who start late."""
+    """Who holds a seat from now on; repeated at a low rate for late joiners."""
 
     seat: str
     holder: str  # the source whose messages count; "" nobody's
@@ -29,7 +29,7 @@ class Lease(Message):
     is_repetition: bool = False
 
     def repeated(self) -> Lease:
-        """Return the same lease, marked as a repetition."""
+        """The same lease, marked as known already."""
         return Lease(
             seat=self.seat,
             holder=self.holder,

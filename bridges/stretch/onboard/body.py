@@ -44,6 +44,8 @@ SMALLEST_MOVE = {"lift": 0.0005, "arm": 0.0005, "gripper": 0.001}
 """Less is not worth a message; others: 0.002 rad."""
 AGAIN_S, ELSEWHERE = 0.5, {"gripper": 0.005}
 """A servo's write may be lost unheard: one that rests further away than this (others: 0.02 rad) is sent there anew."""
+PRESSING_PERCENT = 10.0
+"""A gripper that feels more presses on something; where that is too hard, the library opens it a little."""
 STILL = {"lift": 0.002, "arm": 0.002}
 """Slower is at rest, m/s; others: 0.02 rad/s."""
 STALE_S = 0.15
@@ -84,7 +86,7 @@ class Body:
         self._gripper_at = (0.0, 0)  # opening, and when
         self._sent: dict[str, float] = {}
         self._sent_ns: dict[str, int] = {}
-        self._base_sent = (0.0, 0.0)
+        self._base_sent, self._base_mps2 = (0.0, 0.0), 0.0
         self._blocked: dict[str, float] = {}  # joints that met resistance, and in which direction
         self._believed: dict[str, tuple[int, tuple[float, ...]]] = {}  # by bus: when, and where its joints were
         self._doubts: dict[str, tuple[int, tuple[float, ...]]] = {}  # by bus: how often in a row, and where
@@ -215,7 +217,10 @@ class Body:
                 getattr(robot, name).move_to(target, limit.speed, limit.acceleration)
         velocity = wheel_clamped(goals.v_mps, goals.w_radps, self._wheel_mps, self._track_m)
         if velocity != (0.0, 0.0) or self._base_sent != (0.0, 0.0):
-            robot.base.set_velocity(*velocity, self._wheel_mps2)
+            change = self._fastest_wheel(velocity) - self._fastest_wheel(self._base_sent)
+            if change:  # it brakes as hard as the guard counts on, whatever the profile
+                self._base_mps2 = self._wheel_mps2 if change > 0 else self._brake_mps2
+            robot.base.set_velocity(*velocity, self._base_mps2)
             self._base_sent = velocity
         robot.push_command()
 
@@ -429,6 +434,9 @@ class Body:
         self._gripper_at = (opening_m, now_ns)
         return (opening_m - at_m) / ((now_ns - since_ns) * 1e-9) if since_ns else 0.0
 
+    def _fastest_wheel(self, velocity: tuple[float, float]) -> float:
+        return abs(velocity[0]) + abs(velocity[1]) * self._track_m / 2
+
     def _at(self, name: str) -> float:
         return self._before.position[JOINTS.index(name)]
 
@@ -463,6 +471,8 @@ class Body:
         return True
 
     def _was_lost(self, name: str, target: float) -> bool:
+        if name == "gripper" and abs(self._before.effort[JOINTS.index(name)]) > PRESSING_PERCENT:
+            return False
         is_late = self._now_ns - self._sent_ns.get(name, self._now_ns) > AGAIN_S * 1e9
         rests = abs(self._speed(name)) < STILL.get(name, 0.02)
         return is_late and rests and abs(target - self._at(name)) > ELSEWHERE.get(name, 0.02)

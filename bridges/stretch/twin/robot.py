@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bridges.stretch.twin.boards import MotorBoard, PowerBoard, WristBoard
 from bridges.stretch.twin.motion import Motor
 from bridges.stretch.twin.servos import Bus, Servo
+from runtime.msgs import JOINTS
 
 LIFT_RAD_PER_M = 1 / (12 * 0.005 / math.pi / 2)
 """Pinion of 12 teeth, belt pitch 5 mm: stretch_body's `robot_params_SE3`."""
@@ -28,6 +29,18 @@ SERVOS = {
 }
 HEAD = ("head_pan", "head_tilt")
 GRIPPER_TOUCHING = 3279.0
+_PER_RAD = 4096 / math.tau
+TICKS = {
+    # where a joint of JOINTS is at zero, and ticks per rad, of the gripper per m of opening; as in `robot_params_SE3`
+    "wrist_yaw": ("wrist_yaw", 7136.0, -2.4 * _PER_RAD),
+    "wrist_pitch": ("wrist_pitch", 1024.0, -_PER_RAD),
+    "wrist_roll": ("wrist_roll", 2048.0, _PER_RAD),
+    "gripper": ("stretch_gripper", GRIPPER_TOUCHING, GRIPPER_TOUCHING / 100 * 70 / 0.09),
+    "head_pan": ("head_pan", 1250.0, -_PER_RAD),
+    "head_tilt": ("head_tilt", 2048.0, -_PER_RAD),
+}
+RAD_PER_M = {"lift": LIFT_RAD_PER_M, "arm": ARM_RAD_PER_M}
+ROLLING_PERCENT = 3.0
 STEP_S = 0.004
 
 
@@ -36,7 +49,7 @@ class TwinRobot:
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
-        self._stepped_s = now_s()
+        self.stepped_s = now_s()
         self.motors = {
             "left_wheel": MotorBoard(Motor(-FAR, FAR, 0.0), 1, now_s),
             "right_wheel": MotorBoard(Motor(-FAR, FAR, 0.0), 2, now_s),
@@ -68,12 +81,47 @@ class TwinRobot:
     def step(self) -> None:
         """Let the world catch up with the clock."""
         now_s = self._now_s()
-        while self._stepped_s + STEP_S <= now_s:
-            self._stepped_s += STEP_S
+        while self.stepped_s + STEP_S <= now_s:
+            self.stepped_s += STEP_S
             for board in self.motors.values():
                 board.step(STEP_S)
             for servo in self.servos.values():
                 servo.step(STEP_S)
+
+    def stand_at(self, position: Sequence[float]) -> None:
+        """Stand there at once, at rest; m and rad in the order of JOINTS."""
+        for name, value in zip(JOINTS, position, strict=True):
+            motor, zero, scale = self.axis(name)
+            motor.place = zero + value * scale
+            motor.stand()
+
+    def position(self) -> tuple[float, ...]:
+        """Where its joints really are; m and rad in the order of JOINTS."""
+        axes = (self.axis(name) for name in JOINTS)
+        return tuple((motor.place - zero) / scale for motor, zero, scale in axes)
+
+    def velocity(self) -> tuple[float, ...]:
+        """How fast its joints really are; m/s and rad/s in the order of JOINTS."""
+        axes = (self.axis(name) for name in JOINTS)
+        return tuple(motor.speed / scale for motor, _, scale in axes)
+
+    def feel(self, between_m: float | None, wheels_percent: float, blocked: Mapping[str, float]) -> None:
+        """What its parts meet: how wide a thing between the fingers is, how hard the wheels push, and which of lift and
+        arm do not get on, with the sign of that direction."""
+        _, zero, scale = TICKS["gripper"]
+        self.servos["stretch_gripper"].between = None if between_m is None else zero + between_m * scale
+        for name in ("left_wheel", "right_wheel"):
+            self.motors[name].motor.load_percent = max(ROLLING_PERCENT, wheels_percent)
+        for name in RAD_PER_M:
+            motor, sign = self.motors[name].motor, blocked.get(name, 0.0)
+            motor.obstacles = {} if not sign else {"above" if sign > 0 else "below": motor.place}
+
+    def axis(self, name: str) -> tuple[Motor, float, float]:
+        """A joint's motor, its place at zero, and how much of its place is a m or rad."""
+        if name in RAD_PER_M:
+            return self.motors[name].motor, 0.0, RAD_PER_M[name]
+        servo, zero, scale = TICKS[name]
+        return self.servos[servo].motor, zero, scale
 
     def where(self) -> dict[str, object]:
         """How it stands, as no encoder but the world knows it; m, rad and ticks."""
@@ -84,6 +132,9 @@ class TwinRobot:
             "lift_m": lift.place / LIFT_RAD_PER_M,
             "lift_mps": lift.speed / LIFT_RAD_PER_M,
             "arm_m": arm.place / ARM_RAD_PER_M,
+            "position": self.position(),
+            "velocity": self.velocity(),
+            "stepped_ns": round(self.stepped_s * 1e9),
             "wheels_m": [wheel.place / WHEEL_RAD_PER_M for wheel in wheels],
             "wheels_mps": [wheel.speed / WHEEL_RAD_PER_M for wheel in wheels],
             "ticks": {name: servo.motor.place for name, servo in self.servos.items()},
@@ -96,7 +147,11 @@ class TwinRobot:
     def do(self, what: str, value: object) -> None:
         """What a hand does to it, or fate. Raises ValueError for what it does not know."""
         is_on = bool(value)
-        if what == "runstop":
+        if what == "feel" and isinstance(value, Mapping):
+            self.feel(**value)
+        elif what == "stand_at" and isinstance(value, Sequence):
+            self.stand_at(value)
+        elif what == "runstop":
             self.power.press(is_on=is_on)
         elif what == "unplug":
             self.buses[str(value)].is_unplugged = True

@@ -67,7 +67,7 @@ class Feature(msgspec.Struct, frozen=True):
 
 
 class Config(msgspec.Struct, frozen=True):
-    """Of LeRobot's config.json, what is needed."""
+    """What is read of LeRobot's config.json."""
 
     type: str
     input_features: dict[str, Feature]
@@ -75,7 +75,7 @@ class Config(msgspec.Struct, frozen=True):
 
 
 class StepConfig(msgspec.Struct, frozen=True):
-    """Of any step."""
+    """The settings of any step of a processor."""
 
     eps: float = 1e-8
     features: dict[str, Feature] = {}
@@ -87,7 +87,7 @@ class StepConfig(msgspec.Struct, frozen=True):
 
 
 class PipelineStep(msgspec.Struct, frozen=True):
-    """Of a processor."""
+    """One step of a processor."""
 
     registry_name: str = ""
     config: StepConfig = StepConfig()
@@ -225,7 +225,7 @@ class _Graph:
             raise UserError(f"the model has opset {opset}; export it with {OPSET} or newer")
 
     def constant(self, name: str, value: NDArray[Any]) -> str:
-        """Its name."""
+        """Add a constant, and return its name."""
         name = f"adopted {name}"
         self.graph.initializer.append(self.arrays.from_array(np.ascontiguousarray(value), name))
         return name
@@ -233,7 +233,7 @@ class _Graph:
     def take_inputs(
         self, config: Config, names: Mapping[str, str], affines: Mapping[str, Affine], notes: list[str]
     ) -> None:
-        """Rename and normalise each. Raises UserError."""
+        """Rename and normalise each input. Raises UserError."""
         constants = {one.name for one in self.graph.initializer}
         read = {name for node in self.graph.node for name in node.input}
         plain = {_plain(theirs): theirs for theirs in (*config.input_features, *names)}
@@ -288,7 +288,7 @@ class _Graph:
         where.append(self.helper.make_node("Add", [f"{into} scaled", offset], [into]))
 
     def take_output(self, width: int, affine: Affine | None, relative: NDArray[np.float32] | None) -> None:
-        """The one output becomes `chunk`, in numbers of the robot. Raises UserError."""
+        """Make of the one output `chunk`, in numbers of the robot. Raises UserError."""
         if len(self.graph.output) != 1:
             raise UserError(
                 f"its outputs are {choices(one.name for one in self.graph.output)}; expected one, the actions"

@@ -64,11 +64,11 @@ class Plan:
 
     @property
     def end_ns(self) -> int:
-        """Its last step is for the time before this."""
+        """When its last step has ended, in ns."""
         return self.seen_ns + len(self.rows) * self.step_ns
 
     def at(self, now_ns: int) -> NDArray[np.float64]:
-        """The row for now, between two of its steps; before its first and behind its last these."""
+        """Return the row (10,) for now, between two steps; before the first and after the last step, that one."""
         place = min(max((now_ns - self.seen_ns) / self.step_ns, 0.0), len(self.rows) - 1.0)
         step = min(int(place), len(self.rows) - 2) if len(self.rows) > 1 else 0
         share = place - step
@@ -76,7 +76,7 @@ class Plan:
         return found + self.rows[step + 1] * share if share else found
 
     def weight(self, now_ns: int, blend_s: float) -> float:
-        """How much it counts now; 0 where it says nothing about now."""
+        """Return its weight among the plans of now; 0 where it says nothing about now."""
         if not self.came_ns <= now_ns < self.end_ns:
             return 0.0
         counts_ns = max(to_ns(blend_s), FEW * (self.came_ns - self.seen_ns))
@@ -98,7 +98,7 @@ class Playback:
     sent: tuple[tuple[int, JointVector], ...] = ()  # when and what, oldest first
 
     def with_chunk(self, chunk: ActionChunk, *, seen_ns: int, came_ns: int) -> Playback:
-        """The same with a chunk more; what was planned for another action goes."""
+        """Return the playback with one chunk more, and without plans for another action."""
         rows = np.column_stack([chunk.position, chunk.base_v_mps, chunk.base_w_radps])
         rows, step_ns, far_off = _even(rows, chunk.step_s), to_ns(chunk.step_s), np.zeros(COLUMNS)
         plan = Plan(rows, step_ns, seen_ns, came_ns, chunk.action_id, far_off)
@@ -115,11 +115,11 @@ class Playback:
         return replace(self, plans=(*plans, plan))
 
     def flushed(self) -> Playback:
-        """Without any plan or memory, as after a stop."""
+        """Return a playback without any plan or memory, as after a stop."""
         return Playback(self.blend_s)
 
     def command(self, now_ns: int) -> JointCommand | None:
-        """What to do now; None where no plan reaches to now."""
+        """Return the row (10,) to command now; None where no plan reaches to now."""
         row = self._row(now_ns)
         if row is None:
             return None
@@ -127,12 +127,12 @@ class Playback:
         return JointCommand(position=tuple(numbers[:8]), base_v_mps=numbers[8], base_w_radps=numbers[9])
 
     def with_sent(self, position: JointVector, now_ns: int) -> Playback:
-        """The same after a command."""
+        """Return the playback after a command was sent."""
         kept = tuple(one for one in self.sent if one[0] > now_ns - to_ns(SENT_FOR_S))
         return replace(self, sent=(*kept, (now_ns, position)))
 
     def ahead(self, from_ns: int, steps: int, step_s: float) -> NDArray[np.float64] | None:
-        """What is planned from then on, (steps, 10), its end repeated; None where nothing is."""
+        """Return what is planned from then on, (steps, 10), its end repeated; None where nothing is."""
         found: list[NDArray[np.float64]] = []
         for step in range(steps):
             row = self._row(from_ns + to_ns(step * step_s))
@@ -162,7 +162,7 @@ class Playback:
 
 
 def as_message(answer: PolicyAnswer, step_s: float, felt_ns: int, action_id: str) -> ActionChunk:
-    """The answer to what was felt then, made for that action."""
+    """Make a plan of a message's chunk, which answers what was felt then, for that action."""
     return ActionChunk(
         position=np.ascontiguousarray(answer.chunk[:, :8]),
         base_v_mps=np.ascontiguousarray(answer.chunk[:, 8]),
@@ -175,7 +175,7 @@ def as_message(answer: PolicyAnswer, step_s: float, felt_ns: int, action_id: str
 
 
 def seen_ns(stamped: Stamped[ActionChunk]) -> int:
-    """When what the chunk was made from was seen, or felt where nothing was seen."""
+    """When the image behind the chunk was captured, in ns; where there is none, when the joints were felt."""
     image_ns = stamped.envelope.born_ns("image")
     return stamped.message.felt_ns if image_ns is None else image_ns
 

@@ -80,14 +80,14 @@ class PolicyModel(Protocol):
     """A model that can be asked: in this process, behind `polyrhythm serve`, or behind another project's server."""
 
     def wants(self) -> Wants:
-        """What it is to be given. Raises PolyrhythmError where that is not known now."""
+        """Return what the model is to be given. Raises PolyrhythmError where that is not known now."""
 
     def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:
-        """Its answer to RGB images by camera and what is felt. Raises PolyrhythmError where there is none."""
+        """Ask the model, with RGB images by camera and what is felt. Raises PolyrhythmError without an answer."""
 
 
 def pose_of(state: RobotState) -> Pose:
-    """Where the base is."""
+    """Return the base's pose: x and y in m, heading in rad."""
     return state.base_x_m, state.base_y_m, state.base_heading_rad
 
 
@@ -98,7 +98,7 @@ def feel(
     recent: tuple[JointVector, ...] = (),
     history: int = 0,
 ) -> Felt:
-    """What is felt now; `began` is where the base was when the action began, `recent` the postures before, at 20 Hz."""
+    """Return what is felt now; `began`: the base's pose when the action began, `recent`: postures before, at 20 Hz."""
     shown = recent[-history:] if history else ()
     return Felt(
         joints=state.position,
@@ -115,7 +115,7 @@ def feel(
 
 
 def target_of(action: Action | None, state: RobotState) -> tuple[float, float, float]:
-    """The centre of what the action is about, in the base's frame now; zeros where it is about nothing."""
+    """Return the centre of the action's target in m, in the base's frame now; zeros where there is no target."""
     if action is None or action.target is None:
         return (0.0, 0.0, 0.0)
     place = np.array((action.target.x_m, action.target.y_m, action.target.z_m))
@@ -124,12 +124,12 @@ def target_of(action: Action | None, state: RobotState) -> tuple[float, float, f
 
 
 def one_hot(skill: str) -> tuple[float, ...]:
-    """A skill in the order of `SKILLS`; zeros where there is none."""
+    """Return a skill as ones and zeros, in the order of `SKILLS`; zeros where there is none."""
     return tuple(float(skill == known) for known in SKILLS)
 
 
 def feed(tensors: Iterable[Tensor], images: Mapping[str, NDArray[np.float32]], felt: Felt) -> dict[str, NDArray[Any]]:
-    """The arrays that a model with these inputs is given; `images` has those of the cameras, normalised."""
+    """Return the arrays for a model with these inputs; `images` are those of the cameras, normalised."""
     return {
         tensor.name: images[tensor.name].astype(FLOATS[tensor.kind], copy=False)
         if tensor.name in images
@@ -156,7 +156,7 @@ def _array(tensor: Tensor, felt: Felt) -> NDArray[Any]:
 
 
 def words(text: str, length: int | None) -> NDArray[np.int64]:
-    """The text's bytes (1, length) as UTF-8, cut or filled with zeros; without a length as long as they are."""
+    """Return the text's UTF-8 bytes as (1, length), cut or filled with zeros; without a length as many as there are."""
     data = text.encode()
     filled = data[:length].ljust(length, b"\0") if length is not None else data or b"\0"
     return np.frombuffer(filled, np.uint8).astype(np.int64)[None]

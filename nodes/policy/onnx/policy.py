@@ -71,12 +71,12 @@ LOOKS_FOR_S = 1.0
 
 
 def shipped() -> dict[str, Path]:
-    """The files in `models` beside this module."""
+    """Return the model files that ship, in `models` beside this module."""
     return {file.stem: file for file in sorted(Path(__file__).with_name("models").glob("*.onnx"))}
 
 
 def place_of(model: str) -> str:
-    """The path of a shipped model that is called so; of any other, what was said."""
+    """Return the path of the shipped model of that name; any other path as it is."""
     return str(shipped().get(model, model))
 
 
@@ -120,15 +120,15 @@ class UnderWay:
     def begun(
         cls, action: Action, stamped: Stamped[Action] | None, state: RobotState | None, *, is_judged: bool
     ) -> UnderWay:
-        """As it begins."""
+        """Note an action as it begins."""
         return cls(action, stamped, pose_of(state) if state is not None else None, is_judged=is_judged)
 
     def later(self, period_s: float) -> UnderWay:
-        """The same a period later."""
+        """Return the same one period later."""
         return replace(self, elapsed_s=self.elapsed_s + period_s)
 
     def told(self, done: float | None, number: int, threshold: float) -> UnderWay:
-        """With the model's answer of that number, which counts once, that the action is done to this degree."""
+        """Take in once how sure the model's answer of that number is that the action is done."""
         if done is None or number == self.seen:
             return self
         return replace(self, is_judged=True, seen=number, sure=self.sure + 1 if done >= threshold else 0)
@@ -252,7 +252,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.phase = PHASES.get((self.phase, event), self.phase)
 
     def problems(self) -> list[str]:
-        """What is wrong with the model file, in sentences; it is read and not loaded."""
+        """Return in sentences what is wrong with the model file, which is read and not loaded."""
         place = place_of(self.model)
         return problems_of(place, self.sha256, width_px=self.image_width_px, height_px=self.image_height_px)
 
@@ -278,7 +278,7 @@ class OnnxPolicy(ForRobot, SeatNode):
 
     @every(hz=1)
     def announce(self) -> None:
-        """The skills that the model knows; all where it has not said."""
+        """Publish the skills that the model knows; all where it does not say."""
         known = self.known_skills
         self.skills.publish(catalogue_of(spec for name, spec in SPECS.items() if not known or name in known))
 
@@ -317,7 +317,7 @@ class OnnxPolicy(ForRobot, SeatNode):
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
-        """A person's yes to what the policy asked."""
+        """Take in a person's yes to what the policy asked."""
         self.confirmations.hear(utterance, self.clock.now_ns())
 
     @on(interrupts)
@@ -349,17 +349,17 @@ class OnnxPolicy(ForRobot, SeatNode):
 
     @on(image, blocking=True)
     def infer(self, image: Image) -> None:
-        """One chunk from the newest image; takes as long as the model takes."""
+        """Compute one chunk from the newest image, for as long as the model takes."""
         self._answer("image", {"image": image})
 
     @on(wrist, blocking=True)
     def infer_from_wrist(self, image: Image) -> None:
-        """The same for a model that sees nothing else."""
+        """Compute one chunk for a model that sees by the wrist camera alone."""
         self._answer("wrist", {"wrist": image})
 
     @on(state, blocking=True)
     def infer_from_state(self, state: RobotState) -> None:
-        """The same for a model that sees nothing at all."""
+        """Compute one chunk for a model that has no image."""
         if to_s(state.read_ns - self.felt_ns) >= FELT_EVERY_S or state.read_ns < self.felt_ns:
             self._answer("felt", {})
 

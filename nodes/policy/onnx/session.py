@@ -65,7 +65,7 @@ class PolicySession:
         return self._inputs[name].shape[1] or 0 if name in self._inputs else 0
 
     def wants(self) -> Wants:
-        """What the model is to be given."""
+        """Return what the model is to be given."""
         return self._wants
 
     def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:

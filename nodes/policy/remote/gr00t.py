@@ -75,7 +75,7 @@ class Gr00tPolicy(ServerPolicy):
         return problems
 
     def connect(self, key: str) -> Gr00tSession:
-        """A session with the server."""
+        """Make a session with the server."""
         cameras = {"image": self.cameras["image"], "wrist": self.cameras["wrist"]}
         return Gr00tSession(self.model, cameras, self.parts, size_px=self.size_px, within_s=self.within_s, key=key)
 
@@ -112,13 +112,13 @@ class Gr00tSession:
         self._trained: dict[str, Modality] | None = None
 
     def wants(self) -> Wants:
-        """What the server was trained on. Raises PolyrhythmError where it does not say, or wants what is not there."""
+        """Ask the server what it was trained on. Raises PolyrhythmError where it does not say, or wants too much."""
         seen = self._trained_on()["video"].modality_keys
         ours = {camera for camera in CAMERAS if self._cameras[camera] in seen}
         return Wants(frozenset({"joints", "text", *ours}))
 
     def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:
-        """The server's chunk. Raises PolyrhythmError where none came in time or it is none."""
+        """Ask the server for a chunk. Raises PolyrhythmError where none came in time, or it is none."""
         trained = self._trained_on()
         wanted = {camera: name for camera, name in self._cameras.items() if name in trained["video"].modality_keys}
         if missing := lacking(wanted, images):
@@ -138,7 +138,7 @@ class Gr00tSession:
         return as_answer(self._server, self._rows(answer[0], trained["action"].modality_keys, felt))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._hang_up()
         self._context.term()
 
@@ -233,7 +233,7 @@ class Gr00tSession:
 
 
 def pack(value: object) -> bytes:
-    """As GR00T's own client packs it; arrays as .npy files."""
+    """Pack a request as GR00T's own client does; arrays become .npy files."""
 
     def with_array(found: object) -> object:
         if isinstance(found, np.ndarray):

@@ -57,7 +57,7 @@ class OpenPiPolicy(ServerPolicy):
         self.names = {"image": image_name, "wrist": wrist_name, "joints": joints_name, "text": text_name}
 
     def connect(self, key: str) -> OpenPiSession:
-        """A session with the server."""
+        """Make a session with the server."""
         import websockets  # noqa: F401  # what is not installed is told now, and not at the first answer
 
         return OpenPiSession(self.model, self.names, size_px=self.size_px, within_s=self.within_s, key=key)
@@ -132,7 +132,7 @@ class OpenPiSession:
 
 
 def pack(value: object) -> bytes:
-    """As `openpi_client.msgpack_numpy` packs it; arrays by their bytes, type and shape."""
+    """Pack as `openpi_client.msgpack_numpy` does: arrays by their bytes, type and shape."""
 
     def with_array(found: object) -> object:
         if isinstance(found, np.ndarray):

@@ -178,13 +178,14 @@ class Base:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        speeds = zip(PROFILES, (0.04, 0.12, 0.25, 0.30), strict=True)
+        speeds = zip(PROFILES, ((0.04, 0.06), (0.12, 0.12), (0.25, 0.25), (0.30, 0.30)), strict=True)
         self.params = {
             "wheel_separation_m": TRACK_M,
             "wheel_diameter_m": 0.1016,
-            "motion": {key: {"vel_m": speed, "accel_m": 0.30} for key, speed in speeds},
+            "motion": {key: {"vel_m": speed, "accel_m": acceleration} for key, (speed, acceleration) in speeds},
         }
-        self.queued: tuple[float, float] | None = None
+        self.queued: tuple[float, float, float] | None = None
+        self.acceleration = 0.30
         self.wheels, self.goal = [0.0, 0.0], [0.0, 0.0]
         self.pose = [0.0, 0.0, 0.0]
         self.news_s = -math.inf
@@ -197,11 +198,11 @@ class Base:
         fastest = max(abs(v_m - w_r * TRACK_M / 2), abs(v_m + w_r * TRACK_M / 2))
         if fastest > 0.30 + 1e-9:
             self.world.complain(f"a wheel was asked for {fastest:.2f} m/s")
-        self.queued = (v_m, w_r)
+        self.queued = (v_m, w_r, min(a or self.params["motion"]["default"]["accel_m"], 0.30))
 
     def push(self) -> None:
         if self.queued is not None:
-            v_m, w_r = self.queued
+            v_m, w_r, self.acceleration = self.queued
             self.queued = None
             self.goal = [v_m - w_r * TRACK_M / 2, v_m + w_r * TRACK_M / 2]
             self.news_s = self.world.now_s
@@ -211,7 +212,7 @@ class Base:
             self.goal = self.wheels = [0.0, 0.0]
         if self.world.now_s - self.news_s > WHEEL_WATCHDOG_S:
             self.goal = [0.0, 0.0]
-        change = 0.30 * STEP_S
+        change = self.acceleration * STEP_S
         self.wheels = [
             speed + min(max(goal - speed, -change), change)
             for speed, goal in zip(self.wheels, self.goal, strict=True)

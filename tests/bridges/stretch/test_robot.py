@@ -17,6 +17,7 @@ from bridges.stretch.onboard.body import Body, BodyError, wheel_clamped
 from bridges.stretch.onboard.keeper import Keeper
 from bridges.stretch.onboard.words import Goals, Hello, Order, Reading, Seal
 from bridges.stretch.robot import CHAIN_WORDS, StretchRobot
+from nodes.guard.motion_profile import limits_of
 from nodes.guard.state_machine import GuardMachine
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
 from nodes.robot.protocol import RobotError
@@ -24,8 +25,9 @@ from nodes.stretch.limits import STRETCH_3
 from runtime.clock import SystemClock
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
+from runtime.launch.file import find, load
 from runtime.msgs import JOINTS, JointCommand
-from tests.bridges.stretch.fake_stretch_body import World, install
+from tests.bridges.stretch.fake_stretch_body import DYNAMIXELS, PROFILES, STEPPERS, World, install
 
 
 class InProcess:
@@ -460,6 +462,35 @@ def test_a_gripper_that_closes_on_something_grasps_it(bench: StretchBench) -> No
     assert bench.run(1.0).is_grasping  # stop lets nothing fall
 
 
+def test_a_base_that_is_told_to_drive_slower_brakes_as_hard_as_the_guard_counts_on(bench: StretchBench) -> None:
+    """The profile `default` speeds up by 0.12 m/s2; a guard lets the base brake by 0.30."""
+    position = bench.robot.read(bench.now_ns).position
+    base = bench.world.robots[0].base
+    bench.run(0.4, JointCommand(position=position, base_v_mps=0.12))
+    assert base.acceleration == pytest.approx(0.12)
+    bench.run(1.2, JointCommand(position=position, base_v_mps=0.12))
+    assert bench.run(0.5, JointCommand(position=position)).base_v_mps == pytest.approx(0.0, abs=0.01)
+    assert base.acceleration == pytest.approx(0.30)
+
+
+def test_a_grip_that_the_library_loosens_so_that_the_motor_stays_cool_is_not_tightened_again(
+    bench: StretchBench,
+) -> None:
+    """stretch_body backs off by 2 % of the way for each half second in which a still gripper feels more than 20 %."""
+    servo = bench.world.robots[0].end_of_arm.motors["stretch_gripper"]
+    position = list(bench.robot.read(bench.now_ns).position)
+    position[JOINTS.index("gripper")] = 0.08
+    bench.run(3.0, JointCommand(position=tuple(position)))
+    bench.world.between_fingers_percent = 55.0
+    position[JOINTS.index("gripper")] = 0.0
+    bench.run(3.0, JointCommand(position=tuple(position)))
+    assert servo.pos < -40.0
+    servo.pos, servo.goal = 20.0, None
+    state = bench.run(3.0, JointCommand(position=tuple(position)))
+    assert servo.pos == pytest.approx(20.0, abs=0.5)
+    assert state.is_grasping
+
+
 @pytest.mark.parametrize(
     ("chain", "motor", "joint"), [("end_of_arm", "stretch_gripper", "gripper"), ("head", "head_pan", "head_pan")]
 )
@@ -480,6 +511,20 @@ def test_a_goal_whose_write_to_a_servo_was_lost_is_sent_anew(
     state = bench.run(2.0, JointCommand(position=tuple(position)))
     assert len(lost) == 1
     assert state.position[place] == pytest.approx(position[place], abs=0.006)
+
+
+@pytest.mark.parametrize("launch", ["stretch", "stretch-gpu", "rehearsal"])
+def test_no_joint_falls_behind_what_the_guard_lets_through(launch: str) -> None:
+    """The guard stops a joint that does not follow: an arm of the profile `slow`, 0.05 m/s, under a guard of 0.09."""
+    nodes = load(find(launch)).graph.nodes
+    profile = PROFILES.index(nodes["driver"].params["robot_params"]["speed"])
+    speeds = {
+        name: joint[1][profile]
+        for name, joint in {**STEPPERS, **DYNAMIXELS["end_of_arm"], **DYNAMIXELS["head"]}.items()
+    }
+    for joint in limits_of("stretch_3", nodes["guard"].params.get("speed_scale", 1.0)).joints:
+        if joint.name in speeds:  # the gripper is meant to be behind
+            assert speeds[joint.name] >= joint.speed, joint.name
 
 
 def test_a_robot_that_another_program_holds_is_not_fought_over(bench: StretchBench) -> None:

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +18,10 @@ import pytest
 
 from bridges.stretch.bringup import STEPS, Progress, Refused, StretchBringup, report
 from bridges.stretch.calibration import load
+from bridges.stretch.following import BRAKED
 from bridges.stretch.link import Process, found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
+from bridges.stretch.twin.played import PatientStretch, TwinProcess
 from bridges.stretch.twin.wire import PacketReader, framed, packet_crc, status_packet, unframed
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
@@ -30,7 +31,6 @@ from tests.bridges.stretch.patient_bench import PatientBench
 
 PYTHON = os.environ.get("POLYRHYTHM_STRETCH_PYTHON", "")
 CLOCK = SystemClock()
-STARTS = 5
 
 needs_library = pytest.mark.skipif(
     not PYTHON, reason="POLYRHYTHM_STRETCH_PYTHON names no Python that has stretch_body; make interop makes one"
@@ -41,61 +41,15 @@ def python_with_library() -> str:
     return PYTHON or found_python()
 
 
-class Twin:
-    """The process that plays the robot."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bridges.stretch.twin", str(folder), "--python", python_with_library()],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-        )  # fmt: skip
-        assert self._process.stdout is not None
-        self.environment: dict[str, str] = json.loads(self._process.stdout.readline())
-
-    def do(self, what: str, value: object = None) -> dict[str, Any]:
-        """Do something to it; how it stands."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"do": what, "value": value}) + "\n")
-        self._process.stdin.flush()
-        stands: dict[str, Any] = json.loads(self._process.stdout.readline())
-        assert "problem" not in stands, stands
-        return stands
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(10)
-        self._process.stdout.close()
-
-
-class PatientRobot(StretchRobot):
-    """Started again, and told, where the twin had so little of this machine that it answered the library too late."""
-
-    def start(self, now_ns: int) -> None:
-        for left in reversed(range(STARTS)):
-            try:
-                super().start(now_ns)
-            except RobotError as problem:
-                if not left or "do not answer" not in str(problem):
-                    raise
-                print(f"-- {problem}; asked again")
-            else:
-                return
-
-
 class TwinBench(PatientBench):
     """Real time: the library's threads, the lanes and the twin go at their own rates."""
 
     robot: StretchRobot
 
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, twin: TwinProcess) -> None:
         self.twin = twin
         self.link = Process(python_with_library(), "default", avoid_collisions=False)
-        super().__init__(PatientRobot(link=self.link))
+        super().__init__(PatientStretch(link=self.link))
         self.now_ns = CLOCK.now_ns()
         self.due_ns = self.now_ns
 
@@ -150,8 +104,8 @@ class TwinBench(PatientBench):
 
 
 @pytest.fixture
-def twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twin]:
-    twin = Twin(tmp_path / "fleet")
+def twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TwinProcess]:
+    twin = TwinProcess(tmp_path / "fleet", python_with_library())
     for name, value in twin.environment.items():
         monkeypatch.setenv(name, value)
     yield twin
@@ -159,7 +113,7 @@ def twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twin]:
 
 
 @pytest.fixture
-def bench(twin: Twin) -> Iterator[TwinBench]:
+def bench(twin: TwinProcess) -> Iterator[TwinBench]:
     bench = TwinBench(twin)
     bench.robot.start(bench.now_ns)
     bench.drift(0.5)
@@ -260,7 +214,7 @@ def test_a_hot_motor_is_an_alert(bench: TwinBench) -> None:
 @pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.parametrize("who", ["the driver hangs", "the library's process is killed"])
-def test_whoever_dies_leaves_a_robot_that_stands(twin: Twin, who: str) -> None:
+def test_whoever_dies_leaves_a_robot_that_stands(twin: TwinProcess, who: str) -> None:
     bench = TwinBench(twin)
     bench.robot.start(bench.now_ns)
     try:
@@ -272,7 +226,7 @@ def test_whoever_dies_leaves_a_robot_that_stands(twin: Twin, who: str) -> None:
     again.close()
 
 
-def dies_leaves_a_robot_that_stands(bench: TwinBench, twin: Twin, who: str) -> None:
+def dies_leaves_a_robot_that_stands(bench: TwinBench, twin: TwinProcess, who: str) -> None:
     bench.drift(0.5)
     stands = bench.set_off()
     begun_ns, lift_m, wheel_m = CLOCK.now_ns(), stands["lift_m"], stands["wheels_m"][0]
@@ -286,10 +240,10 @@ def dies_leaves_a_robot_that_stands(bench: TwinBench, twin: Twin, who: str) -> N
     print(f"-- {who}: at rest after {seconds:.2f} s; lift {lift_cm:.1f} cm on, base {base_cm:.1f} cm on")
     assert lift_cm < 6
     assert base_cm < 20
-    if who == "the library's process is killed":
-        bench.drift(0.1)
-        assert bench.mode == "lost"
-        assert "SIGKILL" in bench.robot.status(bench.now_ns).why
+    bench.drift(0.1)
+    assert bench.mode == "lost"
+    why = bench.robot.status(bench.now_ns).why
+    assert "SIGKILL" in why if who == "the library's process is killed" else why == BRAKED
 
 
 @needs_library
@@ -344,7 +298,7 @@ def test_orders_reach_the_buses_at_115200_baud_in_time(bench: TwinBench) -> None
 @needs_library
 @pytest.mark.long
 @pytest.mark.processes
-def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin: Twin) -> None:
+def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin: TwinProcess) -> None:
     """A person's part is played: who presses the runstop and holds a sponge. Most of it is at a tenth of the speed."""
 
     def person(asked: str) -> None:
@@ -359,7 +313,7 @@ def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin
                 twin.do(what, value)
 
     twin.do("unhome")
-    robot = PatientRobot(link=Process(python_with_library(), "default", avoid_collisions=False))
+    robot = PatientStretch(link=Process(python_with_library(), "default", avoid_collisions=False))
     progress = Progress("twin")
     robot.start(CLOCK.now_ns())
     try:
@@ -379,7 +333,7 @@ def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin
 
 @needs_library
 @pytest.mark.processes
-def test_after_a_run_that_died_the_service_presses_the_runstop(twin: Twin) -> None:
+def test_after_a_run_that_died_the_service_presses_the_runstop(twin: TwinProcess) -> None:
     """As `ExecStopPost` of the unit does it: by the robot's own power board, when nobody else speaks to it."""
     script = Path(__file__).parents[3] / "bridges" / "stretch" / "onboard" / "runstop.py"
     for result, is_pressed in (("success", False), ("watchdog", True)):
@@ -393,7 +347,7 @@ def test_after_a_run_that_died_the_service_presses_the_runstop(twin: Twin) -> No
 @needs_library
 @pytest.mark.long
 @pytest.mark.processes
-def test_a_driver_that_dies_while_the_library_starts_leaves_nobody_who_holds_the_robot(twin: Twin) -> None:
+def test_a_driver_that_dies_while_the_library_starts_leaves_nobody_who_holds_the_robot(twin: TwinProcess) -> None:
     script = Path(__file__).parents[3] / "bridges" / "stretch" / "onboard"
     settings = {"profile": "default", "avoid_collisions": False, "key": "00" * 32, "endpoint": f"ipc://{twin.folder}/b"}
     with subprocess.Popen([PYTHON, "-E", str(script)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

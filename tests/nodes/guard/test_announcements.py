@@ -20,7 +20,7 @@ from runtime.coordination.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
-from runtime.msgs import DriverOrder, EStop, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
+from runtime.msgs import DriverOrder, EStop, GuardAnswer, GuardState, Interrupt, JointCommand, RobotService, SeatRequest
 from runtime.msgs.signature import Signatures, order, request, service, token_of
 from runtime.operating_system.estop_signal import EstopSignals
 from runtime.run_facts import RunFacts
@@ -54,6 +54,7 @@ class Room:
         self.interrupts: list[Interrupt] = self.sim.record_topic("interrupt", Interrupt)
         self.fences: list[Fence] = self.sim.record_topic("fence", Fence)
         self.leases: list[Lease] = self.sim.record_topic("lease", Lease)
+        self.answers: list[GuardAnswer] = self.sim.record_topic("guard/answer", GuardAnswer)
         self.told_driver: list[DriverOrder] = self.sim.record_topic("driver/service", DriverOrder)
         self.buttons: list[DriverOrder] = self.sim.record_topic("driver/runstop", DriverOrder)
         self.sim.run(seconds=0.5)
@@ -254,6 +255,35 @@ def test_words_that_lift_a_stop_void_what_was_on_its_way_and_words_that_lift_non
     assert [(fence.interrupt_id, fence.depth) for fence in go_on()] == [("r", "resume")]
     room.say("estop", EStop(source="button", is_pressed=True))
     assert go_on() == [], "no word lifts that"
+
+
+def test_a_soft_hold_voids_nothing_that_is_on_its_way() -> None:
+    room = Room()
+    said = room.say("interrupt", Interrupt(id="h", depth="hold", text="hm", by="Ann", hold_s=1.0))
+    assert said.mode == "holding"
+    assert room.raised == []
+
+
+def test_words_that_lift_no_stop_are_counted_once() -> None:
+    room = Room()
+    room.guard.lifters = frozenset({"test"})
+    room.say("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    for source in ("test", "me-1"):  # refused by whose stop it is, and by who says so
+        before = room.guard.machine.rejected
+        room.sim.publish("interrupt", Interrupt(id="r", depth="resume", text="go on", by="Bo"), source=source)
+        room.sim.run(seconds=0.0001)
+        assert room.guard.machine.rejected == before + 1
+
+
+def test_who_asks_without_a_message_is_the_one_who_is_named() -> None:
+    room = Room()
+    room.ask("take", "me-1")
+    answered = len(room.answers)
+    now_ns = room.sim.clock.now_ns()
+    room.guard.seated(request(TOKEN, "renew", "policy", "me-1", "Ann", now_ns))
+    room.guard.seated(request(TOKEN, "renew", "policy", "me-2", "Ann", now_ns))
+    room.run(0.1)
+    assert [answer.why for answer in room.answers[answered:]] == ["me-2 does not hold the seat policy"]
 
 
 def test_a_stop_is_taken_back_by_its_id_however_long_that_is() -> None:

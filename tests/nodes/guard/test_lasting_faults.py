@@ -225,6 +225,24 @@ def test_what_lasts_in_an_emergency_stop_presses_the_robots_own_button_and_is_no
     assert lab.machine.runstop_reason == "effort above 95 % lasts: lift"
 
 
+@pytest.mark.parametrize("fault", ["unknown", "motion", "effort"])
+def test_what_lasts_stops_and_then_presses_the_button_after_more_than_exactly_its_time(fault: Fault) -> None:
+    changes = {"unknown": {"effort": ()}, "motion": {"base_v_mps": 0.3}, "effort": {"effort": (99.0, *ZEROS[1:])}}
+    story = Story()
+    start_ns = story.now_ns
+
+    def after(age_ns: int) -> str:
+        state = msgspec.structs.replace(standing(start_ns + age_ns), **changes[fault])  # type: ignore[type-var]
+        story.machine.update_state(state)
+        return story.machine.check_conduct(start_ns + age_ns)
+
+    stops_ns, presses_ns = to_ns(LASTS_S[fault]), to_ns(LASTS_S[fault] + RUNSTOP_S[fault])
+    assert (after(0), after(stops_ns), after(stops_ns + 1)) == ("", "", fault)
+    for age_ns, is_pressed in ((presses_ns, False), (presses_ns + 1, True)):
+        assert after(age_ns) == ""
+        assert bool(story.machine.runstop_reason) is is_pressed
+
+
 def test_what_was_asked_for_more_than_half_a_second_ago_excuses_no_motion() -> None:
     lab = Lab()
     assert lab.look(1.0, position=HOME, v=0.3) == ""

@@ -104,12 +104,12 @@ def test_the_state_is_told_at_each_interrupt_also_where_it_changes_nothing() -> 
     sim = Simulation(StillRobot(), Driving(), Guard(arm="auto"))
     sim.run(seconds=1.007)
     sim.publish("interrupt", stop(), source="reflex")
-    sim.run(seconds=0.001)
+    sim.run(seconds=0.0001)
     states = sim.record(Guard.guard_state)
     for number, depth in enumerate(("stop", "hold", "replan", "amend"), 1):
         said = Interrupt(id="ouch", depth=depth, text="Ouch!", by="Ana")  # type: ignore[arg-type]  # from a list
         sim.publish("interrupt", said, source="reflex")
-        sim.run(seconds=0.001)
+        sim.run(seconds=0.0001)
         assert len(states) == number
     assert {state.reason for state in states} == {"stopped by Ana: Ouch!"}
 

@@ -24,7 +24,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime import Node, ParameterError, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import GuardState, JointCommand, RobotState
+from runtime.msgs import JOINTS, GuardState, JointCommand, RobotState
 from tests.support.guard.guard_driven import command
 from tests.support.standing import HOME, moving, standing
 
@@ -126,6 +126,24 @@ def test_a_joint_needs_the_room_in_which_it_brakes(room_m: float, why: str) -> N
     joints = (Motion(over_m + brakes_m + room_m, -speed_mps), *map(Motion, DOWN[1:]))
     now = BodyMotion(joints, Wheels())
     assert Space(STRETCH_3).fault(now, now, standing(0), 0.0, TICK_S) == why
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.95, 0.92), (0.8, 0.77), (1.1, 1.0)])
+def test_a_joint_that_is_too_fast_for_the_tip_is_slowed_no_more_than_it_must(share: float, least: float) -> None:
+    yaw, dt_s = JOINTS.index("wrist_yaw"), 0.05
+    limit = STRETCH_3.joints[yaw]
+
+    def at(turned_rad: float) -> tuple[float, ...]:
+        return (*OUT[:yaw], OUT[yaw] + turned_rad, *OUT[yaw + 1 :])
+
+    tip_mps = space_module.fastest(outline(at(0.0)), outline(at(share * limit.speed * dt_s)), 0.0, 0.0, dt_s)
+    assert STRETCH_3.cartesian is not None
+    robot = replace(STRETCH_3, cartesian=replace(STRETCH_3.cartesian, tip_speed_mps=tip_mps))
+    joints = tuple(Motion(place, limit.speed if number == yaw else 0.0) for number, place in enumerate(OUT))
+    command = JointCommand(position=at(2.0))
+    step, why = Space(robot).follow(BodyMotion(joints, Wheels()), command, standing(0, OUT), 0.0, dt_s)
+    assert bool(why) is (share < 1.0)
+    assert least * limit.speed <= step.joints[yaw].velocity <= min(share, 1.0) * limit.speed + 1e-9
 
 
 def test_where_it_is_already_it_may_stay_and_come_out_and_go_no_deeper() -> None:

@@ -219,7 +219,7 @@ def test_who_has_the_seat_that_it_would_be_handed_keeps_no_other_one_from_being_
     room.sim.run(seconds=1.0)
     room.sim.publish("lease", Lease(seat="planner", holder="fallback", number=1), source="guard")
     room.policy.is_silent = True
-    room.sim.run(seconds=2.0)
+    room.sim.run(seconds=1.1)  # both are due at one look of the ladder
     assert room.texts == ["I cannot move"]
 
 

@@ -103,15 +103,15 @@ class Bench:
         elif isinstance(message, SceneDescription):
             self.descriptions.append(message)
 
-    def look(self, images: int = 3) -> None:
-        """Let it see the table that often."""
+    def look(self, images: int = 3, states_late_ns: int = 0) -> None:
+        """Let it see the table that often; the robot's state comes so long after it was measured."""
         for _ in range(images):
             self.ns += 200_000_000
             shot = msgspec.structs.replace(PICTURE, captured_ns=self.ns - 5_000_000)  # type: ignore[type-var]  # a Struct
             envelope = Envelope("head/image", "head_camera", 1, self.ns)
             self.vlm.image.push(Stamped(shot, envelope))
             for ago_ns in (20_000_000, 0):
-                self.vlm.remember(state(self.ns - ago_ns))
+                self.vlm.remember(state(self.ns - ago_ns - states_late_ns))
             self.vlm.tick()
 
     def end(self, status: str, why: str = "") -> None:
@@ -322,6 +322,13 @@ def test_between_distant_states_the_head_must_have_been_still() -> None:
     turned = (*POSITION[:6], PAN + 0.5, TILT)
     assert pose_at((state(0), state(100_000_000, turned)), 50_000_000, BODY) is None
     assert pose_at((state(0), state(100_000_000)), 50_000_000, BODY) is not None
+
+
+def test_a_state_that_comes_after_its_image_as_a_real_robots_does_leaves_nothing_unseen() -> None:
+    bench = Bench()
+    bench.look(states_late_ns=60_000_000)
+    bench.vlm.take_subtask(CUPS)
+    assert (bench.actions[-1].skill, target(bench)) == ("pick", ("blue", "cup"))
 
 
 def test_positions_are_those_of_the_odometry_frame() -> None:
