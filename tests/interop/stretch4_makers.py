@@ -95,14 +95,14 @@ def do(world: World, what: str, value: Any = None) -> None:
 
 
 def take(name: str, priority: int) -> None:
-    """Command once in 0.1 s, as a program of the maker's does, until the input ends; "admin" lines go to the server."""
+    """Once told to go on, command once in 0.1 s, as a program of the maker's does, until the input ends."""
     StretchBodyClient = importlib.import_module("stretch4_body.core.client_server").StretchBodyClient
 
     client, lines = StretchBodyClient(name=name), asked()
     if not client.startup():
         raise SystemExit("the maker's client does not reach the server")
     answer(up=True)
-    is_quiet = False
+    is_quiet = True
     while True:
         if not is_quiet:
             client._do_send_cmd({}, priority=priority)

@@ -46,10 +46,14 @@ class Makers:
         assert self._answer() == {"up": True}
 
     def do(self, what: str, value: object = None) -> dict[str, Any]:
+        self.tell(what, value)
+        return self._answer()
+
+    def tell(self, what: str, value: object = None) -> None:
+        """Without waiting: a driver that waits is one that hangs."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"what": what, **({"value": value} if value is not None else {})}) + "\n")
         self.process.stdin.flush()
-        return self._answer()
 
     def _answer(self) -> dict[str, Any]:
         assert self.process.stdout is not None
@@ -90,6 +94,15 @@ class MakersBench(Bench):
         super().close()
         self.server.close()
 
+    def set_off(self) -> JointCommand:
+        """To the left, whatever this machine does meanwhile; the command that it follows."""
+        command = JointCommand(position=self.robot.read(self.now_ns).position, base_vy_mps=0.2)
+        begun_s = CLOCK.now_s()
+        while self.server.do("look")["base"][1] < 0.15:
+            assert CLOCK.now_s() - begun_s < WAIT_S, self.why
+            self.run(PERIOD_S, None if self.why else command)
+        return command
+
     def until(self, is_so: Callable[[], bool], command: JointCommand | None = None) -> float:
         begun_s = CLOCK.now_s()
         while not is_so():
@@ -122,20 +135,16 @@ def bench() -> Iterator[MakersBench]:
     bench.close()
 
 
-def sideways(bench: MakersBench) -> JointCommand:
-    return JointCommand(position=bench.robot.read(bench.now_ns).position, base_vy_mps=0.2)
-
-
 @pytest.mark.parametrize("priority", ["1", "3"])
 def test_the_makers_client_takes_the_robot_and_it_does_not_move_again_by_itself(
     bench: MakersBench, priority: str
 ) -> None:
-    command = sideways(bench)
-    bench.until(lambda: bench.server.do("look")["base"][1] > 0.15, command)
     gamepad = Makers("client", "gamepad_of_the_maker", priority)
-    seconds = bench.until(lambda: bench.mode == "lost", command)
+    command = bench.set_off()
+    gamepad.tell("go on")
+    taken = "gamepad_of_the_maker commands it through its server"
+    seconds = bench.until(lambda: taken in bench.why, command)
     print(f"\nlost {seconds:.3f} s after the maker's client began, priority {priority}")
-    assert "gamepad_of_the_maker commands it through its server" in bench.why
     assert bench.server.do("look")["lease_holder"] == "gamepad_of_the_maker"
     bench.until(lambda: bench.server.do("look")["base"] == [0.0, 0.0, 0.0], command)
     bench.run(2.0, command)
@@ -145,16 +154,16 @@ def test_the_makers_client_takes_the_robot_and_it_does_not_move_again_by_itself(
     bench.run(0.5, command)
     assert bench.server.do("look")["base"] == [0.0, 0.0, 0.0], "what was ordered before is not followed"
     bench.run(0.1)
-    bench.until(lambda: bench.server.do("look")["base"][1] > 0.15, command)
+    bench.set_off()
 
 
 def test_the_makers_client_of_the_same_priority_does_not_take_it_while_it_is_commanded(bench: MakersBench) -> None:
-    command = sideways(bench)
-    bench.run(0.5, command)
     other = Makers("client", "client_of_the_maker", "0")
-    bench.run(2.0, command)
-    assert bench.mode == "ready"
-    assert bench.server.do("look")["base"][1] > 0.15
+    bench.set_off()
+    other.tell("go on")
+    for _ in range(4):
+        bench.run(0.5, bench.set_off())
+        assert "client_of_the_maker" not in bench.why
     bench.run(1.5)
     bench.until(lambda: bench.mode == "lost")
     assert "client_of_the_maker" in bench.why
@@ -175,13 +184,13 @@ def test_a_pause_by_the_makers_client_is_told(bench: MakersBench) -> None:
 
 @pytest.mark.parametrize("how", ["killed", "frozen"])
 def test_the_makers_server_killed_or_frozen_is_told(bench: MakersBench, how: str) -> None:
-    command = sideways(bench)
-    bench.run(0.5, command)
+    command = bench.set_off()
     os.kill(bench.server.process.pid, 9 if how == "killed" else 19)
-    seconds = bench.until(lambda: bench.mode == "lost", command)
-    print(f"\nlost {seconds:.3f} s after the maker's server was {how}")
-    assert "its server says nothing" in bench.why
-    os.kill(bench.server.process.pid, 18)
+    try:
+        seconds = bench.until(lambda: "its server says nothing" in bench.why, command)
+        print(f"\nlost {seconds:.3f} s after the maker's server was {how}")
+    finally:
+        os.kill(bench.server.process.pid, 18)
 
 
 def test_a_chain_that_does_not_measure_is_named(bench: MakersBench) -> None:
