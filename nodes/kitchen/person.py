@@ -31,6 +31,8 @@ OFFER_M = (-0.62, 0.66)
 BEFORE_M = 0.26
 """A pointing hand stops this far before what it points at."""
 AISLE_X_M, NORTH_Y_M = 1.45, 2.12
+ROBOT_ROOM_M = 0.55
+"""Half the width of the way that a standing robot takes up for who walks past it."""
 DONE_S = 10.0
 """All is right and nothing moves for so long: it is over."""
 
@@ -193,8 +195,7 @@ class ScenarioPerson(Node):
             case "step in":
                 self.motions += self._step_in()
             case "step aside":
-                at = self.at["body"].at_m
-                self.motions += [Motion("body", (AISLE_X_M, at[1], at[2])), Motion("body", PARKED_M["body"])]
+                self.motions += self._step_aside()
             case _:
                 self._do_with(verb, do, self._thing(about))
 
@@ -246,6 +247,15 @@ class ScenarioPerson(Node):
             Motion("body", (AISLE_X_M, at[1], 0.75)),
             Motion("body", (*at, 0.75)),
         ]
+
+    def _step_aside(self) -> list[Motion]:
+        """Out by the aisle; away from a robot that stands between, until it has gone by."""
+        assert self.truth is not None
+        x, y, z = self.at["body"].at_m
+        robot_x, robot_y = self.truth.robot_x_m, self.truth.robot_y_m
+        if x < robot_x and abs(robot_y - y) < ROBOT_ROOM_M:
+            return [Motion("body", (min(x, robot_x - 2 * ROBOT_ROOM_M), y, z))]
+        return [Motion("body", (AISLE_X_M, y, z)), Motion("body", PARKED_M["body"])]
 
     def _over(self, at: PointM) -> PointM:
         """Where a hand comes from that reaches there: from behind the table, or from behind the countertop."""
