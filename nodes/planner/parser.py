@@ -199,6 +199,12 @@ class Parser:
                 del found[starts[begun] :]
                 found.append(Clause("statement", word="reported"))
                 continue
+            begun = next((k for k in range(number, 0, -1) if segments[k - 1].end in (".", "!", "?")), 0)
+            if not is_first and self.lexicon.has("stays", words, 0) and self._are_names(found[starts[begun] :]):
+                named = [noun for clause in found[starts[begun] :] for noun in clause.nouns]
+                colour = next((noun.colour for noun in named if noun.colour), "")
+                found[starts[begun] :] = [Clause("protect", nouns=[replace(named[0], colour=colour, owner="")])]
+                continue  # "My mug, the yellow one, stays here."
             i, _ = self._openers(words, 0)
             is_alone = all(
                 not self._without_openers(other.words) for other in (*segments[:number], *segments[number + 1 :])
@@ -245,6 +251,12 @@ class Parser:
             and (n == 2 or words[0] in (*lexicon_file().words["subjects"], *lexicon_file().words["owners"], "the"))
             and any(self.lexicon.has("reports", words, k) == n - k for k in range(1, n))
         )
+
+    def _are_names(self, clauses: Sequence[Clause]) -> bool:
+        """Whether they name one thing, and what colour it has."""
+        nouns = [noun for clause in clauses for noun in clause.nouns]
+        is_bare = all(clause.type == "fragment" and len(clause.nouns) == 1 and not clause.targets for clause in clauses)
+        return is_bare and bool(nouns) and bool(nouns[0].kind) and not any(noun.kind for noun in nouns[1:])
 
     def _hesitates(self, words: list[str]) -> bool:
         """Whether they begin with a hesitation ("er", "excuse me"), and no correction behind it."""
@@ -851,6 +863,8 @@ class Parser:
                 )
             ):
                 nouns, j = [replace(noun, source=place.place) for noun in nouns], k
+                if words[i] == "anything":
+                    nouns = [replace(noun, is_vague=False) for noun in nouns]  # "Anything on the tray can go ..."
         while j < end and (
             words[j] in ("still", "always", "already", "all", "also", "just", "now", "both", "almost", "once")
             or (words[j].endswith("ly") and lexicon.is_closed(words[j]))

@@ -1240,7 +1240,8 @@ class _Reader:
             return True
         draft.skill = "wipe" if draft.nouns[0].place or draft.nouns[0].unknown else "rinse"
         if any(noun.pronoun for noun in draft.nouns):
-            known = next((one for one in reversed(self.mentioned) if one.kind or one.place), Noun())
+            told = [one for one in self.mentioned if (one.kind and not one.is_vague) or one.place]
+            known = told[-1] if told else Noun()
             draft.skill = "rinse" if known.kind else "wipe"
         if draft.skill == "wipe":
             draft.why = "" if draft.why == "words" and draft.what == "sponge" else draft.why

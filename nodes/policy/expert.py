@@ -67,7 +67,7 @@ from runtime.msgs import (
 )
 
 RATE_HZ = 20
-STATES_KEPT, IMAGES_KEPT = 30, 8
+STATES_KEPT = 30
 SAME_M = 0.05
 """A new action of the same skill this near the old target continues the one under way."""
 BLEND = 0.5
@@ -155,7 +155,6 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.told = ""
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         self.wanted: tuple[Phase, Spot] | None = None
-        self.images: deque[Stamped[Image]] = deque(maxlen=IMAGES_KEPT)
         self.looked_ns = -1
         self.ticked_ns = 0
         self.view: HeadView | None = None
@@ -286,11 +285,7 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     def look(self) -> None:
         """Look at a new image for the thing that the action is about, or only at its place."""
-        newest, wanted = self.head_image.peek(), self.wanted
-        if newest is not None and (not self.images or newest.message.captured_ns > self.images[-1].message.captured_ns):
-            self.images.append(newest)
-        known_ns = self.states[-1].read_ns  # a real robot tells its state later than its camera shows that moment
-        stamped = next((one for one in reversed(self.images) if one.message.captured_ns <= known_ns), None)
+        stamped, wanted = self.head_image.peek(), self.wanted
         if stamped is None or stamped.message.captured_ns == self.looked_ns:
             return
         image = stamped.message

@@ -56,11 +56,9 @@ class Twin(Robot, Protocol):
 class RehearsalRobot(SimRobot):
     """The robot that `played_by` names, as "module:Class" of a `Twin`, beside the table of the simulated one.
 
-    It takes as much time as a robot does, and a person arms it. The seed lays the table; `speed` and `python` are the
-    driver's own parameters.
+    It is no hardware: what is latched in a rehearsal is latched on no robot. The seed lays the table; `speed` and
+    `python` are the driver's own parameters.
     """
-
-    is_hardware = True
 
     def __init__(
         self, played_by: str = TWIN, seed: int = 0, things: str = "", speed: str = "default", python: str = ""

@@ -19,6 +19,7 @@ from bridges.stretch import calibration as measured
 from bridges.stretch.link import found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
 from nodes.robot.protocol import RobotError
+from runtime.clock import NS_PER_S, SystemClock
 from runtime.msgs import JointVector
 
 WAIT_S = 0.004
@@ -131,7 +132,9 @@ class TwinStretch(PatientStretch):
         self._begins = position
 
     def start(self, now_ns: int) -> None:
-        """Switch the twin on and take hold of it. Raises RobotError in words."""
+        """Switch the twin on and take hold of it. Raises RobotError in words, as in virtual time."""
+        if abs(SystemClock().now_ns() - now_ns) > NS_PER_S:
+            raise RobotError("the library above the twin does not wait for virtual time; run it without --virtual")
         twin = self.twin = TwinProcess(Path(tempfile.mkdtemp(prefix="polyrhythm-twin-")), self._python)
         try:
             os.environ.update(twin.environment)

@@ -85,7 +85,7 @@ class Joint:
     def __init__(self, world: World, name: str, limit: Any, speed_key: str, accel_key: str) -> None:
         (lowest, highest), speeds, acceleration, position = limit
         self.world, self.name = world, name
-        self.params = {
+        self.params: dict[str, Any] = {
             "motion": {
                 key: {speed_key: speed, accel_key: acceleration} for key, speed in zip(PROFILES, speeds, strict=True)
             }
@@ -178,11 +178,11 @@ class Base:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        speeds = zip(PROFILES, ((0.04, 0.06), (0.12, 0.12), (0.25, 0.25), (0.30, 0.30)), strict=True)
-        self.params = {
+        speeds = {"slow": (0.04, 0.06), "default": (0.12, 0.12), "fast": (0.25, 0.25), "max": (0.30, 0.30)}
+        self.params: dict[str, Any] = {
             "wheel_separation_m": TRACK_M,
             "wheel_diameter_m": 0.1016,
-            "motion": {key: {"vel_m": speed, "accel_m": acceleration} for key, (speed, acceleration) in speeds},
+            "motion": {key: {"vel_m": speed, "accel_m": acceleration} for key, (speed, acceleration) in speeds.items()},
         }
         self.queued: tuple[float, float, float] | None = None
         self.acceleration = 0.30

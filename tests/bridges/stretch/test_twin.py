@@ -21,7 +21,7 @@ from bridges.stretch.calibration import load
 from bridges.stretch.following import BRAKED
 from bridges.stretch.link import Process, found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
-from bridges.stretch.twin.played import PatientStretch, TwinProcess
+from bridges.stretch.twin.played import PatientStretch, TwinProcess, TwinStretch
 from bridges.stretch.twin.wire import PacketReader, framed, packet_crc, status_packet, unframed
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance
 from nodes.robot.protocol import RobotError
@@ -169,6 +169,11 @@ def test_nothing_of_the_library_is_patched() -> None:
         text = source.read_text()
         assert "setattr(" not in text, source
         assert "import stretch_body" not in text, source
+
+
+def test_a_twin_does_not_play_in_virtual_time() -> None:
+    with pytest.raises(RobotError, match="run it without --virtual"):
+        TwinStretch(python="python3").start(0)
 
 
 def moving(bench: TwinBench) -> JointCommand:

@@ -286,6 +286,15 @@ def test_who_asks_without_a_message_is_the_one_who_is_named() -> None:
     assert [answer.why for answer in room.answers[answered:]] == ["me-2 does not hold the seat policy"]
 
 
+def test_epochs_and_leases_are_told_at_the_very_first_tick() -> None:
+    guard = NodeSpec("guard", Guard)
+    sim = Simulation(StillRobot(), guard, NodeSpec("policy", Policy), seats={"policy": SeatTable(holder="policy")})
+    fences, leases = sim.record_topic("fence", Fence), sim.record_topic("lease", Lease)
+    sim.run(seconds=0.02)
+    assert fences == [Fence(epochs={})]
+    assert [(lease.seat, lease.holder, lease.is_repetition) for lease in leases] == [("policy", "policy", True)]
+
+
 def test_a_stop_is_taken_back_by_its_id_however_long_that_is() -> None:
     room = Room()
     ident = "s" * 5000

@@ -234,3 +234,13 @@ def test_each_seats_epoch_is_restored_by_itself_and_never_goes_back(before: dict
     assert authority.epochs == before
     authority.restore({"planner": 5, "vlm": 6, "policy": 7}, {}, 0)
     assert authority.epochs == authority.last.epochs == {**before, "planner": 5, "vlm": 6, "policy": 7}
+
+
+def test_where_nothing_is_known_all_go_on_at_one_number(authority: Arbitration) -> None:
+    authority.begin_at(7)
+    assert authority.epochs == {"planner": 7, "policy": 7, "vlm": 7}
+    assert authority.last == Fence(epochs=authority.epochs)
+    assert authority.leases == {
+        "policy": Lease(seat="policy", holder="first", number=7, kind="replay"),
+        "vlm": Lease(seat="vlm", holder="eyes", number=7, kind="model"),
+    }

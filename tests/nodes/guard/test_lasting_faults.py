@@ -227,7 +227,11 @@ def test_what_lasts_in_an_emergency_stop_presses_the_robots_own_button_and_is_no
 
 @pytest.mark.parametrize("fault", ["unknown", "motion", "effort"])
 def test_what_lasts_stops_and_then_presses_the_button_after_more_than_exactly_its_time(fault: Fault) -> None:
-    changes = {"unknown": {"effort": ()}, "motion": {"base_v_mps": 0.3}, "effort": {"effort": (99.0, *ZEROS[1:])}}
+    changes: dict[str, dict[str, Any]] = {
+        "unknown": {"effort": ()},
+        "motion": {"base_v_mps": 0.3},
+        "effort": {"effort": (99.0, *ZEROS[1:])},
+    }
     story = Story()
     start_ns = story.now_ns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodes.interrupts.intent import KNOWN_UTTERANCES, forget, is_stop, known, says_yes, understand
-from nodes.interrupts.phrase_matcher import END_CHARS, clauses_in, clipped, find, words_of
+from nodes.interrupts.phrase_matcher import END_CHARS, clauses_in, clipped, find, is_clipped, normalised, words_of
 
 
 @pytest.mark.parametrize(
@@ -207,6 +207,15 @@ def test_one_sign_that_stands_for_many_does_not_make_an_utterance_long() -> None
     assert any(clause.words[-1] == "stop" for clause in clauses_in(long + " stop"))
 
 
+def test_an_utterance_that_is_long_once_it_is_spelled_out_was_not_looked_at_whole() -> None:
+    letters = len(normalised("ﷺ"))
+    most = 4 * END_CHARS // letters
+    assert not is_clipped("ﷺ" * most)
+    assert is_clipped("ﷺ" * (most + 1))
+    assert not is_clipped("a" * 2 * END_CHARS)
+    assert is_clipped("a" * 2 * END_CHARS + "b")
+
+
 def test_clauses_know_their_words_and_whether_they_are_asked() -> None:
     first, second, third = clauses_in("Stop, would you? 停")
     assert (first.words, first.is_asked) == (("stop",), False)
@@ -255,6 +264,7 @@ def test_a_word_that_is_misspelled_is_read_as_the_stop_that_it_looks_like() -> N
     assert find(("stopp",)).is_corrected or not find(("stop",)).is_corrected
     assert not find(("stop",)).is_corrected
     assert not find(("sto",)).has("stop"), "a short word needs all of its letters"
+    assert not find(("uu",)).is_corrected, "two letters are too few to tell"
 
 
 def test_a_stop_inside_an_ordinary_phrase_is_none() -> None:

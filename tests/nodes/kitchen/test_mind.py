@@ -141,6 +141,13 @@ def test_a_label_of_ten_kilobytes_is_only_a_label() -> None:
     assert planned(mind) == []
 
 
+def test_what_is_only_told_is_answered_and_nothing_is_done() -> None:
+    for text in ("I'm thirsty.", "It's cold here.", "My mother is coming."):
+        mind = mind_with(RED)
+        assert hear(mind, text), text
+        assert planned(mind) == [], text
+
+
 GLASS, APPLE = thing("glass-1", "glass", "", "half full"), thing("apple-1", "apple", "green")
 BOTTLE, SPONGE, PLATE = thing("bottle-1", "bottle"), thing("sponge-1", "sponge"), thing("plate-1", "plate", "white")
 

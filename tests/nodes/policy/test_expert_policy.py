@@ -8,21 +8,18 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import msgspec
 import numpy as np
 import pytest
 
 from nodes.guard.node import Guard
 from nodes.policy.expert import ExpertPolicy
-from nodes.robot.driver import SIMULATED
 from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import ObjectTruth, Truth
-from nodes.sim.robot import SimRobot
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW
-from runtime import Simulation, to_ns
+from runtime import Simulation
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject, aimed_at
 
@@ -39,32 +36,11 @@ BIN = SeenObject(
 )
 
 
-class LateRobot(SimRobot):
-    """Tells its state as a Stretch does: wrist and head at 15 Hz, the rest at 25, as old as the oldest of them."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__(seed)
-        self.wheels: RobotState | None = None
-        self.head: RobotState | None = None
-
-    def read(self, now_ns: int) -> RobotState:
-        fresh = super().read(now_ns)
-        if self.wheels is None or now_ns - self.wheels.read_ns >= to_ns(1 / 25):
-            self.wheels = fresh
-        if self.head is None or now_ns - self.head.read_ns >= to_ns(1 / 15):
-            self.head = fresh
-        late = msgspec.structs.replace(self.wheels, is_grasping=self.head.is_grasping)  # type: ignore[type-var]  # a Struct
-        position = (*self.wheels.position[:WRIST_YAW], *self.head.position[WRIST_YAW:])
-        velocity = (*self.wheels.velocity[:WRIST_YAW], *self.head.velocity[WRIST_YAW:])
-        oldest_ns = min(self.wheels.read_ns, self.head.read_ns) - to_ns(0.02)
-        return msgspec.structs.replace(late, position=position, velocity=velocity, read_ns=max(oldest_ns, 0))
-
-
 class Kitchen:
     """A graph of driver, guard and policy, and what happened in it."""
 
-    def __init__(self, seed: int = 0, *, sees: bool = False, robot: str = SIMULATED) -> None:
-        self.driver = SimDriver(robot, robot_params={"seed": seed})
+    def __init__(self, seed: int = 0, *, sees: bool = False) -> None:
+        self.driver = SimDriver(robot_params={"seed": seed})
         self.policy = ExpertPolicy(sees=sees)
         cameras = [SimCamera()] if sees else []
         self.sim = Simulation(self.driver, Guard(arm="auto"), self.policy, *cameras, seed=seed)
@@ -279,16 +255,6 @@ def test_the_policys_own_image_corrects_a_target_that_is_3_cm_off() -> None:
     held = kitchen.policy.progress.held
     assert held is not None
     assert math.dist((held.x_m, held.y_m), (truth.x_m, truth.y_m)) < 0.01
-
-
-@pytest.mark.parametrize("name", ["red_cup", "white_cup", "green_cup"])
-def test_a_thing_is_found_and_picked_where_the_state_of_an_image_comes_after_it(name: str) -> None:
-    kitchen = Kitchen(sees=True, robot=f"{__name__}:LateRobot")
-    picked = kitchen.act(
-        Action(id="late", skill="pick", arguments=aimed_at(kitchen.seen(name, off=(0.03, 0.0)))), seconds=40.0
-    )
-    assert picked is not None
-    assert picked.status == "success", picked.why
 
 
 def test_a_place_that_the_image_shows_empty_fails_before_the_gripper_goes_down() -> None:

@@ -171,6 +171,17 @@ def test_commands_differ_sideways_as_well_and_the_holder_is_not_its_own_shadow()
     ]
 
 
+def test_of_each_shadow_it_is_told_that_the_holder_is_silent() -> None:
+    told = Told()
+    for shadow in ("one", "two"):
+        told.say("command", JointCommand(position=ZEROS), shadow)
+    told.sim.run(seconds=0.2)
+    assert [(one.seat, one.shadow, one.measure) for one in told.found] == [
+        ("policy", "one", "holder_is_silent"),
+        ("policy", "two", "holder_is_silent"),
+    ]
+
+
 def test_a_silent_holder_is_told_of_and_a_silent_shadow_is_forgotten() -> None:
     told = Told()
     told.say("command", JointCommand(position=ZEROS), "shadow")

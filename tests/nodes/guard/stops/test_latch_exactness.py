@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nodes.guard.monitors import GuardSettings
-from nodes.guard.state_machine import GuardMachine
+from nodes.guard.state_machine import GuardMachine, Refusal
 from nodes.robot.rest import REST_MPS, REST_RADPS
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
@@ -251,7 +251,8 @@ def mode_at(story: GuardStory, at_ns: int) -> str:
     story.machine.update_state(standing(at_ns))
     assert story.machine.accept_command(command("policy", at_ns, at_ns, HOME, 0.3), at_ns) == ""
     story.machine.tick(at_ns)
-    return story.machine.report().mode
+    said: GuardState = story.machine.report()
+    return said.mode
 
 
 @pytest.mark.parametrize(("asked_s", "lasts_s"), [(1.2, 1.2), (0.0, 0.0), (-1.0, 0.0), (9.0, 1.5), (float("nan"), 1.5)])
@@ -301,7 +302,7 @@ def caught() -> GuardStory:
 def go_on(story: GuardStory) -> str:
     """The code of why Ana's go-on is refused, or ""."""
     said_ns = story.now_ns + 1
-    refusal = story.machine.interrupt(interrupt("resume", "Ana"), said_ns, said_ns)
+    refusal: Refusal | None = story.machine.interrupt(interrupt("resume", "Ana"), said_ns, said_ns)
     return refusal.code if refusal is not None else ""
 
 

@@ -21,7 +21,7 @@ from tests.support.standing import HOME, ZEROS, moving, standing
 
 TICK_S = 0.02
 EDGE = 1e-6
-LIFT, GRIPPER, PAN = (JOINTS.index(name) for name in ("lift", "gripper", "head_pan"))
+LIFT, GRIPPER, ROLL, PAN = (JOINTS.index(name) for name in ("lift", "gripper", "wrist_roll", "head_pan"))
 START_NS = to_ns(1.0)
 
 
@@ -102,6 +102,17 @@ def test_a_target_stops_going_back_once_its_joint_is_measured_elsewhere(beyond: 
     assert (after == pytest.approx(-0.05)) is goes
 
 
+@pytest.mark.parametrize(("share", "at_ns"), [(STANDS_SHARE, STANDS_NS // 2), (RANGE_SHARE, STANDS_NS + MS)])
+def test_exactly_that_share_of_its_range_is_still_the_same_place(share: float, at_ns: int) -> None:
+    touched = Touched(ROLL)
+    touched.motions = tuple(Motion(place + 0.05) for place in HOME)
+    seen = {0: 0.0, STANDS_NS: 0.0, at_ns: share * reach(ROLL)}
+    targets = {after_ns: touched.see(seen[after_ns], after_ns) for after_ns in sorted(seen)}
+    assert targets[STANDS_NS] < 0.05, "it has stood there since the stop"
+    ends = [touched.see(0.0, 2 * STANDS_NS + tick * TICK) for tick in range(20)]
+    assert ends[-1] == pytest.approx(0.0, abs=1e-6)
+
+
 def test_the_gripper_keeps_its_grip_however_long_it_stands_elsewhere() -> None:
     touched = Touched(GRIPPER)
     assert {touched.see(0.02, tick * TICK) for tick in range(100)} == {0.0}
@@ -177,7 +188,7 @@ def test_what_was_forgotten_in_the_middle_of_a_step_leaves_nothing_of_it() -> No
         trail.note(went(), QUARTER_S)
     trail.back(QUARTER_S)
     trail.forget()
-    assert not trail
+    assert steps(trail) == 0
     for _ in range(4):
         trail.note(went(), QUARTER_S)
     assert steps(trail) == 4 / SHARE
@@ -187,7 +198,6 @@ def test_a_way_back_is_owed_after_a_touch_where_there_is_a_way_and_it_was_no_fal
     way = WayBack()
     assert not way.begin(is_false_alarm=False), "nobody was touched"
     way.touch()
-    assert way.is_touch
     assert not way.begin(is_false_alarm=False), "it has not moved"
     assert not way.is_touch
     way.note(went(), QUARTER_S)
@@ -216,7 +226,8 @@ class Follower(Story):
 
     def __init__(self) -> None:
         super().__init__()
-        self.position, self.x_m, self.is_seen, self.seems_faster = HOME, 0.0, True, 1.0
+        self.position: tuple[float, ...] = HOME
+        self.x_m, self.is_seen, self.seems_faster = 0.0, True, 1.0
 
     def go(self, ticks: int, position: tuple[float, ...] | None = None, v: float = 0.0) -> list[JointCommand]:
         outs = []
@@ -249,6 +260,8 @@ class Follower(Story):
         outs: list[JointCommand] = []
         while self.machine.mode == "retreating":
             outs += self.go(1)
+            is_held = self.machine.report().held_ns != 0
+            assert is_held is (self.machine.mode != "retreating"), "on its way back it moves"
             assert len(outs) < 1000
         return outs
 
