@@ -45,7 +45,7 @@ walk: ## the same walk here: demo, view, words, a project, its test, every tutor
 lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
-	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy -n 2; types=$$?; wait $$imports && exit $$types
+	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy -n 2 || $(BIN)/mypy; types=$$?; wait $$imports && exit $$types
 
 pages: .pages/.installed ## the pages' JavaScript: what it sends against the server's messages (tsc), linter and form (biome)
 	$(BIN)/python .ci/wire_types.py && git diff --exit-code bridges/web/static/wire.d.ts
