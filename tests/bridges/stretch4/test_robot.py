@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from bridges.stretch4.link import NAMES, ServerLink, Unreadable, endpoints, read_pickle
-from bridges.stretch4.robot import HOME_PRIORITY, RUNSTOP_PRIORITY, Stretch4Robot
+from bridges.stretch4.robot import HOLD_S, HOME_PRIORITY, RUNSTOP_PRIORITY, Stretch4Robot
 from bridges.stretch4.status import JOINTS, opening_m, read_status, servo_of
 from nodes.guard.state_machine import GuardMachine
 from nodes.robot.conformance import PERIOD_S, Bench, RobotConformance, assert_stands
