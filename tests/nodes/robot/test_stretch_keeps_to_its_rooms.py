@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = {"wrist_yaw", "wrist_pitch", "wrist_roll", "head_pan", "head_tilt"}
 """Of its joints; "lift", "arm" and "gripper" are words of everybody's."""
-ROOMS = ("nodes/stretch/", "bridges/stretch/", "nodes/kitchen/", "examples/")
+ROOMS = ("nodes/stretch/", "bridges/stretch/", "bridges/stretch4/", "nodes/kitchen/", "examples/")
 """The kitchen is a simulation of that very robot, and an example may be for one."""
 OWN_FILES = {
     "nodes/sim/mjcf.py": "its model",
