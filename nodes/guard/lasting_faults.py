@@ -93,9 +93,13 @@ class Conduct:
         return found
 
     def _jumps(self, state: RobotState, now_ns: int) -> str:
-        """What is measured elsewhere than it can have gone to since the last state; told for a moment afterwards."""
+        """What is measured elsewhere than it can have gone to since the last state; told for a moment afterwards.
+
+        A state has the time of its oldest part. Each part of the last one was measured at `last.read_ns` or later, and
+        each part of this one by now, so none had more time to move than lies between.
+        """
         last, self._last = self._last, state
-        dt_s = to_s(state.read_ns - last.read_ns) if last is not None else 0.0
+        dt_s = to_s(now_ns - last.read_ns) if last is not None else 0.0
         if last is not None and dt_s > 0.0:
             base = self.limits.base
             names = [

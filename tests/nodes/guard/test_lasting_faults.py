@@ -204,6 +204,18 @@ def test_what_is_forgotten_is_neither_a_jump_nor_an_excuse_nor_old() -> None:
     assert found == {"contact": contact, "motion": (0.0, "moves beyond what was asked for: base")}
 
 
+@pytest.mark.parametrize(("beyond", "jumps"), [(-EDGE, False), (EDGE, True)])
+@pytest.mark.parametrize("newer_ms", [0, 10], ids=["an older part does not say more", "all parts say more"])
+def test_a_joint_may_have_moved_for_all_the_time_since_the_oldest_part_of_the_last_state(
+    beyond: float, jumps: bool, newer_ms: int
+) -> None:
+    conduct, asked = Conduct(STRETCH_3, 95.0), CommandedMotion((), 0.0, 0.0)
+    away_m = 2.0 * LIFT.speed * 0.08 + SHARE + beyond
+    old, new = standing(to_ns(0.94)), standing(to_ns(0.94 + 1e-3 * newer_ms), (HOME[0] + away_m, *HOME[1:]))
+    assert conduct.check(old, asked, to_ns(1.0)) == {}
+    assert ("unknown" in conduct.check(new, asked, to_ns(1.02))) is jumps
+
+
 def test_one_jump_is_forgotten() -> None:
     after = [standing(to_ns(1.0 + tick * TICK_S), pose=(9.0, 0.0, 0.0)) for tick in range(1, 6)]
     assert shows(standing(to_ns(1.0)), *after[:4]) == {"unknown": "the measured posture jumps: base"}, "for 60 ms"
