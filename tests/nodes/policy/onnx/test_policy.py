@@ -64,7 +64,8 @@ def pick(ident: str = "a1", label: str = "cup") -> Action:
 
 class Story:
     def __init__(self, model: str, images: int = 10_000, **parameters: Any) -> None:
-        self.sim = Simulation(Robot(images), OnnxPolicy(model, **parameters))
+        self.policy = OnnxPolicy(model, **parameters)
+        self.sim = Simulation(Robot(images), self.policy)
         self.commands: list[JointCommand] = self.sim.record(OnnxPolicy.command)
         self.feedback: list[Feedback] = self.sim.record(OnnxPolicy.feedback)
         self.published: list[Stamped[Any]] = []
