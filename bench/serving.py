@@ -170,8 +170,10 @@ def measure(model: PolicySession, batch: int, *, robots: int, episodes: int, sec
         alone_ms,
         together_ms,
         len(episode.taken_ms) / (seconds - 1.0),
-        *(percentile(episode.taken_ms or [float("nan")], share) for share in (50, 99)),
-        *(percentile(robot.taken_ms or [float("nan")], share) for share in (50, 99)),
+        percentile(episode.taken_ms, 50),
+        percentile(episode.taken_ms, 99),
+        percentile(robot.taken_ms, 50),
+        percentile(robot.taken_ms, 99),
         robot.late / max(1, robot.late + len(robot.taken_ms)),
     )
 

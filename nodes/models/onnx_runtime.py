@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import onnxruntime
@@ -22,6 +22,7 @@ __all__ = [
     "StopFlag",
     "StoppedError",
     "Timing",
+    "findings",
     "open_session",
     "provider_notes",
     "timed",
@@ -66,6 +67,31 @@ class Timing:
             f"takes {1e3 * min(self.runs_s):.1f} ms for an answer on {self.provider}, and its budget is "
             f"{1e3 * budget_s:g} ms: take a smaller model, more threads, a provider with a card, or a larger budget_s"
         )
+
+
+class Timed(Protocol):
+    """A model, or several, that can say how long they take."""
+
+    fallback: str
+
+    def timing(self, *, rounds: int) -> Timing:
+        """How long so many runs take."""
+        ...
+
+
+def findings(
+    providers: tuple[str, ...], opened: Callable[[], Timed] | None, name: str, budget_s: float
+) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+    """What `polyrhythm doctor` tells of a model; `opened` loads it to be timed. Raises what that raises."""
+    found: list[tuple[Literal["ok", "note", "problem"], str]] = [("note", text) for text in provider_notes(providers)]
+    if opened is not None:
+        model = opened()
+        found += [("note", model.fallback)] if model.fallback else []
+        timing = model.timing(rounds=50)
+        slow = timing.why_slow(budget_s)
+        told = f"{name} on {timing}; budget {1e3 * budget_s:g} ms"
+        found.append(("problem", f"{name} {slow}") if slow else ("ok", told))
+    return found
 
 
 def timed(run: Callable[[], object], *, provider: str, first_s: float, rounds: int) -> Timing:

@@ -295,8 +295,7 @@ class QuestionServer:
                 found = [problem] * len(chosen)
             costs.learn(kind, len(chosen), self._clock.now_ns() - started_ns)
             for one, answer in zip(chosen, found, strict=True):
-                is_failed = isinstance(answer, Exception)
-                content = [FAILED, str(answer)[:500].encode()] if is_failed else [OK, *answer]
+                content = [FAILED, str(answer)[:500].encode()] if isinstance(answer, Exception) else [OK, *answer]
                 answers.send_multipart([one.route, number_frame(one.number), *content])
         answers.close()
 
@@ -322,6 +321,10 @@ class Client:
             self.socket.curve_publickey = public.encode()
         self.socket.connect(address)
         self._number = 0
+
+    def is_connected(self, within_s: float) -> bool:
+        """Wait until the server is reached, for so long at most."""
+        return bool(self.socket.poll(round(within_s * 1e3), zmq.POLLOUT))
 
     def ask(self, content: Sequence[Any], within_s: float) -> list[bytes]:
         """The answer's content. Raises TransportError, in a sentence, where none comes in time."""

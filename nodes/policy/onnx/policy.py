@@ -290,21 +290,9 @@ class OnnxPolicy(ForRobot, SeatNode):
 
     def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
         """Return why a provider cannot be had; and how long the model takes here, against its budget."""
-        from nodes.models.onnx_runtime import provider_notes
+        from nodes.models.onnx_runtime import findings
 
-        found: list[tuple[Literal["ok", "note", "problem"], str]] = [
-            ("note", text) for text in provider_notes(self.providers)
-        ]
-        if is_timed:
-            session = self.opened()
-            found += [("note", session.fallback)] if session.fallback else []
-            timing = session.timing(rounds=50)
-            slow = timing.why_slow(self.budget_s)
-            told = f"budget {1e3 * self.budget_s:g} ms"
-            found.append(
-                ("problem", f"{session.name} {slow}") if slow else ("ok", f"{session.name} on {timing}; {told}")
-            )
-        return found
+        return findings(self.providers, self.opened if is_timed else None, f"model {self.model!r}", self.budget_s)
 
     def on_start(self) -> None:
         self.session = session = self.opened()

@@ -90,7 +90,7 @@ class PolicySession:
         """Whether several questions are answered in one run; `why_single` says why not."""
         return self._most > 1
 
-    def timing(self, count: int = 1, rounds: int = 5) -> Timing:
+    def timing(self, count: int = 1, *, rounds: int = 5) -> Timing:
         """How long runs of so many questions take; one more run of that size goes before, to warm it up."""
         asked = [self._nothing()] * count
         self._run_rows([self._given(question) for question in asked])

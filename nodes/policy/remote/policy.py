@@ -99,6 +99,9 @@ class RemotePolicy(OnnxPolicy):
         secret = keys.secret_of(self.host) if self.key else ""
         public = keys.public_of(self.host) if self.key else ""
         self._client = Client(self.server, server_key=self.key, secret=secret, public=public)
+        if self.clock.is_virtual and not self._client.is_connected(LONGEST_S):
+            self._client.close()
+            raise ParameterError(f"{self.name}: nobody serves at {self.server}; polyrhythm serve MODEL --bind ...")
         within_s = LONGEST_S if self.clock.is_virtual else self.within_s
         self.session = RemoteSession(self._client, within_s=within_s, jpeg_quality=self.jpeg_quality, of=self.of)
         for port in (self.chunk, self.command):

@@ -63,8 +63,13 @@ def main(argv: list[str]) -> int:
     print(f"serving {what} at {server.address} for {who}; Ctrl-C ends it", flush=True)
     stop, wake = threading.Event(), threading.Event()
     signal.signal(signal.SIGUSR1, lambda *_: wake.set())
+
+    def end(*_: object) -> None:
+        stop.set()
+        wake.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: (stop.set(), wake.set()))
+        signal.signal(number, end)
     while not stop.is_set():
         wake.wait()
         wake.clear()

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer
@@ -22,10 +23,10 @@ from tests.support.models.policy_model import policy_model
 SHAPES = {"joints": (1, 8), "image": (1, 3, 12, 16), "history": (1, 2, 8), "text": (1, 6), "memory": (1, 3)}
 
 
-def weights() -> dict[str, np.ndarray[tuple[int, int], np.dtype[np.float32]]]:
+def weights() -> dict[str, NDArray[np.float32]]:
     generator = np.random.default_rng(7)
     return {
-        name: generator.normal(size=(int(np.prod(shape)), 10)).astype(np.float32) / 50 for name, shape in SHAPES.items()
+        name: generator.normal(0, 0.02, (int(np.prod(shape)), 10)).astype(np.float32) for name, shape in SHAPES.items()
     }
 
 
