@@ -104,10 +104,12 @@ def test_questions_that_come_while_it_works_are_answered_together_each_by_its_ow
         threads = [threading.Thread(target=robot, args=(number,)) for number in range(ROBOTS)]
         for thread in threads:
             thread.start()
-        eventually(lambda: len(server.questions) == ROBOTS - 1, "one is being answered, and the others wait")
-        models.gate.set()
-        for thread in threads:
-            thread.join()
+        try:
+            eventually(lambda: len(server.questions) == ROBOTS - 1, "one is being answered, and the others wait")
+        finally:
+            models.gate.set()
+            for thread in threads:
+                thread.join()
     assert answers == {number: pytest.approx(number + 0.25) for number in range(ROBOTS)}
     assert models.sizes[:2] == [1, ROBOTS - 1], "what waited at the gate went together"
 
