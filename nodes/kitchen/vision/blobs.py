@@ -290,6 +290,7 @@ def _hand(points: Points, is_skin_: Bools) -> list[Hand]:
     if sleeve.shape[1] < LEAST_PX:
         spread = skin - skin.mean(axis=1)[:, None]
         line = cv2.eigen(product(spread, spread.T))[2][0]
+        line *= -math.copysign(1.0, line[0])  # both ways fit: the one towards -x
     else:
         line = middle - np.median(sleeve, axis=1)
     line /= math.hypot(*line.tolist())
