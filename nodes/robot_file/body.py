@@ -84,13 +84,15 @@ class FileBody:
             else self._model.body(PREFIX + hand).id
         )
         self._head = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_CAMERA, PREFIX + HEAD)
-        self._parts = [
-            (geom, *_bar(self._model, geom))
+        shown = [
+            geom
             for geom in range(self._model.ngeom)
             if (self._model.geom_bodyid[geom] or self.drives)
             and self._model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE
         ]
-
+        bars = [_bar(self._model, geom) for geom in shown]
+        middles, halves = (np.array([bar[place] for bar in bars]).reshape(-1, 3) for place in range(2))
+        self._bars = np.array(shown, dtype=np.int64), middles, halves, [bar[2] for bar in bars]
         self._balls = self._make_balls()
         self._on_floor = [
             ball
@@ -101,7 +103,7 @@ class FileBody:
     def _make_balls(self) -> tuple[NDArray[np.int64], Floats, list[float]]:
         """Geom, place in its frame (n, 3) and radius of each ball: along the bars of all parts that move."""
         geoms, places, radii = [], [], []
-        for geom, middle, half, radius in self._parts:
+        for geom, middle, half, radius in zip(*self._bars, strict=True):
             is_base = self._model.body_weldid[self._model.geom_bodyid[geom]] == 0
             if is_base and not self.drives:
                 continue  # its pedestal
@@ -128,13 +130,14 @@ class FileBody:
     def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:
         with self._lock:
             self._pose(state.position)
-            turns = self._data.geom_xmat.reshape(-1, 3, 3)
+            geoms, middles, halves, radii = self._bars
+            turns = self._data.geom_xmat.reshape(-1, 3, 3)[geoms]
             base, origin = self.base_pose(state)
-            found = []
-            for geom, middle, half, radius in self._parts:
-                at = origin + product(base, self._data.geom_xpos[geom] + product(turns[geom], middle))
-                along = product(base, product(turns[geom], half))
-                found.append(Capsule(_point(at - along), _point(at + along), radius))
+            middles = self._data.geom_xpos[geoms] + np.einsum("nij,nj->ni", turns, middles)
+            at = origin + product(middles, base.T)
+            along = product(np.einsum("nij,nj->ni", turns, halves), base.T)
+            ends = zip((at - along).tolist(), (at + along).tolist(), radii, strict=True)
+            found = [Capsule(tuple(start), tuple(end), radius) for start, end, radius in ends]
             if state.is_grasping:
                 hand = self._hand_pose()
                 ahead, place = product(base, hand.rotation[:, 2]), origin + product(base, hand.place)
