@@ -1,6 +1,4 @@
-"""`Monitors`: watches for what must stop the robot at once: silence, runstop, contact, effort; a pure part of the
-guard.
-"""
+"""`Monitors`: what must stop the robot at once: silence, runstop, contact, effort. A pure part of the guard."""
 
 from __future__ import annotations
 
@@ -50,9 +48,9 @@ class Monitors:
         self.state: RobotState | None = None
         self.is_runstopped = False
         self.is_in_service = False
-        """Whether the robot moves by itself: it homes or stows."""
+        """Whether the robot moves by itself, because it homes or stows."""
         self.lost = ""
-        """Why somebody else has the robot, or nobody; nothing while its driver has it."""
+        """Why the driver does not control the robot any more; "" while it does."""
         self._was_runstopped = False
         self._touching: frozenset[str] = frozenset()
         self._pushing_since_ns: dict[int, int] = {}

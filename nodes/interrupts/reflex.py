@@ -125,7 +125,7 @@ class Reflex(Node):
 
     @classmethod
     def preload(cls) -> None:
-        """Read the phrase tables before the process starts."""
+        """Read the phrase tables once, before the processes of the run are forked."""
         understand("stop")
 
     def on_start(self) -> None:

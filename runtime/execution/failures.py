@@ -1,4 +1,4 @@
-"""`Failures`, `SlowCalls`: tell the log what handlers raise, and which ones hold up all others of their process."""
+"""`Failures` logs what handlers raise; `SlowCalls` names handlers that block all others of their process."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from runtime.clock import NS_PER_S, Clock
 from runtime.extras import lacking
 
 _MOST_KNOWN = 32
-"""Kinds of failure of one node that are told whole."""
+"""Most kinds of failure per node that are logged with their traceback."""
 
 
 class Failures:
-    """What the handlers of one node raised so far, and what of it the log knows; for any thread."""
+    """What the handlers of one node have raised, and what of it was logged; for any thread."""
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self.count = 0
@@ -29,7 +29,7 @@ class Failures:
         self._lock = threading.Lock()
 
     def tell(self, handler: str, problem: BaseException) -> None:
-        """Count it; say it whole where it is new, and in a line a second where it goes on."""
+        """Count a failure; log a new kind with its traceback, a repeated one in one line a second."""
         name, place = type(problem).__name__, _place(problem)
         with self._lock:
             self.count += 1
@@ -54,20 +54,22 @@ class Failures:
 
 
 SLOW_S = 0.1
-"""A plain handler of this length is told, where it is longer than its period, too."""
+"""A plain handler that runs for longer than this, s, and than its period is reported."""
 BLOCKS_S = 0.5
-"""One without a period is told from here on."""
+"""A plain handler without a period is reported from this duration on, s."""
 
 
 class SlowCalls:
-    """Which plain handlers of one node held up all others of their process; for the thread that runs them."""
+    """Which plain handlers of one node blocked all others of their process; for the thread that runs them."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._worst: dict[str, tuple[float, float, int]] = {}  # handler -> its longest, its period, how often
 
     def tell(self, handler: str, took_s: float, period_s: float) -> None:
-        """Note a call; `period_s` 0: it is no timer. Said at once where it is the first one of that handler."""
+        """Note the duration of a call; `period_s` 0 for a handler that is no timer. The first slow call is logged at
+        once.
+        """
         if took_s < max(period_s, SLOW_S if period_s else BLOCKS_S):
             return
         worst_s, _, number = self._worst.get(handler, (0.0, 0.0, 0))
@@ -78,12 +80,12 @@ class SlowCalls:
     def tell_unended(
         self, handler: str, place: str, for_s: float, period_s: float, then: str = "make it blocking or async"
     ) -> None:
-        """Say that a call has not ended yet, in which line it is, and what to do or expect (any thread)."""
+        """Log that a call has not returned: its line, and what to do or expect (any thread)."""
         of = f" of its {period_s:.3g} s" if period_s else ""
         self._log.warning("%s still runs after %.1f s%s, at %s; %s", handler, for_s, of, place, then)
 
     def sum_up(self) -> None:
-        """Say at the end which ones did so, and how often."""
+        """Log at the end which handlers were slow, and how often."""
         for handler, (worst_s, period_s, number) in self._worst.items():
             often = f"{number} times" if number > 1 else "once"
             self._log.warning("%s took up to %s; %s in this run", handler, _took(worst_s, period_s), often)

@@ -1,4 +1,4 @@
-"""What can be wrong with a node class, in sentences that name class, line and remedy; `check` tells them."""
+"""What can be wrong with a node class, in sentences that name class, line and remedy; `check` prints them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NO_SETTER = re.compile(r"property '(\w+)' of '\w+' object has no setter")
 
 @lru_cache(maxsize=1024)
 def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[str, ...]:
-    """Handlers that cannot be called as the runtime calls them, or expect another message than their port brings.
+    """Handlers that the runtime cannot call, or that expect another message than their port brings.
 
-    A class is looked through once: thousands of episodes have the same few.
+    Each class is examined once: thousands of episodes use the same few.
     """
     found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
     for handler in handlers:
@@ -86,7 +86,7 @@ def _services() -> types.ModuleType | None:
 
 
 def service_problems(cls: type[Node]) -> list[str]:
-    """Services and goals that no method serves, or one that cannot be called with a request or a goal."""
+    """Services and goals that no method serves, or whose method cannot be called with a request or a goal."""
     services = _services()
     found = []
     for name, server in ({} if services is None else services.servers_of(cls)).items():
@@ -191,7 +191,7 @@ def _untyped_values(message: type) -> list[str]:
 
 @cache
 def message_problem(message: type) -> str:
-    """What of a message cannot travel; "" where all of it can."""
+    """Which part of a message type cannot be sent; "" where all of it can."""
     if untyped := _untyped_values(message):
         return untyped[0]
     try:
@@ -246,9 +246,9 @@ def _fits(message: Any, expected: Any) -> bool:
 
 
 def instance_problems(node: Node, *, is_new: bool = True) -> list[str]:
-    """What `__init__` did that comes to nothing: ports that nobody connects, messages that nobody hears yet.
+    """What `__init__` did in vain: ports that nobody connects, messages that nobody hears yet.
 
-    A node that is not new was made by the caller, who may have called its handlers.
+    Only a new node is examined; another was made by the caller, who may have called its handlers.
     """
     cls = type(node)
     found = []
@@ -299,9 +299,9 @@ def _used_too_early(init: Any) -> list[str]:
 
 
 def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
-    """What `__init__` takes by name, with resolved types.
+    """The parameters of `__init__` by name, with resolved types.
 
-    Of `**others: Unpack[Settings]`, a TypedDict, each key counts; its default is that of the base class.
+    Each key of `**others: Unpack[Settings]`, a TypedDict, counts; its default is that of the base class.
     """
     inits = [vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)]
     if not inits:
@@ -345,7 +345,7 @@ def idle_parameters(cls: type[Node], params: Collection[str]) -> list[str]:
 
 
 def init_problem(cls: type[Node], problem: BaseException) -> ParameterError:
-    """What an exception of `__init__` means."""
+    """What an exception raised by `__init__` means, as a sentence."""
     if inspect.isabstract(cls):
         unwritten = ", ".join(sorted(vars(cls)["__abstractmethods__"]))
         return ParameterError(
@@ -395,7 +395,7 @@ def place_of(function: Any) -> str:
 
 
 def place_of_problem(problem: BaseException) -> str:
-    """File and line of the last frame of the user's own that an exception came through; "" where there is none."""
+    """File and line of the last frame of the user's own code that an exception passed; "" where there is none."""
     place, frame = "", problem.__traceback__
     while frame is not None:
         file = frame.tb_frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""[nodes.NAME] tables of a launch file: the class that `use` names, and what else a node is given."""
+"""[nodes.NAME] tables of a launch file: the class that `use` names, and what else the node is given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class NodeTable(Table, frozen=True):
-    """One [nodes.NAME], as it is written."""
+    """One [nodes.NAME], as written."""
 
     use: Annotated[str, Meta(description="a class like 'nodes.hello:Talker'")]
     stand_in: Annotated[str, Meta(description="a function like 'nodes.recording.replay.played:played'")] = ""
@@ -46,7 +46,7 @@ class NodeTable(Table, frozen=True):
 
 
 class Instead(Table, frozen=True):
-    """One [instead.NAME]: another class for a node, taken where one of its parameters is set."""
+    """One [instead.NAME]: another class for a node, used where one of its parameters is set."""
 
     node: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
     use: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
@@ -98,7 +98,7 @@ def with_robot(table: Mapping[str, Any], cls: type[Node], robot: str) -> dict[st
 
 
 def told_of_robot(spec: NodeSpec, robot: str) -> NodeSpec:
-    """The node with what `[run] robot` names. Raises UserError where it is for another one."""
+    """The node with the facts of the robot that `[run] robot` names. Raises UserError where it is for another one."""
     try:
         spec.cls.robot_facts(robot)
     except UserError as problem:
@@ -185,7 +185,7 @@ def _from_environment(value: Any) -> Any:
 
 
 def load_name(name: str) -> Any:
-    """What "module:attribute" names. Raises UserError in words where it names nothing."""
+    """What "module:attribute" names. Raises UserError where it names nothing."""
     module, attribute = load_module(name, "class; expected 'module:Class', like 'nodes.hello:Talker'")
     if not hasattr(module, attribute):
         _check_renamed(name)
@@ -197,9 +197,9 @@ def load_name(name: str) -> Any:
 
 
 def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
-    """The module of "module:attribute", imported, and the attribute's name; `kind` ends the sentence for what is not.
+    """The imported module of "module:attribute", and the attribute's name. Raises UserError.
 
-    Raises UserError in words.
+    `kind` ends the sentence about a name of another form.
     """
     module_name, colon, attribute = name.partition(":")
     if not colon or not module_name or not attribute:
@@ -252,7 +252,7 @@ def _check_renamed(name: str) -> None:
 
 
 def hidden(module: str) -> str:
-    """What to do where another package stands in the place of one of Polyrhythm's own; "" where that is not so."""
+    """What to do where another package hides one of Polyrhythm's own; "" where none does."""
     first = module.partition(".")[0]
     found = importlib.sys.modules.get(first)  # type: ignore[attr-defined]
     home = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""`VirtualLanes`: runs the lanes of all nodes on one scheduler, each handler inline and for as long as it declares."""
+"""`VirtualLanes`: runs the lanes of all nodes on one scheduler; a handler runs inline and takes its declared time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from runtime.virtual.scheduler import TIMER, Scheduler, VirtualLoop
 
 
 class VirtualLanes:
-    """What a handler publishes leaves it after the handler's declared latency; until then its lane is busy.
+    """Runs lanes in virtual time: what a handler publishes leaves it after its latency, and its lane is busy until
+    then.
 
-    Once `is_over`, nothing new is run; while `is_closing`, only nodes that hear everything still are.
+    Once `is_over`, nothing new is run; while `is_closing`, only nodes that hear everything still run.
     """
 
     def __init__(self, scheduler: Scheduler, loop: VirtualLoop, specs: Collection[NodeSpec], seed: int) -> None:
@@ -40,7 +41,7 @@ class VirtualLanes:
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
 
     def arm(self, bound: BoundNode, lane: Lane) -> None:
-        """Make sure that the lane is driven when its next tick is due."""
+        """Schedule the lane for its next tick."""
         due_ns = lane.due_after_ns(self._scheduler.now_ns)
         if due_ns is None or self._armed.get(lane) == due_ns:
             return
