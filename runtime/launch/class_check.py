@@ -33,6 +33,7 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
     Each class is examined once: thousands of episodes use the same few.
     """
     found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
+    found += _ports_inside(cls)
     for handler in handlers:
         message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, Listener) else None
         ports = [other.port for other in handlers if isinstance(other, Listener) and other.name == handler.name]
@@ -178,6 +179,26 @@ def _missing_ports(cls: type[Node]) -> list[str]:
     return found
 
 
+def _ports_inside(cls: type[Node]) -> list[str]:
+    """Ports that stand in a tuple, a list or a dict, where nothing finds them."""
+    found = []
+    for base in cls.__mro__:
+        for name, value in vars(base).items():
+            parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+            port = next((part for part in parts if isinstance(part, Port)), None)
+            if port is None:
+                continue
+            is_comma = isinstance(value, tuple) and len(value) == 1
+            remedy = (
+                "leave out the comma behind it" if is_comma else f"give each port a line of its own: `one = {port!r}`"
+            )
+            found.append(
+                f"{base.__name__}.{name} ({_line_of_class(base, name)}) is a {type(value).__name__} with a port in it, "
+                f"which nobody connects; {remedy}"
+            )
+    return found
+
+
 def _untyped_values(message: type) -> list[str]:
     """Values of a message class that were meant to be fields."""
     return [
@@ -299,7 +320,7 @@ def _used_too_early(init: Any) -> list[str]:
 
 
 def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
-    """The parameters of `__init__` by name, with resolved types.
+    """The parameters of `__init__` by name, with resolved types; one that cannot be resolved stays a string.
 
     Each key of `**others: Unpack[Settings]`, a TypedDict, counts; its default is that of the base class.
     """
@@ -307,9 +328,8 @@ def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
     if not inits:
         return {}
     found: dict[str, inspect.Parameter] = {}
-    hints = get_type_hints(inits[0]) if len(inspect.signature(inits[0]).parameters) > 1 else {}
     for name, parameter in list(inspect.signature(inits[0]).parameters.items())[1:]:
-        hint = hints.get(name, Any)
+        hint = _hint_of(inits[0], parameter)
         if parameter.kind is parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
             for key, kind in get_type_hints(get_args(hint)[0]).items():
                 found[key] = inspect.Parameter(
@@ -318,6 +338,17 @@ def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
         elif parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             found[name] = parameter.replace(annotation=hint)
     return found
+
+
+def _hint_of(init: Any, parameter: inspect.Parameter) -> Any:
+    """The type of one parameter, so that one that cannot be looked up leaves the others be."""
+    if parameter.annotation is parameter.empty:
+        return Any
+    alone = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    try:
+        return get_type_hints(alone, inspect.unwrap(init).__globals__)[parameter.name]
+    except NameError:
+        return parameter.annotation
 
 
 def _default_of(name: str, inits: Iterable[Any]) -> Any:

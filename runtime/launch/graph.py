@@ -329,6 +329,11 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
             if parameter.default is parameter.empty:
                 raise ParameterError(f"parameter {name!r} of {cls.__name__} is missing; it has no default")
             continue
+        if isinstance(parameter.annotation, str):
+            raise ParameterError(
+                f"parameter {name!r} of {cls.__name__}: its type {parameter.annotation!r} is not known in "
+                f"{cls.__module__} when it runs; import it at the top, and not for type checkers alone"
+            )
         try:
             values[name] = msgspec.convert(params[name], parameter.annotation)
         except msgspec.ValidationError as problem:

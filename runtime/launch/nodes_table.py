@@ -25,7 +25,15 @@ from runtime.renamed import renamed
 from runtime.serialization.toml_errors import Table, convert
 
 _NODE_NAME = "[a-z][a-z0-9_]{0,63}"
-_PORT_CALL = re.compile(r"(Publisher|Subscription)\.__init__\(\)")
+_PORT_CALL = re.compile(r"(\w+)\.__init__\(\)")
+_PORT_CALLS = {
+    "Publisher": "Publisher(Beat, 'beat', qos=QoS(...)), qos where it is needed",
+    "Subscription": "Subscription(Beat, 'beat', qos=QoS(...)), qos where it is needed",
+    "ServiceClient": "ServiceClient(AddTwo, Sum, 'add'): what it asks, the answer, and its name",
+    "ServiceServer": "ServiceServer(AddTwo, Sum, 'add'): what it is asked, the answer, and its name",
+    "GoalClient": "GoalClient(DriveTo, Progress, Arrived, 'drive'): goal, feedback, result, and its name",
+    "GoalServer": "GoalServer(DriveTo, Progress, Arrived, 'drive'): goal, feedback, result, and its name",
+}
 _QOS_WORD = re.compile(r"QoS\.__init__\(\) got an unexpected keyword argument '(\w+)'")
 _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -228,8 +236,9 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         if _is_ctrl_c(problem):
             raise KeyboardInterrupt from problem
         what = str(problem) if isinstance(problem, UserError) else f"{type(problem).__name__}: {problem}"
-        if isinstance(problem, TypeError) and (port := _PORT_CALL.match(str(problem))):
-            what += f"; write {port[1]}(Beat, 'beat', qos=QoS(...)), qos where it is needed"
+        port = _PORT_CALL.match(str(problem)) if isinstance(problem, TypeError) else None
+        if port is not None and port[1] in _PORT_CALLS:
+            what += f"; write {_PORT_CALLS[port[1]]}"
         if isinstance(problem, TypeError) and (word := _QOS_WORD.match(str(problem))):
             what = f"QoS knows no {word[1]!r}; known: {', '.join(field.name for field in fields(QoS))}"
         place = place_of_problem(problem)

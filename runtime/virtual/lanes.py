@@ -13,6 +13,7 @@ from runtime.context import HandlerContext, current_call
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.errors import EscapeError
 from runtime.execution.bound_node import BoundNode
+from runtime.execution.failures import remedy_of
 from runtime.execution.lane import Lane, Work
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Turns
@@ -89,7 +90,7 @@ class VirtualLanes:
                 watch.found = None
             raise
         except Exception as problem:
-            problem.add_note(self._place(bound, work))
+            self._note(problem, bound, work)
             raise
         finally:
             if watch is not None:
@@ -112,7 +113,7 @@ class VirtualLanes:
         def done(task: asyncio.Task[None]) -> None:
             del self._tasks[task]
             if not task.cancelled() and (problem := task.exception()) is not None:
-                problem.add_note(self._place(bound, work))
+                self._note(problem, bound, work)
                 self.failure = problem  # asyncio would only log it here
             elif not task.cancelled() and call.not_before_ns > self._scheduler.now_ns:
                 self._scheduler.at(call.not_before_ns, lambda: self._free(bound, lane))
@@ -121,8 +122,11 @@ class VirtualLanes:
 
         task.add_done_callback(done)
 
-    def _place(self, bound: BoundNode, work: Work) -> str:
-        return f"in {bound.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time"
+    def _note(self, problem: BaseException, bound: BoundNode, work: Work) -> None:
+        """Say with an exception what to do about it, where that is known, and where in virtual time it was raised."""
+        if known := remedy_of(problem):
+            problem.add_note(known)
+        problem.add_note(f"in {bound.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time")
 
     def _end(self, bound: BoundNode, lane: Lane, work: Work, call: HandlerContext) -> None:
         bound.commit(work, call)
