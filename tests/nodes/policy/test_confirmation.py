@@ -89,6 +89,16 @@ def test_a_person_is_asked_once_and_their_yes_begins_the_action() -> None:
     assert room.picks[-1] in room.begun
 
 
+def test_that_a_person_is_asked_is_told_by_a_code_and_not_by_how_the_question_is_worded() -> None:
+    room = Room()
+    assert [(one.status, one.code) for one in room.feedback] == [("failure", "consent")]
+    asking, other = LocalVLM(), Action(id="a1", skill="pick", text="pick up the bottle")
+    for vlm, code in ((asking, "consent"), (LocalVLM(), "")):
+        vlm.doing = other
+        vlm.learn(Feedback(action_id="a1", status="failure", why="May I?", code=code))
+        assert vlm.yes_state == ("asked" if code else "not asked")
+
+
 def test_a_no_leaves_it_and_okay_is_no_yes() -> None:
     room = Room()
     room.say("Okay.")
