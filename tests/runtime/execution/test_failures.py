@@ -140,7 +140,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (awaited_in_vain, "leave out `await`: what it waits for is done already"),
     (looked_too_soon, "it is None before the first message, and once that is older than its lifespan_s"),
     (changed, "a message never changes; make a new one"),
-    (lambda: Beat(1), "a message is made with keywords: `Beat(count=1)`"),  # type: ignore[misc]
+    (lambda: Beat(1), "a message is made with keywords: `Beat(count=1)`"),  # type: ignore[call-arg]
     (lambda: OUT(BEAT), "publish by `self.NAME.publish(message)`"),  # type: ignore[operator]
     (lambda: OUT.publish(count=1), "give it a message: `Beat(count=1)`"),  # type: ignore[call-arg]
     (lambda: OUT.latest(), "a Publisher only sends; to read its topic declare `Subscription(Beat, ...)`"),  # type: ignore[attr-defined]
