@@ -1,6 +1,7 @@
 """A service for several robots: questions with a deadline over ZeroMQ, admitted by key, answered by worker threads.
 
-Frames of a question: number, microseconds until it is of no use, content. Of an answer: number, status, content.
+A question has the frames number, microseconds until it is useless, and content. An answer has number, status and
+content.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ REMEMBERED_NS = 1_000_000_000
 """How long after its last question of a kind the next one is still reckoned with."""
 
 Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
-"""Content of a question to content of its answer. What it raises goes back as a sentence."""
+"""Turns the content of a question into that of its answer; an exception goes back as a sentence."""
 
 
 class Costs:
@@ -86,7 +87,7 @@ class OneByOne:
 
 @dataclass(frozen=True, slots=True)
 class ClientQuestion:
-    """What one client asks."""
+    """The question of one client."""
 
     client: str
     number: int
@@ -98,7 +99,7 @@ class ClientQuestion:
 
 
 class Questions:
-    """The questions that wait. Pure: the caller brings the time."""
+    """The waiting questions. Pure: the caller passes the time."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, ClientQuestion] = {}
@@ -110,7 +111,7 @@ class Questions:
         return len(self._waiting)
 
     def ask(self, question: ClientQuestion) -> ClientQuestion | None:
-        """A question comes in; returns the older one of the same client that it replaces."""
+        """Take in a question; returns the older one of the same client that it replaces."""
         replaced = self._waiting.pop(question.client, None)
         if replaced is not None:
             self.counts["replaced"] += 1
@@ -139,11 +140,12 @@ class Questions:
             return [], late
         kind = waiting[0].kind
         chosen = [question for question in waiting if question.kind == kind][:most]
-        left_ns = min(
+        limits_ns = [
             chosen[0].due_ns - now_ns,
             *(one.due_ns - now_ns - took_ns(one.kind, 1) for one in waiting if one.kind != kind),
             *self._left_ns(now_ns, took_ns),
-        )
+        ]
+        left_ns = min(limit for limit in limits_ns if limit >= took_ns(kind, 1))  # the others are late whatever is done
         while len(chosen) > 1 and took_ns(kind, len(chosen)) > left_ns:
             chosen.pop()
         for question in chosen:
@@ -158,7 +160,9 @@ class Questions:
 
 
 class QuestionServer:
-    """Answers questions until it is closed. `clients`: name by public key; none: anyone on this machine."""
+    """Answers questions until it is closed; `clients` maps public keys to names, and none admits anyone on this
+    machine.
+    """
 
     def __init__(
         self,
@@ -169,7 +173,7 @@ class QuestionServer:
         public: str = "",
         clients: Mapping[str, str] | None = None,
     ) -> None:
-        """One worker thread for each answerer. Raises TransportError where the address cannot be had."""
+        """Start one worker thread for each answerer. Raises TransportError where the address cannot be bound."""
         self.questions = Questions()
         self._kind_of = answerers[0].kind_of
         self._clients = dict(clients or {})
@@ -210,14 +214,14 @@ class QuestionServer:
             thread.start()
 
     def callback(self, domain: str, key: bytes) -> bool:
-        """The doorman's question: whether that key, as Z85, is let in."""
+        """Whether this key, as Z85, is admitted; called by ZeroMQ."""
         is_known = key.decode() in self._clients
         if not is_known:
             self._log.warning("a client with the key %s was refused", key.decode())
         return is_known
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._is_closed = True
         with self._condition:
             self._condition.notify_all()
@@ -327,7 +331,7 @@ class Client:
         return bool(self.socket.poll(round(within_s * 1e3), zmq.POLLOUT))
 
     def ask(self, content: Sequence[Any], within_s: float) -> list[bytes]:
-        """The answer's content. Raises TransportError, in a sentence, where none comes in time."""
+        """The content of the answer. Raises TransportError where none comes in time."""
         self._number += 1
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(within_s)

@@ -128,6 +128,16 @@ def test_a_control_loop_that_is_about_to_ask_again_is_reckoned_with() -> None:
     assert len(together) == 7, "the robot has gone"
 
 
+def test_who_asks_for_more_than_can_be_done_makes_nobody_else_s_batches_small() -> None:
+    questions = Questions()
+    questions.ask(asked("hopeless", "slow", 0.03))
+    questions.next(0, BATCHES, most=8)
+    for number in range(8):
+        questions.ask(asked(f"episode{number}", "slow", 10.0, at_s=0.02))
+    together, _ = questions.next(to_ns(0.02), BATCHES, most=8)
+    assert len(together) == 8, "30 ms are never enough beside an answer of 20 ms"
+
+
 def test_what_an_answer_takes_is_learned_and_between_what_is_known_it_is_not_guessed_too_low() -> None:
     costs = Costs({("arm", 1): 100, ("arm", 4): 200})
     assert [costs.took_ns("arm", count) for count in (1, 2, 4, 8)] == [100, 200, 200, 400]
