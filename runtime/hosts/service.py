@@ -25,6 +25,8 @@ LONGEST_WAIT_S = 60.0
 OK, LATE, REPLACED, FAILED = b"ok", b"late", b"replaced", b"failed"
 _WORKER_WAIT_S = 0.1
 
+WAY_SHARE = 8
+"""Of its time an answer is left the eighth part for its way."""
 REMEMBERED_NS = 1_000_000_000
 """How long after its last question of a kind the next one is still reckoned with."""
 
@@ -95,7 +97,12 @@ class ClientQuestion:
     frames: tuple[bytes, ...]
     route: bytes = b""  # where the answer goes
     kind: str = ""
-    within_ns: int = LONGEST_NS  # how long before it was due it was asked
+    within_ns: int = 0  # how long before it was due it was asked
+
+    @property
+    def wanted_ns(self) -> int:
+        """When its answer should be made, so that it arrives in time."""
+        return self.due_ns - self.within_ns // WAY_SHARE
 
 
 class Questions:
@@ -140,12 +147,13 @@ class Questions:
             return [], late
         kind = waiting[0].kind
         chosen = [question for question in waiting if question.kind == kind][:most]
-        limits_ns = [
-            chosen[0].due_ns - now_ns,
-            *(one.due_ns - now_ns - took_ns(one.kind, 1) for one in waiting if one.kind != kind),
-            *self._left_ns(now_ns, took_ns),
-        ]
-        left_ns = min(limit for limit in limits_ns if limit >= took_ns(kind, 1))  # the others are late whatever is done
+        one_ns = took_ns(kind, 1)
+        others_ns = [one.wanted_ns - now_ns - took_ns(one.kind, 1) for one in waiting if one.kind != kind]
+        left_ns = min(
+            chosen[0].wanted_ns - now_ns,
+            *(left for left in others_ns if left >= one_ns),  # who cannot wait for one answer is late whatever is done
+            *self._left_ns(now_ns, took_ns, one_ns),
+        )
         while len(chosen) > 1 and took_ns(kind, len(chosen)) > left_ns:
             chosen.pop()
         for question in chosen:
@@ -153,10 +161,18 @@ class Questions:
         self.counts["taken"] += len(chosen)
         return chosen, late
 
-    def _left_ns(self, now_ns: int, took_ns: Callable[[str, int], int]) -> list[int]:
-        """How long an answer may take for each client that is about to ask again."""
+    def _left_ns(self, now_ns: int, took_ns: Callable[[str, int], int], one_ns: int) -> list[int]:
+        """How long answers may take for each client that is about to ask again, less its own answer.
+
+        A third of its time is for what is under way when it asks, one for its own run, one for the way. Whoever has no
+        time for one other answer, of `one_ns`, does not count.
+        """
         self._patience = {client: one for client, one in self._patience.items() if one[2] > now_ns}
-        return [within_ns - took_ns(kind, 1) for kind, within_ns, _ in self._patience.values()]
+        return [LONGEST_NS] + [
+            within_ns // 3 - took_ns(kind, 1)
+            for kind, within_ns, _ in self._patience.values()
+            if within_ns - took_ns(kind, 1) >= one_ns
+        ]
 
 
 class QuestionServer:

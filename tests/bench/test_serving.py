@@ -27,9 +27,9 @@ def test_robots_and_episodes_are_counted_apart() -> None:
 
 
 def test_the_table_has_a_row_for_each_batch() -> None:
-    rows = [Figures(size, 2.0, 2.0 * size, 100.0, 5.0, 9.0, 6.0, 11.0, 0.015) for size in (1, 8)]
+    rows = [Figures(size, 2.0, 2.0 * size, 100.0, 5.0, 9.0, 6.0, 11.0, 0.015, 3.0) for size in (1, 8)]
     lines = table(rows).splitlines()
     assert lines[2:] == [
-        "| 1 | 2.0 | 2.0 | 100 | 5, 9 | 6, 11 | 1.5 % |",
-        "| 8 | 2.0 | 16.0 | 100 | 5, 9 | 6, 11 | 1.5 % |",
+        "| 1 | 2.0 | 2.0 | 3.0 | 100 | 5, 9 | 6, 11 | 1.5 % |",
+        "| 8 | 2.0 | 16.0 | 3.0 | 100 | 5, 9 | 6, 11 | 1.5 % |",
     ]

@@ -98,10 +98,19 @@ def test_so_many_are_answered_together_as_leave_the_first_of_them_in_time() -> N
     costs = Costs({("arm", size): to_ns(0.01 * size) for size in (1, 2, 3, 4)})
     questions = Questions()
     for number in range(4):
-        questions.ask(asked(f"robot{number}", "arm", 0.035))
+        questions.ask(ClientQuestion(f"robot{number}", 1, to_ns(0.035), (), kind="arm"))
     together, late = questions.next(to_ns(0.01), costs, most=8)
     assert len(together) == 2, "three of them take 30 ms, and the first is due in 25"
     assert late == []
+
+
+def test_a_part_of_its_time_is_left_for_the_answer_s_way() -> None:
+    costs = Costs({("arm", size): to_ns(0.01 * size) for size in (1, 2, 3, 4, 5, 6, 7, 8)})
+    questions = Questions()
+    for number in range(8):
+        questions.ask(asked(f"robot{number}", "arm", 0.16))
+    together, _ = questions.next(to_ns(0.11), costs, most=8)
+    assert len(together) == 3, "of the 160 ms 20 are for the way, and 110 are over"
 
 
 def test_a_model_with_much_to_do_leaves_the_control_loop_that_waits_its_turn() -> None:
