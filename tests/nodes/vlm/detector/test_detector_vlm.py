@@ -85,7 +85,7 @@ def test_a_look_that_gives_no_numbers_is_dropped_counted_and_told(
 ) -> None:
     story = Story(write_eyes(tmp_path))
     story.sim.run(seconds=1.0)
-    monkeypatch.setattr(Eyes, "_ask", lambda *_: (_ for _ in ()).throw(PolyrhythmError("it gave NaN")))
+    monkeypatch.setattr(Eyes, "look", lambda *_: (_ for _ in ()).throw(PolyrhythmError("it gave NaN")))
     story.sim.run(seconds=1.0)
     assert story.vlm.refused >= 9
     assert caplog.text.count("dropped: it gave NaN") == 1
