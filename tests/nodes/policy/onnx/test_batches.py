@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from msgspec import structs
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
@@ -78,11 +79,16 @@ def test_each_of_several_questions_is_answered_as_it_is_alone() -> None:
 
 
 def test_a_question_that_is_wrong_spoils_no_other() -> None:
-    asked = [*questions(2), ({}, Felt((0.0,) * 8))]
-    first, second, wrong = session(model("rows")).run_many(asked)
+    images, felt = questions(1)[0]
+    ragged = structs.replace(felt, history=((0.0,) * 8, (0.0,) * 3))
+    short = structs.replace(felt, memory=b"123")
+    longer = structs.replace(felt, history=((0.0,) * 8,) * 5)
+    asked = [*questions(2), ({}, felt), (images, ragged), (images, short), (images, longer)]
+    first, second, *wrong = session(model("rows")).run_many(asked)
     assert isinstance(first, PolicyAnswer)
     assert isinstance(second, PolicyAnswer)
-    assert str(wrong) == "it was given no image"
+    assert str(wrong[0]) == "it was given no image"
+    assert all(isinstance(one, PolyrhythmError) for one in wrong)
 
 
 @pytest.mark.parametrize(
