@@ -16,6 +16,8 @@ PERSON = "person"
 PLACES = frozenset({"bench", "chair", "couch", "bed", "table", "sink", "oven", "microwave", "refrigerator"})
 """What things are put on or into."""
 
+KINDS = tuple(label for label in LABELS if label != PERSON and label not in PLACES)
+
 HEIGHT_M = {
     "bottle": 0.25, "wine glass": 0.2, "cup": 0.1, "fork": 0.19, "knife": 0.22, "spoon": 0.18, "bowl": 0.08,
     "banana": 0.15, "apple": 0.08, "orange": 0.08, "sandwich": 0.08, "chair": 0.9, "couch": 0.8, "table": 0.74,

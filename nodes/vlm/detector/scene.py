@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nodes.vlm.detector.labels import HEIGHT_M, PERSON, PLACES, USUAL_M
+from nodes.vlm.detector.labels import HEIGHT_M, KINDS, PERSON, PLACES, USUAL_M
 from runtime.msgs import Scene, SeenObject, SeenPerson
 
 PointPx = tuple[float, float]
@@ -205,6 +205,7 @@ def scene_of(
     return Scene(
         things=tuple(_thing(one, placed[one.id], size_px, focal_px) for one in things),
         people=tuple(seen),
+        kinds=KINDS,
         places=tuple(dict.fromkeys(one.box.label for one in things if one.box.label in PLACES)),
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from nodes.policy.sight import state_at
 from nodes.vlm.detector.folder import read_folder
-from nodes.vlm.detector.labels import LABELS, PERSON, PLACES
+from nodes.vlm.detector.labels import KINDS, PLACES
 from nodes.vlm.local import LocalVLM
 from runtime import ParameterError, PolyrhythmError, Stamped, on
 from runtime.msgs import Image, Scene
@@ -28,7 +28,7 @@ class DetectorVLM(LocalVLM):
     """
 
     provenance = "model:detector-and-pose"
-    kinds = tuple(label for label in LABELS if label != PERSON and label not in PLACES)
+    kinds = KINDS
     places = tuple(sorted(PLACES))
 
     def __init__(

@@ -53,6 +53,7 @@ def test_things_people_and_what_they_point_at_are_the_scene(tmp_path: Path) -> N
     story.sim.run(seconds=2.0)
     scene = story.scenes[-1]
     assert [(thing.id, thing.label) for thing in scene.things] == [("cup-2", "cup"), ("bowl-3", "bowl")]
+    assert {"cup", "bowl", "bottle"} <= set(scene.kinds)
     cup = scene.things[0]
     assert (cup.u_px, cup.v_px) == pytest.approx((260.0, 105.0)), "of the camera's picture, and not of the network's"
     [person] = scene.people
