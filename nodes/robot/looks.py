@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from nodes.robot.products import product
 from nodes.robot.robot_from_launch import DEFAULT, is_file, joint_names, load_limits
 from nodes.robot.urdf import Floats, Quaternion, Urdf, Vector3, parse_urdf, quaternion
 from runtime.errors import ParameterError, UserError
@@ -58,7 +59,7 @@ class Looks:
         """The position of the hand in the base frame, m; only where `hand` is known."""
         positions, pose = self.positions(position), self.mount
         for joint in self.urdf.way_to(self.hand):
-            pose = pose @ joint.moved(joint.value(positions))
+            pose = product(pose, joint.moved(joint.value(positions)))
         return _place(pose)
 
 

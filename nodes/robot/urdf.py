@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from runtime.errors import UserError, choices
 
 Floats = NDArray[np.float64]
@@ -72,8 +73,7 @@ class Joint:
             motion[:3, 3] = np.multiply(self.axis, value)
         else:
             motion[:3, :3] = turned(self.axis, value)
-        moved: Floats = self.origin @ motion
-        return moved
+        return product(self.origin, motion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ def _origin(element: ElementTree.Element, where: str) -> Floats:
     if origin is None:
         return np.eye(4)
     roll, pitch, yaw = _vector(origin, "rpy", where)
-    rotation = turned((0, 0, 1), yaw) @ turned((0, 1, 0), pitch) @ turned((1, 0, 0), roll)
+    rotation = product(product(turned((0, 0, 1), yaw), turned((0, 1, 0), pitch)), turned((1, 0, 0), roll))
     return frame(_vector(origin, "xyz", where), rotation)
 
 
