@@ -671,7 +671,7 @@ def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> Non
 def test_by_keyboard_alone_a_person_gets_to_the_seats_and_takes_one(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         seat = page.locator("#tab-policy")
-        for _ in range(20):
+        for _ in range(40):  # each thing on the map is a stop of its own
             page.keyboard.press("Tab")
             if seat.evaluate("element => element === document.activeElement"):
                 break
