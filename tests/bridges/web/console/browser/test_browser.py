@@ -428,7 +428,8 @@ def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: C
             page.keyboard.press(key)
             wait(page, lambda: bool(goals), f"{key} is a goal")
             moved = 100 * (goals[0] - before) / (highest - lowest)
-            assert abs(moved - hundredths) < 0.9  # the lift may still sink between the two looks
+            # The lift may still sink between the two looks.
+            assert abs(moved - hundredths) < 0.9 + 0.1 * abs(hundredths)
         give_back(page)
 
 
