@@ -1,6 +1,4 @@
-"""Arbitration: which source may command each seat, by fences and leases. A pure part of the guard. Numbers never go
-back.
-"""
+"""Arbitration: which source may command each seat, by fences and leases; pure. Its numbers never go back."""
 
 from __future__ import annotations
 

@@ -87,9 +87,7 @@ def _tell(process: GuardProcess, *, is_frozen: bool) -> None:
 
 
 def _latch_again(ended: GuardProcess) -> bool:
-    """Wait for the guard that the supervisor starts instead, and latch the stop there as well; False after
-    `COMES_BACK_S`.
-    """
+    """Wait for the guard that the supervisor starts instead, and latch the stop there; False after `COMES_BACK_S`."""
     import threading
 
     clock, again = SystemClock(), "" if ended.is_run else " again"

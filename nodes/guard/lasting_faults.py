@@ -40,9 +40,7 @@ The margin is `RANGE_SHARE` of a joint's range, and this many metres for the bas
 JUMP_SHOWS_NS = to_ns(0.06)
 """A single jump is forgotten after this time; jumps that repeat within it count as one lasting fault."""
 ASKED_TICKS = 25
-"""Commands of this many ticks, half a second at 50 Hz, may still show in the motion, since the robot brakes at its
-limit.
-"""
+"""Commands of this many ticks, half a second at 50 Hz, may still show in the motion: braking takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +135,7 @@ class Conduct:
         )
 
     def _behind(self, state: RobotState, asked: CommandedMotion) -> str:
-        """The joints that are too far from their targets, without the gripper, which is meant to be while it holds
-        something.
-        """
+        """The joints that are too far from their targets; the gripper is left out, since it is meant to be."""
         if not asked.joints:
             return ""
         return ", ".join(
@@ -150,9 +146,7 @@ class Conduct:
         )
 
     def _too_fast(self, state: RobotState) -> str:
-        """What moves faster than all that was asked for lately; nothing while nobody commands, since a person may push
-        the robot.
-        """
+        """What moves faster than all that was asked for lately; nothing while nobody commands."""
         asked = [one for one in self._asked if one.joints]
         if not asked:
             return ""

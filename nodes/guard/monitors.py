@@ -100,9 +100,7 @@ class Monitors:
         return state is None or not -FUTURE_NS <= now_ns - state.read_ns <= to_ns(age_s)
 
     def _pushes(self, state: RobotState, now_ns: int) -> tuple[str, str]:
-        """The joints that begin to exceed `max_effort_percent` for `effort_s`, without the gripper, which is meant to
-        push.
-        """
+        """The joints that begin to exceed `max_effort_percent` for `effort_s`; the gripper is meant to push."""
         most, now = self.settings.max_effort_percent, {}
         for place, (limit, effort) in enumerate(zip(self.limits.joints, state.effort, strict=False)):
             if abs(effort) >= most and limit.name != "gripper":

@@ -61,9 +61,7 @@ class Wheels:
 
     @property
     def fastest_mps(self) -> float:
-        """The speed that counts against the base's wheel speed limit: no point of the ground under the base passes
-        faster.
-        """
+        """What counts against the wheels' speed limit: no point of the ground under the base passes faster."""
         return max(abs(self.left_mps), abs(self.right_mps)) + abs(self.sideways_mps)
 
 

@@ -64,14 +64,10 @@ LONGEST_LIFESPAN_S = 0.5
 LONGEST_IMAGE_AGE_S = 60.0
 LONGEST_ESTOP_SILENCE_S = 10.0
 FROZEN_NS = to_ns(0.1)
-"""A tick that took longer than this was frozen halfway; its output is discarded, because a new stamp would hide its
-age.
-"""
+"""A tick that took longer than this was frozen halfway; a new stamp would hide the age of its output."""
 MOST_ESTOP_SOURCES = 32
 OTHER_SOURCES = "sources beyond the first 32"
-"""Stands for e-stop sources beyond `MOST_ESTOP_SOURCES`; nobody knows which of them are released, so re-arming is
-refused.
-"""
+"""Stands for e-stop sources beyond `MOST_ESTOP_SOURCES`: nobody knows which are released, so no re-arming counts."""
 LONGEST_NAME = 80
 """Most characters kept of a name."""
 UNKNOWN = "what was latched before is not known"
@@ -450,9 +446,7 @@ class Guard(ForRobot, Node):
 
     @on(requests)
     def seated(self, request: SeatRequest) -> None:
-        """Give a seat to the holder who was asked for, where the request is signed or the launch file's ladder permits
-        it.
-        """
+        """Give a seat to the holder who was asked for, where the request is signed or the seat's ladder allows it."""
         trigger = self.context.trigger
         source = trigger.envelope.source if trigger is not None else request.holder
         now_ns = self.clock.now_ns()
@@ -505,9 +499,7 @@ class Guard(ForRobot, Node):
         self.report(is_due=True)
 
     def offer(self, stamped: Stamped[JointCommand] | None) -> None:
-        """Give the machine a command that it has not seen; one from a source that does not hold the policy's seat is
-        ignored.
-        """
+        """Give the machine a command that it has not seen; a source that does not hold the policy's seat is ignored."""
         if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.offered:
             return
         self.offered = (stamped.envelope.source, stamped.envelope.seq)
@@ -517,9 +509,7 @@ class Guard(ForRobot, Node):
         self.machine.accept_command(stamped, self.clock.now_ns())
 
     def _output(self, begun_ns: int | None = None) -> None:
-        """Give the driver the command of this moment; nothing where the process was frozen since the tick began at
-        `begun_ns`.
-        """
+        """Give the driver the command of this moment; nothing where the process was frozen since `begun_ns`."""
         now_ns = self.clock.now_ns()
         command = self.machine.tick(now_ns)
         if command is not None and self.clock.now_ns() - (begun_ns or now_ns) < FROZEN_NS:

@@ -48,9 +48,7 @@ class Box:
 
     @classmethod
     def of(cls, name: str, ends: tuple[float, ...]) -> Box:
-        """The box that a launch file describes: [x_low, x_high, y_low, y_high, z_low, z_high], m. Raises
-        ParameterError.
-        """
+        """The box [x_low, x_high, y_low, y_high, z_low, z_high], m, of a launch file. Raises ParameterError."""
         is_box = len(ends) == 6 and all(map(isfinite, ends)) and all(ends[i] < ends[i + 1] for i in (0, 2, 4))
         if not is_box:
             raise ParameterError(

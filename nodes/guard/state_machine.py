@@ -85,8 +85,7 @@ MACHINES = frozenset(
         CROWD,
     }
 )
-"""Names that never count as a person's. A name outside this set proves nothing: the node decides who may lift a stop.
-"""
+"""Names that never count as a person's. Other names prove nothing: the node decides who may lift a stop."""
 
 MOST_SOURCES = 16
 """How many command sources are remembered between two decisions of a person; commands of further ones are refused.
@@ -587,9 +586,7 @@ class GuardMachine:
         self._enter("command", f"commanded by {stamped.envelope.source}" + (f", slowed: {slowed}" if is_slowed else ""))
 
     def _retreat(self, dt_s: float, now_ns: int) -> None:
-        """Take one step back along the way it came; hold at its end. While the robot's state is stale it waits and owes
-        the rest.
-        """
+        """Take one step back along the way it came; hold at its end. With a stale robot state it waits."""
         if now_ns < self._hold_until_ns or self.monitors.is_stale(now_ns):
             self._brake(dt_s, now_ns)
             return
@@ -645,9 +642,7 @@ class GuardMachine:
         self._joints, self._wheels = joints, wheels
 
     def _hold_softly(self, interrupt: Interrupt, now_ns: int) -> None:
-        """Brake for a short time without voiding commands; only a moving robot is held, and only the hold's own id ends
-        it early.
-        """
+        """Brake for a short time without voiding commands; only the hold's own id ends it early."""
         if interrupt.takes_back:
             if interrupt.takes_back == self._hold:
                 self._hold, self._hold_until_ns = "", 0
@@ -663,9 +658,7 @@ class GuardMachine:
         self._command = None
 
     def _note_stopper(self, by: str) -> None:
-        """Record who stopped the robot: each person lifts their own stop, as each takes off their own lock from a
-        machine.
-        """
+        """Record who stopped the robot: each person lifts their own stop, as with personal locks on a machine."""
         if by in MACHINES or by in self._stoppers or CROWD in self._stoppers:
             return
         by = by if len(self._stoppers) < MOST_STOPPERS else CROWD
@@ -721,9 +714,7 @@ class GuardMachine:
         }
 
     def _disengage(self, now_ns: int) -> None:
-        """Stop sending commands, because the robot's posture is no longer known. The next target is what will be
-        measured then.
-        """
+        """Stop sending commands: the robot's posture is no longer known, and the next target will be measured then."""
         if self._joints:
             self._joints, self._wheels, self._was_armed = (), Wheels(), False
             self.way_back.forget()

@@ -19,9 +19,7 @@ Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]
 Depth = Literal["stop", "replan", "amend"]
 
 SHORT_WORDS = 4
-"""An utterance with at most this many words may be a shout, where nobody understood it; two CJK characters are one
-word.
-"""
+"""An utterance of at most this many words that nobody understood may be a shout; two CJK characters are one word."""
 KNOWN_UTTERANCES = 1024
 _KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA", "DIGIT")
 _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend": "amend"}

@@ -135,9 +135,7 @@ class Reflex(Node):
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
-        """Raise the interrupts that an utterance asks for; a moving robot also holds for short words that nobody
-        understood.
-        """
+        """Raise the interrupts that an utterance asks for; hold a moving robot for short words not understood."""
         text, speaker = utterance.text, utterance.speaker
         lost = self.heard.dropped["queue full"]
         if lost > self.lost:  # one of them may have been a stop

@@ -28,6 +28,7 @@ from nodes.policy.skill_phases import (
     PUT_BACK,
     SET_BACK,
     SHAKE,
+    OutOfReach,
     Phase,
     SkillMotion,
     SkillProgress,
@@ -371,8 +372,9 @@ class ExpertPolicy(ForRobot, SeatNode):
         if done.outcome:
             self.is_over = True
             ok = done.outcome == "success"
-            why = self.current.text or self.current.skill if ok else done.outcome
-            self._answer(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why))
+            why = self.current.text or self.current.skill if ok else str(done.outcome)
+            code: FeedbackCode = "out_of_reach" if isinstance(done.outcome, OutOfReach) else ""
+            self._answer(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why, code=code))
             if not ok:
                 self.progress = retreat(done.progress, state, motion=self.motion)
             return

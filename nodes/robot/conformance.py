@@ -64,9 +64,7 @@ class Bench:
     # what the tests do with it
 
     def run(self, seconds: float, command: JointCommand | None = None) -> RobotState:
-        """Drive as a driver does, 50 times a second for `seconds`, with a command, or with stop; returns the last
-        state.
-        """
+        """Drive as a driver does, 50 times a second, with a command or with stop; returns the last state."""
         for _ in range(round(seconds / PERIOD_S)):
             if command is None:
                 self.robot.stop()

@@ -1,6 +1,4 @@
-"""`Driver`: the only node that talks to the robot. It takes commands from the guard in its process and from nobody
-else.
-"""
+"""`Driver`: the only node that talks to the robot. It obeys the guard in its process and nobody else."""
 
 from __future__ import annotations
 
@@ -97,9 +95,7 @@ class Driver(ForRobot, Node):
         return (claim_of(self._limits),) if is_real(robot_class(self._robot_name)) else ()
 
     def libraries(self) -> tuple[str, ...]:
-        """The libraries that the robot's class needs: its attribute `libraries`, or what a function of that name
-        returns.
-        """
+        """The libraries that the robot's class needs: its attribute `libraries`, or what that function returns."""
         try:
             found = getattr(robot_class(self._robot_name), "libraries", ())
         except UserError:

@@ -1,6 +1,4 @@
-"""`Robot`: what a driver needs of a robot. `RobotLimits`: what a guard may send to it. `Hand` and `Body`: how it
-reaches.
-"""
+"""`Robot`: what a driver needs of a robot. `RobotLimits`: what a guard may send to it. `Hand`, `Body`: its reach."""
 
 from __future__ import annotations
 
@@ -175,9 +173,7 @@ class Body(Protocol):
         ...
 
     def head_camera(self, state: RobotState) -> CameraPose:
-        """Rotation (3, 3) and position (3,) of the head camera, odometry frame; the columns are right, down and
-        forward.
-        """
+        """Rotation (3, 3) and position (3,) of the head camera, odometry frame; columns are right, down and forward."""
         ...
 
     def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:

@@ -132,9 +132,7 @@ def load_limits(name: str) -> RobotLimits:
 
 
 def outline_of(cartesian: CartesianLimits) -> Callable[[JointVector], tuple[Ball, ...]]:
-    """The function from joint positions to the balls that cover the body. Raises UserError where its name leads to
-    none.
-    """
+    """The function from joint positions to the balls that cover the body. Raises UserError where it is not found."""
     if callable(cartesian.outline):
         return cartesian.outline
     found: Callable[[JointVector], tuple[Ball, ...]] = load_name(cartesian.outline)

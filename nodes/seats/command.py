@@ -101,9 +101,7 @@ def _tables(run: FoundRun) -> str:
 
 
 def leases(run: FoundRun, for_s: float = LIST_S) -> dict[str, Lease]:
-    """The present lease of each seat, by seat, as heard within `for_s` seconds. Raises PolyrhythmError where none is
-    heard.
-    """
+    """The present lease of each seat, as heard within `for_s` seconds. Raises PolyrhythmError where none is heard."""
     found: dict[str, Lease] = {}
     if not run.info.seats or LEASE_TOPIC not in run.info.topics:
         raise PolyrhythmError(f"nobody issues leases in {run.title}: it has {_tables(run)}, or no guard")

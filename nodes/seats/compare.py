@@ -10,9 +10,7 @@ from runtime.msgs import Action, Comparison, JointCommand, Subtask
 FRESH_S = 0.5
 """Commands that are further apart than this, s, belong to different situations and are not compared."""
 MOST_SOURCES = 16
-"""How many sources are remembered. Of words, the one that was silent for longest is dropped for a new one, never the
-holder.
-"""
+"""How many sources are remembered; of words, the one silent for longest is dropped for a new one, not the holder."""
 
 
 class ShadowCompare(Node):

@@ -58,9 +58,7 @@ class RecordedTrack:
         self.place = 0
 
     def due(self, elapsed_ns: int) -> list[TrackMessage]:
-        """The messages that are due now: every event, and of each state only the newest, so that a late player skips
-        old ones.
-        """
+        """The messages that are due now: every event, and of each state only the newest."""
         start = self.place
         while not self.is_over and self.notes[self.place].at_ns <= elapsed_ns:
             self.place += 1

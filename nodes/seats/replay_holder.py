@@ -21,9 +21,7 @@ class ReplayHolder(TerminalHolder):
     def __init__(
         self, run: FoundRun, seat: str, by: str, *, recording: Path, from_s: float, for_s: float | None
     ) -> None:
-        """Read the recording first. Raises RecordingError, and UserError where the seat's holder published nothing in
-        it.
-        """
+        """Read the recording first. Raises RecordingError, and UserError where the seat's holder said nothing in it."""
         types = topics_of_seat(run, seat)
         self.score = read_score(recording, seat, types, from_s=from_s)
         super().__init__(run, seat, by, keys=False, for_s=for_s)

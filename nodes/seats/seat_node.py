@@ -51,9 +51,7 @@ class SeatNode(Seated):
 
     @on(fence)
     def fenced(self, fence: Fence) -> Any:  # None, or what an async one gives
-        """Handle an interrupt. A node with slow handlers overrides this by an async handler, which does not wait for
-        them.
-        """
+        """Handle an interrupt. A node with slow handlers overrides this by an async one, which need not wait."""
         self.preempt(fence)
 
     def preempt(self, fence: Fence) -> bool:

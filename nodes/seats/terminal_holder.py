@@ -128,8 +128,7 @@ class TerminalHolder:
     def _show(self, arrival: Arrival | None) -> None:
         """Keep one status line on the terminal: the commanded joints and the guard's mode."""
         if arrival is not None and arrival.topic == "guard/state":
-            guard = decode(arrival.frames, GuardState).message
-            self.guard = guard.mode if guard.reason.startswith(guard.mode) else f"{guard.mode}, {guard.reason}"
+            self.guard = decode(arrival.frames, GuardState).message.sentence
         width, now_ns = terminal_width(), self.clock.now_ns()
         if width is None or not (self.driver and self.driver.posture) or to_s(now_ns - self.shown_ns) < STATUS_S:
             return

@@ -25,6 +25,7 @@ from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscriptio
 from runtime.msgs import (
     Action,
     Feedback,
+    FeedbackCode,
     GuardState,
     Image,
     Interrupt,
@@ -134,6 +135,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.numbered = 1  # the next thing's number
         self.done_for = ""  # the subtask that the action under way was chosen for
         self.why = ""  # the last action failed
+        self.code: FeedbackCode = ""  # and what programs ask of that
         self.preferred = ""
         self.retracted_ns: int | None = None  # when the robot was told to leave what it was doing
         self.holding: SeenObject | None = None
@@ -303,7 +305,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.is_answered = True
         if feedback.status == "running":
             return
-        self.outcome, self.why = feedback.status, feedback.why
+        self.outcome, self.why, self.code = feedback.status, feedback.why, feedback.code
         self.outcome_ns = self.clock.now_ns()
         if action.skill == "look":
             self.looks += 1
@@ -576,6 +578,7 @@ class LocalVLM(ForRobot, SeatNode):
                 objects=objects,
                 subtask=self.task,
                 why=decision.text if decision.progress == "failed" else "",
+                code=decision.code,
             ),
             stems_from=self._sources(),
         )

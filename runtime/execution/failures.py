@@ -116,9 +116,7 @@ class SlowCalls:
         self._worst: dict[str, tuple[float, float, int]] = {}  # handler -> its longest, its period, how often
 
     def tell(self, handler: str, took_s: float, period_s: float) -> None:
-        """Note the duration of a call; `period_s` 0 for a handler that is no timer. The first slow call is logged at
-        once.
-        """
+        """Note the duration of a call; `period_s` is 0 for one that is no timer. The first is logged at once."""
         if took_s < max(period_s, SLOW_S if period_s else BLOCKS_S):
             return
         worst_s, _, number = self._worst.get(handler, (0.0, 0.0, 0))

@@ -55,9 +55,7 @@ class MessageSource(Protocol):
         ...
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Return True once a message may have come or `wake` was called, False at the timeout; None waits without a
-        limit.
-        """
+        """Return True once a message may have come or `wake` was called, False at the timeout; None has no limit."""
         ...
 
     def wake(self) -> None:

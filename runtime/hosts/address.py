@@ -1,6 +1,4 @@
-"""`HostAddress`: the address of a host in numbers, from what people write: a name, IPv4 or IPv6, with or without a
-port.
-"""
+"""`HostAddress`: the address of a host in numbers, from a name, IPv4 or IPv6, with or without a port."""
 
 from __future__ import annotations
 

@@ -73,9 +73,7 @@ class Admission:
         return declared
 
     def admitted(self, frames: Sequence[bytes], offset: ClockOffset, now_ns: int) -> Stamped[Message] | None:
-        """The message as it is to be published; None for a repetition. Raises AdmissionRefused, and CodecError for
-        garbage.
-        """
+        """The message as it is published here; None for a repetition. Raises AdmissionRefused, and CodecError."""
         topic = frames[0].decode(errors="replace") if frames else ""
         declared = self.check(topic)
         codec = self._codecs.get(declared)

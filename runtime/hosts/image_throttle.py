@@ -1,6 +1,4 @@
-"""Which images cross the link, when, how small, and by which connection: newest first, few in flight, in a budget.
-Pure.
-"""
+"""Which images cross the link, when, how small and by which connection: newest first, few in flight, in a budget."""
 
 from __future__ import annotations
 

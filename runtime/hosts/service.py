@@ -176,9 +176,7 @@ class Questions:
 
 
 class QuestionServer:
-    """Answers questions until it is closed; `clients` maps public keys to names, and none admits anyone on this
-    machine.
-    """
+    """Answers questions until it is closed; `clients` maps public keys to names, none admits anyone on this machine."""
 
     def __init__(
         self,

@@ -86,9 +86,7 @@ class PathAccount:
 def accounts(
     budgets: Budgets, graph: Graph, holders: Mapping[str, str], links: Sequence[LinkModel] = ()
 ) -> list[PathAccount]:
-    """The accounts of all path budgets; `holders` maps each seat to its node. Raises UserError where topics are not
-    linked.
-    """
+    """The accounts of all path budgets; `holders` maps seats to nodes. Raises UserError where topics are not linked."""
     found = []
     for name, budget in budgets.paths.items():
         try:

@@ -355,9 +355,7 @@ def type_name(message: type[Message]) -> str:
 
 
 def load_type(name: str) -> type[Message]:
-    """The message type of this name; "module:Class[module:Inner]" is one that holds others, as a service's request
-    does.
-    """
+    """The message type of this name; "module:Class[module:Inner]" holds others, as a service's request does."""
     if name.endswith("]"):
         outer, _, inner = name[:-1].partition("[")
         held: type[Message] = load_type(outer).of(*map(load_type, inner.split(",")))  # type: ignore[attr-defined]

@@ -68,9 +68,7 @@ _any_bundle_decoder = msgspec.msgpack.Decoder(_AnyBundle)
 
 @cache
 def fingerprint(message: type[Message]) -> str:
-    """Eight characters that change with a message type's name, its fields, or their types, including those of its
-    parts.
-    """
+    """Eight characters that change with a message type's name, its fields, or their types, and those of its parts."""
     return hashlib.sha256(repr(_shape(message)).encode()).hexdigest()[:8]
 
 

@@ -14,9 +14,7 @@ _OBEYED = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if 
 
 
 def plain(text: str) -> str:
-    """The text with control characters escaped: a person reads what models and recordings say, and no terminal obeys
-    it.
-    """
+    """The text with control characters escaped: no terminal obeys what models and recordings say."""
     return text.translate(_OBEYED)
 
 

@@ -19,9 +19,7 @@ Handle = Callable[[Stamped[Any]], int | None]
 """Handles a message at once and returns when it had finished, in ns; None where it queued the message instead."""
 
 Refused = Callable[[str, str, str], None]
-"""Called for a message that cannot be decoded although its sender is known: the sender's node, the topic and the
-reason.
-"""
+"""Called for a message that cannot be decoded although its sender is known: the sender's node, the topic, why."""
 
 
 class Channel:

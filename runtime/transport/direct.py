@@ -5,10 +5,14 @@ topics that it wants, and waits on that very socket (`DirectReader`). A packet i
 publishes it. The connection tells each side when the other has died. A full connection drops the message, which the
 receiver sees as a gap. The launch's plan says which topics go this way; all others, events and tools use ZeroMQ.
 
-A packet is the topic, a zero byte, a mark, and what the mark says: - PLAIN: a document. - BUNDLE: one document with
-several messages. - INLINE: a document followed by small arrays. - SLOT: a document whose arrays lie in shared memory. -
-APART: a message that is too large for a packet, or that found no free slot. It lies in anonymous memory, whose
-descriptor comes with the packet. A packet ANNOUNCE precedes it, because a plain `recv` would close the descriptor.
+A packet is the topic, a zero byte, a mark, and what the mark says:
+
+- PLAIN: a document.
+- BUNDLE: one document with several messages.
+- INLINE: a document followed by small arrays.
+- SLOT: a document whose arrays lie in shared memory.
+- APART: a message that is too large for a packet, or that found no free slot. It lies in anonymous memory, whose
+  descriptor comes with the packet. A packet ANNOUNCE precedes it, because a plain `recv` would close the descriptor.
 """
 
 from __future__ import annotations
@@ -254,9 +258,7 @@ class DirectSender:
         *,
         is_bundle: bool = False,
     ) -> None:
-        """Send one message to every receiver of its topic, without waiting. `where` is the place of its arrays in
-        shared memory.
-        """
+        """Send one message to every receiver of its topic, without waiting; `where`: its arrays in shared memory."""
         receivers = self.to.get(topic)
         if receivers:
             head = self._heads[topic]

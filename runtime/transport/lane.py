@@ -48,17 +48,13 @@ class RingLike(Protocol):
     def store(
         self, arrays: tuple[Any, ...], offsets: tuple[int, ...], size: int, now_ns: int, grace_ns: int
     ) -> tuple[int, int] | None:
-        """Fill a slot and return its number and generation; None where all are in use. Raises OSError where memory is
-        short.
-        """
+        """Fill a slot and return its number and generation; None where all are in use. Raises OSError."""
         ...
 
     def send(
         self, array: Any, now_ns: int, grace_ns: int, head: bytes, key: bytes, document: bytes, fds: list[int]
     ) -> int | None:
-        """Fill a slot with one array and tell the receivers; how many of them are broken, or None where nothing was
-        sent.
-        """
+        """Fill a slot with one array and tell the receivers; how many are broken, or None where nothing was sent."""
         ...
 
 
@@ -137,9 +133,7 @@ class Ring:
     def store(
         self, arrays: tuple[Any, ...], offsets: tuple[int, ...], size: int, now_ns: int, grace_ns: int
     ) -> tuple[int, int] | None:
-        """Fill a slot and return its number and generation; None where all are in use. Raises OSError where memory is
-        short.
-        """
+        """Fill a slot and return its number and generation; None where all are in use. Raises OSError."""
         with self._lock:
             slot = self._take_slot(now_ns, grace_ns)
         if slot is None:
@@ -167,9 +161,7 @@ class Ring:
     def send(
         self, array: Any, now_ns: int, grace_ns: int, head: bytes, key: bytes, document: bytes, fds: list[int]
     ) -> int | None:
-        """Fill a slot with one array and tell the receivers; how many of them are broken, or None where nothing was
-        sent.
-        """
+        """Fill a slot with one array and tell the receivers; how many are broken, or None where nothing was sent."""
         size, fd = array.nbytes, self._fd
         with self._lock:
             slots = self._slots

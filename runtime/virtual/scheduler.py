@@ -172,9 +172,7 @@ class VirtualClock:
         await asyncio.sleep(seconds)
 
     async def external(self, call: Awaitable[T], latency_s: float) -> T:
-        """Await a call to the outside while virtual time stands still; its answer or exception arrives `latency_s`
-        later.
-        """
+        """Await a call to the outside while virtual time stands still; its answer arrives `latency_s` later."""
         if self.outside_calls is not None:
             future: asyncio.Future[T] = events.get_running_loop().create_future()
             self.outside_calls.append(OutsideCall(call, future))

@@ -47,9 +47,7 @@ class Tag(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Settled(msgspec.Struct, frozen=True, array_like=True):
-    """What a receiver has of one topic: all numbers below `top`, except the ranges in `missing` (start, end not
-    included).
-    """
+    """What a receiver has of one topic: all numbers below `top`, except the ranges in `missing`, without their ends."""
 
     topic: str
     top: Count

@@ -19,9 +19,7 @@ _QUEUE_LENGTH = 64  # a receipt that is lost is made good by the next one
 
 
 class Acks:
-    """Acknowledges for the one thread that reads: `processes` are the senders, `receiver` is the name to acknowledge
-    in.
-    """
+    """Acknowledges for the one thread that reads: `processes` are the senders, `receiver` the name to use."""
 
     def __init__(
         self,
@@ -45,9 +43,7 @@ class Acks:
         return self._inbox.owes
 
     def take(self, topic: str, tag: Tag, stamped: Stamped[Any] | None) -> bool:
-        """Take in an event for delivery in its turn, or None for one that cannot be decoded; False where it came
-        before.
-        """
+        """Take in an event for delivery in its turn, None where it cannot be decoded; False where it came before."""
         return self._inbox.offer(topic, tag, stamped, self._clock.now_ns())
 
     def tell(self) -> float | None:

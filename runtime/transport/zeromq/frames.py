@@ -1,9 +1,11 @@
 """The frames of a message over ZeroMQ: topic and document in one, and the arrays in further frames or elsewhere.
 
 The first frame is the topic, two zero bytes, the number of array frames as a byte, and the document. Other values of
-that byte mean: - SHARED: the arrays lie in shared memory; their address follows, with its length before it, and no
-frame comes after. - TAGGED: a reliable event; the number of arrays, the tag's length and the tag follow. - BUNDLE: the
-document holds several messages.
+that byte mean:
+
+- SHARED: the arrays lie in shared memory; their address follows, with its length before it, and no frame comes after.
+- TAGGED: a reliable event; the number of arrays, the tag's length and the tag follow.
+- BUNDLE: the document holds several messages.
 
 A reader that cannot reach the shared memory subscribes to the topic with WHOLE before it, and gets the arrays in
 frames. An event that is sent again to one process has AGAIN, that process's name and a zero byte before the topic.

@@ -74,9 +74,7 @@ class SharedMemoryReader:
 
 
 class ConnectionMonitor:
-    """Tracks who is connected to a subscribing socket; ZeroMQ reports a closed peer after all that it sent was
-    received.
-    """
+    """Tracks who is connected to a subscribing socket; ZeroMQ reports an end after all that was sent before it."""
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._socket = socket
@@ -331,9 +329,7 @@ class Reader:
         return number or int(self._has_cleared_wake)
 
     def use(self, handles: Mapping[str, Handle]) -> None:
-        """Set what handles messages of these topics directly when nothing else comes first; call it before the first
-        `wait`.
-        """
+        """Set what handles messages of these topics directly when nothing else comes first; before the first `wait`."""
         self._handles = handles
         for topic, channel in self._channels.items():
             channel.handle = handles.get(topic.decode(), self._deliver)

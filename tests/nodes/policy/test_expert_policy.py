@@ -179,6 +179,14 @@ def test_a_cup_that_is_not_there_is_a_failure_with_a_reason() -> None:
     assert (failed.status, failed.why) == ("failure", "nothing is between the fingers at the pink cup")
 
 
+def test_a_cup_that_no_arm_gets_to_is_told_by_a_code() -> None:
+    kitchen = Kitchen()
+    far = kitchen.seen("red_cup", off=(0.0, -0.6))
+    told = kitchen.act(Action(id="far", skill="pick", arguments=aimed_at(far)))
+    assert told is not None
+    assert (told.status, told.code) == ("failure", "out_of_reach"), told.why
+
+
 def test_place_with_an_empty_gripper_fails() -> None:
     failed = Kitchen().place()
     assert failed is not None
