@@ -1,4 +1,4 @@
-"""`polyrhythm seat`: shows who holds each seat of a running graph, takes a seat, and gives it back."""
+"""`polyrhythm seat`: who holds each seat of a running graph; take a seat, and give it back."""
 
 from __future__ import annotations
 
