@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.evaluation.command import run_to_end, seeds_of
+from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
 from nodes.evaluation.interruptions.arm import ARMS, PARTNER, PARTNER_ARMS, REGIMES, SWEEPS, changes_of
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table, variant_name
@@ -191,19 +191,11 @@ def _parser() -> argparse.ArgumentParser:
         choices=list(SWEEPS),
         help="regimes in which one thing differs from `cloud`: latency of the planner, rates",
     )
-    parser.add_argument(
-        "--real-time",
-        action="store_true",
-        help="in processes, one run after the other; use --regime none: nothing is declared there",
-    )
     parser.add_argument("--recogniser", type=float, default=0.0, metavar="S", help="latency of the recogniser in s")
     parser.add_argument("--seeds", default="20", metavar="N", help="so many, from 0 (default: 20); or FIRST:END")
-    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
-    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
-                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
-    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="results that stand there are gone on with")
-    parser.add_argument("--json", action="store_true", help="print figures, comparisons and all results as JSON")
+    add_run_options(
+        parser, real_time="in processes, one run after the other; use --regime none: nothing is declared there"
+    )
     parser.add_argument("--for", type=seconds, dest="for_s", metavar="S", help="end each run after that many seconds")
     return parser
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from nodes.evaluation.command import run_to_end, seeds_of
+from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.trials import Card, Result, Variant, trials_of
 from nodes.kitchen.messages import ScenarioVerdict
@@ -21,7 +21,7 @@ from nodes.kitchen.scenario import SHIPPED, Scenario, load_scenario
 from nodes.statistics.paired import wilson
 from runtime.bag.file import BagReader
 from runtime.clock import wall_time_text
-from runtime.command_line.arguments import count, seconds, unique_path
+from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError, choices
 from runtime.launch.file import check, find, load
 from runtime.launch.provenance import git_state, versions
@@ -170,11 +170,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--set", action="append", default=[], dest="change", metavar="NODE.PARAM=VALUE",
                         help="as for run: another planner or VLM")  # fmt: skip
     parser.add_argument("--seeds", default="5", metavar="N", help="so many, from 0 (default: 5); or FIRST:END")
-    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
-    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
-                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
-    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="results that stand there are gone on with")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    add_run_options(parser)
     parser.set_defaults(real_time=False, for_s=None)
     return parser
