@@ -56,6 +56,7 @@ def measure(run: Run) -> Measures:
         "turned_s": _since(zero_ns, _turned_ns(path, _goal(run, said, zero_ns))),
         "plan_s": _since(zero_ns, _plan_ns(run, said, zero_ns)),
         "wasted_m": None if wasted_until_ns is None else _wasted_m(path, _goal(run, said, zero_ns), wasted_until_ns),
+        "waited_s": _since(zero_ns, _answered_ns(run, zero_ns, act_ns)),
         "completion_s": _since(zero_ns, run.end_ns) if is_success else None,
         "duration_s": _round(run.duration_s),
         "still_share": _still_share(path),
@@ -126,6 +127,13 @@ def _act_ns(run: Run, said: Interruption, zero_ns: int) -> int | None:
 def _plan_ns(run: Run, said: Interruption, zero_ns: int) -> int | None:
     found = run.subtasks.first_after(zero_ns, lambda subtask: fits_plan(said.kind, subtask, said.thing))
     return None if found is None else found.envelope.published_ns
+
+
+def _answered_ns(run: Run, zero_ns: int, act_ns: int | None) -> int | None:
+    """When a person first could tell that they had been heard: it braked, did what they asked for, or spoke."""
+    spoke = run.said.first_after(zero_ns)
+    signs = (_held_ns(run, zero_ns), act_ns, None if spoke is None else spoke.envelope.published_ns)
+    return min((ns for ns in signs if ns is not None), default=None)
 
 
 def _is_understood(run: Run, said: Interruption, zero_ns: int) -> bool | None:
