@@ -12,6 +12,7 @@ from nodes.evaluation.interruptions.arm import SWEEPS, changes_of, swept_value
 from nodes.evaluation.interruptions.command import main
 from nodes.evaluation.interruptions.comparisons import compare
 from nodes.evaluation.interruptions.findings import falsifiers, secondaries
+from nodes.evaluation.interruptions.report import write_report
 from nodes.evaluation.trials import Card, EvaluationRun, Result
 from runtime.errors import UserError
 
@@ -103,6 +104,11 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
     before = raw.read_bytes()
     write_raw(raw, *read_results(raw))
     assert raw.read_bytes() == before
+
+
+def test_an_arm_that_the_report_does_not_know_is_drawn_like_others(tmp_path: Path) -> None:
+    path = write_report([result("mine", "retraction-carry", 0, act_s=0.3, is_harm=False)], tmp_path)
+    assert path.read_text().count("data:image/png;base64,") == 2
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
