@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
 from nodes.evaluation.interruptions.arm import SWEEPS, changes_of, swept_value
 from nodes.evaluation.interruptions.command import main
 from nodes.evaluation.interruptions.comparisons import compare
 from nodes.evaluation.interruptions.findings import falsifiers, secondaries
-from nodes.evaluation.interruptions.report import write_report
+from nodes.evaluation.interruptions.plots import side_by_side
+from nodes.evaluation.interruptions.report import LOOKS_S, harm_sheet, write_report
 from nodes.evaluation.trials import Card, EvaluationRun, Result
+from nodes.report.contact_sheet import STRIP_PX
+from nodes.sim.messages import Interruption
 from runtime.errors import UserError
+from tests.support.synthetic_run import write_run
 
 CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versions={}, git="")
 
@@ -109,6 +115,23 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
 def test_an_arm_that_the_report_does_not_know_is_drawn_like_others(tmp_path: Path) -> None:
     path = write_report([result("mine", "retraction-carry", 0, act_s=0.3, is_harm=False)], tmp_path)
     assert path.read_text().count("data:image/png;base64,") == 2
+
+
+def test_a_harm_is_shown_as_the_head_camera_saw_it_around_the_words_and_beside_other_arms(tmp_path: Path) -> None:
+    said = Interruption(
+        scenario="retraction-near", kind="retraction", moment="near", text="Not the blue one", is_new_wording=False,
+        thing="blue_cup", wants="cups but it", offset_s=1.0, phase="near",
+    )  # fmt: skip
+    recording = write_run(tmp_path, more=[(14.0, "interruption", said)])
+    sheet = harm_sheet(recording)
+    assert sheet is not None
+    assert Image.open(BytesIO(sheet)).width == len(LOOKS_S) * (STRIP_PX[0] + 4), "a picture for each look"
+    one, two = (Image.open(BytesIO(side_by_side(dict.fromkeys(arms, recording)))) for arms in (("A",), ("A", "B+")))
+    assert two.height > one.height, "a row for each arm"
+
+
+def test_a_harm_without_pictures_has_no_sheet(tmp_path: Path) -> None:
+    assert harm_sheet(write_run(tmp_path)) is None, "nobody interrupted"
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
