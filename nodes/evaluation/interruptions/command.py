@@ -62,13 +62,18 @@ def main(argv: list[str]) -> int:
 
 def _report(argv: list[str]) -> int:
     """Tables and the HTML page of what several folders hold together."""
+    from nodes.evaluation.interruptions.findings import real_time_table
     from nodes.evaluation.interruptions.report import markdown, write_report
 
     asked = _report_parser().parse_args(argv)
     found = [read_results(folder) for folder in asked.folders]
-    newest = {one.trial: one for _, results in found for one in results}
     seeds = None if asked.seeds is None else seeds_of(asked.seeds)
-    results = [one for trial, one in newest.items() if seeds is None or trial.seed in seeds]
+    virtual, real = (
+        list({one.trial: one for card, some in found if card.is_virtual is is_virtual for one in some
+              if seeds is None or one.trial.seed in seeds}.values())
+        for is_virtual in (True, False)
+    )  # fmt: skip
+    results = virtual or real
     if not results:
         raise UserError(f"{asked.folders[0]}: holds no run yet")
     out: Path = asked.out or asked.folders[0]
@@ -80,6 +85,8 @@ def _report(argv: list[str]) -> int:
     for regime in dict.fromkeys(one.trial.variant.rpartition("-")[2] for one in results):
         print(f"## {regime}: {sum(one.trial.variant.endswith(f'-{regime}') for one in results)} runs\n")
         print(markdown(results, regime), end="\n\n")
+    if virtual and real:
+        print(f"## real time: {len(real)} runs\n\n{real_time_table(virtual, real)}\n")
     print(f"report: {written}")
     return 0
 

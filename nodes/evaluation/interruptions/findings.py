@@ -12,6 +12,12 @@ from nodes.evaluation.interruptions.measures import SECONDARIES, Secondary, of_k
 from nodes.evaluation.trials import Result
 
 FAIR = "B+"
+LATENCIES = (
+    ("held after stop", "held_s", "stop"), ("rest after stop", "rest_s", "stop"),
+    ("act after retraction", "act_s", "retraction"), ("plan after retraction", "plan_s", "retraction"),
+)  # fmt: skip
+APART_S = 0.05
+"""So far the medians of a latency in virtual time and in real time may be apart."""
 NEEDED_S = -0.5
 """So much sooner A must act after a retraction than B+."""
 
@@ -142,3 +148,26 @@ def falsifier_table(found: Sequence[Falsifier]) -> str:
     words = {True: "**yes**", False: "no", None: "not known"}
     rows = [f"| {one.name} | {words[one.has_happened]} | {one.evidence} |" for one in found]
     return "\n".join(["| would falsify the claim | happened | A less B+ (95 %) |", "|---|---|---|", *rows])
+
+
+def real_time_table(virtual: Sequence[Result], real: Sequence[Result]) -> str:
+    """Each latency's medians on the runs that were done in both, as Markdown; the specification's last falsifier."""
+    by_trial = {one.trial: one for one in virtual}
+    lines = [
+        f"| latency | arm | runs | virtual, s | real, s | apart by more than {APART_S:g} s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, measure, kind in LATENCIES:
+        for variant in dict.fromkeys(one.trial.variant for one in real):
+            pairs = [
+                (one_s, other_s)
+                for other in real
+                if other.trial.variant == variant and of_kind(kind)(other.trial.task) and other.trial in by_trial
+                if (one_s := value_of(by_trial[other.trial], measure)) is not None
+                if (other_s := value_of(other, measure)) is not None
+            ]
+            if pairs:
+                one_s, other_s = (median(values) for values in zip(*pairs, strict=True))
+                is_apart = "**yes**" if abs(one_s - other_s) > APART_S else "no"
+                lines.append(f"| {name} | {variant} | {len(pairs)} | {one_s:.3f} | {other_s:.3f} | {is_apart} |")
+    return "\n".join(lines)

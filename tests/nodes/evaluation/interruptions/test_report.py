@@ -6,6 +6,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PIL import Image
 
@@ -132,6 +133,21 @@ def test_a_harm_is_shown_as_the_head_camera_saw_it_around_the_words_and_beside_o
 
 def test_a_harm_without_pictures_has_no_sheet(tmp_path: Path) -> None:
     assert harm_sheet(write_run(tmp_path)) is None, "nobody interrupted"
+
+
+def test_runs_in_real_time_are_compared_with_the_same_runs_in_virtual_time(tmp_path: Path, capsys: Any) -> None:
+    real_card = msgspec.structs.replace(CARD, is_virtual=False)
+    for card, rest_s, act_s in ((CARD, 0.4, 0.1), (real_card, 0.42, 0.3)):
+        folder = ResultsFolder(tmp_path / str(card.is_virtual), card)
+        for seed in range(3):
+            folder.add(result("A", "stop-near", seed, regime="none", rest_s=rest_s))
+            folder.add(result("A", "retraction-near", seed, regime="none", act_s=act_s))
+        folder.close()
+    assert main(["report", str(tmp_path / "True"), str(tmp_path / "False")]) == 0
+    told = capsys.readouterr().out
+    assert "| rest after stop | A-none | 3 | 0.400 | 0.420 | no |" in told
+    assert "| act after retraction | A-none | 3 | 0.100 | 0.300 | **yes** |" in told
+    assert "| rest after stop | A-none | 3 | 0 | 0.400 |" in told, "the tables are of virtual time"
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
