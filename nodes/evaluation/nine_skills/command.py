@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     files = files_in(asked.tasks or SHIPPED)
     names = _chosen(files, asked.task)
     changes = [*asked.change, *([f"person.words={HELD_OUT}"] if asked.words == "heldout" else [])]
-    variants = [_with_arm(arm, changes) for arm in dict.fromkeys(asked.arm)] or [Variant(asked.words, tuple(changes))]
+    variants = [with_arm(arm, changes) for arm in dict.fromkeys(asked.arm)] or [Variant(asked.words, tuple(changes))]
     path = find(LAUNCH)
     for variant in variants:
         check(load(path, overrides=variant.changes, added=variant.added))
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
     return 1 if any(result.has_broken for result in results) else 0
 
 
-def _with_arm(arm: str, changes: Sequence[str]) -> Variant:
+def with_arm(arm: str, changes: Sequence[str]) -> Variant:
     """The kitchen with an arm of the interruption experiment between the person and the models."""
     return Variant(arm, (*ROUTED, *changes_of(arm), *changes), (ROUTER,))
 
