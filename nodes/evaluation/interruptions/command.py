@@ -73,7 +73,8 @@ def _report(argv: list[str]) -> int:
               if seeds is None or one.trial.seed in seeds}.values())
         for is_virtual in (True, False)
     )  # fmt: skip
-    results = virtual or real
+    places = {one.name: place for card, _ in reversed(found) for place, one in enumerate(card.variants)}
+    results = sorted(virtual or real, key=lambda one: (places.get(one.trial.variant, 0), one.trial.seed))
     if not results:
         raise UserError(f"{asked.folders[0]}: holds no run yet")
     out: Path = asked.out or asked.folders[0]

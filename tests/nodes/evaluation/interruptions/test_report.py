@@ -17,7 +17,7 @@ from nodes.evaluation.interruptions.comparisons import compare
 from nodes.evaluation.interruptions.findings import falsifiers, secondaries
 from nodes.evaluation.interruptions.plots import side_by_side
 from nodes.evaluation.interruptions.report import LOOKS_S, harm_sheet, write_report
-from nodes.evaluation.trials import Card, EvaluationRun, Result
+from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant
 from nodes.report.contact_sheet import STRIP_PX
 from nodes.sim.messages import Interruption
 from runtime.errors import UserError
@@ -148,6 +148,16 @@ def test_runs_in_real_time_are_compared_with_the_same_runs_in_virtual_time(tmp_p
     assert "| rest after stop | A-none | 3 | 0.400 | 0.420 | no |" in told
     assert "| act after retraction | A-none | 3 | 0.100 | 0.300 | **yes** |" in told
     assert "| rest after stop | A-none | 3 | 0 | 0.400 |" in told, "the tables are of virtual time"
+
+
+def test_arms_stand_in_the_order_in_which_they_were_asked_for(tmp_path: Path, capsys: Any) -> None:
+    card = msgspec.structs.replace(CARD, variants=(Variant("A-cloud"), Variant("B-cloud"), Variant("B+-cloud")))
+    folder = ResultsFolder(tmp_path, card)
+    for arm in ("B+", "B", "A"):  # as they came to their ends
+        folder.add(result(arm, "stop-near", 0, rest_s=0.4))
+    folder.close()
+    assert main(["report", str(tmp_path)]) == 0
+    assert "| secondary measure | A-cloud | B-cloud | B+-cloud |" in capsys.readouterr().out
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
