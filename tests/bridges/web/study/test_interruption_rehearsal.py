@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def test_a_rehearsal_in_the_browser_goes_through_both_conditions_and_they_differ
                     guide.keyboard.press("1")
                     shows(guide, "#lines", "change of mind")
             recording = folder / f"I01-trial-{trial}-1.mcap"
-            wait(guide, lambda path=recording: spoken(path) >= 2, "both sentences are recorded", PATIENCE_S)
+            wait(guide, partial(has_both, recording), "both sentences are recorded", PATIENCE_S)
             guide.keyboard.press("t")
             fill(person, "When you changed your mind")
             fill(person, "How demanding was it?")
@@ -73,6 +74,6 @@ def test_a_rehearsal_in_the_browser_goes_through_both_conditions_and_they_differ
     assert held["one"] == [], "nobody holds it but its own policies"
 
 
-def spoken(path: Path) -> int:
-    """How many sentences a recording holds."""
-    return sum(message.topic == "heard" for message in BagReader(path)) if path.exists() else 0
+def has_both(path: Path) -> bool:
+    """Whether a recording holds two sentences."""
+    return path.exists() and sum(message.topic == "heard" for message in BagReader(path)) >= 2
