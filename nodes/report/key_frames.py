@@ -91,10 +91,10 @@ def _candidates(run: Run) -> Iterable[Moment]:
         shown = text if interrupt.message.by == "contact" else _quoted(text)
         yield Moment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
     for action in action_spans(run):
-        is_telling = action.skill in ("pick", "place")
+        is_telling = action.skill in ("pick", "place", "hand_over")
         if action.end == "success" and is_telling:
             # A moment later, when the thing has left the gripper.
-            ns = action.end_ns + AFTER_PLACING_NS if action.skill == "place" else action.end_ns
+            ns = action.end_ns + (AFTER_PLACING_NS if action.skill != "pick" else 0)
             yield Moment(min(ns, run.end_ns), "success", action.text)
         elif action.end == "failure":
             yield Moment(action.end_ns, "failure", f"{action.text}: {action.why}")
