@@ -30,7 +30,7 @@ GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 
 """Where to look for things, base frame, m: where the arm reaches, then ahead and behind of it, then straight ahead."""
 HAND = "hand"
 """What a hand is called that is held out."""
-FALLEN_M = 0.3
+FALLEN_M = 0.2
 """What falls from a hand is seen this near to it."""
 LOOKS_TO_BE_SURE = 2
 """How many gazes must show nothing more to do before the subtask counts as finished."""
