@@ -58,6 +58,7 @@ ARTICLES = frozenset({"the", "a", "an"})
 OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
     "greetings": "social", "thanks": "social", "cancels": "cancel", "interjections": "statement", "unsure": "unsure",
+    "apologies": "social",
 }  # fmt: skip
 LONGEST = 120
 """Words of an utterance that are read; what comes after them is not understood."""
@@ -942,7 +943,10 @@ class Parser:
             clause = Clause(
                 "order", verb="place", word="due", nouns=list(nouns), excepts=excepts, has_choice=has_choice
             )
-            is_state = n == 1 and words[j] in ("were", "was")
+            is_state = n == 1 and words[j] in ("were", "was", "went", "stood", "sat", "landed")
+            is_state = is_state or words[j] in ("ended", "found", "made") or words[j + 1 : j + 2] == ["put"]
+            if words[k : k + 2] == ["not", "to"]:  # "It would be better not to put the cup there."
+                return Clause("protect", nouns=self.named_in(words, k + 2)), end
             stop = self._constituents(clause, words, k)
             if is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, i)):
                 return Clause("statement", nouns=nouns), end
