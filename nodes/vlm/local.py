@@ -54,6 +54,8 @@ YES_WITHIN_S = 20.0
 """For how long a person may think about what the policy asked; then it counts as a failure, and may be asked again."""
 YES_TO_POLICY_S = 0.4
 """After a yes: until the policy, which hears it too, has surely done so."""
+STILL_M = 0.03
+"""A hand that is as near as this to where the image before showed it waits for something."""
 HAND_WITHIN_S = 20.0
 """For how long a thing is held for a person's open hand."""
 REACTION_S = 1.0
@@ -68,6 +70,7 @@ PLACES = ("bin", "table")
 BESIDE_M = 0.2
 
 
+PointM = tuple[float, float, float]
 StopState = Literal["free", "told", "held"]
 """Free to act; told to stop by an interrupt; held by the guard."""
 StopEvent = Literal["stop", "resume", "guard stops", "guard moves"]
@@ -155,7 +158,8 @@ class LocalVLM(ForRobot, SeatNode):
         self.yes_until_ns = 0
         self.is_answered = False
         self.was_asking = False  # a model, when the last fence came
-        self.hand: SeenObject | None = None  # that is held out in the newest image; looked for where one is needed
+        self.palm: PointM | None = None  # in the newest image; looked for where a hand is needed
+        self.hand: SeenObject | None = None  # that is held out, and still
         self.hand_since_ns = 0  # one is waited for
         self.actions = 0
         self.table_z_m: float | None = None
@@ -380,25 +384,23 @@ class LocalVLM(ForRobot, SeatNode):
         if things:
             self.table_z_m = things[0].z_m - things[0].height_m / 2
         self._remember_things(seen, image, state)
-        self.hand = self._hand_in(image, state) if self._is_giving() else None
+        before, self.palm = self.palm, self._palm_in(image, state) if self._is_giving() else None
+        is_still = before is not None and self.palm is not None and math.dist(before, self.palm) < STILL_M
+        self.hand = _hand_at(self.palm) if is_still and self.palm is not None else None
 
     def _is_giving(self) -> bool:
         """Whether what is held is to go into somebody's hand."""
         task = self.task
         return task is not None and task.state == "work" and task.skill == "hand_over" and self.holding is not None
 
-    def _hand_in(self, image: Image, state: RobotState) -> SeenObject | None:
+    def _palm_in(self, image: Image, state: RobotState) -> PointM | None:
         from nodes.perception.hands import find_palm
 
         assert image.depth_m is not None
         if self.table_z_m is None:
             return None
         pose = self.body.head_camera(state)
-        palm = find_palm(image.rgb, image.depth_m, image.focal_px, *pose, table_z_m=self.table_z_m)
-        return None if palm is None else SeenObject(
-            id=HAND, label=HAND, colour="", x_m=palm[0], y_m=palm[1], z_m=palm[2], width_m=0.0, height_m=0.0, u_px=0.0,
-            v_px=0.0, is_place=True,
-        )  # fmt: skip
+        return find_palm(image.rgb, image.depth_m, image.focal_px, *pose, table_z_m=self.table_z_m)
 
     def _await_hand(self) -> None:
         """Give up after a while where nobody holds out a hand."""
@@ -624,3 +626,12 @@ class LocalVLM(ForRobot, SeatNode):
             ),
             stems_from=self._sources(),
         )
+
+
+def _hand_at(palm_m: PointM) -> SeenObject:
+    """A palm as something to set a thing onto."""
+    x, y, z = palm_m
+    return SeenObject(
+        id=HAND, label=HAND, colour="", x_m=x, y_m=y, z_m=z, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
+        is_place=True,
+    )  # fmt: skip

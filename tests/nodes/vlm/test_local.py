@@ -327,6 +327,9 @@ def with_a_ball() -> Bench:
 
 def test_what_a_person_is_to_have_goes_into_the_hand_that_the_image_shows() -> None:
     bench = with_a_ball()
+    for x_m in (-0.40, -0.35, -0.3):  # it is on its way
+        bench.look(1, picture=picture((x_m, -0.62, 0.66)))
+    assert bench.actions[-1].skill == "pick"
     bench.look(1, picture=picture((-0.3, -0.62, 0.66)))
     assert bench.actions[-1].skill == "hand_over"
     found = bench.actions[-1].target
