@@ -71,7 +71,7 @@ def frames_of(table: str) -> re.Pattern[str] | None:
             text = full
         return re.sub(r"\((?!\?)", "(?:", text)
 
-    return re.compile("|".join(f"(?:{written_out(one)} )" for one in frames)) if frames else None
+    return re.compile("|".join(f"(?:(?:{written_out(one)}) )" for one in frames)) if frames else None
 
 
 Phrase = tuple[str, ...]
