@@ -193,7 +193,9 @@ class Parser:
                 continue
             words = list(segment.words)
             if len(segments) > 1 and self._says_nothing(segment, is_last=number + 1 == len(segments)):
-                continue
+                if words[0] != "if":
+                    continue
+                words = ["please"]  # "An apple, if you would be so kind."
             if segment.is_quoted:
                 found.append(Clause("statement", word="quoted", left=words))
                 continue
@@ -336,7 +338,7 @@ class Parser:
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
-        if is_question and words[:1] == ["you"] and words[2:3] == ["not"] and words[1] in ("could", "would", "can"):
+        if is_question and words[:1] == ["you"] and words[2:3] == ["not"] and words[1] in ("could", "can"):
             words = [words[1], "you", *words[3:]]  # "You couldn't pass me the sponge, could you?"
         words, nots = self._uncontrasted(self._uncleft(words))
         if nots and not words:
@@ -1789,7 +1791,7 @@ class Parser:
             not self.lexicon.is_closed(words[i])
             and words[i] not in ("of", "'s", "standing", "lying", "sitting")
             and not self.lexicon.has("adjectives", words, i)
-            and not self.lexicon.has("finite", words, i)
+            and not any(self.lexicon.has(table, words, i) for table in ("finite", "dues"))
             and not self.lexicon.has("manners", words, i)
             and not (words[i].endswith("ed") and self.lexicon.pasts.at(words, i)[0])
         )
