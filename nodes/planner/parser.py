@@ -1103,7 +1103,15 @@ class Parser:
         if words[i] == "you":
             is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"])
             is_free = is_free or words[i + 1 : i + 3] in (["have", "already"], ["need", "not"])
-            is_free = is_free or words[i + 1 : i + 2] in (["forgot"], ["have"], ["left"], ["dropped"], ["missed"])
+            is_free = is_free or words[i + 1 : i + 2] in (
+                ["forgot"],
+                ["have"],
+                ["left"],
+                ["dropped"],
+                ["missed"],
+                ["look"],
+            )
+            is_free = is_free or words[i + 1 : i + 2] in (["might"], ["could"], ["should"], ["would"], ["did"])
             is_free = is_free or any(word in words for word in ("ago", "already", "yesterday", "earlier", "before"))
             return Clause(
                 "statement" if is_free else "social", word=" ".join(words), nouns=self.named_in(words, i + 1)
