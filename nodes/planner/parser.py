@@ -193,9 +193,9 @@ class Parser:
                 continue
             words = list(segment.words)
             if len(segments) > 1 and self._says_nothing(segment, is_last=number + 1 == len(segments)):
-                if words[0] != "if":
-                    continue
-                words = ["please"]  # "An apple, if you would be so kind."
+                if words[0] == "if":  # "An apple, if you would be so kind."
+                    found.append(Clause("fragment", word="please"))
+                continue
             if segment.is_quoted:
                 found.append(Clause("statement", word="quoted", left=words))
                 continue
@@ -338,7 +338,8 @@ class Parser:
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
-        if is_question and words[:1] == ["you"] and words[2:3] == ["not"] and words[1] in ("could", "can"):
+        is_tagged = is_question and words[:1] == ["you"] and words[2:3] == ["not"]
+        if is_tagged and (words[1] in ("could", "can") or words[1:4] == ["would", "not", "mind"]):
             words = [words[1], "you", *words[3:]]  # "You couldn't pass me the sponge, could you?"
         words, nots = self._uncontrasted(self._uncleft(words))
         if nots and not words:
@@ -398,7 +399,7 @@ class Parser:
             place, k = self._noun(words, 0)
             n = self.lexicon.has("dues", words, len(words) - 1)
             if n and place is not None and place.place and k == at - 1:
-                return [*words[at + 1 :], "to", *words[: at - 1]]
+                return [*words[at + 1 : -1], "goes", "to", *words[: at - 1]]
         if words[:1] == ["use"] and "to" in words:
             at = words.index("to")
             is_tool = {"sponge", "cloth", "rag", "towel"}.intersection(words[1:at])
@@ -536,7 +537,8 @@ class Parser:
             return clause, end
         if words[i] in lexicon_file().words["reasons"] and not lexicon.has("exceptions", words, i):
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
-        if is_question and words[i : i + 3] == ["do", "not", "you"] and not lexicon.has("opinions", words, i):
+        is_doubted = is_question and words[i : i + 3] == ["do", "not", "you"]
+        if is_doubted and not lexicon.has("opinions", words, i) and not lexicon.has("requests", words, i):
             return self._asking(words, i), end
         is_negated, j = self._negation(words, i)
         if lexicon.has("opinions", words, i) or (words[i] == "do" and lexicon.has("requests", words, i)):
@@ -905,7 +907,7 @@ class Parser:
             return None
         if words[j : j + 1] == ["you"] and MODALS.intersection(words[j + 1 : j + 2]):  # "The blue one you can ignore."
             return self._object_first(words, nouns, j + 1), end
-        n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 2
+        n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 0 if lexicon.has("welcome", words, j) else 2
         if words[j : j + 1] == ["would"] and (n := lexicon.has("welcome", words, j + n_be)):
             clause = Clause("order", verb="want", word="want", nouns=nouns)
             if all(noun.kind for noun in nouns) and not excepts:
