@@ -338,6 +338,10 @@ class Parser:
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
+        if is_question and words[:1] in (["could"], ["can"], ["may"], ["might"]):
+            k = self._noun(words, 1)[1]
+            if k > 1 and words[k : k + 1] == ["go"]:  # "Could the plate go on the shelf?"
+                words = [*words[1:k], words[0], *words[k:]]
         is_tagged = is_question and words[:1] == ["you"] and words[2:3] == ["not"]
         if is_tagged and (words[1] in ("could", "can") or words[1:4] == ["would", "not", "mind"]):
             words = [words[1], "you", *words[3:]]  # "You couldn't pass me the sponge, could you?"
