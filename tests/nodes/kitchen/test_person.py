@@ -60,7 +60,7 @@ class Room:
 def asked_aside(folder: Path, robot: tuple[float, float]) -> Room:
     """She is in the way, the robot has come near and stands, and asks."""
     room = Room(folder, (0.3, 0.0))
-    room.run_until(lambda: room.body() == (pytest.approx(0.09), pytest.approx(0.62)))
+    room.run_until(lambda: math.dist(room.body(), (0.09, 0.62)) < 1e-6)
     room.robot, room.nearest_m = robot, math.inf
     room.sim.publish("said", Utterance(speaker="robot", text="Excuse me, may I pass?"))
     return room
@@ -75,5 +75,5 @@ def test_who_steps_aside_does_not_walk_into_a_robot_that_stands_between(tmp_path
 
 def test_who_has_the_way_out_free_leaves_by_it(tmp_path: Path) -> None:
     room = asked_aside(tmp_path, (-0.6, 0.5))
-    room.run_until(lambda: room.body() == (pytest.approx(1.75), pytest.approx(-1.3)))
+    room.run_until(lambda: math.dist(room.body(), (1.75, -1.3)) < 1e-6)
     assert room.nearest_m > ROBOT_M + PERSON_M
