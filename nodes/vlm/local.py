@@ -16,7 +16,6 @@ import msgspec
 from nodes.interrupts.intent import says_yes, understand
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, understand_in
-from nodes.policy.allowed import PLEASE
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
@@ -320,7 +319,7 @@ class LocalVLM(ForRobot, SeatNode):
             self.images_since_gaze = 0
         elif feedback.status == "success":
             self._succeeded(action)
-        elif feedback.why.endswith(PLEASE):
+        elif feedback.code == "consent":
             self.hear_of_yes("policy asks")
         else:
             self._failed(action, feedback.why)

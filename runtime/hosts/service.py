@@ -1,6 +1,7 @@
 """A service for several robots: questions with a deadline over ZeroMQ, admitted by key, answered by worker threads.
 
-Frames of a question: number, microseconds until it is of no use, content. Of an answer: number, status, content.
+A question has the frames number, microseconds until it is useless, and content. An answer has number, status and
+content.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ OK, LATE, REPLACED, FAILED = b"ok", b"late", b"replaced", b"failed"
 _WORKER_WAIT_S = 0.1
 
 Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
-"""Content of a question to content of its answer. What it raises goes back as a sentence."""
+"""Turns the content of a question into that of its answer; an exception goes back as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientQuestion:
-    """What one client asks."""
+    """The question of one client."""
 
     client: str
     number: int
@@ -40,7 +41,7 @@ class ClientQuestion:
 
 
 class Questions:
-    """The questions that wait. Pure: the caller brings the time."""
+    """The waiting questions. Pure: the caller passes the time."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, ClientQuestion] = {}
@@ -48,7 +49,7 @@ class Questions:
         """By what became of them: "replaced" by a newer one of the same client, "late" before their turn, "taken"."""
 
     def ask(self, question: ClientQuestion) -> ClientQuestion | None:
-        """A question comes in; returns the older one of the same client that it replaces."""
+        """Take in a question; returns the older one of the same client that it replaces."""
         replaced = self._waiting.pop(question.client, None)
         if replaced is not None:
             self.counts["replaced"] += 1
@@ -71,7 +72,9 @@ class Questions:
 
 
 class QuestionServer:
-    """Answers questions until it is closed. `clients`: name by public key; none: anyone on this machine."""
+    """Answers questions until it is closed; `clients` maps public keys to names, and none admits anyone on this
+    machine.
+    """
 
     def __init__(
         self,
@@ -82,7 +85,7 @@ class QuestionServer:
         public: str = "",
         clients: Mapping[str, str] | None = None,
     ) -> None:
-        """One worker thread for each handler. Raises TransportError where the address cannot be had."""
+        """Start one worker thread for each handler. Raises TransportError where the address cannot be bound."""
         self.questions = Questions()
         self._handlers = handlers
         self._clients = dict(clients or {})
@@ -124,14 +127,14 @@ class QuestionServer:
             thread.start()
 
     def callback(self, domain: str, key: bytes) -> bool:
-        """The doorman's question: whether that key, as Z85, is let in."""
+        """Whether this key, as Z85, is admitted; called by ZeroMQ."""
         is_known = key.decode() in self._clients
         if not is_known:
             self._log.warning("a client with the key %s was refused", key.decode())
         return is_known
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._is_closed = True
         with self._condition:
             self._condition.notify_all()
@@ -232,7 +235,7 @@ class Client:
         self._number = 0
 
     def ask(self, content: Sequence[Any], within_s: float) -> list[bytes]:
-        """The answer's content. Raises TransportError, in a sentence, where none comes in time."""
+        """The content of the answer. Raises TransportError where none comes in time."""
         self._number += 1
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(within_s)

@@ -275,12 +275,17 @@ def aimed_at(thing: SeenObject | None, name: str = "thing") -> tuple[Argument, .
     return () if thing is None else (Argument(name=name, thing=thing),)
 
 
+FeedbackCode = Literal["", "consent", "replaced"]
+"""What programs ask of a failure: a person must say yes before the action, or a newer action took its place."""
+
+
 class Feedback(Message):
     """How the control policy fares with an action."""
 
     action_id: str
     status: Literal["running", "success", "failure"]
     why: str = ""
+    code: FeedbackCode = ""
 
 
 class GuardState(Message, kind="state"):

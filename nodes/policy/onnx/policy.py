@@ -20,7 +20,7 @@ import numpy as np
 
 from nodes.models.onnx_file import read_model_with_data
 from nodes.policy.action_request import ActionRequest
-from nodes.policy.allowed import PLEASE, Confirmations, why_not
+from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.onnx.inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of
 from nodes.policy.onnx.tensors import LONGEST_HISTORY, problems_of
@@ -49,6 +49,7 @@ from runtime.msgs import (
     Action,
     ActionChunk,
     Feedback,
+    FeedbackCode,
     GuardState,
     Image,
     Interrupt,
@@ -292,16 +293,18 @@ class OnnxPolicy(ForRobot, SeatNode):
                 self.feedback.publish(Feedback(action_id=action.id, status="running"))
             return
         refusal = why_not(action, state, SPECS)
-        refusal = refusal or self.confirmations.question(action, SPECS, self.clock.now_ns())
-        if refusal:
-            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
-            if refusal.endswith(PLEASE):
-                self.said.publish(Utterance(speaker="robot", text=refusal))
+        question = "" if refusal else self.confirmations.question(action, SPECS, self.clock.now_ns())
+        if refusal or question:
+            code: FeedbackCode = "consent" if question else ""
+            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal or question, code=code))
+            if question:
+                self.said.publish(Utterance(speaker="robot", text=question))
             return
         judges = self.under_way is not None and self.under_way.is_judged
         if judges and self.is_active and self.under_way is not None:
             why = f"replaced by {action.text or action.skill!r}"
-            self.feedback.publish(Feedback(action_id=self.under_way.action.id, status="failure", why=why))
+            ident = self.under_way.action.id
+            self.feedback.publish(Feedback(action_id=ident, status="failure", why=why, code="replaced"))
         if judges:
             self.kept = self.last if self.is_active else self.kept
         self.asked, self.under_way = asked, UnderWay.begun(action, self.context.trigger, state, is_judged=judges)

@@ -131,7 +131,7 @@ def test_another_pick_in_mid_lowering_goes_up_first_and_then_succeeds() -> None:
     kitchen.sim.run(seconds=40.0, until=lambda: any("lowering" in f.why for f in kitchen.feedback))
     kitchen.sim.run(seconds=1.2)
     picked = kitchen.pick("green_cup")
-    assert [f.status for f in kitchen.feedback if f.action_id == "one"][-1] == "failure"
+    assert [(f.status, f.code) for f in kitchen.feedback if f.action_id == "one"][-1] == ("failure", "replaced")
     assert picked is not None
     assert picked.status == "success", picked.why
     assert moved_m(kitchen.thing("red_cup"), before["red_cup"]) < 0.01
