@@ -1,4 +1,4 @@
-"""`Collaborator`: a simulated person who orders, objects, gets a toe run over, forgives, and judges by what really is.
+"""`Collaborator`: a simulated person who orders, objects, takes what is given, forgives, and judges by what really is.
 
 Scripted by conditions, not by times: what it says depends on what the robot says and does. It sees the simulator's
 truth, as a person in the room would.
