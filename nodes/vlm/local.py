@@ -506,6 +506,8 @@ class LocalVLM(ForRobot, SeatNode):
             is_waiting=self.waiting_since_ns > 0,
             is_unconfirmed=self.yes_state != "not asked",
             hand=self.hand,
+            palm_m=self.palm,
+            is_grasping=bool(self.states) and self.states[-1].is_grasping,
             base=base,
         )
 

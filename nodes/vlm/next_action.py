@@ -30,6 +30,8 @@ GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 
 """Where to look for things, base frame, m: where the arm reaches, then ahead and behind of it, then straight ahead."""
 HAND = "hand"
 """What a hand is called that is held out."""
+AWAY_M = 0.12
+"""A hand that is further from where it was is drawn away; what the gripper hides of it moves it by a third of that."""
 FALLEN_M = 0.2
 """What falls from a hand is seen this near to it."""
 LOOKS_TO_BE_SURE = 2
@@ -57,7 +59,9 @@ class Situation:
     is_stopped: bool = False
     is_waiting: bool = False  # for the planner, after a new order
     is_unconfirmed: bool = False  # a person has been asked, and has not said yes
-    hand: SeenObject | None = None  # that is held out to be given something
+    hand: SeenObject | None = None  # that is held out to be given something, and still
+    palm_m: tuple[float, float, float] | None = None  # in the newest image; the robot's own hand may hide it
+    is_grasping: bool = True  # the gripper still has what it holds
     base: tuple[float, float, float] = (0.0, 0.0, 0.0)  # x, y, heading
 
 
@@ -231,6 +235,8 @@ def _give(now: Situation, task: Subtask) -> Decision:
     """Pick it, wait for an open hand, and set it onto that."""
     doing, held, given = now.doing, now.holding, now.moved[-1] if now.moved else None
     if doing is not None and doing.skill == task.skill and now.is_for_task and now.outcome == "running":
+        if now.is_grasping and _is_drawn_away(now.palm_m, doing.target):
+            return Decision("hold", "working", "the hand is not where it was")
         return Decision("keep", "working", doing.text)
     if given is not None:
         return _given(now, given)
@@ -263,6 +269,13 @@ def _given(now: Situation, given: SeenObject) -> Decision:
     if wanted(now):
         return Decision("keep", "failed", f"I give one thing at a time, and gave the {name}")
     return Decision("keep", "finished", f"gave the {name}")
+
+
+def _is_drawn_away(palm_m: tuple[float, float, float] | None, target: SeenObject | None) -> bool:
+    """Whether the hand that was to be given something is seen elsewhere."""
+    if palm_m is None or target is None:
+        return False
+    return math.dist(palm_m[:2], (target.x_m, target.y_m)) > AWAY_M
 
 
 def _has_fallen(thing: SeenObject, given: SeenObject, doing: Action | None) -> bool:

@@ -251,6 +251,16 @@ def test_nothing_is_given_while_a_person_is_asked_and_what_is_not_meant_goes_bac
     assert decide(vetoed).say == "I put the red cup back."
 
 
+def test_a_hand_that_is_drawn_away_stops_the_arm_as_long_as_it_holds_the_thing() -> None:
+    giving = Action(id="vlm-3", skill="hand_over", arguments=aimed_at(PALM, "person"))
+    now = replace(GIVING, holding=RED, doing=giving, objects=(BIN, BLUE, GREEN), hand=PALM)
+    for palm_m in (None, (PALM.x_m, PALM.y_m + 0.05, PALM.z_m)):  # hidden, or in part
+        assert decide(replace(now, palm_m=palm_m)).skill == "keep"
+    gone = replace(now, palm_m=(PALM.x_m, PALM.y_m - 0.2, PALM.z_m))
+    assert decide(gone).skill == "hold"
+    assert decide(replace(gone, is_grasping=False)).skill == "keep"
+
+
 def test_given_is_what_is_not_seen_to_have_fallen() -> None:
     assert decide(replace(GIVEN, is_looking_over=False)).progress == "working"
     assert decide(GIVEN).progress == "finished"
