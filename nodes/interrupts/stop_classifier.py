@@ -29,7 +29,8 @@ def features_of(text: str) -> NDArray[np.float32]:
     for length in range(1, LONGEST_NGRAM + 1):
         for start in range(len(line) - length + 1):
             counts[crc32(line[start : start + length].encode()) % BUCKETS] += 1.0
-    return np.sqrt(counts / counts.sum())  # np.linalg.norm would ask BLAS
+    features: NDArray[np.float32] = np.sqrt(counts / counts.sum())  # of length 1 without asking BLAS
+    return features
 
 
 class StopClassifier:
