@@ -132,11 +132,6 @@ def _run_all(
     folder.results = [result for result in folder.results if not result.has_broken]  # those are tried again
     left = [trial for trial in trials if trial not in known]
     jobs = 1 if asked.real_time else asked.jobs or os.cpu_count() or 1
-    runs = Runs(
-        launch, folder.card.launch, variants, changes_of_task, folder.path,
-        is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=asked.keep == "all", longest_s=asked.longest,
-        report=report,
-    )  # fmt: skip
     clock = SystemClock()
     started_ns, begun = clock.now_ns(), len(folder.results)
 
@@ -151,6 +146,25 @@ def _run_all(
         after = f" after {result.duration_s:.1f} s" if result.duration_s else ""  # a report need not measure it
         print(f"{where} {result.trial.name} {how}{after}{why}", file=sys.stderr, flush=True)
 
+    keeps_all = asked.keep == "all"
+    if asked.engine == "ray":
+        from nodes.evaluation.on_ray import TrialWork, run_on_ray  # an extra
+
+        by_name = {variant.name: variant for variant in variants}
+        works = []
+        for trial in left:
+            variant = by_name[trial.variant]
+            changes = changes_of_task(trial.task, variant.changes) if trial.task else variant.changes
+            changed = Variant(variant.name, tuple(changes), variant.added)
+            works.append(
+                TrialWork(trial, changed, launch, folder.card.launch, asked.for_s, keeps_all, asked.longest, report)
+            )
+        run_on_ray(works, folder.path, done)
+        return
+    runs = Runs(
+        launch, folder.card.launch, variants, changes_of_task, folder.path,
+        is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=keeps_all, longest_s=asked.longest, report=report,
+    )  # fmt: skip
     runs.all_of(left, jobs, done)
 
 
@@ -292,16 +306,25 @@ def _parser() -> argparse.ArgumentParser:
                         help="the --set after it are of this variant; several are compared with the first")  # fmt: skip
     parser.add_argument("--set", action=_InOrder, dest="changes", metavar="NODE.PARAM=VALUE",
                         help="as for run; before the first --variant: in all")  # fmt: skip
-    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
-    parser.add_argument("--real-time", action="store_true", help="in real time, one after the other")
-    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
-                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
+    add_run_options(parser, real_time="in real time, one after the other")
     parser.add_argument("--for", type=seconds, dest="for_s", metavar="S",
                         help="end each run after that many seconds (default: the launch file's)")  # fmt: skip
-    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
     parser.add_argument("--at-least", type=share, metavar="SHARE",
                         help="exit with 1 where fewer runs of a variant succeed: for a CI")  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="DIR",
-                        help="default: runs/eval-...; results that stand there are gone on with")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print figures, comparisons and all results as JSON")
     return parser
+
+
+def add_run_options(parser: argparse.ArgumentParser, *, real_time: str = "") -> None:
+    """How the runs of any suite are run and kept; `real_time`: what it means, where it can be."""
+    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--engine", choices=("ray",), default="",
+                       help="ray: on the Ray cluster of this machine, as many at once as it has CPUs")  # fmt: skip
+    if real_time:
+        where.add_argument("--real-time", action="store_true", help=real_time)
+    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
+                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
+    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
+    parser.add_argument("--out", type=Path, metavar="DIR",
+                        help="results that stand there are gone on with; default: a new folder in runs/")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the figures, and what is behind them, as JSON")

@@ -16,6 +16,7 @@ from nodes.policy.skill_phases import (
     MARGIN_M,
     NEAR_M,
     SET_DOWN_M,
+    OutOfReach,
     Phase,
     PhaseAim,
     SkillProgress,
@@ -80,7 +81,9 @@ class ArmMotion:
         if phase.goes:
             turned = self._reach((x_m, y_m, lowest_m), heading_rad, state)
             if turned is None:
-                return f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
+                return OutOfReach(
+                    f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
+                )
             self._down = turned
         is_low = float(here.place[2]) < travel_m - SLACK_M
         heights = {

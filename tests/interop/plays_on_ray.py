@@ -1,4 +1,4 @@
-"""Plays a run on a real Ray cluster of two machines (both are this one), and kills a worker and then a machine of it.
+"""Plays runs on a real Ray cluster of two machines (both are this one), and kills a worker and then a machine of it.
 
 usage: python tests/interop/plays_on_ray.py  (an interpreter that has polyrhythm and Ray; make interop does it)
 
@@ -22,7 +22,20 @@ from typing import Any
 
 TASKS = ["--task", "quiet-hours", "--task", "three-stalls", "--task", "mutual-friend-at-the-wedding"]
 PATIENCE_S = 600.0
-_EPISODES = "import sys; from nodes.episodes.command import main; sys.exit(main(sys.argv[1:]))"
+INTERRUPTIONS = [
+    "interruptions",
+    "--arm",
+    "A",
+    "--arm",
+    "B+",
+    "--scenario",
+    "stop-approach",
+    "--seeds",
+    "2",
+    "--for",
+    "8",
+]
+_PROGRAM = "import sys; from nodes.{}.command import main; sys.exit(main(sys.argv[1:]))"
 
 
 class Model:
@@ -62,8 +75,8 @@ class Model:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
-def begun(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", _EPISODES, *arguments]
+def begun(*arguments: str, of: str = "episodes") -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _PROGRAM.format(of), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -73,8 +86,8 @@ def ended(process: subprocess.Popen[str], code: int = 0) -> str:
     return out if code == 0 else err
 
 
-def workers() -> list[int]:
-    """The processes of this cluster that play a shard: below this process, by the name that Ray gives them."""
+def workers(task: str) -> list[int]:
+    """The processes of this cluster that do such a task: below this process, by the name that Ray gives them."""
     parents, names = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -87,7 +100,7 @@ def workers() -> list[int]:
         above = process
         while above in parents and above != os.getpid():
             above = parents[above]
-        if above == os.getpid() and name.startswith(b"ray::play_shard"):
+        if above == os.getpid() and name.startswith(f"ray::{task}".encode()):
             found.append(process)
     return found
 
@@ -106,6 +119,18 @@ def wait_for(what: Any, why: str) -> Any:
     raise AssertionError(why)
 
 
+def evaluates(folder: Path) -> None:
+    """The interruption experiment: the same here and on the cluster, where a worker is killed in the midst."""
+    here = ended(begun(*INTERRUPTIONS, "--json", "--out", str(folder / "here"), of="evaluation"))
+    on_ray = begun(*INTERRUPTIONS, "--json", "--out", str(folder / "there"), "--engine", "ray", of="evaluation")
+    results = folder / "there" / "results.jsonl"
+    wait_for(lambda: results.is_file() and results.read_bytes().count(b"\n") > 1, "no run comes back from Ray")
+    os.kill(wait_for(lambda: workers("play_trial"), "no worker does a run")[0], signal.SIGKILL)
+    there = ended(on_ray)
+    assert here == there, difference(here, there)
+    print(f"{len(json.loads(here)['results'])} evaluated runs are the same on Ray, where a worker was killed")
+
+
 def main() -> int:
     """0 where all of it holds."""
     from ray.cluster_utils import Cluster
@@ -117,6 +142,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory() as where:
             folder = Path(where)
+            evaluates(folder)
             rules = ["run", "--tasks", "starter", "--agents", "rules", "--seeds", "2", "--json"]
             here = ended(begun(*rules, "--out", str(folder / "a.sqlite")))
             there = ended(begun(*rules, "--out", str(folder / "b.sqlite"), "--engine", "ray", "--shards", "4"))
@@ -129,7 +155,7 @@ def main() -> int:
             out = str(folder / "d.sqlite")
             on_ray = begun(*asked, "--out", out, "--engine", "ray", "--shards", "4")
             wait_for(lambda: model.count >= 1.3 * calls, "the run on Ray does not go on")
-            killed = wait_for(workers, "no worker plays a shard")[0]
+            killed = wait_for(lambda: workers("play_shard"), "no worker plays a shard")[0]
             os.kill(killed, signal.SIGKILL)
             wait_for(lambda: model.count >= 1.6 * calls, "after a worker was killed the run does not go on")
             cluster.remove_node(second, allow_graceful=False)

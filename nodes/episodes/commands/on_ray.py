@@ -33,6 +33,7 @@ from nodes.episodes.commands.asked import (
     settings_of,
 )
 from nodes.episodes.commands.merge import merge_files
+from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
 from nodes.episodes.dialogue.package_prompts import prompts_in
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.results.run_file import check_is_new
@@ -44,15 +45,11 @@ from nodes.models.servers import Servers
 from runtime import __version__
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError
-from runtime.extras import lacking
 from runtime.msgs.episode import Outcome
 
 NEWS_S = 1.0
 CHECKPOINT_S = 3.0
 """A shard comes back as often, or less where that would cost more than a twentieth of its time."""
-
-MOST_DEATHS = 5
-"""So many workers may die over one shard without having brought it further."""
 
 
 class ShardWork(msgspec.Struct, frozen=True):
@@ -144,51 +141,6 @@ def _copy_of(store: Store) -> bytes:
     return data
 
 
-class RayCluster:
-    """The Ray cluster that this machine belongs to (RAY_ADDRESS, or the one that `ray start` left word of)."""
-
-    def __init__(self) -> None:
-        try:
-            import ray
-        except ModuleNotFoundError as problem:
-            raise UserError(f"--engine ray: {lacking(problem) or problem}") from problem
-        try:
-            ray.init(address="auto", log_to_driver=False, logging_level="error")
-        except ConnectionError as problem:
-            raise UserError(
-                "--engine ray: there is no Ray cluster here; start one (ray start --head, on other machines ray start "
-                "--address=HOST:6379), or name it in RAY_ADDRESS"
-            ) from problem
-        self.slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._ray: Any = ray
-        self._play = ray.remote(num_cpus=1, max_retries=0)(play_shard)
-        self._running: dict[Any, int] = {}
-
-    def submit(self, shard: int, work: ShardWork) -> None:
-        """Have it played as soon as there is room."""
-        self._running[self._play.options(num_returns="streaming").remote(work)] = shard
-
-    def next(self) -> tuple[int, ShardNews | None, str]:
-        """What comes next of any of them: news, None at its end, or None and why its worker died."""
-        (answer,), _ = self._ray.wait(list(self._running), num_returns=1)
-        shard = self._running[answer]
-        try:
-            return shard, self._ray.get(next(answer)), ""
-        except StopIteration:
-            del self._running[answer]
-            return shard, None, ""
-        except self._ray.exceptions.RayTaskError as problem:  # of the program, so it would happen anywhere
-            told = problem.cause if isinstance(problem.cause, PolyrhythmError) else None
-            raise told or PolyrhythmError(f"a Ray worker failed: {str(problem).strip()[-600:]}") from problem
-        except self._ray.exceptions.RayError as problem:
-            del self._running[answer]
-            return shard, None, str(problem).partition("\n")[0]
-
-    def close(self) -> None:
-        """Take leave of it."""
-        self._ray.shutdown()
-
-
 Amount = tuple[float, float, float]
 """Of calls, tokens and money."""
 
@@ -217,7 +169,11 @@ class Purse:
 
 
 def play_on(
-    cluster: RayCluster, shards: Sequence[Path], playing: Playing, jobs: int, progress: RunProgress
+    cluster: RayCluster[ShardWork, ShardNews],
+    shards: Sequence[Path],
+    playing: Playing,
+    jobs: int,
+    progress: RunProgress,
 ) -> list[ShardNews]:
     """Play all shards to their ends; the last news of each. Their files hold what came of it."""
     purse = Purse((playing.max_calls, playing.max_tokens, playing.max_money))
@@ -300,7 +256,7 @@ def run_on_ray(
     check_is_new(path)
     if folder.exists():
         raise UserError(f"{folder}: holds the shards of a run; go on with: {_again(path)}")
-    cluster = RayCluster()
+    cluster = RayCluster(play_shard)
     count = min(asked.shards or cluster.slots, len(plans))
     shards = [folder / f"{number + 1:04}.sqlite" for number in range(count)]
     for number, shard in enumerate(shards):
@@ -320,11 +276,15 @@ def resume_on_ray(asked: argparse.Namespace) -> int:
     check_is_new(asked.run)
     with Store.open(shards[0]) as store:
         playing = playing_again(asked, store.spec.get("playing", {}), asked.run)
-    return _play_and_merge(RayCluster(), shards, asked.run, playing, asked)
+    return _play_and_merge(RayCluster(play_shard), shards, asked.run, playing, asked)
 
 
 def _play_and_merge(
-    cluster: RayCluster, shards: Sequence[Path], path: Path, playing: Playing, asked: argparse.Namespace
+    cluster: RayCluster[ShardWork, ShardNews],
+    shards: Sequence[Path],
+    path: Path,
+    playing: Playing,
+    asked: argparse.Namespace,
 ) -> int:
     count = 0
     for shard in shards:

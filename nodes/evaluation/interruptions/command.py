@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.evaluation.command import run_to_end, seeds_of
+from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
 from nodes.evaluation.interruptions.arm import ARMS, PARTNER, PARTNER_ARMS, REGIMES, SWEEPS, changes_of
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table, variant_name
@@ -62,13 +62,19 @@ def main(argv: list[str]) -> int:
 
 def _report(argv: list[str]) -> int:
     """Tables and the HTML page of what several folders hold together."""
+    from nodes.evaluation.interruptions.findings import real_time_table
     from nodes.evaluation.interruptions.report import markdown, write_report
 
     asked = _report_parser().parse_args(argv)
     found = [read_results(folder) for folder in asked.folders]
-    newest = {one.trial: one for _, results in found for one in results}
     seeds = None if asked.seeds is None else seeds_of(asked.seeds)
-    results = [one for trial, one in newest.items() if seeds is None or trial.seed in seeds]
+    virtual, real = (
+        list({one.trial: one for card, some in found if card.is_virtual is is_virtual for one in some
+              if seeds is None or one.trial.seed in seeds}.values())
+        for is_virtual in (True, False)
+    )  # fmt: skip
+    places = {one.name: place for card, _ in reversed(found) for place, one in enumerate(card.variants)}
+    results = sorted(virtual or real, key=lambda one: (places.get(one.trial.variant, 0), one.trial.seed))
     if not results:
         raise UserError(f"{asked.folders[0]}: holds no run yet")
     out: Path = asked.out or asked.folders[0]
@@ -80,6 +86,8 @@ def _report(argv: list[str]) -> int:
     for regime in dict.fromkeys(one.trial.variant.rpartition("-")[2] for one in results):
         print(f"## {regime}: {sum(one.trial.variant.endswith(f'-{regime}') for one in results)} runs\n")
         print(markdown(results, regime), end="\n\n")
+    if virtual and real:
+        print(f"## real time: {len(real)} runs\n\n{real_time_table(virtual, real)}\n")
     print(f"report: {written}")
     return 0
 
@@ -191,19 +199,11 @@ def _parser() -> argparse.ArgumentParser:
         choices=list(SWEEPS),
         help="regimes in which one thing differs from `cloud`: latency of the planner, rates",
     )
-    parser.add_argument(
-        "--real-time",
-        action="store_true",
-        help="in processes, one run after the other; use --regime none: nothing is declared there",
-    )
     parser.add_argument("--recogniser", type=float, default=0.0, metavar="S", help="latency of the recogniser in s")
     parser.add_argument("--seeds", default="20", metavar="N", help="so many, from 0 (default: 20); or FIRST:END")
-    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
-    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
-                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
-    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="results that stand there are gone on with")
-    parser.add_argument("--json", action="store_true", help="print figures, comparisons and all results as JSON")
+    add_run_options(
+        parser, real_time="in processes, one run after the other; use --regime none: nothing is declared there"
+    )
     parser.add_argument("--for", type=seconds, dest="for_s", metavar="S", help="end each run after that many seconds")
     return parser
 

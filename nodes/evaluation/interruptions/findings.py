@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 import msgspec
 
 from nodes.evaluation.interruptions.comparisons import OURS, PrimaryComparison, value_of
+from nodes.evaluation.interruptions.measures import SECONDARIES, Secondary, of_kind
 from nodes.evaluation.trials import Result
 
 FAIR = "B+"
+LATENCIES = (
+    ("held after stop", "held_s", "stop"), ("rest after stop", "rest_s", "stop"),
+    ("act after retraction", "act_s", "retraction"), ("plan after retraction", "plan_s", "retraction"),
+)  # fmt: skip
+APART_S = 0.05
+"""So far the medians of a latency in virtual time and in real time may be apart."""
 NEEDED_S = -0.5
 """So much sooner A must act after a retraction than B+."""
-
-
-class Secondary(msgspec.Struct, frozen=True):
-    """A measure that is told and that no claim stands on."""
-
-    name: str
-    unit: str
-    value: Callable[[Result], float | None]
-    is_counted: Callable[[str], bool]
 
 
 class SecondaryFigures(msgspec.Struct, frozen=True):
@@ -38,43 +36,6 @@ class Falsifier(msgspec.Struct, frozen=True):
     name: str
     has_happened: bool | None
     evidence: str
-
-
-def _of(measure: str) -> Callable[[Result], float | None]:
-    return lambda result: value_of(result, measure)
-
-
-def _kind(*kinds: str) -> Callable[[str], bool]:
-    return lambda task: task.partition("-")[0] in kinds
-
-
-def _success(result: Result) -> float | None:
-    return None if result.has_broken else float(bool(result.is_success))
-
-
-_WORDS = ("retraction", "revision", "addition")
-SECONDARIES = (
-    *(Secondary(f"act after {kind}", "s", _of("act_s"), _kind(kind)) for kind in ("revision", "addition", "burst")),
-    *(Secondary(f"plan after {kind}", "s", _of("plan_s"), _kind(kind)) for kind in _WORDS),
-    Secondary("turned from the old goal after retraction", "s", _of("turned_s"), _kind("retraction")),
-    Secondary("held after retraction", "s", _of("held_s"), _kind("retraction")),
-    Secondary("held after stop", "s", _of("held_s"), _kind("stop")),
-    *(Secondary(f"wasted motion after {kind}", "m", _of("wasted_m"), _kind(kind)) for kind in (*_WORDS, "burst")),
-    Secondary("way after the stop word", "m", _of("after_stop_m"), _kind("stop")),
-    *(Secondary(f"harm, {kind}", "share", _of("is_harm"), _kind(kind)) for kind in _WORDS),
-    Secondary("wrong thing lifted", "share", _of("is_wrong_lifted"), _kind(*_WORDS)),
-    Secondary("wrong thing binned", "share", _of("is_wrong_binned"), _kind(*_WORDS)),
-    Secondary("knocked over", "share", _of("is_knocked_over"), _kind("stop", *_WORDS)),
-    *(Secondary(f"success, {kind}", "share", _success, _kind(kind)) for kind in ("stop", *_WORDS, "nothing", "burst")),
-    Secondary("understood", "share", _of("is_understood"), _kind("stop", *_WORDS)),
-    Secondary("completion after the words", "s", _of("completion_s"), _kind("stop", *_WORDS)),
-    Secondary("robot still after the words", "share", _of("still_share"), _kind(*_WORDS)),
-    Secondary("the robot's sentences", "", _of("said"), _kind(*_WORDS)),
-    Secondary("the robot's questions", "", _of("questions"), _kind(*_WORDS)),
-    Secondary("actions after the words", "", _of("actions"), _kind(*_WORDS)),
-    Secondary("oldest image behind a command, p99", "ms", _of("image_age_p99_ms"), lambda _: True),
-    Secondary("reaction to words that ask for nothing", "share", _of("is_false_reaction"), _kind("backchannel")),
-)
 
 
 def secondaries(results: Sequence[Result]) -> list[SecondaryFigures]:
@@ -106,7 +67,7 @@ def _resuming(results: Sequence[Result]) -> Secondary:
         before_s = alone.get((result.trial.variant, result.trial.seed))
         return None if before_s is None or not result.is_success else result.duration_s - before_s
 
-    return Secondary("cost of a stop: time beside the same run without", "s", cost_s, _kind("stop"))
+    return Secondary("cost of a stop: time beside the same run without", "s", cost_s, of_kind("stop"))
 
 
 def falsifiers(
@@ -147,7 +108,7 @@ def falsifiers(
         (mine, other)
         for key, one in ours.items()
         if key[0] == "burst" and key in fair
-        if (mine := _of("wasted_m")(one)) is not None and (other := _of("wasted_m")(fair[key])) is not None
+        if (mine := value_of(one, "wasted_m")) is not None and (other := value_of(fair[key], "wasted_m")) is not None
     ]
     more = sum(mine > other for mine, other in pairs)
     middle = median(mine - other for mine, other in pairs) if pairs else None
@@ -187,3 +148,26 @@ def falsifier_table(found: Sequence[Falsifier]) -> str:
     words = {True: "**yes**", False: "no", None: "not known"}
     rows = [f"| {one.name} | {words[one.has_happened]} | {one.evidence} |" for one in found]
     return "\n".join(["| would falsify the claim | happened | A less B+ (95 %) |", "|---|---|---|", *rows])
+
+
+def real_time_table(virtual: Sequence[Result], real: Sequence[Result]) -> str:
+    """Each latency's medians on the runs that were done in both, as Markdown; the specification's last falsifier."""
+    by_trial = {one.trial: one for one in virtual}
+    lines = [
+        f"| latency | arm | runs | virtual, s | real, s | apart by more than {APART_S:g} s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, measure, kind in LATENCIES:
+        for variant in dict.fromkeys(one.trial.variant for one in real):
+            pairs = [
+                (one_s, other_s)
+                for other in real
+                if other.trial.variant == variant and of_kind(kind)(other.trial.task) and other.trial in by_trial
+                if (one_s := value_of(by_trial[other.trial], measure)) is not None
+                if (other_s := value_of(other, measure)) is not None
+            ]
+            if pairs:
+                one_s, other_s = (median(values) for values in zip(*pairs, strict=True))
+                is_apart = "**yes**" if abs(one_s - other_s) > APART_S else "no"
+                lines.append(f"| {name} | {variant} | {len(pairs)} | {one_s:.3f} | {other_s:.3f} | {is_apart} |")
+    return "\n".join(lines)

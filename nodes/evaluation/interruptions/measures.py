@@ -1,4 +1,4 @@
-"""The measures of one run of the experiment, from its recording alone; the same for all arms.
+"""The measures of one run of the experiment, from its recording alone; the same for all arms. And how they are told.
 
 Time zero is the end of the words. Where a thing did not happen, its measure is None.
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from nodes.evaluation.interruptions.comparisons import value_of
 from nodes.evaluation.interruptions.contract import fits_action, fits_plan
 from nodes.evaluation.interruptions.person import LIFTED_M, gripper_of
+from nodes.evaluation.trials import Result
 from nodes.report.command import summary_of
 from nodes.report.run import Run
 from nodes.report.summary import spread, summarise
@@ -56,6 +60,7 @@ def measure(run: Run) -> Measures:
         "turned_s": _since(zero_ns, _turned_ns(path, _goal(run, said, zero_ns))),
         "plan_s": _since(zero_ns, _plan_ns(run, said, zero_ns)),
         "wasted_m": None if wasted_until_ns is None else _wasted_m(path, _goal(run, said, zero_ns), wasted_until_ns),
+        "waited_s": _since(zero_ns, _answered_ns(run, zero_ns, act_ns)),
         "completion_s": _since(zero_ns, run.end_ns) if is_success else None,
         "duration_s": _round(run.duration_s),
         "still_share": _still_share(path),
@@ -126,6 +131,13 @@ def _act_ns(run: Run, said: Interruption, zero_ns: int) -> int | None:
 def _plan_ns(run: Run, said: Interruption, zero_ns: int) -> int | None:
     found = run.subtasks.first_after(zero_ns, lambda subtask: fits_plan(said.kind, subtask, said.thing))
     return None if found is None else found.envelope.published_ns
+
+
+def _answered_ns(run: Run, zero_ns: int, act_ns: int | None) -> int | None:
+    """When a person first could tell that they had been heard: it braked, did what they asked for, or spoke."""
+    spoke = run.said.first_after(zero_ns)
+    signs = (_held_ns(run, zero_ns), act_ns, None if spoke is None else spoke.envelope.published_ns)
+    return min((ns for ns in signs if ns is not None), default=None)
 
 
 def _is_understood(run: Run, said: Interruption, zero_ns: int) -> bool | None:
@@ -280,3 +292,59 @@ def _models(run: Run) -> Measures:
         "model_calls": float(sum(one.calls for one in spent)),
         "model_tokens": float(sum(one.prompt_tokens + one.completion_tokens for one in spent)),
     }
+
+
+# --- how they are told
+
+
+class Secondary(msgspec.Struct, frozen=True):
+    """A measure that is told and that no claim stands on."""
+
+    name: str
+    unit: str
+    value: Callable[[Result], float | None]
+    is_counted: Callable[[str], bool]
+
+
+def _of(measure: str) -> Callable[[Result], float | None]:
+    return lambda result: value_of(result, measure)
+
+
+def of_kind(*kinds: str) -> Callable[[str], bool]:
+    """Counts the scenarios of these kinds."""
+    return lambda task: task.partition("-")[0] in kinds
+
+
+def _success(result: Result) -> float | None:
+    return None if result.has_broken else float(bool(result.is_success))
+
+
+_WORDS = ("retraction", "revision", "addition")
+_CONTROLS = ("nothing", "backchannel", "burst", "contradiction", "foot", "hand")
+SECONDARIES = (
+    *(Secondary(f"act after {kind}", "s", _of("act_s"), of_kind(kind)) for kind in ("revision", "addition", "burst")),
+    *(Secondary(f"plan after {kind}", "s", _of("plan_s"), of_kind(kind)) for kind in _WORDS),
+    Secondary("turned from the old goal after retraction", "s", _of("turned_s"), of_kind("retraction")),
+    Secondary("held after retraction", "s", _of("held_s"), of_kind("retraction")),
+    Secondary("held after stop", "s", _of("held_s"), of_kind("stop")),
+    *(Secondary(f"rest after {kind}", "s", _of("rest_s"), of_kind(kind)) for kind in ("hand", "foot")),
+    Secondary("touching a hand or a foot", "s", _of("touched_s"), of_kind("hand", "foot")),
+    Secondary("a person's wait for the first sign of being heard", "s", _of("waited_s"), of_kind("stop", *_WORDS)),
+    *(Secondary(f"wasted motion after {kind}", "m", _of("wasted_m"), of_kind(kind)) for kind in (*_WORDS, "burst")),
+    Secondary("way after the stop word", "m", _of("after_stop_m"), of_kind("stop")),
+    *(Secondary(f"harm, {kind}", "share", _of("is_harm"), of_kind(kind)) for kind in _WORDS),
+    Secondary("wrong thing lifted", "share", _of("is_wrong_lifted"), of_kind(*_WORDS)),
+    Secondary("wrong thing binned", "share", _of("is_wrong_binned"), of_kind(*_WORDS)),
+    Secondary("knocked over", "share", _of("is_knocked_over"), of_kind("stop", *_WORDS)),
+    *(Secondary(f"success, {kind}", "share", _success, of_kind(kind)) for kind in ("stop", *_WORDS, *_CONTROLS)),
+    Secondary("understood", "share", _of("is_understood"), of_kind("stop", *_WORDS)),
+    Secondary("completion after the words", "s", _of("completion_s"), of_kind("stop", *_WORDS)),
+    Secondary("calls of models", "", _of("model_calls"), of_kind("stop", *_WORDS)),
+    Secondary("tokens of models", "", _of("model_tokens"), of_kind("stop", *_WORDS)),
+    Secondary("robot still after the words", "share", _of("still_share"), of_kind(*_WORDS)),
+    Secondary("the robot's sentences", "", _of("said"), of_kind(*_WORDS)),
+    Secondary("the robot's questions", "", _of("questions"), of_kind(*_WORDS)),
+    Secondary("actions after the words", "", _of("actions"), of_kind(*_WORDS)),
+    Secondary("oldest image behind a command, p99", "ms", _of("image_age_p99_ms"), lambda _: True),
+    Secondary("reaction to words that ask for nothing", "share", _of("is_false_reaction"), of_kind("backchannel")),
+)

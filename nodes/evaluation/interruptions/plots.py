@@ -18,6 +18,7 @@ from nodes.statistics.paired import wilson
 COLOURS = {
     "A": "#1f6f8b", "B+": "#c8553d", "C": "#588157", "B": "#7d5ba6", "B++": "#b08900", "D": "#495057", "O": "#adb5bd",
 }  # fmt: skip
+OTHERS = "#212529"
 REACTIONS = (("act after retraction", "act_s", "retraction"), ("rest after stop", "rest_s", "stop"),
              ("act after revision", "act_s", "revision"), ("act after addition", "act_s", "addition"))  # fmt: skip
 HARMFUL = ("retraction-approach", "retraction-near", "retraction-carry", "revision-carry")
@@ -46,7 +47,9 @@ def reactions(results: Sequence[Result], regime: str) -> bytes:
             if not runs:
                 continue
             shares = [(number + 1) / len(runs) for number in range(len(times))]
-            axes.step([0.0, *times], [0.0, *shares], where="post", label=arm, color=COLOURS[arm], linewidth=2)
+            axes.step(
+                [0.0, *times], [0.0, *shares], where="post", label=arm, color=COLOURS.get(arm, OTHERS), linewidth=2
+            )
         _plain(axes, title, "s after the word", "share of runs")
         axes.set(xlim=(0, LONGEST_S), ylim=(0, 1.02))
     _legend(figure.axes)
@@ -65,8 +68,8 @@ def harms(results: Sequence[Result], regime: str) -> bytes:
                 continue
             low, high = wilson(int(sum(told)), len(told))
             x = number + (place - (len(arms) - 1) / 2) * 0.16
-            axes.plot([x, x], [low, high], color=COLOURS[arm], linewidth=6, alpha=0.3)
-            axes.plot(x, sum(told) / len(told), "o", color=COLOURS[arm], markersize=8, label=arm)
+            axes.plot([x, x], [low, high], color=COLOURS.get(arm, OTHERS), linewidth=6, alpha=0.3)
+            axes.plot(x, sum(told) / len(told), "o", color=COLOURS.get(arm, OTHERS), markersize=8, label=arm)
     axes.set_xticks(range(len(HARMFUL)), HARMFUL)
     _plain(axes, "runs with harm, and 95 % intervals", "", "share of runs")
     axes.set_ylim(-0.03, 1.03)
@@ -100,9 +103,9 @@ def sweep(results: Sequence[Result], who: str) -> bytes | None:
                 points.append((x, median(times), quantile(times, 0.9) or 0.0, share))
         if points:
             at, middle, high, shares = zip(*points, strict=True)
-            left.plot(at, middle, "o-", color=COLOURS[arm], label=arm)
-            left.fill_between(at, middle, high, color=COLOURS[arm], alpha=0.12, linewidth=0)
-            right.plot(at, shares, "o-", color=COLOURS[arm])
+            left.plot(at, middle, "o-", color=COLOURS.get(arm, OTHERS), label=arm)
+            left.fill_between(at, middle, high, color=COLOURS.get(arm, OTHERS), alpha=0.12, linewidth=0)
+            right.plot(at, shares, "o-", color=COLOURS.get(arm, OTHERS))
     unit = "the planner's median latency, s" if who == "planner" else f"rate of the {who}, Hz"
     _plain(left, "act after retraction: median, and up to p90", unit, "s")
     _plain(right, "runs that succeeded", unit, "share")
@@ -120,7 +123,7 @@ def side_by_side(episodes: Mapping[str, Path]) -> bytes:
     for axes, (arm, recording) in zip(rows, episodes.items(), strict=True):
         run = read_run(recording)
         times, away = distances_to_goal(run)
-        axes.plot(times, away, color=COLOURS[arm], linewidth=2)
+        axes.plot(times, away, color=COLOURS.get(arm, OTHERS), linewidth=2)
         said = run.interruptions.messages[0]
         zero_ns = said.envelope.published_ns
         axes.axvline(0, color="#c42626", linewidth=1)

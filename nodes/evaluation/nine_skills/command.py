@@ -13,15 +13,16 @@ from typing import Any
 
 import msgspec
 
-from nodes.evaluation.command import run_to_end, seeds_of
+from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder
+from nodes.evaluation.interruptions.arm import ARMS, ROUTED, ROUTER, changes_of
 from nodes.evaluation.trials import Card, Result, Variant, trials_of
 from nodes.kitchen.messages import ScenarioVerdict
 from nodes.kitchen.scenario import SHIPPED, Scenario, load_scenario
 from nodes.statistics.paired import wilson
 from runtime.bag.file import BagReader
 from runtime.clock import wall_time_text
-from runtime.command_line.arguments import count, seconds, unique_path
+from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError, choices
 from runtime.launch.file import check, find, load
 from runtime.launch.provenance import git_state, versions
@@ -45,16 +46,17 @@ def main(argv: list[str]) -> int:
     files = files_in(asked.tasks or SHIPPED)
     names = _chosen(files, asked.task)
     changes = [*asked.change, *([f"person.words={HELD_OUT}"] if asked.words == "heldout" else [])]
-    variant = Variant(asked.words, tuple(changes))
+    variants = [with_arm(arm, changes) for arm in dict.fromkeys(asked.arm)] or [Variant(asked.words, tuple(changes))]
     path = find(LAUNCH)
-    check(load(path, overrides=variant.changes))
+    for variant in variants:
+        check(load(path, overrides=variant.changes, added=variant.added))
     seeds = seeds_of(asked.seeds)
     if asked.words == "heldout":
         seeds = range(seeds.start + HELD_OUT_SEED, seeds.stop + HELD_OUT_SEED)
-    trials = trials_of([variant], names, seeds)
+    trials = trials_of(variants, names, seeds)
     out: Path = asked.out or unique_path(Path("runs") / f"nine-skills-{wall_time_text()}")
     card = Card(
-        launch=load(path).text, variants=(variant,), tasks=names, is_virtual=True, for_s=None, versions=versions(),
+        launch=load(path).text, variants=tuple(variants), tasks=names, is_virtual=True, for_s=None, versions=versions(),
         git=git_state(path.parent),
     )  # fmt: skip
     folder = ResultsFolder(out, card)
@@ -62,16 +64,28 @@ def main(argv: list[str]) -> int:
     def changed(task: str, changes: Sequence[str]) -> Sequence[str]:
         return changes_for_file(files[task], changes)
 
-    results = run_to_end(asked, str(path), [variant], trials, folder, changes_of_task=changed, report=REPORT)
-    figures = figures_of_skills(results, {name: load_scenario(files[name]) for name in names})
+    results = run_to_end(asked, str(path), variants, trials, folder, changes_of_task=changed, report=REPORT)
+    scenarios = {name: load_scenario(files[name]) for name in names}
+    figures = {
+        variant.name: figures_of_skills([one for one in results if one.trial.variant == variant.name], scenarios)
+        for variant in variants
+    }
     if asked.json:
-        print(msgspec.json.format(msgspec.json.encode(figures), indent=1).decode())
+        told = figures if asked.arm else figures[variants[0].name]
+        print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode())
     else:
-        print(table(figures))
+        for name, mine in figures.items():
+            print(f"{f'arm {name}' + chr(10) if asked.arm else ''}{table(mine)}")
         for result in results:
             if not result.is_success:
-                print(f"! {result.trial.task}, seed {result.trial.seed}: {result.reason}")
+                arm = f"arm {result.trial.variant}, " if asked.arm else ""
+                print(f"! {arm}{result.trial.task}, seed {result.trial.seed}: {result.reason}")
     return 1 if any(result.has_broken for result in results) else 0
+
+
+def with_arm(arm: str, changes: Sequence[str]) -> Variant:
+    """The kitchen with an arm of the interruption experiment between the person and the models."""
+    return Variant(arm, (*ROUTED, *changes_of(arm), *changes), (ROUTER,))
 
 
 def files_in(folder: Path) -> dict[str, Path]:
@@ -159,22 +173,19 @@ def _parser() -> argparse.ArgumentParser:
         prog="polyrhythm eval nine-skills",
         description="Play the scenarios of the nine skills in the simulated kitchen, and judge by where things really "
         "are. Of the count are --words heldout: other wordings, and layouts that nobody worked on.",
-        epilog="examples: polyrhythm eval nine-skills --seeds 5; "
+        epilog="examples: polyrhythm eval nine-skills --seeds 5; polyrhythm eval nine-skills --arm A --arm B+; "
         "polyrhythm eval nine-skills --tasks my_scenarios --task mine --set planner.use=mine:Planner",
     )
     parser.add_argument(
         "--tasks", type=Path, metavar="FOLDER", help="scenario files of your own; default: those that ship"
     )
     parser.add_argument("--task", action="append", default=[], metavar="NAME", help="only this one; several")
+    parser.add_argument("--arm", action="append", default=[], choices=list(ARMS),
+                        help="hold speech and feedback as this arm of `eval interruptions` does; several")  # fmt: skip
     parser.add_argument("--words", choices=("tuning", "heldout"), default="tuning", help="default: tuning")
     parser.add_argument("--set", action="append", default=[], dest="change", metavar="NODE.PARAM=VALUE",
                         help="as for run: another planner or VLM")  # fmt: skip
     parser.add_argument("--seeds", default="5", metavar="N", help="so many, from 0 (default: 5); or FIRST:END")
-    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
-    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
-                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
-    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="results that stand there are gone on with")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    add_run_options(parser)
     parser.set_defaults(real_time=False, for_s=None)
     return parser

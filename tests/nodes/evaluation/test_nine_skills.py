@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nodes.evaluation.nine_skills.command import VERDICT, figures_of_skills, report_verdict
+from nodes.evaluation.interruptions.arm import ARMS
+from nodes.evaluation.nine_skills.command import VERDICT, figures_of_skills, report_verdict, with_arm
 from nodes.evaluation.trials import EvaluationRun, result_of
 from nodes.kitchen.messages import ScenarioVerdict
 from nodes.kitchen.scenario import load_scenario
 from runtime.bag.file import BagWriter
+from runtime.launch.file import check, find, load
 from runtime.message import Envelope, Stamped
 
 
@@ -44,3 +46,15 @@ def test_a_run_that_nobody_judged_has_no_verdict(tmp_path: Path, capsys: pytest.
     BagWriter(path, {}).close()
     assert report_verdict(path, tmp_path) is None
     assert json.loads(capsys.readouterr().out) == {"is_success": None, "reason": "nobody judged it"}
+
+
+def test_the_kitchen_runs_under_every_arm_of_the_interruption_experiment() -> None:
+    path = find("kitchen")
+    for arm in ARMS:
+        variant = with_arm(arm, [])
+        launch = load(path, overrides=variant.changes, added=variant.added)
+        check(launch)
+        nodes = launch.graph.nodes
+        assert [nodes[name].remap.get("heard") for name in ("planner", "vlm", "reflex", "arm")] == [
+            "heard/planner", "heard/vlm", "heard/reflex", None,
+        ], arm  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodes.episodes.results.estimates import permutation_p
 from nodes.statistics.paired import hodges_lehmann, paired_difference, risk_difference, wilson
 
 VALUES = st.lists(st.floats(-100, 100), min_size=1, max_size=12)
@@ -73,6 +74,29 @@ def test_wilsons_interval_is_scipys(successes: int, count: int) -> None:
     stats = pytest.importorskip("scipy.stats")
     found = stats.binomtest(successes, count).proportion_ci(method="wilson")
     assert wilson(successes, count) == pytest.approx((found.low, found.high))
+
+
+def test_the_bootstrap_of_single_differences_is_scipys() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(7).normal(1.0, 2.0, size=25)
+    found = paired_difference([[value] for value in values], estimate=lambda drawn: float(np.median(drawn)))
+    other = stats.bootstrap(
+        (values,), np.median, n_resamples=10_000, method="percentile", rng=np.random.default_rng(8)
+    ).confidence_interval
+    assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=0.1)
+
+
+def test_sign_flips_give_scipys_p() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(9).normal(0.4, 1.0, size=11)
+    other = stats.permutation_test((values,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert permutation_p(list(values)) == pytest.approx(other.pvalue)
+
+
+def test_a_risk_difference_is_the_published_one() -> None:
+    """The pairs 36, 12, 2 and 0 of Newcombe's table II: 0.2, from 0.0569 to 0.3404."""
+    found = risk_difference(36, 12, 2, 0)
+    assert (found.estimate, found.low, found.high) == pytest.approx((0.2, 0.0569, 0.3404), abs=5e-5)
 
 
 def test_a_risk_difference_turns_its_sign_with_the_sides() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,25 +11,27 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.commands import on_ray
-from nodes.episodes.commands.on_ray import Purse, RayCluster, ShardNews, ShardWork, play_shard
+from nodes.episodes.commands.on_ray import Purse, ShardNews, ShardWork
+from nodes.episodes.commands.ray_cluster import RayCluster
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 
 ACT = json.dumps({"action_type": "speak", "argument": "Hello", "to": []})
 TASKS = ["--task", "quiet-hours", "--task", "three-stalls", "--turns", "4"]
 
 
-class Here(RayCluster):
+class Here(RayCluster[ShardWork, ShardNews]):
     """A cluster of generators in this process; so many workers as `mortal` says die some time after a checkpoint."""
 
     mortal = 0
 
-    def __init__(self) -> None:
+    def __init__(self, do: Callable[[ShardWork], Iterator[ShardNews]]) -> None:
+        self.do = do
         self.slots = 3
         self.running: list[tuple[int, Iterator[ShardNews] | None]] = []
         self.copied = set[int]()
 
     def submit(self, shard: int, work: ShardWork) -> None:
-        self.running.append((shard, play_shard(work)))
+        self.running.append((shard, self.do(work)))
 
     def next(self) -> tuple[int, ShardNews | None, str]:
         shard, worker = self.running.pop(0)

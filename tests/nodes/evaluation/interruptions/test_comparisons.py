@@ -10,7 +10,9 @@ import pytest
 
 from nodes.evaluation.interruptions.command import main, reason_without
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table
+from nodes.evaluation.interruptions.contract import name_of
 from nodes.evaluation.trials import EvaluationRun, Result
+from nodes.report.run import read_run
 from runtime.errors import UserError
 
 
@@ -98,6 +100,19 @@ def test_a_acts_before_b_plus_and_what_was_killed_goes_on_byte_for_byte(tmp_path
     kept = results.read_bytes()
     results.write_bytes(kept[: kept.rindex(b"\n", 0, -1) + 20])  # as a kill leaves it: B+ is half a line
     assert told(out, capsys, "--arm", "A", "--arm", "B+", "--for", "8") == first, "run again byte for byte"
+
+
+@pytest.mark.processes
+def test_b_plus_keeps_what_it_holds_and_does_not_grasp_it_again(tmp_path: Path, capsys: Any) -> None:
+    """Words come while the blue cup is carried: B+ holds, plans anew, and goes on to the bin with it."""
+    asked = ["--arm", "B+", "--scenario", "addition-carry", "--seeds", "1", "--for", "25", "--keep", "all"]
+    assert main([*asked, "--out", str(tmp_path)]) == 0
+    run = read_run(tmp_path / "B+-cloud-addition-carry-seed0" / "run.mcap")
+    zero_ns = run.interruptions.messages[0].envelope.published_ns
+    assert run.interrupts.first_after(zero_ns, lambda one: one.depth == "replan") is not None
+    later = [one.message for one in run.actions.messages if one.envelope.published_ns > zero_ns]
+    assert later[0].skill == "place"
+    assert not [one for one in later if one.skill == "pick" and name_of(one) == "blue_cup"]
 
 
 @pytest.mark.long

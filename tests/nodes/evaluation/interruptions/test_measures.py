@@ -52,6 +52,7 @@ def test_after_a_stop_the_time_to_held_and_to_rest(tmp_path: Path) -> None:
     found = measured(tmp_path, (STOP_S, "interruption", interruption("stop", wants="cups")))
     assert found["held_s"] == pytest.approx(HELD_MS * 1e-3)
     assert found["rest_s"] == pytest.approx(REST_S - STOP_S)
+    assert found["waited_s"] == found["held_s"], "a person sees that it brakes"
     assert found["is_understood"] is True
     assert found["after_stop_m"] == 0.0, "the gripper of this recording stands still"
 
@@ -118,6 +119,12 @@ def test_words_and_questions_of_the_robot_are_counted(tmp_path: Path) -> None:
     found = retraction(tmp_path, (20.0, "said", Utterance(speaker="robot", text="Which one?")))
     assert found["questions"] == 1.0
     assert found["said"] == 4.0, "the question and what the recording holds after 14 s"
+
+
+def test_a_person_waits_until_the_first_sign_of_having_been_heard(tmp_path: Path) -> None:
+    assert retraction(tmp_path / "late")["waited_s"] == pytest.approx(0.4), "it speaks before it acts"
+    spoke = retraction(tmp_path / "spoke", (14.3, "said", Utterance(speaker="robot", text="Not that one, then.")))
+    assert spoke["waited_s"] == pytest.approx(0.3)
 
 
 def test_image_ages_are_those_of_the_commands(tmp_path: Path) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from PIL import Image
 
 from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
 from nodes.evaluation.interruptions.arm import SWEEPS, changes_of, swept_value
 from nodes.evaluation.interruptions.command import main
 from nodes.evaluation.interruptions.comparisons import compare
 from nodes.evaluation.interruptions.findings import falsifiers, secondaries
-from nodes.evaluation.trials import Card, EvaluationRun, Result
+from nodes.evaluation.interruptions.plots import side_by_side
+from nodes.evaluation.interruptions.report import LOOKS_S, harm_sheet, write_report
+from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant
+from nodes.report.contact_sheet import STRIP_PX
+from nodes.sim.messages import Interruption
 from runtime.errors import UserError
+from tests.support.synthetic_run import write_run
 
 CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versions={}, git="")
 
@@ -103,6 +111,53 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
     before = raw.read_bytes()
     write_raw(raw, *read_results(raw))
     assert raw.read_bytes() == before
+
+
+def test_an_arm_that_the_report_does_not_know_is_drawn_like_others(tmp_path: Path) -> None:
+    path = write_report([result("mine", "retraction-carry", 0, act_s=0.3, is_harm=False)], tmp_path)
+    assert path.read_text().count("data:image/png;base64,") == 2
+
+
+def test_a_harm_is_shown_as_the_head_camera_saw_it_around_the_words_and_beside_other_arms(tmp_path: Path) -> None:
+    said = Interruption(
+        scenario="retraction-near", kind="retraction", moment="near", text="Not the blue one", is_new_wording=False,
+        thing="blue_cup", wants="cups but it", offset_s=1.0, phase="near",
+    )  # fmt: skip
+    recording = write_run(tmp_path, more=[(14.0, "interruption", said)])
+    sheet = harm_sheet(recording)
+    assert sheet is not None
+    assert Image.open(BytesIO(sheet)).width == len(LOOKS_S) * (STRIP_PX[0] + 4), "a picture for each look"
+    one, two = (Image.open(BytesIO(side_by_side(dict.fromkeys(arms, recording)))) for arms in (("A",), ("A", "B+")))
+    assert two.height > one.height, "a row for each arm"
+
+
+def test_a_harm_without_pictures_has_no_sheet(tmp_path: Path) -> None:
+    assert harm_sheet(write_run(tmp_path)) is None, "nobody interrupted"
+
+
+def test_runs_in_real_time_are_compared_with_the_same_runs_in_virtual_time(tmp_path: Path, capsys: Any) -> None:
+    real_card = msgspec.structs.replace(CARD, is_virtual=False)
+    for card, rest_s, act_s in ((CARD, 0.4, 0.1), (real_card, 0.42, 0.3)):
+        folder = ResultsFolder(tmp_path / str(card.is_virtual), card)
+        for seed in range(3):
+            folder.add(result("A", "stop-near", seed, regime="none", rest_s=rest_s))
+            folder.add(result("A", "retraction-near", seed, regime="none", act_s=act_s))
+        folder.close()
+    assert main(["report", str(tmp_path / "True"), str(tmp_path / "False")]) == 0
+    told = capsys.readouterr().out
+    assert "| rest after stop | A-none | 3 | 0.400 | 0.420 | no |" in told
+    assert "| act after retraction | A-none | 3 | 0.100 | 0.300 | **yes** |" in told
+    assert "| rest after stop | A-none | 3 | 0 | 0.400 |" in told, "the tables are of virtual time"
+
+
+def test_arms_stand_in_the_order_in_which_they_were_asked_for(tmp_path: Path, capsys: Any) -> None:
+    card = msgspec.structs.replace(CARD, variants=(Variant("A-cloud"), Variant("B-cloud"), Variant("B+-cloud")))
+    folder = ResultsFolder(tmp_path, card)
+    for arm in ("B+", "B", "A"):  # as they came to their ends
+        folder.add(result(arm, "stop-near", 0, rest_s=0.4))
+    folder.close()
+    assert main(["report", str(tmp_path)]) == 0
+    assert "| secondary measure | A-cloud | B-cloud | B+-cloud |" in capsys.readouterr().out
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:

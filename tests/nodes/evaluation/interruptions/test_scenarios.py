@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.evaluation.interruptions.person import InterruptingPerson, judged
+from nodes.evaluation.interruptions.person import ORDER, InterruptingPerson, judged
 from nodes.evaluation.interruptions.scenarios import draw, names, partner_names, shipped
-from nodes.sim.messages import ObjectTruth
+from nodes.sim.messages import ObjectTruth, Truth
+from runtime import Simulation
 from runtime.errors import UserError
+from runtime.launch.graph import NodeSpec
+from runtime.msgs import GuardState, Utterance
 
 PARTNER = shipped().partner
 
@@ -15,6 +18,11 @@ PARTNER = shipped().partner
 def thing(name: str, *, is_in_bin: bool = False, z_m: float = 0.55) -> ObjectTruth:
     colour, _, label = name.partition("_")
     return ObjectTruth(name=name, label=label, colour=colour, x_m=0.0, y_m=0.0, z_m=z_m, is_in_bin=is_in_bin)
+
+
+TRUTH = Truth(
+    objects=(thing("blue_cup"),), touched=(), is_moving=False, robot_x_m=0.0, robot_y_m=0.0, robot_heading_rad=0.0
+)
 
 
 def test_four_kinds_at_three_moments_and_six_controls_ship() -> None:
@@ -51,6 +59,17 @@ def test_of_those_with_a_cup_of_their_own_most_say_so_and_nothing_is_added_to_th
                    for one in drawn if not one.own)  # fmt: skip
     assert not set(partner_names()) & set(names())
     assert all(one.own is None for one in map(draw, names(), [0] * len(names())))
+
+
+def test_a_phase_that_never_comes_ends_the_run_with_its_reason() -> None:
+    simulation = Simulation(NodeSpec("person", InterruptingPerson, {"scenario": "stop-carry"}), seed=1)
+    words: list[Utterance] = simulation.record_topic("heard", Utterance)
+    simulation.publish("guard/state", GuardState(mode="moving", reason=""))
+    for _ in range(640):  # the world goes on, and the robot never moves
+        simulation.publish("sim/truth", TRUTH)
+        simulation.run(0.1)
+    assert [one.text for one in words] == [ORDER]
+    assert simulation.outcome == (False, "the moment never came: carry of the first pick")
 
 
 def test_an_unknown_scenario_is_told() -> None:

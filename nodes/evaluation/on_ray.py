@@ -1,0 +1,94 @@
+"""`polyrhythm eval ... --engine ray`: runs as tasks on an existing Ray cluster. One whose worker dies is run again."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
+from nodes.evaluation.running import RECORDING, Runs
+from nodes.evaluation.trials import EvaluationRun, Result, Variant
+from runtime import __version__
+from runtime.errors import PolyrhythmError, UserError
+from runtime.launch.file import find
+
+
+class TrialWork(msgspec.Struct, frozen=True):
+    """What a worker is given: one run, and how it is run."""
+
+    trial: EvaluationRun
+    variant: Variant  # with what the task changes
+    launch: str  # its path here, or the shipped one of that name there
+    launch_text: str
+    for_s: float | None
+    keeps_all: bool
+    longest_s: float
+    report: str
+    version: str = __version__
+
+
+class TrialNews(msgspec.Struct, frozen=True):
+    """What a worker gives back: how the run went, and its recording where that is kept."""
+
+    result: Result
+    recording: bytes = b""
+
+
+def play_trial(work: TrialWork) -> Iterator[TrialNews]:
+    """Do one run on this machine. Raises UserError where another version is installed, or the launch file differs."""
+    if work.version != __version__:
+        raise UserError(f"a worker has polyrhythm {__version__}, who started it has {work.version}; expected the same")
+    launch = work.launch if Path(work.launch).is_file() else str(find(Path(work.launch).stem))
+    with TemporaryDirectory(prefix="polyrhythm-trial-") as folder:
+        found: list[Result] = []
+        runs = Runs(
+            launch, work.launch_text, [work.variant], lambda _, changes: changes, Path(folder), is_virtual=True,
+            for_s=work.for_s, keeps_all=work.keeps_all, longest_s=work.longest_s, report=work.report,
+        )  # fmt: skip
+        runs.all_of([work.trial], 1, found.append)
+        (result,) = found
+        yield TrialNews(result, Path(result.recording).read_bytes() if result.recording else b"")
+
+
+def run_on_ray(works: Sequence[TrialWork], folder: Path, done: Callable[[Result], None]) -> None:
+    """Do all runs; `done` is told of each, its recording in the folder. Raises PolyrhythmError where workers die."""
+    if not works:
+        return
+    waiting, running, told, deaths = deque(range(len(works))), set[int](), set[int](), Counter[int]()
+    with redirect_stdout(sys.stderr):  # Ray prints what it thinks of dead workers
+        cluster = RayCluster(play_trial)
+        try:
+            while waiting or running:
+                while waiting and len(running) < cluster.slots:
+                    running.add(number := waiting.popleft())
+                    cluster.submit(number, works[number])
+                number, news, death = cluster.next()
+                name = works[number].trial.name
+                if news is not None:
+                    told.add(number)
+                    done(_kept(news, folder / name / RECORDING))
+                    continue
+                running.discard(number)
+                if number in told:
+                    continue
+                deaths[number] += 1
+                if deaths[number] >= MOST_DEATHS:
+                    raise PolyrhythmError(f"{deaths[number]} workers died over {name}, the last one: {death}")
+                waiting.appendleft(number)
+        finally:
+            cluster.close()
+
+
+def _kept(news: TrialNews, recording: Path) -> Result:
+    """The result, its recording written here."""
+    if not news.recording:
+        return news.result
+    recording.parent.mkdir(parents=True, exist_ok=True)
+    recording.write_bytes(news.recording)
+    return msgspec.structs.replace(news.result, recording=str(recording))

@@ -1,0 +1,114 @@
+"""`eval --engine ray`: runs elsewhere; here the cluster is this process, and in `make interop` it is Ray."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
+from nodes.evaluation import on_ray
+from nodes.evaluation.command import main
+from nodes.evaluation.on_ray import TrialNews, TrialWork, play_trial
+from nodes.evaluation.running import REPORT
+from nodes.evaluation.trials import EvaluationRun, Variant
+from runtime.errors import PolyrhythmError, UserError
+
+LAUNCH = """
+[nodes.lot]
+use = "tests.nodes.evaluation.evaluated_nodes:Lot"
+"""
+
+
+class Here(RayCluster[TrialWork, TrialNews]):
+    """A cluster of generators in this process; as many workers as `mortal` says die over their first work."""
+
+    mortal = 0
+    submitted = 0
+
+    def __init__(self, do: Callable[[TrialWork], Iterator[TrialNews]]) -> None:
+        self.do, self.slots = do, 3
+        self.running: list[tuple[int, Iterator[TrialNews]]] = []
+
+    def submit(self, number: int, work: TrialWork) -> None:
+        Here.submitted += 1
+        assert len(self.running) < self.slots
+        self.running.append((number, self.do(work)))
+
+    def next(self) -> tuple[int, TrialNews | None, str]:
+        number, worker = self.running.pop()  # the last one first: results come in another order
+        if Here.mortal:
+            Here.mortal -= 1
+            return number, None, "the worker was killed"
+        news = next(worker, None)
+        if news is not None:
+            self.running.append((number, worker))
+        return number, news, ""
+
+    def close(self) -> None:
+        self.running.clear()
+
+
+@pytest.fixture
+def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(on_ray, "RayCluster", Here)
+    monkeypatch.setattr(Here, "mortal", 0)
+    monkeypatch.setattr(Here, "submitted", 0)
+    path = tmp_path / "lot.toml"
+    path.write_text(LAUNCH)
+    return path
+
+
+def work(launch: Path) -> TrialWork:
+    return TrialWork(EvaluationRun("a", "", 0), Variant("a"), str(launch), LAUNCH, None, False, 60.0, REPORT)
+
+
+def told(launch: Path, out: Path, capsys: pytest.CaptureFixture[str], *more: str) -> list[dict[str, Any]]:
+    asked = ["--seeds", "2", "--variant", "sure", "--variant", "poor", "--set", "lot.luck=0.0", "--json"]
+    assert main([str(launch), *asked, "--out", str(out), *more]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    for one in results:
+        one["recording"] = Path(one["recording"]).name
+        del one["took_s"]
+    found: list[dict[str, Any]] = results
+    return found
+
+
+@pytest.mark.processes
+def test_a_cluster_gives_the_same_results_also_where_a_worker_dies(
+    launch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = told(launch, tmp_path / "here", capsys)
+    Here.mortal = 1
+    there = told(launch, tmp_path / "there", capsys, "--engine", "ray")
+    assert there == here
+    assert Here.submitted == len(here) + 1, "what died was done again, and nothing else"
+    recordings = {path.relative_to(tmp_path / "there") for path in (tmp_path / "there").glob("*/run.mcap")}
+    assert recordings == {path.relative_to(tmp_path / "here") for path in (tmp_path / "here").glob("*/run.mcap")}
+    assert len(recordings) == 2, "those of runs that did not succeed"
+
+
+def test_a_run_that_kills_each_worker_is_given_up(
+    launch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Here.mortal = 100
+    assert main([str(launch), "--seeds", "1", "--out", str(tmp_path / "out"), "--engine", "ray"]) == 1
+    assert f"{MOST_DEATHS} workers died over as it is-seed0" in capsys.readouterr().err
+
+
+def test_a_worker_of_another_version_or_with_another_launch_file_refuses(launch: Path) -> None:
+    with pytest.raises(UserError, match=r"a worker has polyrhythm .*, who started it has 0\.0\.1"):
+        next(play_trial(msgspec.structs.replace(work(launch), version="0.0.1")))
+    launch.write_text(LAUNCH + "# other")
+    with pytest.raises(PolyrhythmError, match=r"lot\.toml has changed"):
+        next(play_trial(work(launch)))
+
+
+def test_a_cluster_has_no_real_time(launch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([str(launch), "--engine", "ray", "--real-time"])
+    assert "not allowed with argument" in capsys.readouterr().err
