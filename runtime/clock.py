@@ -12,7 +12,7 @@ NS_PER_S = 1_000_000_000
 
 
 LONGEST_NS = 1 << 61
-"""Seventy years: longer than anything here lasts; twice of it fits into 64 bits."""
+"""Longest duration, seventy years in ns; twice of it fits into 64 bits."""
 
 
 def to_ns(seconds: float) -> int:
@@ -64,26 +64,31 @@ class SystemClock:
 
     @property
     def is_virtual(self) -> bool:
+        """False."""
         return False
 
     now_ns = staticmethod(time.monotonic_ns)  # asked for several times at each message: no step of our own
 
     def now_s(self) -> float:
+        """The monotonic time, s."""
         return to_s(self.now_ns())
 
     def since_s(self, stamp_ns: int) -> float:
+        """Seconds from a stamp in ns until now."""
         return to_s(self.now_ns() - stamp_ns)
 
     async def sleep(self, seconds: float) -> None:
+        """Wait for this many seconds."""
         import asyncio  # not at the top: an emergency stop at a terminal does without, and starts sooner
 
         await asyncio.sleep(seconds)
 
     async def external(self, call: Awaitable[T], latency_s: float) -> T:
+        """Await the call and return its answer; `latency_s` applies in virtual time only."""
         return await call
 
     def block(self, seconds: float) -> None:
-        """Hold up this thread for so long: for commands without a loop, never for nodes."""
+        """Block this thread for this many seconds: for commands without a loop, never for nodes."""
         time.sleep(seconds)
 
 

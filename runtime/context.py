@@ -24,12 +24,12 @@ current_call = cast("ContextVar[HandlerContext | None]", running_call)
 _NOTHING: Mapping[str, int] = {}  # never written to
 _NO_TOPICS: frozenset[str] = frozenset()
 KEPT_READS = 4096
-"""Of one call."""
+"""Most reads that are kept of one call."""
 
 
 @dataclass(slots=True)
 class ContextLog:
-    """What a recorder wants to know of one handler call, noted while it runs."""
+    """What a recorder needs of one handler call, noted while it runs."""
 
     started_ns: int
     reads: list[str] = field(default_factory=list)
@@ -39,14 +39,14 @@ class ContextLog:
     begun: int = 0
 
     def read(self, port: str, stamped: Stamped[Any] | None) -> None:
-        """The handler looked at a port."""
+        """Note that the handler looked at a port."""
         if len(self.reads) < KEPT_READS:
             self.reads.append(f"{port}={stamped.envelope.ident if stamped is not None else ''}")
         else:
             self.is_cut = True
 
     def looked_at_clock(self, now_ns: int) -> None:
-        """The handler asked for the time."""
+        """Note that the handler asked for the time."""
         if len(self.nows_ns) < KEPT_READS:
             self.nows_ns.append(now_ns - self.started_ns)
         else:
@@ -57,18 +57,18 @@ class AgeRules(msgspec.Struct, frozen=True):
     """What a graph says of ages."""
 
     sampled: frozenset[str] = frozenset()
-    """The origins of states, such as images: an event does not hand them on, for it stands until the next one."""
+    """Origins of states, such as images; an event does not hand them on, because it stands until the next event."""
 
     limited: dict[str, tuple[str, ...]] = {}
-    """Topic to the origins whose age a node that subscribes to it limits."""
+    """For each topic, the origins whose age one of its subscribers limits."""
 
     @classmethod
     def of(cls, run_info: Mapping[str, Any]) -> AgeRules:
-        """Those that a run knows of."""
+        """The rules that the run was given."""
         return msgspec.convert(run_info.get("ages", {}), cls)
 
     def as_data(self) -> dict[str, Any]:
-        """As plain data, for `run_info`."""
+        """The rules as plain data, for `run_info`."""
         return {"sampled": sorted(self.sampled), "limited": {name: list(some) for name, some in self.limited.items()}}
 
 
@@ -114,13 +114,13 @@ class HandlerContext(msgspec.Struct, eq=False):
     clock: Clock | None = None
     origins: Origins = {}
     not_before_ns: int = 0
-    """Virtual time: when what this call publishes leaves the node."""
+    """In virtual time, when what this call publishes leaves the node."""
     notes: ContextLog | None = None
-    """Where a recorder wants to know."""
+    """Notes for a recorder; None where there is none."""
     snapshot: dict[str, Stamped[Any] | None] | None = None
-    """Of a blocking handler: port -> newest at its start."""
+    """In a blocking handler: the newest message of each port at its start."""
     view: NodeSnapshot | None = None
-    """Of a blocking handler beside others: the node as it sees it."""
+    """In a blocking handler beside others: the copy of the node that it works on."""
     newest_event_ns: int = -1
     _topics: set[str] | None = None
     _is_stated: bool = False
@@ -222,7 +222,7 @@ def oldest(one: Origins, other: Origins) -> Origins:
 
 
 def captured_ns_of(message: Message, now_ns: int) -> int:
-    """When what a message is about was captured, where it says so; otherwise now."""
+    """When the subject of a message was captured, where the message says so; otherwise now."""
     captured_ns: int | None = getattr(message, "captured_ns", None)
     return now_ns if captured_ns is None else captured_ns
 

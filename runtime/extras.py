@@ -1,4 +1,4 @@
-"""Extras: which `pip install 'polyrhythm[...]'` brings a library that is not installed."""
+"""Extras: which `pip install 'polyrhythm[...]'` brings a missing library."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ EXTRA_OF = {
 }
 
 PAGE_OF = {"stretch_body": "docs/stretch.md, 'The environment'"}
-"""Where it stands how a library is installed that no extra brings."""
+"""Where it is described how to install a library that no extra brings."""
 
 
 def missing(libraries: Iterable[str]) -> str:
-    """What to install, as a sentence, of these libraries; "" where all are here. Imports none of them."""
+    """What to install for these libraries, as a sentence; "" where all are here. It imports none of them."""
     absent = [name for name in libraries if importlib.util.find_spec(name) is None]
     extras = ",".join(dict.fromkeys(EXTRA_OF[name] for name in absent if name in EXTRA_OF))
     pages = "; ".join(f"{PAGE_OF[name]}, says how it is installed" for name in absent if name in PAGE_OF)
@@ -58,7 +58,7 @@ def missing(libraries: Iterable[str]) -> str:
 
 
 def lacking(problem: BaseException) -> str | None:
-    """What to install, as a sentence, where the exception is a missing library of an extra; None: it is not."""
+    """What to install, as a sentence, where the exception is a missing library of an extra; None for any other."""
     library = (problem.name or "").partition(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
     extra = EXTRA_OF.get(library)
     return None if extra is None else f"it needs {library}: pip install 'polyrhythm[{extra}]'"

@@ -1,4 +1,4 @@
-"""Counters behind every timer and port: how often, how late, how many lost and why; in constant memory."""
+"""Counters of every timer and port: how often, how late, how many lost and why; in constant memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TimerStats:
         self.lateness = Histogram()
 
     def tick(self, now_ns: int, late_ns: int, skipped: int) -> None:
-        """One tick ran, `late_ns` after its time, in place of `skipped` others that never did."""
+        """Count one tick that ran `late_ns` after its time, in place of `skipped` others that never did."""
         if not self.ticks:
             self.first_ns = now_ns
         self.ticks += 1

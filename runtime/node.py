@@ -291,6 +291,13 @@ class Node:
         """Return import names of what it loads only once it runs; `polyrhythm doctor FILE` asks if they are here."""
         return ()
 
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return what `polyrhythm doctor FILE` tells of its models; with `--models` they are loaded and timed.
+
+        Raises PolyrhythmError where one cannot be loaded.
+        """
+        return []
+
     def seat_problems(self, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
         """Return in sentences what its parameters do not find in the run's seats, given by name with candidates."""
         return []

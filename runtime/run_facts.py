@@ -1,4 +1,4 @@
-"""`RunFacts`: what a node may know of the run that it is part of."""
+"""`RunFacts`: what a node may know of its run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class RunFacts(msgspec.Struct, frozen=True):
-    """Set before `on_start`; outside of a run all of it is empty."""
+    """The facts of a run, set before `on_start`; outside of a run all of them are empty."""
 
     seed: int = 0
     folder: str = ""  # where the run's files go
@@ -27,17 +27,17 @@ class RunFacts(msgspec.Struct, frozen=True):
     needed_files: tuple[str, ...] = ()  # by which tools, and processes that are restarted, find this run
     estop_signals: bool = False  # whether a signal of the system to this process is an emergency stop
     known: Mapping[str, Any] = msgspec.field(default_factory=lambda: MappingProxyType({}))
-    """All of it as plain data, with versions, machine and robot, and at the end the outcome. Recordings keep it."""
+    """All facts as plain data, with versions, machine and robot, and at the end the outcome. Recordings keep them."""
 
     spent: dict[str, Any] = msgspec.field(default_factory=dict)
-    """What nodes of this process have spent on models, where they share a budget: the one thing here that grows."""
+    """What nodes of this process that share a budget have spent on models; the only fact that changes."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
-        """From plain data; what it lacks is empty."""
+        """The facts in this plain data; missing ones are empty."""
         own = {name: data[name] for name in cls.__struct_fields__ if name in data and name not in ("known", "spent")}
         return msgspec.structs.replace(msgspec.convert(own, cls), known=MappingProxyType(dict(data)))
 
     def noting(self, **facts: object) -> Self:
-        """The same with these facts more."""
+        """The same facts with these added."""
         return msgspec.structs.replace(self.of({**self.known, **facts}), spent=self.spent)

@@ -8,9 +8,14 @@ the recording, the fence and virtual time treat them as any others. `serve_NAME`
 from __future__ import annotations
 
 import asyncio
+import inspect
+import os
+import sys
+import types
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, NoReturn, Protocol, Self, TypeVar, overload
 
 from runtime.clock import NS_PER_S, to_ns
@@ -28,6 +33,7 @@ G = TypeVar("G", bound=Message)
 F = TypeVar("F", bound=Message)
 R = TypeVar("R", bound=Message)
 
+_RUNTIME = os.path.dirname(__file__) + os.sep
 CallCode = Literal["deadline", "refused", "failed", "cancelled"]
 _MOST_WITHDRAWN = 64
 """Goals that were cancelled before they had their turn."""
@@ -220,6 +226,22 @@ class _Client(ServiceEnd):
         queue = self._pending[ident] = asyncio.Queue(_MOST_UPDATES)
         return ident, queue, most_s
 
+    def _refuse_plain(self, does: str) -> None:
+        """Raise UserError where the runtime runs a handler, or an `on_start`, that cannot wait for an answer."""
+        caller: types.FrameType | None = sys._getframe(2)
+        frame = handler = caller
+        while frame is not None and not frame.f_code.co_filename.startswith(_RUNTIME):
+            if frame.f_code.co_flags & inspect.CO_COROUTINE or frame.f_globals.get("__package__") == "asyncio":
+                return  # it waits, or hands the call to who does
+            handler, frame = frame, frame.f_back
+        if frame is None or handler is None or caller is None or frame.f_code.co_flags & inspect.CO_COROUTINE:
+            return  # a test, say
+        place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
+        raise UserError(
+            f"{type(self.node).__name__}.{handler.f_code.co_name} ({place}) {does} {self.service!r}, and cannot wait "
+            f"for it without `async def`; write `await self.{self.attribute}.call(...)` in an `async def` handler"
+        )
+
     def _send(self, message: Any) -> None:
         getattr(self.node, f"_{self.attribute}_request").publish(message)
 
@@ -256,12 +278,17 @@ class ServiceClient(_Client, Generic[Q, A]):
         super().__init__(service, ServiceRequest.of(request), ServiceAnswer.of(answer), deadline_s)
         self._asks = request
 
-    async def call(self, request: Q, *, deadline_s: float | None = None) -> A:
-        """Ask, and return the answer.
+    def call(self, request: Q, *, deadline_s: float | None = None) -> Coroutine[Any, Any, A]:
+        """Ask, and return the answer, for which an `async def` handler has to `await`.
 
         `deadline_s` is a positive number of seconds; without it, the client's own. Raises CallError where the request
-        is refused, fails, or has no answer by then, UserError for no such number, TypeError for another message.
+        is refused, fails, or has no answer by then, UserError for no such number and in any other handler, TypeError
+        for another message.
         """
+        self._refuse_plain("calls the service")
+        return self._call(request, deadline_s)
+
+    async def _call(self, request: Q, deadline_s: float | None) -> A:
         ident, queue, most_s = self._ask(request, self._asks, deadline_s)
         try:
             self._send(self.request(id=ident, until_ns=self.node.clock.now_ns() + to_ns(most_s), request=request))
@@ -293,13 +320,23 @@ class GoalClient(_Client, Generic[G, F, R]):
         self.silence_s = None if silence_s is None else self._seconds("silence_s", silence_s)
         self._asks = goal
 
-    async def call(self, goal: G, *, feedback: Callable[[F], None] | None = None, deadline_s: float | None = None) -> R:
-        """Set the goal, and return its result; `feedback` is called with each that comes before.
+    def call(
+        self, goal: G, *, feedback: Callable[[F], None] | None = None, deadline_s: float | None = None
+    ) -> Coroutine[Any, Any, R]:
+        """Set the goal, and return its result, for which an `async def` handler has to `await`.
 
-        `deadline_s` is a positive number of seconds; without it, the client's own. Raises CallError where the goal is
-        refused, fails, is cancelled, or is not reached in time; then the server is told to give it up. Raises
-        UserError for no such number, TypeError for another message.
+        `feedback` is called with each message of feedback. `deadline_s` is a positive number of seconds; without it,
+        the client's own. Raises CallError where the goal is refused, fails, is cancelled, or is not reached in time;
+        then the server is told to give it up. Raises UserError for no such number, for an async `feedback` and in any
+        other handler, TypeError for another message.
         """
+        self._refuse_plain("sets the goal")
+        if asyncio.iscoroutinefunction(feedback):
+            name = feedback.__name__
+            raise UserError(f"{self!r} calls {name} with its feedback and does not await it; write `def {name}`")
+        return self._call(goal, feedback, deadline_s)
+
+    async def _call(self, goal: G, feedback: Callable[[F], None] | None, deadline_s: float | None) -> R:
         ident, queue, most_s = self._ask(goal, self._asks, deadline_s)
         now_ns = self.node.clock.now_ns
         end_ns = now_ns() + to_ns(most_s)
@@ -369,7 +406,10 @@ class _Server(ServiceEnd):
 
     def _checked(self, given: Any, wanted: Any) -> Any:
         if type(given) is not wanted:
-            raise TypeError(f"{self.method} serves {self.service!r} with {wanted.__name__}, not {type(given).__name__}")
+            raise TypeError(
+                f"{type(self.node).__name__}.{self.method} serves {self.service!r} with {wanted.__name__}, not "
+                f"{type(given).__name__}" + (f"; end it with `return {wanted.__name__}(...)`" if given is None else "")
+            )
         return given
 
 

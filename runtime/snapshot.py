@@ -41,7 +41,7 @@ _FIXED = (
     Envelope,
 )  # fmt: skip
 _ANY_NAME = frozenset(("getattr", "setattr", "delattr", "hasattr", "vars", "__dict__", "attrgetter"))
-"""Code that says one of these may use attributes that it does not name."""
+"""Code that uses one of these may read attributes that it does not name."""
 
 
 @cache
@@ -129,14 +129,14 @@ def _inside(value: Any, kind: Kind) -> tuple[Any, ...]:
 
 
 MOST_KNOWN = 4096
-"""Values of which a node's snapshots remember what they found."""
+"""Most values of which a node's snapshots remember what they found."""
 
 
 class KnownValues:
-    """What the snapshots of one node have found out, so that the next one need not look again.
+    """What the snapshots of one node have found out about values, so that the next one need not look again.
 
-    `fixed` can never change, however deep one looks; `shared` holds what is no data. By id, with the value itself: so
-    long as it stands here no other value has that id.
+    `fixed` holds values that can never change, however deep one looks; `shared` holds what is no data. They are keyed
+    by id, with the value itself: while it is kept here, no other value has that id.
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class KnownValues:
         self.shared: dict[int, Any] = {}
 
     def make_room(self) -> None:
-        """Forget all where it has become much: most values are of one moment."""
+        """Forget everything once it has become much: most values are short-lived."""
         if len(self.fixed) + len(self.shared) > MOST_KNOWN:
             self.fixed.clear()
             self.shared.clear()
@@ -330,9 +330,10 @@ class NodeSnapshot:
         return made
 
     def commit(self, original: object) -> list[str]:
-        """Give the original what the call set or changed, and take from it what the call deleted.
+        """Write back into the original what the call set, changed or deleted.
 
-        Returns the attributes that others changed as well while the call changed their value in place: theirs stays.
+        Returns the attributes that others changed as well while the call changed their value in place: those keep the
+        others'.
         """
         after, now = vars(self.node), vars(original)
         changed = [

@@ -12,6 +12,7 @@ from bench.faults.black_box import Switchboard, folder
 from bench.faults.measures import LIMITS, MS, Figures, beyond_limits, held
 from bench.faults.rig import HOLDING, Rig
 from bench.faults.trials import Trial
+from nodes.models.onnx_runtime import Held
 from nodes.policy.onnx.policy import OnnxPolicy
 from nodes.policy.onnx.session import PolicySession
 from nodes.stretch.limits import STOW
@@ -70,7 +71,8 @@ class ModelPolicy(OnnxPolicy):
     def on_start(self) -> None:
         super().on_start()
         assert isinstance(self.session, PolicySession)
-        self.session._session = _Failing(self.session._session, Switchboard(folder() / "switches"))
+        model = self.session._model
+        model._session = _Failing(model._session, Switchboard(folder() / "switches"))
 
 
 class _Failing:
@@ -80,17 +82,35 @@ class _Failing:
         self._session = session
         self._switches = switches
 
-    def run(self, names: list[str], feed: dict[str, Any]) -> list[Any]:
-        wrong = self._switches["model"]
-        if wrong == RAISES:
+    def io_binding(self) -> _Binding:
+        return _Binding(self._session.io_binding(), self._switches["model"])
+
+    def run_with_iobinding(self, binding: _Binding, options: Any) -> None:
+        if binding.wrong == RAISES:
             raise RuntimeError("CUDA failure 719: unspecified launch failure")
-        if wrong == NAN:
-            return [np.full((1, STEPS, 10), np.nan, np.float32)]
-        if wrong == SHAPE:
-            return [np.zeros((STEPS, 7), np.float32)]
-        if wrong == HANGS:
+        if binding.wrong == HANGS:
             time.sleep(2.0)
-        found: list[Any] = self._session.run(names, feed)
+        self._session.run_with_iobinding(binding.own, options)
+
+
+class _Binding:
+    """What goes in and comes out of one run, which may be wrong."""
+
+    def __init__(self, own: Any, wrong: int) -> None:
+        self.own, self.wrong = own, wrong
+
+    def bind_ortvalue_input(self, name: str, value: Any) -> None:
+        self.own.bind_ortvalue_input(name, value)
+
+    def bind_output(self, name: str, device: str) -> None:
+        self.own.bind_output(name, device)
+
+    def get_outputs(self) -> list[Any]:
+        if self.wrong == NAN:
+            return [Held.ortvalue_from_numpy(np.full((1, STEPS, 10), np.nan, np.float32))]
+        if self.wrong == SHAPE:
+            return [Held.ortvalue_from_numpy(np.zeros((STEPS, 7), np.float32))]
+        found: list[Any] = self.own.get_outputs()
         return found
 
 

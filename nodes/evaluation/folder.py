@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
 import os
 import threading
@@ -21,22 +22,36 @@ class ResultsFolder:
     """The results of an evaluation: a card in the first line, then one result a line; it can be gone on with."""
 
     def __init__(self, path: Path, card: Card) -> None:
-        """Raises UserError where another evaluation's results stand there."""
+        """Raises UserError where another evaluation's results stand there, or where this one runs already."""
         self.path = path
         self.card = card
         self.results: list[Result] = []
         self._where = file = path / RESULTS
         self._lock = threading.Lock()
         try:
-            if file.is_file():
-                self._read(file, card)
-                self._file = file.open("ab", buffering=0)
-                return
             path.mkdir(parents=True, exist_ok=True)
-            self._file = file.open("wb", buffering=0)
+            self._file = file.open("ab", buffering=0)
+        except OSError as problem:
+            raise UserError(f"{file}: cannot be written ({problem.strerror})") from problem
+        try:
+            self._begin(file, card)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, file: Path, card: Card) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system lets go of it, however we end
+            is_new = file.stat().st_size == 0
+            if not is_new:
+                self._read(file, card)
+        except BlockingIOError as problem:
+            text = f"{file}: is being written by an evaluation that runs; wait for it, or stop it"
+            raise UserError(text) from problem
         except OSError as problem:
             raise UserError(f"{file}: cannot be read and written ({problem.strerror})") from problem
-        self._write(msgspec.json.encode(card))
+        if is_new:
+            self._write(msgspec.json.encode(card))
 
     def _read(self, file: Path, card: Card) -> None:
         data = file.read_bytes()

@@ -11,6 +11,7 @@ from collections.abc import Collection
 import numpy as np
 
 from nodes.exploration.room import CELL_M, Cell, Thing, cell_at, is_inside, metres
+from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from runtime.msgs import RobotState
 
@@ -47,7 +48,7 @@ def in_view(body: Body, state: RobotState, began_at: Cell, things: Collection[Th
     `things` are all of the room.
     """
     rotation, eye = body.head_camera(state)
-    rays = RAYS @ rotation.T
+    rays = product(RAYS, rotation.T)
     spots_m = {one.name: metres(one.at, began_at) for one in things}
     near = [one for one in things if math.dist(spots_m[one.name], eye[:2]) < RANGE_M + WIDTH_M] or [*things][:1]
     low = np.array([(*spots_m[one.name], 0.0) for one in near]) - (WIDTH_M / 2, WIDTH_M / 2, 0.0)

@@ -1,4 +1,4 @@
-"""Who may speak: the fences of interrupts and the leases of seats, as a pure part of the guard. Both only ever grow."""
+"""Arbitration: which source may command each seat, by fences and leases; pure. Its numbers never go back."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from runtime.msgs import Interrupt, SeatRequest
 from runtime.msgs.interrupt import PREEMPTS
 
 OTHERWISE = ("replan", "stop")
-"""What preempts a seat that is none of the robot's three, where its table does not say so."""
+"""Interrupts that preempt a seat of the launch file other than planner, VLM and policy, where its table names none."""
 
 RENEWED_WITHIN_S = 0.6
-"""A person's lease ends when it was not renewed for so long: the tool or the link to it is gone.
+"""A person's lease ends when it was not renewed for this long: the person's tool, or the link to it, is gone.
 
-Its last command holds for the guard's lifespan only, so that the robot is held long before.
+The person's last command is valid for the guard's `lifespan_s` only, so the robot is held well before.
 """
 
 
 class LadderStep(msgspec.Struct, frozen=True):
-    """What matters here of a rung of the seat's ladder: to whom it may hand over."""
+    """The part of a ladder's step that matters here: the candidate that the step may hand over to."""
 
     to: str = ""
 
 
 class SeatConfig(msgspec.Struct, frozen=True):
-    """Who sits on a seat when nobody took it, and who may be put there: from the launch file."""
+    """From the launch file: the default holder of a seat, its candidates, their kinds, and what preempts it."""
 
     holder: str
     shadows: tuple[str, ...] = ()
@@ -41,10 +41,10 @@ class SeatConfig(msgspec.Struct, frozen=True):
 
 
 class Arbitration:
-    """Issues fences and leases. A seat without a home in the launch file is nobody's to take."""
+    """Issues fences and leases. Nobody can take a seat that the launch file does not name."""
 
     def __init__(self, homes: Mapping[str, SeatConfig] | None = None, seats: Iterable[str] = ()) -> None:
-        """`seats`: those of the graph's nodes."""
+        """`homes` are the launch file's seats, by name; `seats` are those that nodes of the graph declare."""
         self.epochs: Epochs = {}
         homes = homes or {}
         self.preempts: dict[str, set[str]] = {depth: set(fenced) for depth, fenced in PREEMPTS.items()}
@@ -64,7 +64,7 @@ class Arbitration:
         self._renewed_ns: defaultdict[str, int] = defaultdict(int)
 
     def restore(self, epochs: Epochs, leases: Mapping[str, Lease], now_ns: int) -> None:
-        """Go on where an earlier guard stopped; never back."""
+        """Continue from the epochs and leases of an earlier guard; no number ever goes back."""
         self.epochs = {
             seat: max(epochs.get(seat, 0), self.epochs.get(seat, 0)) for seat in sorted({*epochs, *self.epochs})
         }
@@ -75,7 +75,7 @@ class Arbitration:
                 self._renewed_ns[lease.seat] = now_ns
 
     def begin_at(self, number: int) -> None:
-        """Go on above whatever an earlier guard may have given out, where that is not known."""
+        """Continue above every number that an earlier guard may have issued, where its state is lost."""
         self.epochs = dict.fromkeys(sorted(set[str]().union(*self.preempts.values())), number)
         self.last = Fence(epochs=self.epochs)
         self.leases = {
@@ -84,7 +84,7 @@ class Arbitration:
         }
 
     def fence(self, interrupt: Interrupt) -> Fence:
-        """The fence that an interrupt raises."""
+        """The fence that this interrupt raises: commands and answers from before it are void."""
         self.epochs = raised(self.epochs, self.preempts[interrupt.depth])
         self.last = Fence(
             epochs=self.epochs,
@@ -96,13 +96,16 @@ class Arbitration:
         return self.last
 
     def allows_ladder(self, request: SeatRequest) -> bool:
-        """Whether the launch file itself asks for this hand-over, which then needs no person."""
+        """Whether the launch file's ladder itself asks for this hand-over, which then needs no signature."""
         home = self.homes.get(request.seat)
         is_of_ladder = request.do == "take" and request.kind == "script" and request.holder != ""
         return is_of_ladder and home is not None and any(step.to == request.holder for step in home.ladder)
 
     def decide(self, request: SeatRequest, source: str, now_ns: int, *, is_proven: bool) -> Lease | str:
-        """The lease that a request leads to, or why there is none ("" for a renewal)."""
+        """The lease that a request leads to, or why it is refused; "" for a renewal that is accepted.
+
+        `source` is the sender; `is_proven` says that the caller has verified the signature.
+        """
         seat, now = request.seat, self.leases.get(request.seat)
         if now is None:
             return f"the launch file has no [seats.{seat}]"
@@ -111,7 +114,7 @@ class Arbitration:
         if request.do == "renew":
             if now.holder != source or request.holder != source:
                 return f"{source} does not hold the seat {seat}"
-            # It is worth what its stamp says: one that was held up on its way does not lengthen a lease.
+            # A renewal counts from its stamp: one that was delayed on its way does not lengthen a lease.
             self._renewed_ns[seat] = max(self._renewed_ns[seat], min(request.stamp_ns, now_ns))
             return ""
         if request.do == "give":
@@ -119,7 +122,7 @@ class Arbitration:
         return self._take(request, source, now_ns)
 
     def expired(self, now_ns: int) -> list[Lease]:
-        """The leases that go home because a person's tool is silent, as new leases."""
+        """Return each seat whose person fell silent for `RENEWED_WITHIN_S` to its default holder; the new leases."""
         late = [
             seat
             for seat, lease in self.leases.items()

@@ -1,6 +1,6 @@
 """`polyrhythm guard`: arm, stop and re-arm the robot of a running graph.
 
-It loads no library, because an emergency stop waits for nothing; the other orders are in `nodes.guard.orders`.
+It loads no library, because an emergency stop must not wait; `nodes.guard.orders` has the other orders.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
 SERVICES = ("home", "stow", "runstop", "release")
 NAMED = ("arm", "rearm")
-"""What lets a robot move is never meant for whichever happens to run."""
+"""Orders that need `--run`: what lets a robot move must never reach whichever run happens to be there."""
 COMES_BACK_S = 15.0
 TURN_S = 0.05
 
 
 def main(argv: list[str]) -> int:
-    """`polyrhythm guard`; 0 where the guard did it, 1 where it refused."""
-    if argv == ["estop"] and estop_signal.SIGNAL is not None:  # what is typed in need: read by hand, 5 ms sooner
+    """Run `polyrhythm guard` with these arguments; 0 where the guard did it, 1 where it refused.
+
+    Raises UserError where `arm` or `rearm` names no run.
+    """
+    if argv == ["estop"] and estop_signal.SIGNAL is not None:  # typed in an emergency: no parser, 5 ms sooner
         return _estop(None, as_json=False)
     asked = _parser().parse_args(argv)
     if asked.do == "estop" and estop_signal.SIGNAL is not None:
@@ -39,7 +42,7 @@ def main(argv: list[str]) -> int:
 
 
 def _estop(wanted: str | None, *, as_json: bool) -> int:
-    """Stop every robot of this user, or that of one run; 0 where each is held and latched."""
+    """Stop every robot of this user, or that of one run; 0 where each of them is held and latched."""
     processes = [found for found in estop_signal.guard_processes() if _is_meant(found, wanted)]
     if not processes:
         others = choices(found.title for found in estop_signal.guard_processes())
@@ -84,7 +87,7 @@ def _tell(process: GuardProcess, *, is_frozen: bool) -> None:
 
 
 def _latch_again(ended: GuardProcess) -> bool:
-    """Wait for the guard that the supervisor starts in its place, and latch the stop there as well."""
+    """Wait for the guard that the supervisor starts instead, and latch the stop there; False after `COMES_BACK_S`."""
     import threading
 
     clock, again = SystemClock(), "" if ended.is_run else " again"

@@ -1,7 +1,8 @@
-"""`Conduct`: what the robot does against what was asked of it, as a pure part of the guard.
+"""`Conduct`: compares what the robot does with what was asked of it; a pure part of the guard.
 
-Commands alone do not tell whether the robot is safe. A blocked joint, a wheel that turns by itself and a silent sensor
-all look well from the side of the commands.
+The commands alone do not tell whether the robot is safe. A blocked joint, a wheel that turns by itself and a silent
+sensor look well from the side of the commands. The thresholds are design choices of this project; docs/guard.md has
+them in a table.
 """
 
 from __future__ import annotations
@@ -19,27 +20,35 @@ from runtime.msgs import RobotState
 Fault = Literal["unknown", "following", "motion", "contact", "effort"]
 
 LASTS_S: dict[Fault, float] = {"unknown": 0.1, "following": 0.5, "motion": 0.3, "contact": 0.1, "effort": 0.3}
-"""How long each lasts before the robot is stopped for it."""
+"""How long each fault lasts before the robot is stopped for it, s."""
 RUNSTOP_S: dict[Fault, float] = {"unknown": 1.0, "following": 3.0, "motion": 1.0, "contact": 3.0, "effort": 3.0}
-"""How long each goes on after the stop, before the robot's own runstop is pressed."""
+"""How long each fault goes on after the stop before the robot's own runstop is pressed, s."""
 TOUCHES: frozenset[Fault] = frozenset({"contact", "effort"})
 RELAXES: frozenset[str] = frozenset({"following", "contact", "effort"})
-"""After a stop for these the targets go back to the measured posture: the robot does not go on pushing."""
+"""After a stop for these faults the targets return to the measured posture, so that the robot stops pushing."""
 LAG_S, RANGE_SHARE = 0.3, 0.03
-"""A joint may be as far behind its target as it goes in this time, and this share of its range."""
+"""A joint may be behind its target by its way at limit speed in this time, s, plus this share of its range."""
 BASE_MPS, BASE_RADPS, JOINT_SHARE, JOINT_PER_S = 0.1, 0.3, 0.5, 0.05
-"""By how much what is measured may be faster than what was asked for; of a joint, a share of its limit and a bit."""
+"""Margin by which a measured speed may exceed the commanded one: of the base in m/s and rad/s; of a joint, a share of
+its speed limit plus m/s or rad/s.
+"""
 FASTER, BASE_JUMP_M = 2.0, 0.1
-"""What goes so much faster than it can, and further than its following error or this, has jumped."""
+"""A measurement has jumped where it moved by more than this multiple of its speed limit allows, plus a margin.
+
+The margin is `RANGE_SHARE` of a joint's range, and this many metres for the base.
+"""
 JUMP_SHOWS_NS = to_ns(0.06)
-"""One jump is forgotten; jumps that come again within this time last."""
+"""A single jump is forgotten after this time; jumps that repeat within it count as one lasting fault."""
 ASKED_TICKS = 25
-"""What was asked for in the last half second may still show: the robot brakes no faster than it can."""
+"""Commands of this many ticks, half a second at 50 Hz, may still show in the motion: braking takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandedMotion:
-    """What the guard lets through at this tick; no joints: nothing."""
+    """The motion that the guard asks for at one tick: joints in m or rad, the base in m/s and rad/s.
+
+    `joints` is empty while nothing is asked for.
+    """
 
     joints: tuple[Motion, ...]
     base_v_mps: float
@@ -48,7 +57,10 @@ class CommandedMotion:
 
 
 class Conduct:
-    """Which faults the robot shows, and since when."""
+    """Tracks which lasting faults the robot shows, and since when.
+
+    `max_effort_percent` is the effort of a joint, in percent of its maximum, that counts as pushing.
+    """
 
     def __init__(self, limits: RobotLimits, max_effort_percent: float) -> None:
         self.limits = limits
@@ -59,13 +71,13 @@ class Conduct:
         self._jump, self._jumped_ns = "", 0
 
     def forget(self) -> None:
-        """Begin anew: the robot moves by itself, or nothing is known of it."""
+        """Forget all faults, because the robot moves by itself or its state is unknown."""
         self._asked.clear()
         self._since_ns.clear()
         self._last, self._jump = None, ""
 
     def check(self, state: RobotState, asked: CommandedMotion, now_ns: int) -> dict[Fault, tuple[float, str]]:
-        """For how many seconds each fault has been there now, and why it is one."""
+        """For each fault that is present: for how many seconds, and a sentence that says why. Call it once per tick."""
         self._asked.append(asked)
         found = self._faults(state, asked)
         if (jump := self._jumps(state, now_ns)) and "unknown" not in found:
@@ -93,10 +105,11 @@ class Conduct:
         return found
 
     def _jumps(self, state: RobotState, now_ns: int) -> str:
-        """What is measured elsewhere than it can have gone to since the last state; told for a moment afterwards.
+        """What is measured further away than it can have moved since the last state; reported for a short time
+        afterwards.
 
         A state has the time of its oldest part. Each part of the last one was measured at `last.read_ns` or later, and
-        each part of this one by now, so none had more time to move than lies between.
+        each part of this one by now. So none had more time to move than lies between.
         """
         last, self._last = self._last, state
         dt_s = to_s(now_ns - last.read_ns) if last is not None else 0.0
@@ -108,7 +121,7 @@ class Conduct:
                 if abs(now - was) > FASTER * limit.speed * dt_s + RANGE_SHARE * (limit.highest - limit.lowest)
             ]
             away_m = hypot(state.base_x_m - last.base_x_m, state.base_y_m - last.base_y_m)
-            if not away_m <= FASTER * base.wheel_speed_mps * dt_s + BASE_JUMP_M:  # and where it is no number
+            if not away_m <= FASTER * base.wheel_speed_mps * dt_s + BASE_JUMP_M:  # also true where away_m is NaN
                 names.append("base")
             if names:
                 self._jump, self._jumped_ns = f"the measured posture jumps: {', '.join(names)}", now_ns
@@ -122,7 +135,7 @@ class Conduct:
         )
 
     def _behind(self, state: RobotState, asked: CommandedMotion) -> str:
-        """The joints that are too far from their targets; a gripper that holds something is meant to be."""
+        """The joints that are too far from their targets; the gripper is left out, since it is meant to be."""
         if not asked.joints:
             return ""
         return ", ".join(
@@ -133,7 +146,7 @@ class Conduct:
         )
 
     def _too_fast(self, state: RobotState) -> str:
-        """What is faster than all that was asked for lately. A robot that nobody commands may be pushed by hand."""
+        """What moves faster than all that was asked for lately; nothing while nobody commands."""
         asked = [one for one in self._asked if one.joints]
         if not asked:
             return ""

@@ -1,5 +1,4 @@
-"""`Monitors`: what the robot shows of itself that must stop it, as a pure part of the guard: silence, runstop,
-touch."""
+"""`Monitors`: what must stop the robot at once: silence, runstop, contact, effort. A pure part of the guard."""
 
 from __future__ import annotations
 
@@ -12,32 +11,36 @@ from runtime.clock import to_ns, to_s
 from runtime.msgs import RobotState, RobotStatus
 
 FUTURE_NS = to_ns(0.005)
-"""How far ahead a stamp may be; further would stretch what it stands for."""
+"""How far ahead of now a stamp may be. A stamp further ahead is refused, because it would lengthen its own validity."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardSettings:
-    """What a launch file may choose; speeds only below the robot's ceilings."""
+    """What a launch file may set of the guard. It may lower the robot's limits and never raise them.
+
+    Names in `_s` are in s; `max_effort_percent` is 0 to 100 percent of a joint's maximum. `needs` names the origins
+    ("image", "plan", "utterance") without which a command is refused.
+    """
 
     lifespan_s: float = 0.150
-    max_state_age_s: float = 0.200  # held within 250 ms of the last word of the robot
+    max_state_age_s: float = 0.200  # so that the robot is held within 250 ms of its last state
     max_image_age_s: float = 1.0
     max_plan_age_s: float | None = None  # None: no limit
     max_utterance_age_s: float | None = None
-    needs: frozenset[str] = frozenset()  # a command with none of these behind it is refused
+    needs: frozenset[str] = frozenset()  # a command that lacks one of these origins is refused
     longest_step_s: float = 0.040  # a late tick moves no further than this much time allows
-    max_effort_percent: float = 95.0  # of a joint or the base, for longer than `effort_s`: it pushes against something
+    max_effort_percent: float = 95.0  # of a joint, for longer than `effort_s`: it pushes
     effort_s: float = 0.3
-    driver_silence_s: float = 1.0  # a driver that is silent for longer is not alive: stop, to be lifted by a person
+    driver_silence_s: float = 1.0  # a driver that is silent for longer is dead: latched stop
 
     @property
     def max_ages_s(self) -> tuple[tuple[str, float | None], ...]:
-        """How old what is behind a command may be."""
+        """For each origin of a command, its largest age in s; None where there is no limit."""
         return ("image", self.max_image_age_s), ("plan", self.max_plan_age_s), ("utterance", self.max_utterance_age_s)
 
 
 class Monitors:
-    """The newest robot state and status, and which faults in them are new."""
+    """Holds the newest robot state and status, and tells which of their faults are new."""
 
     def __init__(self, limits: RobotLimits, settings: GuardSettings) -> None:
         self.limits = limits
@@ -45,31 +48,31 @@ class Monitors:
         self.state: RobotState | None = None
         self.is_runstopped = False
         self.is_in_service = False
-        """Whether the robot moves by itself: it homes or stows."""
+        """Whether the robot moves by itself, because it homes or stows."""
         self.lost = ""
-        """Why somebody else has the robot, or nobody; nothing while its driver has it."""
+        """Why the driver does not control the robot any more; "" while it does."""
         self._was_runstopped = False
         self._touching: frozenset[str] = frozenset()
         self._pushing_since_ns: dict[int, int] = {}
         self._pushed: frozenset[int] = frozenset()
 
     def update_state(self, state: RobotState) -> None:
-        """Take in what the robot measures; nonsense counts as nothing."""
+        """Take in the measured state; one with missing or non-finite joint positions is ignored."""
         if is_whole(state.position, len(self.limits.joints)):
             self.state = state
 
     def update_status(self, status: RobotStatus) -> None:
-        """Take in what the robot says of itself."""
+        """Take in the status that the robot reports."""
         self.is_runstopped = status.is_runstopped
         self.is_in_service = status.mode in ("homing", "stowing")
         self.lost = (status.why or "it is lost") if status.mode == "lost" else ""
 
     def is_stale(self, now_ns: int) -> bool:
-        """Whether what is known of the robot is too old to move by; what is stamped ahead of time has no age."""
+        """Whether the newest state is too old to move by (`max_state_age_s`), or stamped in the future."""
         return self._is_older(self.settings.max_state_age_s, now_ns)
 
     def is_silent(self, now_ns: int) -> bool:
-        """Whether the driver has been silent for longer than `driver_silence_s`."""
+        """Whether the driver has sent no valid state for `driver_silence_s`."""
         return self._is_older(self.settings.driver_silence_s, now_ns)
 
     @property
@@ -78,7 +81,10 @@ class Monitors:
         return self.state is not None and is_at_rest(self.state, tuple(joint.name for joint in self.limits.joints))
 
     def news(self, now_ns: int) -> tuple[str, str]:
-        """Who stops the robot and why, where the newest state or status shows a reason that is new; or ("", "")."""
+        """Who stops the robot and why, where the newest state or status shows a new fault; ("", "") otherwise.
+
+        A fault is reported once, when it begins. Call this at every tick.
+        """
         pressed, self._was_runstopped = self.is_runstopped and not self._was_runstopped, self.is_runstopped
         if pressed:
             return "runstop", "the robot's runstop is pressed"
@@ -94,7 +100,7 @@ class Monitors:
         return state is None or not -FUTURE_NS <= now_ns - state.read_ns <= to_ns(age_s)
 
     def _pushes(self, state: RobotState, now_ns: int) -> tuple[str, str]:
-        """A joint that begins to push harder than allowed for longer than allowed; the gripper is meant to."""
+        """The joints that begin to exceed `max_effort_percent` for `effort_s`; the gripper is meant to push."""
         most, now = self.settings.max_effort_percent, {}
         for place, (limit, effort) in enumerate(zip(self.limits.joints, state.effort, strict=False)):
             if abs(effort) >= most and limit.name != "gripper":
@@ -107,5 +113,5 @@ class Monitors:
 
 
 def is_whole(position: tuple[float, ...], size: int) -> bool:
-    """Whether there is one finite number for each joint."""
+    """Whether a joint vector has exactly `size` numbers, all of them finite."""
     return len(position) == size and all(isfinite(value) for value in position)

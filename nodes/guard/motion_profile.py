@@ -1,8 +1,8 @@
-"""Motion within limits: one joint or two wheels at a time, every tick, moving or braking.
+"""Motion within limits: one step of one joint, or of the wheels, moving or braking.
 
-Velocity here is the mean over one step, so it and its change per step are exactly what the motor is asked for. A step
-is only taken if braking from where it ends, v^2 / 2a, still stops before the target. In steps of any length a brake
-needs no more than that. So the next step can always keep the promise again.
+Velocity here is the mean over one step. So it, and its change from step to step, are exactly what the motor is asked
+for. A step is taken only if braking from its end, v^2 / 2a, still stops before the target. Braking in steps of any
+length needs no more room than that. So the next step can always keep the same promise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CEILINGS: dict[str, RobotLimits] = {"stretch_3": STRETCH_3}
 
 
 def limits_of(robot: str, speed_scale: float = 1.0) -> RobotLimits:
-    """The limits of that robot with all speeds scaled down; braking stays as strong as the robot allows.
+    """The limits of a robot with all speeds times `speed_scale`; braking stays as strong as the robot allows.
 
     Raises ParameterError for an unknown robot, for limits that no robot can have, and for a scale outside (0, 1].
     """
@@ -45,7 +45,7 @@ def limits_of(robot: str, speed_scale: float = 1.0) -> RobotLimits:
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """Where a joint is asked to be, and how fast it is asked to go there; m or rad, per s."""
+    """The commanded position and velocity of one joint: m or rad, m/s or rad/s."""
 
     position: float
     velocity: float = 0.0
@@ -53,7 +53,7 @@ class Motion:
 
 @dataclass(frozen=True, slots=True)
 class Wheels:
-    """Speeds of the two wheels over the ground, and of a base that drives sideways, to the left; m/s."""
+    """Commanded speeds over the ground, m/s: of the two wheels, and to the left of a base that drives sideways."""
 
     left_mps: float = 0.0
     right_mps: float = 0.0
@@ -61,14 +61,15 @@ class Wheels:
 
     @property
     def fastest_mps(self) -> float:
-        """What counts against a base's wheel speed: no point of the ground under it passes faster."""
+        """What counts against the wheels' speed limit: no point of the ground under the base passes faster."""
         return max(abs(self.left_mps), abs(self.right_mps)) + abs(self.sideways_mps)
 
 
 def toward(motion: Motion, target: float, limit: JointLimit, dt_s: float) -> Motion:
-    """One step toward the target: fast, never past it or out of the joint's range, never beyond speed or acceleration.
+    """One step of `dt_s` seconds towards the target, within the joint's range, speed and acceleration.
 
-    A target that moves behind the braking distance is overshot by what braking needs, and returned to.
+    It comes to rest at the target. Only a target that is, or moves to, within the braking distance is passed: by what
+    braking needs, and then approached again. Positions are in m or rad.
     """
     if dt_s <= 0.0:
         return motion
@@ -79,7 +80,7 @@ def toward(motion: Motion, target: float, limit: JointLimit, dt_s: float) -> Mot
 
 
 def brake(motion: Motion, limit: JointLimit, dt_s: float) -> Motion:
-    """One step of the braking profile: velocity falls by the joint's acceleration until it is zero."""
+    """One step of the braking profile: the velocity falls at the joint's acceleration limit until it is zero."""
     if dt_s <= 0.0:
         return motion
     return _step(motion, 0.0, limit, dt_s)
@@ -88,7 +89,11 @@ def brake(motion: Motion, limit: JointLimit, dt_s: float) -> Motion:
 def drive(
     wheels: Wheels, v_mps: float, w_radps: float, limit: BaseLimit, dt_s: float, sideways_mps: float = 0.0
 ) -> Wheels:
-    """One step toward the speeds that give v, w and the way sideways, scaled together to keep the curve."""
+    """One step of the wheels towards a base velocity, within the base's speed and acceleration.
+
+    `v_mps` is forward, `w_radps` turns left, `sideways_mps` is to the left. All are scaled together, so that the path
+    keeps its curve.
+    """
     if dt_s <= 0.0:
         return wheels
     left = v_mps - w_radps * limit.track_m / 2
@@ -110,12 +115,12 @@ def drive(
 
 
 def base_velocity(wheels: Wheels, limit: BaseLimit) -> tuple[float, float]:
-    """Forward velocity in m/s and turning in rad/s of a base whose wheels go that fast."""
+    """The base's forward velocity in m/s and turning rate in rad/s, for these wheel speeds."""
     return (wheels.left_mps + wheels.right_mps) / 2, (wheels.right_mps - wheels.left_mps) / limit.track_m
 
 
 def _fastest(distance: float, acceleration: float, dt_s: float) -> float:
-    """The v for which one step and the brake after it, v dt + v^2 / 2a, cover just this distance."""
+    """The speed v at which one step and the braking after it, v dt + v^2 / 2a, cover exactly this distance."""
     # The quadratic's root in the form that loses no digits when the distance is small.
     change = acceleration * dt_s
     return 2 * acceleration * distance / (change + sqrt(change * change + 2 * acceleration * distance))

@@ -1,6 +1,6 @@
 """`Guard`: the last node before the motors. A thin shell around the state machine; it ticks by itself at 50 Hz.
 
-It alone issues fences and leases. What must outlive it (epochs, leases, a latched stop) stands in a small file.
+It alone publishes fences and leases. Epochs, leases and a latched stop outlive it in a small file.
 """
 
 from __future__ import annotations
@@ -64,33 +64,38 @@ LONGEST_LIFESPAN_S = 0.5
 LONGEST_IMAGE_AGE_S = 60.0
 LONGEST_ESTOP_SILENCE_S = 10.0
 FROZEN_NS = to_ns(0.1)
-"""A tick that took longer was frozen in the middle: what it decided is of before, and its stamp would make it new."""
+"""A tick that took longer than this was frozen halfway; a new stamp would hide the age of its output."""
 MOST_ESTOP_SOURCES = 32
 OTHER_SOURCES = "sources beyond the first 32"
-"""Stands for them: which of them let go is not known, so that no re-arming counts until the run has ended."""
+"""Stands for e-stop sources beyond `MOST_ESTOP_SOURCES`: nobody knows which are released, so no re-arming counts."""
 LONGEST_NAME = 80
-"""Characters kept of a name."""
+"""Most characters kept of a name."""
 UNKNOWN = "what was latched before is not known"
 
 
 class Guard(ForRobot, Node):
-    """Lets the policy's commands through as fast as limits allow, brakes without one, and stops at once when told.
+    """Passes the policy's commands on within all limits, brakes when none is usable, and stops at once when told to.
 
-    `robot` is "stretch_3", or names limits as "module:NAME"; `[run] robot` of a launch file says it for all nodes.
-    A command may name a far target: joints go there at their limit speed and acceleration.
+    `robot` is "stretch_3", or names limits as "module:NAME"; `[run] robot` of a launch file sets it for all nodes. A
+    command may name a distant target: each joint goes there at its acceleration limit, and its speed limit times
+    `speed_scale` (above 0, at most 1). A command is valid for `lifespan_s`, at most 0.5 s.
 
-    `arm="auto"` arms as soon as the robot's posture is known, in a simulator alone: a run with a real robot does not
-    start so. A guard that comes back in mid-run starts stopped. With "manual", the default, a person arms it
-    (`polyrhythm guard arm`). `memory` says where a latched stop is kept: "machine" from run to run, "run" within one.
+    `arm="auto"` arms as soon as the posture is known, in simulation only: with a real robot the run does not start. A
+    guard that returns in mid-run starts stopped. With "manual", the default, a person arms it (`polyrhythm guard arm`).
+    `memory` says how long a latched stop is kept: "machine" from run to run, "run" within one run.
 
-    Requests come by `guard/order`, `robot/service`, `robot/runstop` and `seat/request`, signed, and are answered on
-    `guard/answer`; only what stops the robot needs no signature. The driver is told by topics that no socket carries.
+    Requests arrive on `guard/order`, `robot/service`, `robot/runstop` and `seat/request` and are answered on
+    `guard/answer`. They must be signed, except those that stop the robot and the hand-overs that the launch file's
+    ladder asks for. Orders to the driver stay within the process; no socket carries them.
 
-    A command is refused where the oldest image, plan or utterance behind it is older than its `max_..._age_s`. It is
-    also refused without an origin that it `needs`, or for which `max_plan_age_s` or `max_utterance_age_s` is given.
+    A command is refused where the oldest image, plan or utterance behind it is older than its `max_..._age_s`, in s. It
+    is also refused without an origin that `needs` names, and without a plan or utterance where their limit is given.
 
-    `keep_in` and each box of `keep_out` are [x_low, x_high, y_low, y_high, z_low, z_high], m, odometry frame.
-    Each of `estop_sources` counts as pressed while it was silent for `estop_silence_s`, also at the start.
+    `keep_in` and each box of `keep_out` are [x_low, x_high, y_low, y_high, z_low, z_high], m, odometry frame. Each of
+    `estop_sources` counts as pressed after `estop_silence_s` without a message, also at the start. Effort of a joint
+    above `max_effort_percent`, in percent of its maximum, stops the robot when it lasts.
+
+    Raises ParameterError where a parameter is outside its range.
     """
 
     realtime = True
@@ -190,30 +195,34 @@ class Guard(ForRobot, Node):
         self.estop_sources = tuple(estop_sources)
         self.heard_ns: dict[str, int] = {}  # configured e-stop sources
         self.pressed: set[str] = set()
-        self.lifters: frozenset[str] = frozenset()  # the nodes whose word lifts a stop; they ask who said it
+        self.lifters: frozenset[str] = frozenset()  # nodes that may lift a stop; they check who asked for it
         self.ticks = 0
         self.raised_count = 0
-        self.felt = ""  # what this guard has stopped for and not yet told
+        self.felt = ""  # a fault that the guard has stopped for and not yet published
         self.offered = ("", -1)
         self.reported: GuardState | None = None
         self.logged_refusal = ""
         self.keeper: StateFile | None = None
-        self.run = ""  # which one this is; the same for every guard in it
+        self.run = ""  # identifies the run; the same for every guard in it
         self.armed_in = ""  # the run in which a guard was armed last
         self.disk_problem = ""
-        self.needed_files: tuple[Path, ...] = ()  # by which tools, and processes that are restarted, find this run
-        self.gone = ""  # what of them is not there any more
+        self.needed_files: tuple[Path, ...] = ()  # by which tools and restarted processes find this run
+        self.gone = ""  # why one of them is missing, or ""
         self.estop_signals: EstopSignals | None = None
 
     def claims(self) -> tuple[str, ...]:
-        """The robot, where what is latched on it outlives the run."""
+        """The robot that this run reserves, where its latch outlives the run; empty where it does not."""
         return (claim_of(self.robot_name),) if self.memory == "machine" else ()
 
     def devices(self) -> tuple[str, ...]:
-        """None: the driver has the robot."""
+        """Empty: the driver owns the hardware."""
         return ()
 
     def on_start(self) -> None:
+        """Load the latched state, make the run's token, and start listening for the e-stop signal.
+
+        Raises UserError where `arm` is "auto" with a real robot, or where a latch could not be saved.
+        """
         info = self.run_info
         if info.devices and self.arm == "auto":
             raise UserError(
@@ -237,7 +246,7 @@ class Guard(ForRobot, Node):
             self.estop_signals.start()
 
     def _recall(self, path: Path | None, now_ns: int, *, is_back: bool) -> None:
-        """Read what an earlier guard has latched. Raises UserError where this one could keep nothing."""
+        """Read what an earlier guard has latched. Raises UserError where this one could save nothing."""
         if path is None:
             return
         known: SavedState | None = None
@@ -249,7 +258,7 @@ class Guard(ForRobot, Node):
             problem = str(error)
         if known is None and (is_back or problem):
             self.log.error("%s: %s; the guard starts stopped", path, problem or "the file is gone")
-            self.arbitration.begin_at(now_ns // 1_000_000)  # more than one a millisecond were never given out
+            self.arbitration.begin_at(now_ns // 1_000_000)  # no guard issued more than one per millisecond
             self.keeper = StateFile(path)
             self.machine.restore(UNKNOWN, "", now_ns)
             self._remember()
@@ -276,6 +285,7 @@ class Guard(ForRobot, Node):
     # Half a period after a driver in its process: each state is seen, and each command applied, exactly once.
     @every(hz=RATE_HZ, phase=0.5)
     def tick(self) -> None:
+        """Check all monitors, apply the newest command, and publish one command to the driver; 50 times a second."""
         now_ns = self.clock.now_ns()
         if self.estop_signals is not None:
             self._take_signals(self.estop_signals, now_ns)
@@ -297,7 +307,7 @@ class Guard(ForRobot, Node):
         if felt:
             self._output()
             self.felt = felt
-        elif self.felt:  # the reflex has had a tick's time to say the same, with what it knows of the cause
+        elif self.felt:  # the reflex had one tick to publish it with its cause
             self._announce(self.felt)
         for lease in lost:
             self._issue(lease)
@@ -310,7 +320,7 @@ class Guard(ForRobot, Node):
 
     @every(hz=5, blocking=True)
     def settle(self) -> None:
-        """Sync the saved state to the disk, on a thread that may wait; check that tools can still reach the run."""
+        """Write the saved state to the disk, on a thread that may wait; check that tools can still reach the run."""
         gone = [path.name for path in self.needed_files if not path.exists()]
         if gone and not self.gone:
             text = (
@@ -330,6 +340,7 @@ class Guard(ForRobot, Node):
             self.disk_problem = text
 
     def on_stop(self) -> None:
+        """Stop listening for signals and write the saved state to the disk."""
         if self.estop_signals is not None:
             self.estop_signals.close()
         self.needed_files = ()
@@ -337,18 +348,21 @@ class Guard(ForRobot, Node):
 
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
-        """Act at arrival: braking does not wait for the next tick."""
+        """Act on an interrupt at its arrival: braking does not wait for the next tick.
+
+        A "resume" counts only from a node that may lift stops (`lifts_stops = True`) and holds no seat.
+        """
         now_ns = self.clock.now_ns()
         trigger = self.context.trigger
         if trigger is not None and trigger.envelope.source == self.name:
-            return  # this guard's own, carried out when it was raised
+            return  # this guard's own, already carried out
         interrupt = _clipped(interrupt)
         if trigger is not None and (trigger.envelope.source not in self.lifters or trigger.envelope.seat):
             if interrupt.depth == "resume":
                 why = f"resume by {interrupt.by!r} refused: {trigger.envelope.source} does not speak for people"
                 self._answer(interrupt.id, "resume", interrupt.by, Refusal("not_a_person", why))
                 return
-            # It stops, and opens no gripper.
+            # Others stop the robot, but do not open its gripper.
             interrupt = msgspec.structs.replace(interrupt, is_caught=False)  # type: ignore[type-var]  # a Struct
         heard_ns = trigger.envelope.begun_ns("utterance") if trigger is not None else now_ns
         was_stopped = self.machine.mode == "stopped"
@@ -370,7 +384,7 @@ class Guard(ForRobot, Node):
 
     @on(estops)
     def emergency(self, estop: EStop) -> None:
-        """A pressed source latches the emergency stop. A released one lifts nothing; it only allows re-arming."""
+        """Latch the emergency stop when a source is pressed. Its release lifts nothing; it only permits re-arming."""
         now_ns, source = self.clock.now_ns(), estop.source[:LONGEST_NAME]
         if source in self.heard_ns:
             self.heard_ns[source] = now_ns
@@ -383,7 +397,7 @@ class Guard(ForRobot, Node):
 
     @on(orders)
     def ordered(self, order: GuardOrder) -> None:
-        """Arm or re-arm, for a person who can prove it."""
+        """Arm, re-arm or resume for a person whose order is signed; answer on `guard/answer`."""
         now_ns = self.clock.now_ns()
         refusal: Refusal | None
         if not self.proofs.holds(order, now_ns):
@@ -403,7 +417,7 @@ class Guard(ForRobot, Node):
 
     @on(services)
     def serve(self, service: RobotService) -> None:
-        """Let the robot home or stow, for a person who can prove it, while nothing is stopped and nothing moves."""
+        """Let the robot home or stow, by a signed request, while nothing is stopped and nothing moves."""
         now_ns = self.clock.now_ns()
         verb = service.verb
         refusal: Refusal | None
@@ -420,7 +434,7 @@ class Guard(ForRobot, Node):
 
     @on(buttons)
     def press(self, service: RobotService) -> None:
-        """Press the robot's own runstop for anybody; release it for a person who can prove it."""
+        """Press the robot's own runstop for anybody; release it for a signed request only."""
         refusal = None
         if service.verb == "release" and not self.proofs.holds(service, self.clock.now_ns()):
             refusal = _unsigned(service.verb, service.by)
@@ -432,7 +446,7 @@ class Guard(ForRobot, Node):
 
     @on(requests)
     def seated(self, request: SeatRequest) -> None:
-        """Hand a seat over, if the one who asks is allowed to decide that."""
+        """Give a seat to the holder who was asked for, where the request is signed or the seat's ladder allows it."""
         trigger = self.context.trigger
         source = trigger.envelope.source if trigger is not None else request.holder
         now_ns = self.clock.now_ns()
@@ -445,9 +459,10 @@ class Guard(ForRobot, Node):
             code: AnswerCode = "no_seat" if is_proven else "unsigned"
             self._answer(request.id, request.do, request.by, Refusal(code, answer))
 
-    # --- what it does about it
+    # --- actions
 
     def arm_robot(self, now_ns: int) -> bool:
+        """Arm the guard and save that this run was armed; False where the machine refuses."""
         is_armed = self.machine.arm(now_ns)
         if is_armed:
             self.armed_in = self.run
@@ -479,11 +494,12 @@ class Guard(ForRobot, Node):
             return
         code, why = refusal
         self.answer.publish(GuardAnswer(request=request, do=do, by=by, is_accepted=False, code=code, why=why))
-        if do != "resume" or code == "not_a_person":  # the machine has counted the others
+        if do != "resume" or code == "not_a_person":  # the machine counts other refused resumes
             self.machine.reject(why)
         self.report(is_due=True)
 
     def offer(self, stamped: Stamped[JointCommand] | None) -> None:
+        """Give the machine a command that it has not seen; a source that does not hold the policy's seat is ignored."""
         if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.offered:
             return
         self.offered = (stamped.envelope.source, stamped.envelope.seq)
@@ -493,7 +509,7 @@ class Guard(ForRobot, Node):
         self.machine.accept_command(stamped, self.clock.now_ns())
 
     def _output(self, begun_ns: int | None = None) -> None:
-        """Hand the driver what may be applied now; nothing where this process was frozen since the tick has begun."""
+        """Give the driver the command of this moment; nothing where the process was frozen since `begun_ns`."""
         now_ns = self.clock.now_ns()
         command = self.machine.tick(now_ns)
         if command is not None and self.clock.now_ns() - (begun_ns or now_ns) < FROZEN_NS:
@@ -519,7 +535,7 @@ class Guard(ForRobot, Node):
         self._announce("estop")
 
     def _announce(self, by: str) -> None:
-        """Publish a stop that this guard itself has decided and carried out."""
+        """Publish a stop that this guard has decided and already carried out."""
         self.felt = ""
         self.raised_count += 1
         interrupt = Interrupt(
@@ -532,13 +548,14 @@ class Guard(ForRobot, Node):
         self._remember()
 
     def _take_signals(self, signals: EstopSignals, now_ns: int) -> None:
-        """Stop for those who pressed by a signal, and answer them once the output brakes."""
+        """Latch the e-stop for each signal received, and answer the sender once the output brakes."""
         for pid, uid in signals.take():
             self.pressed.add(TERMINAL)
             self._estop(f"{TERMINAL}: pressed by {account(uid)}", now_ns)
             signals.answer(pid)
 
     def check_estop_heartbeats(self, now_ns: int) -> None:
+        """Latch the emergency stop for each configured source that was silent for longer than `estop_silence_s`."""
         for source, heard_ns in self.heard_ns.items():
             if now_ns - heard_ns > self.estop_silence_ns:
                 self.pressed.add(source)
@@ -554,13 +571,13 @@ class Guard(ForRobot, Node):
         self._remember()
 
     def _repeat(self) -> None:
-        """Epochs and leases again, for those who joined late."""
+        """Publish epochs and leases again, for readers that joined late."""
         self.fence.publish(Fence(epochs=self.arbitration.epochs))
         for lease in self.arbitration.leases.values():
             self.lease.publish(lease.repeated())
 
     def _remember(self) -> None:
-        """Write down what has changed; a full disk does not stop a guard."""
+        """Save what has changed; a full disk does not stop the guard."""
         machine = self.machine
         now = SavedState(
             epochs=self.arbitration.epochs,
@@ -580,6 +597,7 @@ class Guard(ForRobot, Node):
             )
 
     def report(self, *, is_due: bool) -> None:
+        """Publish `guard/state` where it `is_due` or has changed; log a changed mode, reason or refusal once."""
         report = self.machine.report()
         before = self.reported
         is_news = before is None or (before.mode, before.reason, not before.at_rest_ns) != (
@@ -589,7 +607,7 @@ class Guard(ForRobot, Node):
         )
         if before is None or (before.mode, before.reason) != (report.mode, report.reason):
             self.log.info("%s", report.sentence)
-        if is_due and self.machine.refusal != self.logged_refusal:  # they may come at every tick
+        if is_due and self.machine.refusal != self.logged_refusal:  # a refusal may repeat at every tick
             self.logged_refusal = self.machine.refusal
             tell = self.log.info if self.machine.refusal.endswith(CLOSED) else self.log.warning
             tell("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)
@@ -599,7 +617,7 @@ class Guard(ForRobot, Node):
 
 
 def _clipped(interrupt: Interrupt) -> Interrupt:
-    """With names and texts no longer than what is kept."""
+    """The interrupt with names and texts cut to the lengths that are kept."""
     texts = {name: getattr(interrupt, name)[:LONGEST_TEXT] for name in ("id", "text", "takes_back")}
     texts["by"] = interrupt.by[:LONGEST_NAME]
     return msgspec.structs.replace(interrupt, **texts)  # type: ignore[type-var]  # a Struct

@@ -1,4 +1,4 @@
-"""What `polyrhythm guard` asks of a running graph by its topics: everything but the emergency stop."""
+"""The orders of `polyrhythm guard` that go over the bus: all but the emergency stop."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ from runtime.supervision.registry import FoundRun, find_runs
 from runtime.supervision.view import plain
 
 SILENT_S = 1.0
-"""The guard tells its state ten times a second; an order is given after so long even where it was not heard."""
+"""How long to wait for the guard's first state, s; the order is then sent even where none was received."""
 ANSWER_S = 1.0
 Order = Literal["arm", "rearm", "resume"]
 Asked = Literal["state", "estop", "arm", "rearm", "resume", "home", "stow", "runstop", "release"]
 Service = Literal["home", "stow", "runstop", "release"]
 SERVICES: tuple[Service, ...] = get_args(Service)
 CONSOLE = "console"
-"""The source of the console's button: a click on a page, which nobody holds down either."""
+"""The source name of the console's e-stop button: a click on a page holds no button down."""
 GO_ON = (
     "it moves again when a person says so: polyrhythm guard resume, Resume on the console, or words beside the robot"
 )
 
 
 def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
-    """Give the guard of that run the order; 0 where it did it, 1 where it refused."""
+    """Send the guard of a run an order and print its state; 0 where the order is carried out, 1 where it is refused.
+
+    `wanted` names the run, `by` the person; both may be empty. Raises PolyrhythmError where the guard does not answer.
+    """
     by = by or user_name()
     run = attach(wanted, "laptop")
     with Interruption() as interruption:
@@ -43,7 +46,7 @@ def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
         if do in ("arm", "rearm", "resume"):
             state = _ordered(run, do, by, interruption)
         else:
-            if do == "estop":  # by the bus, where there is no signal for it
+            if do == "estop":  # over the bus, where the platform has no signal for it
                 sender = Sender(run, "estop", provenance="person")
                 sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {by}"))
                 sender.close()
@@ -65,19 +68,19 @@ def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
 
 
 def running() -> str:
-    """The runs of this user, as a sentence's end."""
+    """The runs of this user, as the end of a sentence."""
     titles = [run.title for run in find_runs()]
     return f"running: {choices(titles)}" if titles else "none is running"
 
 
 def _sentence(state: GuardState) -> str:
-    """Mode and reason; what is latched only where the reason does not say so already."""
+    """Mode and reason, and what is latched where the reason does not say it already."""
     latched = f", emergency stop latched: {state.estop}" if state.estop not in state.reason else ""
     return state.sentence + latched
 
 
 def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> GuardState:
-    """Give the order; what the guard says to it at once, before anybody else's word can have changed it again."""
+    """Send the order and return the state by which the guard answers it, before any later event can have changed it."""
     token = token_of(run.folder)
     if do == "rearm":
         released = Sender(run, "estop", provenance="person")
@@ -98,14 +101,14 @@ def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> G
 
 
 def _served(run: FoundRun, verb: Service, by: str, interruption: Interruption, *, as_json: bool) -> int:
-    """Ask for something that the robot itself does, and tell the guard's answer."""
+    """Ask for an action of the robot itself, and print the guard's answer."""
     topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
     sender = Sender(run, topic, provenance="person")
     heard = hear(run, ["guard/answer", "guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
     asked: RobotService | None = None
     try:
         for arrival in heard:
-            if asked is None and arrival is not None:  # the guard is heard: its answer will be, too
+            if asked is None and arrival is not None:  # the guard is received, so its answer will be
                 asked = service(token_of(run.folder), verb, by, SystemClock().now_ns())
                 sender.publish(asked)
             if asked is None or arrival is None or arrival.topic != "guard/answer":
@@ -127,7 +130,7 @@ def _last(
     until_s: float | None = None,
     enough: Callable[[Envelope], bool] = lambda _: False,
 ) -> GuardState | None:
-    """The first state that is enough, or the last that came until then."""
+    """The first state that is `enough`, or else the last one before `until_s`."""
     clock = SystemClock()
     found: GuardState | None = None
     for arrival in states:

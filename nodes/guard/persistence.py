@@ -1,4 +1,4 @@
-"""`SavedState`: what a guard must still know after a restart; `StateFile`: in one small file that is replaced whole."""
+"""`SavedState`: what a guard must know after a restart. `StateFile` keeps it in one small file, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from runtime.supervision.registry import account_folder, device_folder, file_nam
 
 FILE_NAME = "guard.json"
 BLOCK_BYTES = 32_768
-"""More than all that may be latched, each character of it told by six bytes."""
+"""Size to which the file is padded: more than all that can be latched, with six bytes for each character."""
 
 
 class SavedState(msgspec.Struct, frozen=True):
-    """Epochs, leases, what is latched: why, or "" where it is not, and the people whose stops stand; and the run in
-    which a guard was armed last.
+    """Epochs, leases, latched stops with the people behind them, and the run in which a guard was armed last.
+
+    `stop` and `estop` are the reasons, "" where nothing is latched.
     """
 
     epochs: Epochs = {}
@@ -33,11 +34,12 @@ class SavedState(msgspec.Struct, frozen=True):
 
 
 def place_of(where: str, robot: str, run_info: RunFacts) -> Path | None:
-    """The file's path; None in virtual time and in tests. Raises TransportError where a real robot's has no place.
+    """The path of the file; None in virtual time and in tests.
 
-    "run" keeps it for as long as the run, so that every run starts afresh, as suits a simulator. "machine" keeps it
-    from run to run, for the robot, as a real one needs: its emergency stop outlives everything but its re-arming. A
-    run with a real robot keeps it for that one, whatever was said and whatever stands in the environment.
+    "run" keeps it as long as the run, as suits a simulator: every run starts afresh. "machine" keeps it from run to run
+    for this robot, as a real one needs: only re-arming ends its emergency stop. A run with a real robot always keeps it
+    for that robot, whatever `where` and the environment say. Raises TransportError where a real robot's file has no
+    place.
     """
     registry = run_info.registry
     if not registry:
@@ -52,9 +54,9 @@ def _below(state: Path, robot: str) -> Path:
 
 
 def carry_over(path: Path) -> None:
-    """Where a real robot has no file here yet, put the newest of other places here. Raises OSError.
+    """Where a real robot has no file here yet, move the newest one from the other places here. Raises OSError.
 
-    An administrator has made the shared folder since, say. What was latched stays, and is in one place again.
+    That happens once an administrator has made the shared folder: what was latched stays, and is in one place again.
     """
     here = path.parents[2]
     if here != device_folder() or path.exists():
@@ -69,7 +71,7 @@ def carry_over(path: Path) -> None:
 
 
 def read(path: Path) -> SavedState | None:
-    """What the file says; None where there is none. Raises OSError, and ValueError where it is not readable as such."""
+    """The saved state; None where there is no file. Raises OSError, and ValueError where the file is damaged."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -81,27 +83,27 @@ def read(path: Path) -> SavedState | None:
 
 
 def _encoded(state: SavedState) -> bytes:
-    """As whole blocks: the file has room for what is latched later, though the disk be full by then."""
+    """The state as whole blocks, so that the file has room for a later latch even on a full disk."""
     data = msgspec.json.encode(state)
     return data.ljust(-(-len(data) // BLOCK_BYTES) * BLOCK_BYTES)
 
 
 class Disk:
-    """What a keeper asks of the disk; each call may raise OSError."""
+    """The operations that `StateFile` needs of a disk; each may raise OSError."""
 
     def write(self, path: Path, data: bytes) -> None:
-        """The whole of a file, which is made where it is not there."""
+        """Write a whole file, and create it where it is missing."""
         path.write_bytes(data)
         share(path)
 
     def overwrite(self, path: Path, data: bytes) -> None:
-        """The same in the room that the file has on the disk already; it must be there."""
+        """Write over an existing file within the room that it has on the disk already."""
         with path.open("r+b", buffering=0) as file:
             file.write(data)
             file.truncate()
 
     def sync(self, path: Path) -> None:
-        """Wait until a file, or what stands in a folder, is on the disk itself."""
+        """Wait until a file, or a folder's list of files, is on the disk itself."""
         number = os.open(path, os.O_RDONLY)
         try:
             os.fsync(number)
@@ -109,14 +111,14 @@ class Disk:
             os.close(number)
 
     def replace(self, draft: Path, path: Path) -> None:
-        """Put the draft in the file's place, all of it or nothing."""
+        """Put the draft in the place of the file, atomically."""
         draft.replace(path)
 
 
 class StateFile:
-    """Keeps the newest ledger in a file: at once against the death of any process, soon after against a power cut.
+    """Keeps the newest state in a file: at once against the death of any process, soon after against a power cut.
 
-    `note` is called on the guard's thread, which must not wait for a disk; `sync` on one that may.
+    `note` runs on the guard's thread, which must not wait for a disk; `sync` runs on a thread that may.
     """
 
     def __init__(self, path: Path, known: SavedState | None = None, disk: Disk | None = None) -> None:
@@ -127,9 +129,9 @@ class StateFile:
         self._swap = threading.Lock()  # held while a draft takes the file's place, and never while anything is synced
 
     def note(self, ledger: SavedState) -> None:
-        """Replace the file where something has changed; it may not yet be on the disk itself. Raises OSError.
+        """Replace the file where the state has changed; it may not be on the disk itself yet. Raises OSError.
 
-        A disk that is full has no room for a draft; then the file itself is written over, which its block has room for.
+        A full disk has no room for a draft. Then the file itself is written over, within its padded size.
         """
         if ledger == self._newest:
             return
@@ -151,7 +153,7 @@ class StateFile:
             self._newest = ledger
 
     def reserve(self) -> None:
-        """Make the file where there is none, while there is room for it. Raises OSError."""
+        """Create the file where there is none, while the disk has room for it. Raises OSError."""
         if not self.path.exists():
             newest, self._newest = self._newest, None
             try:
@@ -161,14 +163,14 @@ class StateFile:
                 raise
 
     def sync(self) -> None:
-        """Bring the newest ledger to the disk itself. Raises OSError."""
+        """Bring the newest state to the disk itself. Raises OSError."""
         draft = self.path.with_name(self.path.name + ".sync")
         while (ledger := self._newest) is not self._synced and ledger is not None and ledger != SavedState():
             self._disk.write(draft, _encoded(ledger))
             self._disk.sync(draft)
             with self._swap:
                 is_newest = ledger is self._newest
-                if is_newest:  # what was noted meanwhile is not to be put back
+                if is_newest:  # a newer state must not be replaced by this one
                     self._disk.replace(draft, self.path)
             if is_newest:
                 self._disk.sync(self.path.parent)

@@ -1,8 +1,9 @@
-"""`Release`: after a stop for a touch the targets go back to where the joints are, as a pure part of the guard.
+"""`Release`: after a stop for a touch, takes the pressure off by moving targets back to the joints; part of the guard.
 
-A joint that pushes against something stands still, also while its target comes back. So a target goes back only to a
-position that was measured for a while, and no further than a blocked joint can lag. It stops going back once the joint
-is measured elsewhere: then there was no touch but a false measurement, and the robot would follow the target.
+A joint that pushes against something stands still, also while its target returns. So a target returns only to a
+position where its joint was measured to stand for a while, and no further than a blocked joint can lag. It stops
+returning once the joint is measured elsewhere. Then nothing was touched, the measurement was false, and the robot would
+follow.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from runtime.clock import to_ns
 from runtime.msgs import RobotState
 
 STANDS_NS = to_ns(0.1)
-"""A joint counts as standing where it was measured for so long, within `STANDS_SHARE` of its range."""
+"""A joint counts as standing after this time within `STANDS_SHARE` of its range."""
 STANDS_SHARE = 0.005
 
 
@@ -32,20 +33,23 @@ class _Joint:
 
 
 class Release:
-    """Takes the pressure off after one stop."""
+    """Moves the targets of blocked joints back to their measured positions after one stop."""
 
     def __init__(self, limits: RobotLimits) -> None:
         self.limits = limits
         self._joints: dict[str, _Joint] = {}
 
     def forget(self) -> None:
-        """Begin anew, at a stop."""
+        """Forget all joints, at the beginning of a stop."""
         self._joints.clear()
 
     def step(
         self, motions: tuple[Motion, ...], state: RobotState | None, dt_s: float, now_ns: int
     ) -> tuple[Motion, ...]:
-        """One step of all joints within their limits; those that do not go back brake. No state: nothing is known."""
+        """One step of all joints within their limits; a joint whose target does not return brakes.
+
+        `state` is None where it is stale: then every joint brakes.
+        """
         if state is None or len(state.velocity) != len(motions):
             return tuple(brake(motion, limit, dt_s) for motion, limit in zip(motions, self.limits.joints, strict=True))
         return tuple(
@@ -59,7 +63,7 @@ class Release:
 
     def _goes_back(self, motion: Motion, limit: JointLimit, position: float, velocity: float, now_ns: int) -> bool:
         if limit.name == "gripper":
-            return False  # it keeps its grip
+            return False  # the gripper keeps its grip
         reach, joint = limit.highest - limit.lowest, self._joints.get(limit.name)
         if joint is None or (
             not joint.goes_back
@@ -76,6 +80,9 @@ class Release:
 
 
 def furthest(limit: JointLimit) -> float:
-    """How far a target can be from a blocked joint: what is behind for so long stops the robot, which then brakes."""
+    """How far a target can be from a blocked joint, m or rad.
+
+    The joint lags by the margin of `following`, moves on until that fault stops the robot, and then brakes.
+    """
     behind = LAG_S * limit.speed + RANGE_SHARE * (limit.highest - limit.lowest)
     return behind + LASTS_S["following"] * limit.speed + limit.speed**2 / (2 * limit.acceleration)

@@ -1,6 +1,6 @@
-"""`WayBack`: the way that the robot came, and the slow way back after pain or contact, as a pure part of the guard.
+"""`WayBack`: the way that the robot came, and the slow way back after pain or contact; a pure part of the guard.
 
-What is kept is what was measured, not what was asked for: a joint that was blocked goes back from where it is.
+It keeps measured positions, not commanded ones: a joint that was blocked goes back from where it is.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from nodes.robot.rest import is_at_rest
 from runtime.msgs import RobotState
 
 SHARE = 0.25
-"""Of the speed at which it came, and of each joint's limit."""
+"""Share of the speed at which it came, and of each joint's speed limit, at which it goes back."""
 BACK_S = 1.0
-"""So much of the way is gone back; at that share of the speed it takes four times as long."""
+"""How many seconds of motion it goes back; at that share of the speed it takes four times as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrailStep:
-    """Where the joints were, how fast the base went, and for how long."""
+    """One step of the way: joint positions in m or rad, base velocity in m/s and rad/s, and its duration in s."""
 
     position: tuple[float, ...]
     base_v_mps: float
@@ -29,18 +29,18 @@ class TrailStep:
 
 
 class Trail:
-    """The last second of motion. `back` gives it step by step, from its end."""
+    """The last `BACK_S` seconds of motion; `back` returns it step by step, from its end."""
 
     def __init__(self) -> None:
         self._steps: deque[TrailStep] = deque()
         self._kept_s = 0.0
-        self._left_s = 0.0  # of the step that is gone back now
+        self._left_s = 0.0  # of the step that is being retraced
 
     def __bool__(self) -> bool:
         return bool(self._steps)
 
     def note(self, state: RobotState, dt_s: float) -> None:
-        """Keep this step of the way; a robot that stands makes none."""
+        """Add this step; a robot that stands adds none."""
         if is_at_rest(state) or dt_s <= 0.0:
             return
         base = state.base_v_mps, state.base_w_radps
@@ -50,7 +50,7 @@ class Trail:
             self._kept_s -= self._steps.popleft().dt_s
 
     def back(self, dt_s: float) -> TrailStep | None:
-        """Where to go now; None once the way is at its end."""
+        """The next step of the way back, which lasts `dt_s`; None at its end."""
         if not self._steps:
             return None
         step = self._steps[-1]
@@ -62,40 +62,43 @@ class Trail:
         return TrailStep(step.position, v_mps, w_radps, dt_s, vy_mps)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Drop the whole way."""
         self._steps.clear()
         self._kept_s = self._left_s = 0.0
 
 
 class WayBack:
-    """What the robot owes after pain or contact: before anything else it goes back along the way it came.
+    """The way that the robot must go back after pain or contact, before anything else.
 
-    A touch on the way back turns it round: the robot leaves what it has touched last. Any other stop on the way back
-    leaves the rest owed.
+    A touch on the way back reverses it: the robot leaves what it touched last. Any other stop on the way back leaves
+    the rest to be done.
     """
 
     def __init__(self) -> None:
-        self.is_touch = False  # somebody was hurt or touched since the robot was last told to go on
-        self._is_owed = False  # a way back has begun and is not at its end
+        self.is_touch = False  # somebody was hurt or touched since the last resume
+        self._is_owed = False  # a way back has begun and has not ended
         self._came, self._gone_back = Trail(), Trail()
 
     def note(self, state: RobotState, dt_s: float) -> None:
-        """Keep this step."""
+        """Add the measured state of a step that lasted `dt_s`."""
         (self._gone_back if self._is_back else self._came).note(state, dt_s)
 
     def touch(self) -> None:
-        """Somebody is hurt or touched."""
+        """Record that somebody is hurt or touched."""
         if self._is_back:
             self._came, self._gone_back = self._gone_back, Trail()
         self.is_touch = True
 
     @property
     def _is_back(self) -> bool:
-        """On a way back, or stopped on it by something else than a touch."""
+        """Whether the robot is on a way back, or was stopped on it by anything but a touch."""
         return self._is_owed and not self.is_touch
 
     def begin(self, *, is_false_alarm: bool) -> bool:
-        """Whether the first motion is a way back, now that a person says go on; a new way begins otherwise."""
+        """At a resume, whether the first motion is the way back; where it is not, a new way begins.
+
+        `is_false_alarm` says that the person took the stop back: then no new way back is due.
+        """
         is_due = self._is_owed or (self.is_touch and not is_false_alarm)
         self.is_touch, self._is_owed = False, is_due and bool(self._came)
         if not self._is_owed:
@@ -103,14 +106,14 @@ class WayBack:
         return self._is_owed
 
     def step(self, dt_s: float) -> TrailStep | None:
-        """Where to go now; None once the way is at its end."""
+        """The next step of the way back; None at its end."""
         step = self._came.back(dt_s)
         if step is None:
             self.forget()
         return step
 
     def forget(self) -> None:
-        """Nothing is owed, and nothing known of the way; what was touched meanwhile is."""
+        """Drop the way and what was owed; a touch stays recorded."""
         self._is_owed = False
         self._came.forget()
         self._gone_back.forget()

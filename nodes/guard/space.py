@@ -1,9 +1,9 @@
-"""`Space`: where the robot's body may be and how fast it may go there, as a pure part of the guard.
+"""`Space`: where the robot's body may be and how fast it may move there; a pure part of the guard.
 
-Joints and wheels within their own limits still swing a long arm fast, or into a table. So each step is looked at as a
-whole, by the robot's outline: balls that cover its body. A step is taken only if braking after it ends in good space.
-Where it would not, all of the robot is slowed down along its path. Near the end of that path, each part that may still
-move does so, one after another.
+Joints and wheels within their own limits can still swing a long arm fast, or into a table. So each step is checked as a
+whole, by the robot's outline: balls that cover its body. A step is taken only if braking after it ends in free space.
+Where it would not, the whole robot is slowed down along its path. Near the end of that path, the parts move one after
+another, each as far as it may.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from runtime.errors import ParameterError
 from runtime.msgs import JointCommand, RobotState
 
 LAG_S = 0.1
-"""The base goes on for so long before it brakes: wheels follow late."""
+"""The base is taken to drive on for this long before it brakes, s: wheels react late."""
 FEWEST_LOOKS, LOOK_RAD = 3, 0.15
-"""On its way to rest the base is looked at so often, and at each so much of a turn."""
+"""The path of a braking base is checked at this many points at least, and after each turn by this angle, rad."""
 BASE = -1
-"""Its place among the parts that move; the others are those of the joints."""
+"""The base's number among the parts that move; the other numbers are those of the joints."""
 ROUNDING_M = 1e-9
 TRIES = 5
-"""Halvings of the speed that are tried; slower than the slowest, parts move one after another."""
+"""Steps of the bisection for an allowed speed; where it finds none, the parts move one after another."""
 
 
 Floats = NDArray[np.float64]
 Outline = tuple[Ball, ...]
 Pose = tuple[float, float, float]
-"""x, y, heading of the base, odometry frame; m and rad."""
+"""x, y and heading of the base, odometry frame; m and rad."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box of the odometry frame, m: the robot was at its origin and looked along x when its odometry began."""
+    """A box in the odometry frame, m. Its origin and x axis are the robot's place and heading as its odometry began."""
 
     lows: tuple[float, float, float]
     highs: tuple[float, float, float]
 
     @classmethod
     def of(cls, name: str, ends: tuple[float, ...]) -> Box:
-        """From what a launch file says. Raises ParameterError where that is none."""
+        """The box [x_low, x_high, y_low, y_high, z_low, z_high], m, of a launch file. Raises ParameterError."""
         is_box = len(ends) == 6 and all(map(isfinite, ends)) and all(ends[i] < ends[i + 1] for i in (0, 2, 4))
         if not is_box:
             raise ParameterError(
@@ -58,18 +58,18 @@ class Box:
         return cls((ends[0], ends[2], ends[4]), (ends[1], ends[3], ends[5]))
 
     def beyond(self, balls: Floats) -> float:
-        """How far the balls (n, 4) stick out of it, m; below 0: they are inside."""
+        """How far the balls (n, 4) stick out of the box, m; negative where all are inside."""
         return float((np.maximum(self.lows - balls[:, :3], balls[:, :3] - self.highs).max(axis=1) + balls[:, 3]).max())
 
     def within(self, balls: Floats) -> float:
-        """How far the balls (n, 4) are in it, m; below 0: they are outside."""
+        """How far the balls (n, 4) reach into the box, m; negative where all are outside."""
         off = np.maximum(self.lows - balls[:, :3], balls[:, :3] - self.highs)
         away = np.sqrt((np.maximum(off, 0.0) ** 2).sum(axis=1)) + np.minimum(off.max(axis=1), 0.0)
         return float((balls[:, 3] - away).max())
 
 
 class BodyMotion(NamedTuple):
-    """Where the joints are asked to be, and how fast the wheels turn."""
+    """The commanded motion of all joints and wheels."""
 
     joints: tuple[Motion, ...]
     wheels: Wheels
@@ -84,7 +84,10 @@ class Space:
         keep_in: tuple[float, ...] = (),
         keep_out: Mapping[str, tuple[float, ...]] | None = None,
     ) -> None:
-        """`keep_in` and each of `keep_out`: see `Box`. Raises ParameterError for no box, and without an outline."""
+        """`keep_in` and each box of `keep_out` are as in `Box.of`.
+
+        Raises ParameterError where one is no box, and where boxes are given for limits without an outline.
+        """
         self.limits = limits
         self.keep_in = Box.of("keep_in", tuple(keep_in)) if keep_in else None
         self.keep_out = {name: Box.of(f"keep_out {name!r}", tuple(ends)) for name, ends in (keep_out or {}).items()}
@@ -100,9 +103,9 @@ class Space:
     def follow(
         self, now: BodyMotion, command: JointCommand, state: RobotState, age_s: float, dt_s: float
     ) -> tuple[BodyMotion, str]:
-        """The step towards the command that is allowed now, and what keeps it from being the whole one, or "".
+        """The allowed step towards the command, and why it is not the full one, or "".
 
-        `age_s` is the state's.
+        `age_s` is the age of `state`, and `dt_s` the length of the step, in s.
         """
         limits, base = self.cartesian, self.limits.base
         everything = range(BASE, len(now.joints))
@@ -133,7 +136,11 @@ class Space:
         return step, why
 
     def fault(self, now: BodyMotion, step: BodyMotion, state: RobotState, age_s: float, dt_s: float) -> str:
-        """What is wrong with this step, or "" where nothing is."""
+        """Why this step is not allowed, or "" where it is.
+
+        `now` is the motion before the step, and `step` the one after it. `age_s` is the age of `state` and `dt_s` the
+        length of the step, in s.
+        """
         limits = self.cartesian
         if limits is None:
             return ""
@@ -167,7 +174,7 @@ class Space:
         return ""
 
     def _at_rest(self, step: BodyMotion) -> Outline:
-        """The outline once the joints have braked."""
+        """The outline at the place where the joints will have braked."""
         return self._outline(
             tuple(
                 motion.position + motion.velocity * abs(motion.velocity) / (2 * limit.acceleration)
@@ -184,7 +191,7 @@ class Space:
         free: Collection[int],
         share: float = 1.0,
     ) -> BodyMotion:
-        """One step in which the parts that are free go on at this share of their limits, and all others brake."""
+        """One step in which the `free` parts move on at this share of their limits, and all others brake."""
         joints = tuple(
             toward(motion, target, limit if share == 1.0 else replace(limit, speed=limit.speed * share), dt_s)
             if place in free
@@ -201,7 +208,7 @@ class Space:
         )
 
     def _depths(self, outlines: list[Outline], poses: list[Pose]) -> Iterator[tuple[str, float]]:
-        """For each box what its wrong side is called, and how deep the robot is there, m; below 0 it is well."""
+        """For each box, the sentence for its violation and how deep the robot is in it, m; negative where it is not."""
         placed = np.concatenate([_at(outline, pose) for outline, pose in zip(outlines, poses, strict=True)])
         if self.keep_in is not None:
             yield "it would leave keep_in", self.keep_in.beyond(placed)
@@ -221,7 +228,11 @@ def _at(outline: Outline, pose: Pose) -> Floats:
 def fastest(
     here: Outline, there: Outline, v_mps: float, w_radps: float, dt_s: float, sideways_mps: float = 0.0
 ) -> float:
-    """The speed of the fastest ball, m/s: by the joints and by the base, added up, since either may brake first."""
+    """The speed over the ground of the fastest ball, m/s.
+
+    The speeds by the joints and by the base are added, because either may brake first. `here` and `there` are the
+    outlines before and after `dt_s`.
+    """
     return max(
         sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2) / dt_s
         + hypot(v_mps - w_radps * b[1], sideways_mps + w_radps * b[0])
@@ -230,17 +241,17 @@ def fastest(
 
 
 def furthest_out(outline: Outline) -> float:
-    """How far the body reaches from the base's centre, along the floor; m."""
+    """How far the outline reaches from the base's centre along the floor, m."""
     return max(hypot(ball[0], ball[1]) for ball in outline)
 
 
 def lowest(outline: Outline) -> float:
-    """The height of its lowest point, m."""
+    """The height of the outline's lowest point, m."""
     return min(ball[2] - ball[3] for ball in outline)
 
 
 def driven(pose: Pose, ahead_m: float, turned_rad: float, left_m: float = 0.0) -> Pose:
-    """Where a base is after an arc."""
+    """The pose of the base after an arc: metres ahead and to the left, and a turn in rad."""
     x, y, heading = pose
     middle = heading + turned_rad / 2
     c, s = cos(middle), sin(middle)

@@ -1,8 +1,12 @@
 """The guard as a pure state machine: commands, robot states and interrupts in, one safe command per tick out.
 
-Time is passed in; nothing is published; nothing sleeps. Whoever sends and whatever they send, the output is finite and
-within every limit. It brakes as soon as there is no fresh command. The table `TRANSITIONS` lists the modes and the
-events that lead from one to another; an event that it does not list for a mode changes nothing.
+Time is passed in; nothing is published; nothing sleeps. Whatever is sent to it, and by whomever, its output is finite
+and within every limit. Without a fresh command it brakes. `TRANSITIONS` lists the modes and the events that lead from
+one to another. An event that is not listed for a mode changes nothing.
+
+Names that end in `_ns` are times or durations of the run's monotonic clock. Joint positions are in m or rad, in the
+order of `RobotLimits.joints`. The durations and counts below are design choices of this project, not values of a
+standard.
 """
 
 from __future__ import annotations
@@ -32,33 +36,33 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("armed", "command"): "moving",
     ("armed", "stop"): "stopped",
     ("moving", "command"): "moving",
-    ("moving", "hold"): "holding",  # no usable command, no fresh robot state, or told to think again
+    ("moving", "hold"): "holding",  # no usable command, no fresh robot state, or a replan
     ("moving", "stop"): "stopped",
     ("holding", "command"): "moving",
     ("holding", "stop"): "stopped",
-    ("armed", "service"): "disarmed",  # the robot homes or stows by itself, and stands elsewhere afterwards
+    ("armed", "service"): "disarmed",  # the robot homes or stows by itself; its posture is new afterwards
     ("holding", "service"): "disarmed",
-    ("stopped", "retreat"): "retreating",  # by a person, after pain or contact: slowly back along the way it came
+    ("stopped", "retreat"): "retreating",  # by a person, after pain or contact: slowly back
     ("retreating", "hold"): "holding",
     ("retreating", "stop"): "stopped",
     ("retreating", "estop"): "estopped",
     ("stopped", "stop"): "stopped",  # latched: commands, silence and time change nothing
     ("stopped", "resume"): "holding",  # by a person, after the stop
-    ("stopped", "release"): "disarmed",  # the same for a guard that was never armed, or has let go of the robot
+    ("stopped", "release"): "disarmed",  # as resume, for a guard without control of the robot
     ("disarmed", "estop"): "estopped",
     ("armed", "estop"): "estopped",
     ("moving", "estop"): "estopped",
     ("holding", "estop"): "estopped",
     ("stopped", "estop"): "estopped",
-    ("estopped", "estop"): "estopped",  # latched, over restarts too: no word of anybody resumes it
-    ("estopped", "rearm"): "stopped",  # an authorised person; motion then still waits for somebody to say go on
+    ("estopped", "estop"): "estopped",  # latched, over restarts too: no words resume it
+    ("estopped", "rearm"): "stopped",  # by an authorised person; motion still waits for a resume
 }
 
 CLOSED = ("disarmed", "retreating", "stopped", "estopped")
-"""Modes in which no command is taken. That a policy goes on meanwhile is no fault."""
+"""Modes in which every command is refused. A policy that keeps sending commands meanwhile commits no fault."""
 
 CROWD = "many"
-"""Stands for those who stopped the robot beyond the first `MOST_STOPPERS`; only an operator lifts such a stop."""
+"""Stands for every person who stopped the robot after the first `MOST_STOPPERS`; only an operator lifts such a stop."""
 MOST_STOPPERS = 16
 
 MACHINES = frozenset(
@@ -81,43 +85,46 @@ MACHINES = frozenset(
         CROWD,
     }
 )
-"""Names that no person has. A name that is not among them proves nothing: the shell knows who may lift a stop."""
+"""Names that never count as a person's. Other names prove nothing: the node decides who may lift a stop."""
 
 MOST_SOURCES = 16
-"""Command sources remembered since a person last decided; more are refused, so that invented names fill no memory."""
+"""How many command sources are remembered between two decisions of a person; commands of further ones are refused.
+
+The bound keeps invented names from filling the memory.
+"""
 
 FASTEST_SPEED = 100.0
-"""m/s and rad/s; a base command beyond it is a mistake, not a speed."""
+"""Largest base velocity that a command may ask for, m/s or rad/s; a command beyond it is refused as a mistake."""
 
 RESTARTED_NS = to_ns(0.5)
-"""A source that was silent for so long may count its sequence from the start again."""
+"""A source that was silent for this long may restart its sequence numbers; a person must then let it drive again."""
 
 GO_ON_NS = to_ns(5.0)
-"""Words that ask to go on are good for so long; later, whoever said them looks elsewhere."""
+"""A request to resume is valid for this long after it was said; whoever said it may look elsewhere by then."""
 
 LONGEST_HOLD_NS = to_ns(1.5)
-"""A soft hold ends by itself after so long at the latest: it waits for a judge, and is no stop."""
+"""A soft hold ends by itself after this time at the latest. It waits for a second judgement, and is no stop."""
 
 SLOWED_NS = to_ns(0.5)
-"""Why the robot goes slower than it was asked to is told for so long, so that it is told once."""
+"""The reason for a slower motion stays in the report for this long, so that it does not flicker from tick to tick."""
 
 SLEPT_NS = to_ns(1.0)
-"""A guard that has not looked for longer was frozen, and knows nothing of what happened meanwhile."""
+"""A guard that was not called for longer than this stops the robot: it does not know what happened meanwhile."""
 
 LONGEST_TEXT = 1000
-"""Characters kept of a cause or what was said: it is told ten times a second, and latched."""
+"""Most characters kept of a cause or an utterance, which is published ten times a second and saved with the latch."""
 
 GRIPPER = "gripper"
-"""The joint that may hold somebody; its target opens it as it grows."""
+"""Name of the joint that may hold a person; a larger position is a wider opening."""
 CLOSED_SHARE = 0.1
-"""Of its range: a gripper that lacks more of being open may still hold somebody."""
+"""Share of the gripper's range; a gripper that is further than this from fully open may still hold somebody."""
 
 SERVICE_STARTS_NS = to_ns(0.5)
-"""So long after a service was accepted, the robot counts as busy with it, whatever its status still says."""
+"""For this long after homing or stowing was accepted the robot counts as busy with it, whatever its status says."""
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused: for programs, and for people."""
+    """Why a request is refused: a code for programs, a sentence for people."""
 
     code: AnswerCode
     why: str
@@ -130,7 +137,11 @@ class _Source:
 
 
 class GuardMachine:
-    """Decides, tick by tick, what may reach the motors of one robot."""
+    """Decides at every tick which command may reach the motors of one robot.
+
+    `limits` are hard: no output exceeds them. `settings` are those of the launch file. `space` limits the body as a
+    whole. The caller passes the time of each call as `now_ns`; it never goes back.
+    """
 
     def __init__(self, limits: RobotLimits, settings: GuardSettings | None = None, space: Space | None = None) -> None:
         self.limits = limits
@@ -148,16 +159,16 @@ class GuardMachine:
         self.estop_cause = ""
         self.monitors = Monitors(limits, self.settings)
         self.conduct = Conduct(limits, self.settings.max_effort_percent)
-        self.runstop_reason = ""  # why only the robot's own runstop helps
+        self.runstop_reason = ""  # why only the robot's own runstop can stop it; "": it need not
         self._release = Release(limits)
         self.way_back = WayBack()
         self._stoppers: frozenset[str] = frozenset()  # the people whose stops stand
-        self._lets_go = False  # a person who may be in the gripper asked to be let go
-        self._slowed = ("", -SLOWED_NS)  # why, and when last
+        self._lets_go = False  # a person asked to be let go: open the gripper
+        self._slowed = ("", -SLOWED_NS)  # why the robot goes slower than asked, and when it last did
         self._was_armed = False
         self._looked_ns = 0
         self._service_ns = -SERVICE_STARTS_NS
-        self._came_back = ""  # a source of commands that counts from the start again
+        self._came_back = ""  # a command source that has restarted its sequence numbers
         self._is_way_blocked = False
         self._last_stop_heard_ns = 0
         self._last_stop = ""  # the id of the last stop; "" for one that nobody can take back
@@ -170,21 +181,23 @@ class GuardMachine:
         self._wheels = Wheels()
         self._ticked_ns = 0
 
-    # what comes in
+    # inputs
 
     def update_state(self, state: RobotState) -> None:
-        """Take in what the robot measures."""
+        """Take in the newest measured state of the robot; one with missing or non-finite joint positions is ignored."""
         self.monitors.update_state(state)
 
     def update_status(self, status: RobotStatus) -> None:
-        """Take in what the robot says of itself."""
+        """Take in what the robot reports of itself: its mode and whether its runstop is pressed."""
         self.monitors.update_status(status)
         if status.is_runstopped:
-            self._service_ns = -SERVICE_STARTS_NS  # that ended it
+            self._service_ns = -SERVICE_STARTS_NS  # a runstop ends homing and stowing
 
     def check_monitors(self, now_ns: int) -> str:
-        """Stop for what is new: runstop, contact, lasting effort, silence, a source or this guard that comes back after
-        a while. To be called at every tick. Returns who stops the robot, or "".
+        """Stop the robot for faults that begin now, and return who stopped it, or "" where nothing new did.
+
+        Faults are: a pressed runstop, contact, lasting effort, a silent or lost driver, a command source that
+        restarted, a guard that was frozen, and a blocked way back. Call this at every tick, before `check_conduct`.
         """
         by, why = self.monitors.news(now_ns)
         is_silent = self._was_armed and self.monitors.is_silent(now_ns)
@@ -211,9 +224,11 @@ class GuardMachine:
         return "" if was_stopped else by
 
     def check_conduct(self, now_ns: int) -> str:
-        """Stop for what lasts: a joint that does not follow, motion that nobody asked for, contact, effort, or a sensor
-        that says nothing. What goes on after the stop asks for the robot's own runstop. To be called at every tick,
-        after `check_monitors`. Returns who stops the robot, or "".
+        """Stop the robot for faults that last, and return which fault stopped it, or "" where none did.
+
+        Faults are: a joint that does not follow its target, motion that nobody asked for, contact, effort, and a sensor
+        that reports nothing. A fault that goes on after the stop sets `runstop_reason`, which asks for the robot's own
+        runstop. The times are `LASTS_S` and `RUNSTOP_S`. Call this at every tick, after `check_monitors`.
         """
         state = self.monitors.state
         is_watched = state is not None and not self.monitors.is_stale(now_ns) and not self.monitors.is_runstopped
@@ -229,19 +244,19 @@ class GuardMachine:
         self.runstop_reason = ""
         for fault, (age_s, why) in faults.items():
             if self.mode == "retreating" and fault in TOUCHES:
-                continue  # it goes away from what it touches; a touch that is new has stopped it before
+                continue  # it leaves what it touches; check_monitors stops for a new touch
             if age_s > LASTS_S[fault] and self.mode != "disarmed":
                 self.stop(fault, why, now_ns, now_ns)
                 return fault
         return ""
 
     def commanded(self) -> CommandedMotion:
-        """What is asked of the motors now."""
+        """The motion that the guard asks of the motors now: joint targets, and base velocity in m/s and rad/s."""
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
         return CommandedMotion(self._joints, v_mps, w_radps, self._wheels.sideways_mps)
 
     def estop(self, why: str, now_ns: int) -> None:
-        """Latch the emergency stop; braking begins with the next tick."""
+        """Latch the emergency stop for the reason `why`; the next tick brakes."""
         self._void_commands(now_ns)
         self._last_stop_heard_ns = max(self._last_stop_heard_ns, now_ns)
         self._last_stop = ""
@@ -253,7 +268,10 @@ class GuardMachine:
         self._enter("estop", f"emergency stop: {self.estop_cause}")
 
     def rearm(self, by: str, now_ns: int) -> bool:
-        """Release the emergency stop into an ordinary one; False where there is none."""
+        """Turn an emergency stop into an ordinary latched stop; False where there is no emergency stop.
+
+        `by` names the authorised person, for the report. Motion still waits for a resume.
+        """
         if self.mode != "estopped":
             return False
         self._void_commands(now_ns)
@@ -263,7 +281,11 @@ class GuardMachine:
         return True
 
     def restore(self, stop: str, estop: str, now_ns: int, stoppers: tuple[str, ...] = ()) -> None:
-        """Take over the stop that an earlier guard had latched when it ended, and whose it is."""
+        """Take over what an earlier guard had latched when it ended: a stop, an emergency stop, and the people whose
+        stops stand.
+
+        `stop` and `estop` are the reasons, "" where nothing was latched.
+        """
         if stop or estop:
             self.interrupt(Interrupt(id="restart", depth="stop", text=stop or estop, by="guard"), now_ns, now_ns)
         if estop:
@@ -271,7 +293,12 @@ class GuardMachine:
         self._stoppers = frozenset(stoppers)
 
     def arm(self, now_ns: int) -> bool:
-        """Let commands through from now on; the first target is the measured posture. False without a fresh one."""
+        """Accept commands from now on, with the measured posture as the first target; False where the guard may not be
+        armed.
+
+        It may be armed only while it is disarmed, has a fresh robot state, and the robot is neither runstopped, busy
+        nor lost.
+        """
         state = self.monitors.state
         if self.mode != "disarmed" or state is None or self.monitors.is_stale(now_ns) or self.monitors.is_runstopped:
             return False
@@ -287,7 +314,11 @@ class GuardMachine:
         return True
 
     def accept_command(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
-        """Take in a command; returns why it is refused, or "" where it is not. To be called once per message."""
+        """Take in a command and return why it is refused, or "" where it is accepted; call it once per message.
+
+        An accepted command replaces the one before. It is checked again for its age at every tick in which it is
+        applied.
+        """
         refusal = self._command_refusal(stamped, now_ns)
         if refusal:
             self.rejected += 1
@@ -299,16 +330,23 @@ class GuardMachine:
         return ""
 
     def is_busy(self, now_ns: int) -> bool:
-        """Whether the robot homes or stows, or is about to."""
+        """Whether the robot homes or stows, or was told to within the last `SERVICE_STARTS_NS`."""
         return self.monitors.is_in_service or now_ns - self._service_ns < SERVICE_STARTS_NS
 
     def needs_runstop(self, now_ns: int) -> bool:
-        """Whether only the robot's own runstop helps: it homes or stows, or goes on with what it was stopped for."""
+        """Whether only the robot's own runstop can stop it now.
+
+        That is so while the guard is stopped and the robot homes or stows, or while a fault goes on that it was stopped
+        for.
+        """
         is_needed = self.is_busy(now_ns) or self.runstop_reason != ""
         return self.mode in ("stopped", "estopped") and is_needed and not self.monitors.is_runstopped
 
     def begin_service(self, now_ns: int) -> Refusal | None:
-        """Let go of the robot, so that it can home or stow; why not, where that is refused."""
+        """Let go of the robot so that it can home or stow; returns None, or why that is refused.
+
+        It is refused unless the robot stands still, with a known state, and is neither stopped, runstopped nor busy.
+        """
         if self.mode in ("stopped", "estopped"):
             return Refusal("estopped" if self.mode == "estopped" else "stopped", f"the guard is {self.mode}")
         if self.monitors.is_runstopped:
@@ -326,16 +364,22 @@ class GuardMachine:
         return None
 
     def stop(self, by: str, why: str, heard_ns: int, now_ns: int) -> None:
-        """Stop for what the guard itself has found. Such a stop has no id, so that nobody takes it back."""
+        """Latch a stop for a fault that the guard itself has found. It has no id until `name_stop`, so no words take it
+        back.
+
+        `by` is the code of the fault, `why` a sentence. `heard_ns` is the time of its cause.
+        """
         self.interrupt(Interrupt(id="", depth="stop", text=why[:LONGEST_TEXT], by=by), heard_ns, now_ns)
 
     def interrupt(
         self, interrupt: Interrupt, heard_ns: int, now_ns: int, *, is_operator: bool = False
     ) -> Refusal | None:
-        """Act on an interrupt; `heard_ns` is the stamp of what caused it. The next tick already brakes.
+        """Act on an interrupt of a person or a node; returns why a "resume" is refused, and None in every other case.
 
-        `is_operator`: whoever says so has proven it, and lifts what anybody stopped. Returns why a `resume` is refused;
-        None for everything else.
+        A "stop" is latched, a "replan" and a "hold" brake, and a "resume" lifts a stop. A resume is refused where it
+        comes from a machine, where it was said before the stop or too long ago, and where another person's stop stands.
+        `heard_ns` is the time of what caused the interrupt. `is_operator` says that the caller has verified a signed
+        order, which lifts the stop of anybody. Braking begins with the next tick.
         """
         if interrupt.depth == "stop":
             heard_ns = min(heard_ns, now_ns)  # a clock that is ahead does not keep the robot stopped until then
@@ -382,25 +426,30 @@ class GuardMachine:
         return None
 
     def transfer_control(self, holder: str, now_ns: int) -> None:
-        """Somebody else is in command: earlier commands are void; speeds go on from where they are."""
+        """Give control to another command source: earlier commands are void, and the output goes on without a jump."""
         self._void_commands(now_ns)
         self._reset_sources()
         if self.mode == "moving":
             self._enter("hold", f"handed over to {holder or 'nobody'}, no command yet")
 
     def name_stop(self, ident: str) -> None:
-        """Note the id under which the guard has published its own stop."""
+        """Record the id under which the guard has published its own stop."""
         self.stop_cause = ident
 
     def reject(self, why: str) -> None:
-        """Count a refused request, and keep the reason."""
+        """Count a refused request and keep the reason for the report."""
         self.rejected += 1
         self.refusal = why
 
-    # what comes out
+    # output
 
     def tick(self, now_ns: int) -> JointCommand | None:
-        """The command that the driver may apply now; None while the guard is disarmed or has let go of the robot."""
+        """Compute the command that the driver may apply now; None while the guard is disarmed or has let go of the
+        robot.
+
+        Call it once per control period. A period that is longer than `longest_step_s` counts as that long, so a late
+        tick moves no further. Joints are in m or rad, base velocity in m/s and rad/s.
+        """
         if not self._joints:
             if self.mode in ("stopped", "estopped"):
                 self._note_rest(now_ns)
@@ -426,7 +475,7 @@ class GuardMachine:
         )
 
     def report(self) -> GuardState:
-        """What the guard does and why, for everyone."""
+        """The guard's mode and its reason, to be published for everybody."""
         return GuardState(
             mode="stopped" if self.mode == "estopped" else "moving" if self.mode == "retreating" else self.mode,
             reason=self.reason,
@@ -443,20 +492,20 @@ class GuardMachine:
 
     @property
     def stoppers(self) -> tuple[str, ...]:
-        """The people whose stops stand."""
+        """Names of the people whose stops stand, sorted."""
         return tuple(sorted(self._stoppers))
 
     @property
     def applied(self) -> Stamped[JointCommand] | None:
-        """The command behind what the last tick gave; None where it brakes."""
+        """The command that the last tick applied; None where it braked."""
         return self._command
 
     @property
     def is_at_rest(self) -> bool:
-        """True once everything that the guard asks for stands still."""
+        """Whether the commanded velocity of every joint and wheel is zero; the measured one may not be zero yet."""
         return self._wheels == Wheels() and all(motion.velocity == 0.0 for motion in self._joints)
 
-    # the decisions
+    # decisions
 
     def _command_refusal(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
         command, envelope = stamped.message, stamped.envelope
@@ -507,7 +556,7 @@ class GuardMachine:
         if stamped is None:
             return None
         if now_ns < self._hold_until_ns:
-            return None  # the newest command waits; it is looked at again when the hold is over
+            return None  # the newest command waits, and is checked again after the hold
         why = self._staleness(stamped, now_ns)
         if not why and self.monitors.is_stale(now_ns):
             why = f"robot/state is older than {self.settings.max_state_age_s * 1e3:.0f} ms"
@@ -518,7 +567,7 @@ class GuardMachine:
         return stamped
 
     def _follow(self, stamped: Stamped[JointCommand], dt_s: float, now_ns: int) -> None:
-        """One step of what is asked for, as far as the robot's body may go; where it can go nowhere, it holds."""
+        """Take one step towards the command, as far as the body may go; hold where it can go nowhere."""
         state = self.monitors.state
         if state is None:
             return
@@ -537,7 +586,7 @@ class GuardMachine:
         self._enter("command", f"commanded by {stamped.envelope.source}" + (f", slowed: {slowed}" if is_slowed else ""))
 
     def _retreat(self, dt_s: float, now_ns: int) -> None:
-        """One step back along the way; at its end it holds. While the robot is not seen, it waits: the rest is owed."""
+        """Take one step back along the way it came; hold at its end. With a stale robot state it waits."""
         if now_ns < self._hold_until_ns or self.monitors.is_stale(now_ns):
             self._brake(dt_s, now_ns)
             return
@@ -556,14 +605,14 @@ class GuardMachine:
         slow = replace(self.limits.base, wheel_speed_mps=self.limits.base.wheel_speed_mps * SHARE)
         wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, slow, dt_s, step.base_vy_mps)
         if not self._may_go(joints, wheels, dt_s, now_ns):
-            self._is_way_blocked = True  # the next look at the monitors stops it: it went back less than it owes
+            self._is_way_blocked = True  # the next check_monitors stops the robot: it went back less than it owes
             self._brake(dt_s, now_ns)
             return
         self.held_ns = 0
         self._joints, self._wheels = joints, wheels
 
     def _may_go(self, joints: tuple[Motion, ...], wheels: Wheels, dt_s: float, now_ns: int) -> bool:
-        """Whether the body may go this way, which nobody has asked for."""
+        """Whether the body may take this step, which no command has asked for."""
         state = self.monitors.state
         before, after = BodyMotion(self._joints, self._wheels), BodyMotion(joints, wheels)
         if state is None:
@@ -593,7 +642,7 @@ class GuardMachine:
         self._joints, self._wheels = joints, wheels
 
     def _hold_softly(self, interrupt: Interrupt, now_ns: int) -> None:
-        """Brake for a while, with nothing voided; only what moves is held, and a hold is taken back by its id alone."""
+        """Brake for a short time without voiding commands; only the hold's own id ends it early."""
         if interrupt.takes_back:
             if interrupt.takes_back == self._hold:
                 self._hold, self._hold_until_ns = "", 0
@@ -601,7 +650,7 @@ class GuardMachine:
             self._hold = interrupt.id
             hold_s = interrupt.hold_s if isfinite(interrupt.hold_s) else to_s(LONGEST_HOLD_NS)
             self._hold_until_ns = now_ns + min(max(to_ns(hold_s), 0), LONGEST_HOLD_NS)
-            if self.mode != "retreating":  # a way back waits, and goes on
+            if self.mode != "retreating":  # a way back pauses, and goes on by itself
                 self._enter("hold", f"holding for a moment, not understood: {interrupt.text}")
 
     def _void_commands(self, now_ns: int) -> None:
@@ -609,7 +658,7 @@ class GuardMachine:
         self._command = None
 
     def _note_stopper(self, by: str) -> None:
-        """Keep who has stopped the robot: each person lifts what they stopped, as each takes off their own lock."""
+        """Record who stopped the robot: each person lifts their own stop, as with personal locks on a machine."""
         if by in MACHINES or by in self._stoppers or CROWD in self._stoppers:
             return
         by = by if len(self._stoppers) < MOST_STOPPERS else CROWD
@@ -618,7 +667,7 @@ class GuardMachine:
         self._stoppers |= {by}
 
     def _grip_refusal(self, now_ns: int) -> Refusal | None:
-        """Why whoever asked to be let go is still taken to be in the gripper."""
+        """Why the person who asked to be let go may still be in the gripper; None where it is measured open."""
         state = self.monitors.state
         places = [place for place, limit in enumerate(self.limits.joints) if limit.name == GRIPPER]
         if not (self._lets_go and self._joints and places):
@@ -630,14 +679,14 @@ class GuardMachine:
         return Refusal("caught", "the gripper is not open yet")
 
     def _withdraw_stop(self, by: str) -> Refusal | None:
-        """This person's own stop stands no more; why the robot is stopped all the same."""
+        """Lift this person's own stop; returns why the robot stays stopped all the same, or None."""
         self._stoppers -= {by}
         if not self._stoppers:
             return None
         return Refusal("another_person", f"{', '.join(sorted(self._stoppers))} stopped the robot as well")
 
     def _resume_refusal(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> Refusal | None:
-        """Why these words do not lift what is latched."""
+        """Why this request does not lift what is latched; None where it does."""
         if self.mode == "estopped":
             return Refusal("estopped", "an emergency stop is only left by re-arming")
         if interrupt.by in MACHINES:
@@ -655,9 +704,9 @@ class GuardMachine:
         return None
 
     def _reset_sources(self) -> None:
-        """A person has decided anew: whoever counts from the start again is heard. What they sent before stays void."""
+        """After a person's decision, accept sources that restarted. What they sent before stays void."""
         self._came_back = ""
-        # Whoever sent nothing after the fence is forgotten with that: people come and go all day.
+        # Sources that sent nothing after the fence are forgotten: people come and go all day.
         self._sources = {
             name: _Source(-1, source.published_ns)
             for name, source in self._sources.items()
@@ -665,14 +714,14 @@ class GuardMachine:
         }
 
     def _disengage(self, now_ns: int) -> None:
-        """Nothing is sent any more: nobody knows where the robot will be. The next target is what is measured then."""
+        """Stop sending commands: the robot's posture is no longer known, and the next target will be measured then."""
         if self._joints:
             self._joints, self._wheels, self._was_armed = (), Wheels(), False
             self.way_back.forget()
             self.held_ns = self.held_ns or now_ns
 
     def _zero_velocity(self) -> None:
-        """No speed is left to brake from: a robot that was sent nothing for so long has stopped by itself, or must."""
+        """Assume standstill: a robot that was sent nothing for so long has stopped by its own watchdog."""
         self._joints = tuple(Motion(motion.position) for motion in self._joints)
         self._wheels = Wheels()
 
@@ -690,9 +739,9 @@ def _is_speed(value: float) -> bool:
 
 
 def _age_problem(envelope: Envelope, origin: str, oldest_s: float, now_ns: int) -> str:
-    """Why the image, plan, ... behind a command keeps it from being followed; "" where it does not."""
+    """Why the age of the image, plan or utterance behind a command forbids it; "" where it is allowed."""
     born_ns = envelope.origins.get(origin)
-    if born_ns is None:  # there is none behind it
+    if born_ns is None:  # no such origin behind the command
         return ""
     if born_ns == UNKNOWN_NS:
         return (

@@ -1,4 +1,4 @@
-"""The guard's transition table as Markdown, for docs/guard.md: `python -m nodes.guard.table` rewrites it there."""
+"""The guard's transition table as Markdown for docs/guard.md: `python -m nodes.guard.table` rewrites it there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BEGIN, END = "<!-- table: made by python -m nodes.guard.table -->", "<!-- end of
 
 
 def markdown() -> str:
-    """One row for each mode, one column for each event; an empty cell changes nothing."""
+    """The table: one row per mode, one column per event; an empty cell means that the event changes nothing."""
     events, modes = get_args(Event), get_args(Mode)
     rows = ["| mode | " + " | ".join(events) + " |", "|---" * (len(events) + 1) + "|"]
     rows += [
@@ -22,7 +22,7 @@ def markdown() -> str:
 
 
 def with_table(text: str) -> str:
-    """The page with the table as it is now."""
+    """The text of the page with the table replaced by the present one."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{markdown()}\n{END}{after}"

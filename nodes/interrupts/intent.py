@@ -1,7 +1,7 @@
-"""What an utterance asks for, from its words alone; the phrases are in `intent.toml`.
+"""What an utterance asks for, from its words alone; `intent.toml` has the phrases.
 
-A stop outranks everything, then a request to go on, a bare "mhm", a correction, an order. Colours behind a negator are
-to be left alone ("not the blue one"), other colours of a correction are wanted ("no, the green one").
+A stop outranks everything; then come a request to go on, a bare "mhm", a correction, an order. Colours after a negator
+are to be left alone ("not the blue one"); other colours of a correction are wanted ("no, the green one").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]
 Depth = Literal["stop", "replan", "amend"]
 
 SHORT_WORDS = 4
-"""An utterance of so many words, which nobody understood, may be a shout; two characters of Chinese count as a word."""
+"""An utterance of at most this many words that nobody understood may be a shout; two CJK characters are one word."""
 KNOWN_UTTERANCES = 1024
 _KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA", "DIGIT")
 _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend": "amend"}
@@ -32,7 +32,7 @@ _SHOUTED_NO = 3
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What one utterance asks for; kinds, colours and places in the robot's own words ("cup", "blue", "bin")."""
+    """What one utterance asks for; kinds, colours and places are in the robot's own words ("cup", "blue", "bin")."""
 
     wants: Wants
     can_do: bool = False  # an order whose verb is to put things somewhere
@@ -54,17 +54,17 @@ class Meaning:
 
     @property
     def depth(self) -> Depth | None:
-        """How deep it cuts into what the robot does; None: not at all."""
+        """The depth of interrupt that it raises; None where it raises none."""
         return _DEPTHS.get(self.wants)
 
     @property
     def lifts_stop(self) -> bool:
-        """Whether it asks a stopped robot to go on, plainly."""
+        """Whether it plainly asks a stopped robot to go on."""
         return self.wants == "resume"
 
     @property
     def is_order(self) -> bool:
-        """Whether it gives the robot something new to do."""
+        """Whether it gives the robot a new task."""
         return self.wants == "order"
 
     @property
@@ -79,27 +79,27 @@ def clauses_of(text: str) -> tuple[str, ...]:
 
 
 def says_yes(text: str) -> bool:
-    """Whether the utterance says yes to a question and nothing else."""
+    """Whether the utterance answers yes and says nothing else."""
     return not is_clipped(text) and find(words_of(text)).is_all(("yes",))
 
 
 def is_stop(text: str) -> bool:
-    """Whether who says this wants the robot to stop."""
+    """Whether the utterance asks the robot to stop."""
     return understand(text).wants == "stop"
 
 
 def understand(text: str) -> Meaning:
-    """What the utterance asks for; unknown languages and small talk ask for nothing."""
+    """What the utterance asks for; unknown languages and small talk ask for nothing. Results are cached."""
     return _understand(clipped(text))
 
 
 def known() -> int:
-    """How many utterances are remembered; at most `KNOWN_UTTERANCES`."""
+    """How many utterances are cached; at most `KNOWN_UTTERANCES`."""
     return _understand.cache_info().currsize
 
 
 def forget() -> None:
-    """Understand every utterance afresh; for measuring."""
+    """Empty the cache, for measurements."""
     _understand.cache_clear()
 
 
@@ -141,7 +141,7 @@ def _understand(text: str) -> Meaning:
 
 
 def _stop(clauses: Sequence[Clause]) -> Meaning:
-    """A plain stop; the colours it names ("Stop! Not the blue one!") are kept for when the robot goes on."""
+    """A plain stop; colours that it names ("Stop! Not the blue one!") are kept for when the robot goes on."""
     excluding, including = _colours(clauses)
     kinds = [match.name for clause in clauses for match in clause.of("kind")]
     return Meaning(
@@ -154,7 +154,7 @@ def _stop(clauses: Sequence[Clause]) -> Meaning:
 
 
 def _is_plain_stop(clauses: Sequence[Clause]) -> bool:
-    """Whether a stop is said that is more than a short sound which may have been meant for anybody."""
+    """Whether it contains a stop that is more than a short sound which may be meant for anybody."""
     if any(_stops(clause) for clause in clauses):
         return True
     said_no = sum(len({one.start for one in clause.of("no")}) for clause in clauses)
@@ -178,7 +178,7 @@ def _stops(clause: Clause) -> bool:
 
 
 def _is_distress(clause: Clause) -> bool:
-    """Whether it tells that somebody is hurt or caught, here and now."""
+    """Whether it says that somebody is hurt or caught, here and now."""
     found = clause.found
     if "elsewhere" in found:
         return False
@@ -191,7 +191,7 @@ def _is_distress(clause: Clause) -> bool:
 
 
 def _is_pain(clauses: Sequence[Clause]) -> bool:
-    """Whether the words of a stop cry out or tell of distress; "my foot", and "aaah" beside a part of the body, do."""
+    """Whether the words of a stop cry out or report distress; "my foot", and "aaah" next to a part of the body, do."""
     if _is_caught(clauses) or any(
         _is_distress(clause) or (clause.has("cry") and not _denies(clause, "cry")) for clause in clauses
     ):
@@ -202,20 +202,20 @@ def _is_pain(clauses: Sequence[Clause]) -> bool:
 
 
 def _is_caught(clauses: Sequence[Clause]) -> bool:
-    """Whether the words of a stop ask to let go, or tell that somebody cannot get away."""
+    """Whether the words of a stop ask to let go, or say that somebody cannot get away."""
     here = [clause for clause in clauses if not clause.has("others") and not clause.has("elsewhere")]
     return any(not _is_negated(clause, one.start) for clause in here for one in clause.of("caught"))
 
 
 def _forbids_going_on(clause: Clause) -> bool:
-    """Whether it opens with "don't go on", and goes no farther."""
+    """Whether it opens with "don't go on" and says little more."""
     first = clause.opening("courtesy")
     negators = [one.end for one in clause.of("negator") if one.start in first]
     return any(one.start - end in (0, 1) for one in clause.of("resume") for end in negators) and len(clause.words) < 6
 
 
 def _is_negated(clause: Clause, start: int) -> bool:
-    """Whether one of the three words before that place turns it round; in Chinese and Japanese the last one."""
+    """Whether one of the three words before that place negates it; in Chinese and Japanese only the last one."""
     for one in clause.of("negator"):
         if (
             one.end <= start
@@ -229,7 +229,7 @@ def _is_negated(clause: Clause, start: int) -> bool:
 
 
 def _is_doubled(clause: Clause, match: Match) -> bool:
-    """Whether the word is said twice: "nie, nie" refuses, and turns round nothing that follows."""
+    """Whether the word is said twice: "nie, nie" refuses, and negates nothing that follows."""
     word, around = clause.words[match.start], clause.words[max(match.start - 1, 0) : match.start]
     return match.end == match.start + 1 and word in (*around, *clause.words[match.end : match.end + 1])
 
@@ -242,10 +242,10 @@ def _denies(clause: Clause, *tables: str) -> bool:
 
 
 def _lifts(clauses: Sequence[Clause]) -> bool:
-    """Whether it asks plainly to go on: all that is said is going on, in one language, and words that may stand by it.
+    """Whether it plainly asks to go on: all that is said is on the list of such phrases, in one language.
 
-    What may be said is listed, so that nothing has to be known of the ways to tell of going on, ask about it, put it
-    off or refuse it.
+    Only what is listed may stand beside it. So nothing has to be known of the ways to tell of going on, to ask about
+    it, to delay it or to refuse it.
     """
     asking = [clause for clause in clauses if clause.has("resume")]
     if not asking or any(clause.is_asked and not _requests(clause) for clause in asking):
@@ -289,7 +289,7 @@ def _wants(clauses: Sequence[Clause], names_something: bool, has_exclusion: bool
 
 
 def _is_bare_sound(clauses: Sequence[Clause]) -> bool:
-    """Whether there is an "ah" or "hey", and beside it nothing that explains it."""
+    """Whether there is an "ah" or "hey", with nothing beside it that explains it."""
     sounds = [clause for clause in clauses if clause.is_all(("stop_unsure",), "courtesy")]
     others = [clause for clause in clauses if clause not in sounds]
     return bool(sounds) and not (_talk(others) or any(clause.opens("order", "courtesy") for clause in others))
@@ -300,7 +300,7 @@ def _corrects(clause: Clause) -> bool:
 
 
 def _talk(clauses: Sequence[Clause]) -> Talk:
-    """What an utterance is that wants nothing."""
+    """What kind of talk an utterance is that asks for nothing."""
     if not clauses:
         return ""
     if any(_denies(clause, "stop", "stop_end") for clause in clauses):
@@ -324,14 +324,14 @@ def _is_short(clauses: Sequence[Clause], text: str) -> bool:
 
 
 def _is_known_script(text: str) -> bool:
-    """Whether most of its letters belong to a script that the tables know."""
+    """Whether most of its letters belong to a script that the tables cover."""
     letters = [character for character in text[:100] if character.isalpha()]
     known = sum(unicodedata.name(letter, "").startswith(_KNOWN_SCRIPTS) for letter in letters)
     return 2 * known >= len(letters)
 
 
 def _colours(clauses: Sequence[Clause]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Colours to leave alone and colours wanted; "I like the blue cup" wants nothing."""
+    """Colours to leave alone, and colours wanted; "I like the blue cup" wants none."""
     excluding: list[str] = []
     including: list[str] = []
     for clause in clauses:
@@ -343,7 +343,7 @@ def _colours(clauses: Sequence[Clause]) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def _is_everything(clause: Clause) -> bool:
-    """Whether things of any kind are meant: "all the cups" are cups, "all but the cup" is everything else."""
+    """Whether things of any kind are meant: "all the cups" means cups, "all but the cup" means everything else."""
     if clause.has("everything"):
         return True
     for every in clause.of("all"):
@@ -353,7 +353,7 @@ def _is_everything(clause: Clause) -> bool:
 
 
 def _take_back(clauses: Sequence[Clause]) -> tuple[tuple[Clause, ...], bool]:
-    """The clauses without the words that take something back, and whether there were any."""
+    """The clauses without the words that take something back, and whether there were such words."""
     if not any(clause.has("false_alarm") for clause in clauses):
         return tuple(clauses), False
     left: list[Clause] = []

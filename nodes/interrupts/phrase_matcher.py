@@ -1,4 +1,4 @@
-"""Which phrases of `intent.toml` stand where in an utterance, found in one pass over its words."""
+"""Finds the phrases of `intent.toml` in an utterance, in one pass over its words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 END_CHARS = 300
-"""Of a longer utterance only so many characters at its beginning and at its end are looked at: a stop waits for it."""
+"""Of a longer utterance, only this many characters at either end are read, because a stop waits for the result."""
 
 TABLE = Path(__file__).with_name("intent.toml")
 _CLAUSE_END = re.compile(r"[.,;:!?…–—、。！？，；：؟،۔।॥¡¿\n\r\t\x00-\x1f|/()\"«»“”„「」『』]+")
@@ -34,7 +34,7 @@ _GROUP = re.compile(r"\(([^()]*)\)(\??)")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 ANY_LANGUAGE = "any"
-"""The key of what stands in a table for every language."""
+"""The key of phrases that belong to every language."""
 
 Node = dict[str, Any]  # the next word -> Node; "" -> tuple of (table, name) that end here
 _HERE = ""
@@ -42,7 +42,7 @@ _HERE = ""
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One phrase in a clause, as places of words: `start` of its first, `end` behind its last."""
+    """One phrase in a clause, by the positions of its words: `start` of the first, `end` after the last."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ class Match:
 
 @dataclass(slots=True)
 class Clause:
-    """The words between two punctuation marks, and what of each table stands among them, in order of place."""
+    """The words between two punctuation marks, and the phrases of each table among them, in order."""
 
     words: tuple[str, ...]
     found: dict[str, list[Match]]
@@ -63,15 +63,15 @@ class Clause:
         return itertools.chain.from_iterable(self.found.get(table, ()) for table in tables)
 
     def has(self, table: str) -> bool:
-        """Whether a phrase of the table stands anywhere."""
+        """Whether a phrase of the table occurs."""
         return table in self.found
 
     def opening(self, *around: str) -> set[int]:
-        """The places that only phrases of these tables stand before."""
+        """The positions that have only phrases of these tables before them."""
         return self._reach(sorted((match.start, match.end) for match in self.of(*around)), 0)
 
     def ending(self, *around: str) -> set[int]:
-        """The places that only phrases of these tables stand behind."""
+        """The positions that have only phrases of these tables after them."""
         pairs = sorted(((match.end, match.start) for match in self.of(*around)), reverse=True)
         return self._reach(pairs, len(self.words))
 
@@ -84,23 +84,23 @@ class Clause:
         return reached
 
     def opens(self, table: str, *around: str) -> bool:
-        """Whether a phrase of the table stands first, behind nothing but phrases of the others."""
+        """Whether a phrase of the table comes first, after nothing but phrases of `around`."""
         if table not in self.found:
             return False
         places = self.opening(*around)
         return any(match.start in places for match in self.found[table])
 
     def ends(self, table: str, *around: str) -> bool:
-        """Whether a phrase of the table stands last, before nothing but phrases of the others."""
+        """Whether a phrase of the table comes last, before nothing but phrases of `around`."""
         if table not in self.found:
             return False
         places = self.ending(*around)
         return any(match.end in places for match in self.found[table])
 
     def is_all(self, tables: Sequence[str], *around: str, language: str = "") -> bool:
-        """Whether the clause is nothing but phrases of these tables, one of the first ones among them.
+        """Whether the clause consists of phrases of these tables and of `around` only, with at least one of `tables`.
 
-        With a language, of that one and of `ANY_LANGUAGE` alone.
+        With a `language`, only phrases of that language and of `ANY_LANGUAGE` count.
         """
         if not any(table in self.found for table in tables):
             return False
@@ -125,29 +125,29 @@ class _Phrases:
 
 
 def normalised(text: str) -> str:
-    """Lower case without accents and apostrophes; scripts that write a word in two ways in one of them."""
+    """The text in lower case without accents and apostrophes, and with one spelling for scripts that have several."""
     decomposed = unicodedata.normalize("NFKD", text.translate(_STRAIGHT).casefold()).translate(_STRAIGHT)
     plain = unicodedata.normalize("NFC", _MARKS.sub("", decomposed)).translate(_ALIKE)
     return _DRAWN_OUT.sub(r"\1", plain)
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text, normalised; in Chinese and Japanese each character is one; "owwww" is "ow"."""
+    """The normalised words of a text; in Chinese and Japanese each character is a word; "owwww" becomes "ow"."""
     return tuple(_WORD.findall(normalised(text)))
 
 
 def clipped(text: str) -> str:
-    """What is looked at of an utterance: its first and last `END_CHARS` characters."""
+    """The part of an utterance that is read: its first and last `END_CHARS` characters."""
     return text if len(text) <= 2 * END_CHARS else f"{text[:END_CHARS]}\n{text[-END_CHARS:]}"
 
 
 def is_clipped(text: str) -> bool:
-    """Whether a part in the middle of the text, or of what `clipped` has left of it, is not looked at."""
+    """Whether a part in the middle of the text, or of its `clipped` form, is not read."""
     return len(text) > 2 * END_CHARS or len(normalised(text)) > 4 * END_CHARS
 
 
 def clauses_in(text: str) -> tuple[Clause, ...]:
-    """The parts between punctuation marks with what the tables say of them, without empty ones."""
+    """The parts between punctuation marks with the phrases found in them, without empty ones."""
     clauses: list[Clause] = []
     text = normalised(clipped(text))
     if len(text) > 4 * END_CHARS:  # one character may stand for eighteen
@@ -166,7 +166,7 @@ def clauses_in(text: str) -> tuple[Clause, ...]:
 
 
 def find(words: tuple[str, ...]) -> Clause:
-    """The clause of these words, with every phrase that stands in it."""
+    """The clause made of these words, with every phrase that occurs in it."""
     phrases = load()
     found: dict[str, list[Match]] = {}
     root, known, stems = phrases.root, phrases.known, phrases.stems
@@ -214,7 +214,7 @@ _DROPPED = (
 
 
 def _drop_ordinary(found: dict[str, list[Match]], ordinary: list[Match]) -> None:
-    """Forget what lies within a phrase that only looks like it: "bus stop"."""
+    """Drop matches inside a phrase that only looks like them: "bus stop"."""
     for table in _DROPPED:
         if matches := found.get(table):
             left = [one for one in matches if not any(it.start <= one.start and one.end <= it.end for it in ordinary)]
@@ -226,7 +226,7 @@ def _drop_ordinary(found: dict[str, list[Match]], ordinary: list[Match]) -> None
 
 @cache
 def load() -> _Phrases:
-    """The tables, read once."""
+    """The tables of `intent.toml`; read once, then cached."""
     with TABLE.open("rb") as file:
         tables: dict[str, dict[str, list[str]]] = tomllib.load(file)
     root: Node = {}
@@ -264,7 +264,7 @@ def _expanded(text: str, bodies: Sequence[str]) -> Iterable[str]:
 
 
 def _table_phrases(texts: Sequence[str], bodies: Sequence[str]) -> Iterable[tuple[str, ...]]:
-    """The phrases of one list as words; "*" stands for any word, "hurt*" for every word that begins so."""
+    """The phrases of one list as words; "*" stands for any word, "hurt*" for every word with that beginning."""
     plain = "\n".join(itertools.chain.from_iterable(_expanded(text, bodies) for text in texts))
     for line in normalised(plain).split("\n"):  # in one go: that is most of the time it takes
         if words := tuple(_TABLE_WORD.findall(line)):
@@ -272,7 +272,7 @@ def _table_phrases(texts: Sequence[str], bodies: Sequence[str]) -> Iterable[tupl
 
 
 def _spellings(stops: Iterable[str], known: set[str]) -> dict[str, str]:
-    """What recognisers make of a word of a stop: letters doubled, and in longer words one missing or another one."""
+    """How recognisers may misspell a word of a stop: doubled letters, and in longer words a missing or swapped one."""
     found: dict[str, str] = {}
     for word in sorted(stops, key=lambda word: (-len(word), word), reverse=True):
         ways = {_DOUBLED.sub(r"\1", word)}

@@ -1,4 +1,4 @@
-"""`InterruptRecords`: one record for each interrupt, with the time to each of its effects."""
+"""`InterruptRecords`: publishes one record per interrupt, with the time to each of its effects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runtime import RELIABLE, Fence, Node, Publisher, QoS, Subscription, every, 
 from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
 
 BOUND_S = 3.0
-"""Effects that have not come by then are told as missing; a Stretch's base needs 1 s to stand."""
+"""Effects that have not come after this time, s, are reported as missing; a Stretch's base needs 1 s to stand."""
 MOST_OPEN = 64
 
 DUE: dict[str, tuple[str, ...]] = {
@@ -18,14 +18,14 @@ DUE: dict[str, tuple[str, ...]] = {
     "resume": ("resumed",),
     "hold": ("held",),
 }
-"""Which effects each depth has; a replan holds and need not come to rest before the next action begins."""
+"""The effects expected at each depth; a replan holds the robot, which need not be at rest before the next action."""
 
 _EFFECTS = {"planner cancelled": "planner", "vlm voided": "vlm", "chunk flushed": "policy"}
 
 
 @dataclass
 class OpenInterrupt:
-    """An interrupt whose effects are still awaited; effects as stamps."""
+    """An interrupt whose effects are still expected; `effects` maps each one to its time in ns."""
 
     interrupt: Interrupt
     cause: str
@@ -35,7 +35,7 @@ class OpenInterrupt:
 
 
 class InterruptRecords(Node):
-    """Listens and publishes; decides nothing."""
+    """Listens, measures and publishes; it decides nothing."""
 
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
@@ -51,6 +51,7 @@ class InterruptRecords(Node):
 
     @on(interrupts)
     def begin(self, interrupt: Interrupt) -> None:
+        """Open a record for an interrupt."""
         trigger = self.context.trigger
         now_ns = self.clock.now_ns()
         raised_ns = trigger.envelope.published_ns if trigger is not None else now_ns
@@ -73,14 +74,17 @@ class InterruptRecords(Node):
 
     @on(fence)
     def fenced(self, fence: Fence) -> None:
+        """Note that the guard has raised the fence."""
         self._note(fence.interrupt_id, "fenced")
 
     @on(effects)
     def effected(self, effect: Effect) -> None:
+        """Note that a node on a seat has dropped its work."""
         self._note(effect.interrupt_id, _EFFECTS[effect.effect])
 
     @on(guard)
     def follow(self, state: GuardState) -> None:
+        """Note from the guard's state that the robot is held, at rest or resumed."""
         self.state = state
         for one in tuple(self.open.values()):
             self._look(one)
@@ -88,18 +92,19 @@ class InterruptRecords(Node):
 
     @every(hz=5)
     def tick(self) -> None:
-        """Close what has waited long enough."""
+        """Close the records that have waited for `BOUND_S`."""
         now_ns = self.clock.now_ns()
         for ident, one in tuple(self.open.items()):
             if to_s(now_ns - one.raised_ns) > BOUND_S:
                 self._close(ident)
 
     def on_stop(self) -> None:
+        """Close all records."""
         for ident in tuple(self.open):
             self._close(ident)
 
     def _look(self, one: OpenInterrupt) -> None:
-        """What the guard's newest word says about it."""
+        """Note the effects that the guard's newest state shows."""
         state, depth = self.state, one.interrupt.depth
         if state is None:
             return
@@ -132,7 +137,7 @@ class InterruptRecords(Node):
                 del self.early[next(iter(self.early))]
 
     def _note_on(self, one: OpenInterrupt) -> str:
-        """What became of a false alarm: how long it kept the robot, from the words that stopped it on."""
+        """What became of a false alarm: how long it kept the robot, from the words that stopped it."""
         stopped_ns, resumed_ns = self.stops.get(one.interrupt.takes_back), one.effects.get("resumed")
         if not one.interrupt.takes_back:
             return ""

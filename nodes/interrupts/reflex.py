@@ -1,4 +1,4 @@
-"""`Reflex`: what is heard and felt becomes an interrupt within one hop, before any model has looked at it."""
+"""`Reflex`: turns what is heard and felt into an interrupt within one hop, before any model has seen it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runtime.msgs import (
 Depth = Literal["amend", "replan", "stop", "resume", "hold"]
 
 TAKE_BACK_S = 30.0
-"""For how long a stop may be taken back as a false alarm; later "go on" resumes, and everything is decided afresh."""
+"""How long a stop may be taken back as a false alarm, s; after that "go on" resumes, and everything is decided anew."""
 MOST_STOPS = 64
 REFUSALS: dict[AnswerCode, str] = {
     "not_a_person": "I go on only when a person beside me says so.",
@@ -37,24 +37,24 @@ REFUSALS: dict[AnswerCode, str] = {
     "caught": "My gripper is not open yet. Say 'go on' once you are free.",
     "another_person": "Somebody else has stopped me as well. I wait for their 'go on', or for Resume.",
 }
-"""What the robot says to somebody whose "go on" does not count."""
+"""What the robot says to a person whose "go on" is refused, by the guard's code."""
 
 LETS_GO = "I open my gripper. Say 'go on' once you are free."
-"""What the robot says to somebody who asks to be let go, or who is caught."""
+"""What the robot says to a person who asks to be let go, or who is caught."""
 
 ONLY_GO_ON = "I am stopped. Say 'go on', and nothing else with it, and I will."
-"""What the robot says where going on was spoken of beside other things: it may have been a story."""
+"""What the robot says where going on was mentioned among other things, which may have been a story."""
 
 HOLD_S = 1.2
-"""How long a robot that moves holds for words that nobody understood, unless a second judge ends it sooner."""
+"""How long a moving robot holds for words that nobody understood, s, unless a second judge ends it sooner."""
 ANSWER_S = 20.0
-"""For how long after a question of the robot's short words are its answer."""
+"""How long after the robot's question short words count as its answer, s."""
 
 
 def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
-    """The interrupts that an utterance raises, in the order they are to be sent.
+    """The interrupts that an utterance raises, in the order in which they are sent.
 
-    "Go on" resumes only a robot that was stopped; nothing else lifts a stop, and no order does.
+    "Go on" resumes a stopped robot only. Nothing else lifts a stop; no order does.
     """
     meaning = understand(text)
     if meaning.lifts_stop:
@@ -64,7 +64,7 @@ def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StopCalled:
-    """One stop since the robot moved last."""
+    """One stop since the robot last moved."""
 
     ident: str
     by: str
@@ -73,11 +73,11 @@ class StopCalled:
 
 
 def taken_back(text: str, speaker: str, stops: Sequence[StopCalled], now_ns: int) -> str:
-    """Which stop these words take back as a false alarm: the last one's id, or "".
+    """The id of the stop that these words take back as a false alarm, or "".
 
-    Only who caused every stop since the robot moved last may do that, by words alone, and only for a while: what was
-    felt was no mistake, and after half a minute the world is another one. A stop for a bare "ah" is taken back by an
-    "okay" too; any other needs words that say so.
+    Only the person who caused every stop since the robot last moved can do so, by words, within `TAKE_BACK_S`. A stop
+    by a sensor was no mistake, and after that time the scene has changed. "Okay" takes back a stop for a bare "ah"; any
+    other stop needs words that say so.
     """
     if not stops or any(stop.by != speaker or to_s(now_ns - stop.raised_ns) > TAKE_BACK_S for stop in stops):
         return ""
@@ -87,12 +87,13 @@ def taken_back(text: str, speaker: str, stops: Sequence[StopCalled], now_ns: int
 
 
 class Reflex(Node):
-    """Listens to people and to the robot's contact sensing.
+    """Listens to people and to the robot's contact sensing, and raises interrupts.
 
-    Anybody's words stop. Words lift a stop only where they come from a node that is declared as ears and on no seat.
-    Whoever asks to go on in vain is told so aloud; an order to a stopped robot is kept and asked back.
+    Words of anybody stop the robot. Words lift a stop only where they come from a node that is declared as ears and
+    holds no seat. A person whose "go on" is refused is told so aloud; an order to a stopped robot is kept and asked
+    back.
 
-    On a thread of its own: what blocks the event loop of its process must not stand before a stop.
+    It runs on a thread of its own, so that a blocked event loop does not delay a stop.
     """
 
     realtime = True
@@ -124,14 +125,17 @@ class Reflex(Node):
 
     @classmethod
     def preload(cls) -> None:
+        """Read the phrase tables once, before the processes of the run are forked."""
         understand("stop")
 
     def on_start(self) -> None:
+        """Note which nodes are ears, and read the phrase tables, so that the first stop does not wait for them."""
         self.ears = frozenset(self.run_info.ears)
         understand("stop")  # reads the tables, so that the first stop does not wait for it
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
+        """Raise the interrupts that an utterance asks for; hold a moving robot for short words not understood."""
         text, speaker = utterance.text, utterance.speaker
         lost = self.heard.dropped["queue full"]
         if lost > self.lost:  # one of them may have been a stop
@@ -167,19 +171,19 @@ class Reflex(Node):
 
     @on(answers)
     def answered(self, answer: GuardAnswer) -> None:
-        """Tell whoever asked to go on why the robot does not."""
+        """Tell a person why "go on" was refused."""
         if answer.do == "resume" and answer.code in REFUSALS:
             self._say(REFUSALS[answer.code])
 
     @on(said)
     def follow_talk(self, utterance: Utterance) -> None:
-        """What the robot asks makes the next words an answer."""
+        """Note a question of the robot: the next words answer it."""
         if utterance.text.rstrip().endswith(("?", "？", "؟")):
             self.asked_ns = self.clock.now_ns()
 
     @on(state)
     def feel(self, state: RobotState) -> None:
-        """Contact stops once, when it begins; a thing that goes on touching is the guard's affair."""
+        """Stop for contact that begins; the guard handles contact that lasts."""
         touching = frozenset(state.contact)
         new = sorted(touching - self.touching)
         self.touching = touching
@@ -188,7 +192,7 @@ class Reflex(Node):
 
     @on(guard)
     def follow(self, state: GuardState) -> None:
-        """A stop by anyone, or the end of one, as the guard sees it."""
+        """Note the guard's mode: whether the robot is stopped, and whether it moves."""
         was_stopped, self.was_guard_stopped = self.was_guard_stopped, state.mode == "stopped"
         self.is_stopped, self.is_moving = state.mode == "stopped", state.mode == "moving"
         if was_stopped and not self.is_stopped:
@@ -196,7 +200,7 @@ class Reflex(Node):
 
     @on(interrupts)
     def notice(self, interrupt: Interrupt) -> None:
-        """Stops that others have raised: what was felt, the console, a ladder."""
+        """Note stops that others have raised: a sensor, the console, a ladder."""
         trigger = self.context.trigger
         if trigger is not None and trigger.envelope.source == self.name:
             return
@@ -207,7 +211,7 @@ class Reflex(Node):
         return bool(self.asked_ns) and self.clock.since_s(self.asked_ns) <= ANSWER_S
 
     def _names(self, text: str) -> bool:
-        """Whether a thing that the robot sees is named."""
+        """Whether the words name a thing that the robot sees."""
         description = self.description.latest()
         if description is None:
             return False

@@ -12,7 +12,7 @@ from runtime.msgs import Interrupt, Utterance
 class SecondJudge(Node):
     """May stop the robot for words that the reflex did not understand, and end a soft hold early. It lifts no stop.
 
-    Put it into a process of its own (`process = "judge"`): nothing waits for it.
+    Give it a process of its own (`process = "judge"`): nothing waits for it.
     """
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
@@ -24,12 +24,13 @@ class SecondJudge(Node):
         self.classifier: StopClassifier | None = None
 
     def on_start(self) -> None:
+        """Read the phrase tables and the network."""
         understand("stop")  # reads the tables
         self.classifier = StopClassifier()
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
-        """Stop for what is very likely one."""
+        """Stop for words that are very likely a stop."""
         if self._certainty(utterance.text) >= StopClassifier.stops_from(understand(utterance.text)):
             self._publish(Interrupt(id="", depth="stop", text=clipped(utterance.text), by=utterance.speaker))
 

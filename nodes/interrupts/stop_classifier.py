@@ -1,6 +1,6 @@
-"""`StopClassifier`: a small multilingual network that says how likely an utterance means a stop.
+"""`StopClassifier`: a small multilingual network for the probability that an utterance means a stop.
 
-`examples/train_stop_classifier` makes it from the tuning half of the labelled set and from the table.
+`examples/train_stop_classifier` trains it on the tuning half of the labelled set and on the phrase tables.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ LONGEST_NGRAM = 4
 
 
 def features_of(text: str) -> NDArray[np.float32]:
-    """Which runs of one to four characters it holds, hashed into `BUCKETS` and of length 1; (BUCKETS,)."""
+    """The features of a text: its runs of one to four characters, hashed into buckets, with length 1; (BUCKETS,)."""
     line = f" {' '.join(words_of(clipped(text)))} "
     counts = np.zeros(BUCKETS, np.float32)
     for length in range(1, LONGEST_NGRAM + 1):
         for start in range(len(line) - length + 1):
             counts[crc32(line[start : start + length].encode()) % BUCKETS] += 1.0
-    np.sqrt(counts, out=counts)
-    norm = float(np.linalg.norm(counts))
-    return counts / norm if norm else counts
+    features: NDArray[np.float32] = np.sqrt(counts / counts.sum())  # np.linalg.norm would ask BLAS
+    return features
 
 
 class StopClassifier:
@@ -43,13 +42,13 @@ class StopClassifier:
         self._session, _ = open_session(model.read_bytes(), name=model.name, providers=("CPUExecutionProvider",))
 
     def certainty(self, text: str) -> float:
-        """From 0 to 1."""
+        """How likely the text means a stop, 0 to 1."""
         (answer,) = self._session.run(None, {"features": features_of(text)[np.newaxis]})
         return float(answer[0, 0])
 
     @staticmethod
     def stops_from(meaning: Meaning) -> float:
-        """How certain it has to be to add a stop: more so for a short order or correction, else never."""
+        """The least certainty that adds a stop: 0.8 for words not understood, more for a short order, else infinite."""
         if meaning.wants == "nothing" and not meaning.talk:
             return 0.8
         return 0.95 if meaning.wants in ("order", "amend") and meaning.is_short else inf

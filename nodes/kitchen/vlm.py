@@ -290,9 +290,9 @@ class KitchenVLM(LocalVLM):
             self.counted.add(self.actions)
             self.tried[key] = self.tried.get(key, 0) + 1
         if self.tried.get(key, 0) >= (MOST_DRIVES if step == "drive" else MOST_TRIES):
-            return Decision("keep", "failed", self.why or f"I cannot {text}")
-        if self.tried.get(key, 0) and "out of reach" in self.why and step != "drive":
-            return Decision("keep", "failed", self.why)
+            return Decision("keep", "failed", self.why or f"I cannot {text}", code=self.code)
+        if self.tried.get(key, 0) and self.code == "out_of_reach" and step != "drive":
+            return Decision("keep", "failed", self.why, code=self.code)
         say = ""
         if step == "drive" and target is not None:
             where = target.label if target.is_place else f"{name}"

@@ -2,28 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+import resource
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime import InferenceSession, NodeArg, OrtValue
 
+from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, choices
 
-__all__ = ["Held", "NodeArg", "OnnxModel", "StopFlag", "StoppedError", "open_session", "why_no_provider"]
+__all__ = [
+    "Held",
+    "NodeArg",
+    "OnnxModel",
+    "StopFlag",
+    "StoppedError",
+    "Timing",
+    "findings",
+    "open_session",
+    "provider_notes",
+    "timed",
+    "why_no_provider",
+]
 
 _NUMPY_TYPES: dict[str, type[np.generic]] = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
+    "tensor(double)": np.float64,
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
     "tensor(bool)": np.bool_,
 }
-_DEVICES = {"CUDAExecutionProvider": "cuda"}
+_DEVICES = {"CUDAExecutionProvider": "cuda", "TensorrtExecutionProvider": "cuda"}
+_OF_GPU_BUILD = ("CUDAExecutionProvider", "TensorrtExecutionProvider")
 
 Held: TypeAlias = OrtValue  # a tensor that stays where the model runs
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a model took here; the first run, which is slow, stands apart."""
+
+    provider: str
+    first_s: float
+    runs_s: tuple[float, ...]
+    cpu_s: float  # of all threads, for one run
+
+    def __str__(self) -> str:
+        median, slowest = sorted(self.runs_s)[len(self.runs_s) // 2], max(self.runs_s)
+        return (
+            f"{self.provider}: first answer {1e3 * self.first_s:.1f} ms, then {1e3 * median:.1f} ms (slowest of "
+            f"{len(self.runs_s)}: {1e3 * slowest:.1f} ms), {1e3 * self.cpu_s:.1f} ms of CPU each"
+        )
+
+    def why_slow(self, budget_s: float) -> str:
+        """That even its fastest answer is later than the budget, with the remedy, or ""."""
+        if min(self.runs_s) <= budget_s:
+            return ""
+        return (
+            f"takes {1e3 * min(self.runs_s):.1f} ms for an answer on {self.provider}, and its budget is "
+            f"{1e3 * budget_s:g} ms: take a smaller model, more threads, a provider with a card, or a larger budget_s"
+        )
+
+
+class Timed(Protocol):
+    """A model, or several, that can say how long they take."""
+
+    fallback: str
+
+    def timing(self, *, rounds: int) -> Timing:
+        """How long so many runs take."""
+        ...
+
+
+def findings(
+    providers: tuple[str, ...], opened: Callable[[], Timed] | None, name: str, budget_s: float
+) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+    """What `polyrhythm doctor` tells of a model; `opened` loads it to be timed. Raises what that raises."""
+    found: list[tuple[Literal["ok", "note", "problem"], str]] = [("note", text) for text in provider_notes(providers)]
+    if opened is not None:
+        model = opened()
+        found += [("note", model.fallback)] if model.fallback else []
+        timing = model.timing(rounds=50)
+        slow = timing.why_slow(budget_s)
+        told = f"{name} on {timing}; budget {1e3 * budget_s:g} ms"
+        found.append(("problem", f"{name} {slow}") if slow else ("ok", told))
+    return found
+
+
+def timed(run: Callable[[], object], *, provider: str, first_s: float, rounds: int) -> Timing:
+    """How long a warm model takes for so many runs."""
+    taken_s, clock, cpu_s = [], SystemClock(), _cpu_s()
+    for _ in range(rounds):
+        begun_ns = clock.now_ns()
+        run()
+        taken_s.append(clock.since_s(begun_ns))
+    return Timing(provider, first_s, tuple(taken_s), (_cpu_s() - cpu_s) / rounds)
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
 def why_no_provider(providers: tuple[str, ...]) -> str:
@@ -32,6 +115,22 @@ def why_no_provider(providers: tuple[str, ...]) -> str:
     if any(provider in known for provider in providers):
         return ""
     return f"provider {choices(map(repr, providers))} is not installed; known: {choices(known)}"
+
+
+def provider_notes(providers: tuple[str, ...]) -> list[str]:
+    """Why the first of these that can be had is not the first named, in sentences with the remedy; [] where it is."""
+    known = onnxruntime.get_available_providers()
+    lost = []
+    for provider in providers:
+        if provider in known:
+            break
+        remedy = (
+            "pip uninstall onnxruntime, then pip install 'polyrhythm[gpu]', on a machine with an NVIDIA card"
+            if provider in _OF_GPU_BUILD
+            else f"known: {choices(known)}"
+        )
+        lost.append(f"{provider} is not in this build of ONNX Runtime: {remedy}")
+    return lost
 
 
 def open_session(
@@ -98,13 +197,26 @@ class StopFlag:
 class OnnxModel:
     """A model with several inputs and outputs, some of which stay on its device between runs."""
 
-    def __init__(self, model: bytes, *, name: str, providers: tuple[str, ...], threads: int = 1) -> None:
+    def __init__(
+        self,
+        model: bytes,
+        *,
+        name: str,
+        providers: tuple[str, ...],
+        threads: int = 1,
+        beside: Mapping[str, bytes] | None = None,
+        seed: int = 0,
+    ) -> None:
         """Raises PolyrhythmError as `open_session` does."""
         self.name = name
-        self._session, self.fallback = open_session(model, name=name, providers=providers, threads=threads)
+        self._session, self.fallback = open_session(
+            model, name=name, providers=providers, threads=threads, beside=beside, seed=seed
+        )
         self.inputs = {arg.name: arg for arg in self._session.get_inputs()}
-        self.outputs = [arg.name for arg in self._session.get_outputs()]
-        self._device = _DEVICES.get(self._session.get_providers()[0], "cpu")
+        self.outputs = {arg.name: arg for arg in self._session.get_outputs()}
+        self.metadata: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
+        self.provider = self._session.get_providers()[0]
+        self._device = _DEVICES.get(self.provider, "cpu")
 
     def shape(self, name: str) -> list[int | None]:
         """Of an input; None where the model leaves a size open."""
@@ -125,11 +237,11 @@ class OnnxModel:
         self,
         feed: Mapping[str, NDArray[np.generic] | Held],
         *,
-        fetch: str,
+        fetch: Sequence[str],
         keep: Iterable[str] = (),
         stop: StopFlag | None = None,
-    ) -> tuple[NDArray[np.generic], dict[str, Held]]:
-        """The output `fetch` as an array, and those of `keep` as they are, on the device.
+    ) -> tuple[list[NDArray[np.generic]], dict[str, Held]]:
+        """The outputs `fetch` as arrays, and those of `keep` as they are, on the device.
 
         Arrays are given the type that their input has. Raises StoppedError, and PolyrhythmError where the model fails.
         """
@@ -139,7 +251,8 @@ class OnnxModel:
                 held = value if isinstance(value, OrtValue) else self.hold(name, value)
                 binding.bind_ortvalue_input(name, held)
             kept = list(keep)
-            binding.bind_output(fetch, "cpu")
+            for name in fetch:
+                binding.bind_output(name, "cpu")
             for name in kept:
                 binding.bind_output(name, self._device)
             self._session.run_with_iobinding(binding, stop.options if stop is not None else None)
@@ -149,5 +262,6 @@ class OnnxModel:
             if stop is not None and stop.is_set:
                 raise StoppedError(f"{self.name} was stopped") from problem
             raise PolyrhythmError(f"{self.name} failed: {str(problem).strip()[:300]}") from problem
-        fetched, *others = binding.get_outputs()
-        return np.asarray(fetched.numpy()), dict(zip(kept, others, strict=True))
+        found = binding.get_outputs()
+        arrays = [np.asarray(one.numpy()) for one in found[: len(fetch)]]
+        return arrays, dict(zip(kept, found[len(fetch) :], strict=True))

@@ -27,6 +27,7 @@ from nodes.perception.point_cloud import (
     grouped,
 )
 from nodes.perception.table_plane import Hull, find_levels
+from nodes.robot.products import product
 from nodes.robot.protocol import Capsule
 from runtime.msgs import SeenObject
 
@@ -96,7 +97,7 @@ def place_is_empty(
 
     False where the place is out of view or hidden by something nearer.
     """
-    right, down, forward = (np.array(place_m) - camera_position) @ camera_rotation
+    right, down, forward = product(np.array(place_m) - camera_position, camera_rotation)
     if forward <= 0.1:
         return False
     height, width = depth_m.shape

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.perception.colors import colour_codes
+from nodes.robot.products import product
 from nodes.robot.protocol import Capsule
 
 Floats = NDArray[np.float64]
@@ -166,12 +167,12 @@ def is_own(points: Points, own: tuple[Capsule, ...], camera: Floats) -> Bools:
     origin = camera.astype(np.float32)
     local = points.take(near, axis=1) - origin[:, None]  # small numbers: the differences below cancel
     start = start - origin
-    along = line @ local  # (parts, n)
+    along = product(line, local)  # (parts, n)
     along -= (start * line).sum(axis=1)[:, None]
     share = along / squared[:, None]
     np.maximum(share, np.float32(0.0), out=share)
     np.minimum(share, np.float32(1.0), out=share)
-    away = start @ local
+    away = product(start, local)
     away *= np.float32(-2.0)
     away += np.einsum("ij,ij->j", local, local)
     away += (start * start).sum(axis=1)[:, None]

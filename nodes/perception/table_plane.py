@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.perception.point_cloud import Bools, Floats, Points
+from nodes.robot.products import product
 
 LEVEL_STEP_M = 0.01
 LEVEL_SLOPE_M = 0.004
@@ -36,13 +37,13 @@ class Hull:
         is_edge = length > 1e-6
         start, edge = corners[is_edge], edge[is_edge] / length[is_edge, None]
         outward = np.column_stack([edge[:, 1], -edge[:, 0]])
-        inward = outward @ corners.mean(axis=0) - (outward * start).sum(axis=1) > 0
+        inward = product(outward, corners.mean(axis=0)) - (outward * start).sum(axis=1) > 0
         self._outward = np.where(inward[:, None], -outward, outward).astype(np.float32)
         self._reach = (self._outward * start).sum(axis=1)[:, None]
 
     def has(self, points: Points, margin_m: float) -> Bools:
         """Which points (2 or 3, n) lie inside or at most that far outside each of the edges."""
-        beyond = self._outward @ points[:2]  # (edges, n)
+        beyond = product(self._outward, points[:2])  # (edges, n)
         beyond -= self._reach
         inside: Bools = beyond.max(axis=0) < margin_m if points.shape[1] else np.zeros(0, dtype=np.bool_)
         return inside

@@ -16,6 +16,7 @@ from nodes.policy.skill_phases import (
     MARGIN_M,
     NEAR_M,
     SET_DOWN_M,
+    OutOfReach,
     Phase,
     PhaseAim,
     SkillProgress,
@@ -25,6 +26,7 @@ from nodes.policy.skill_phases import (
     resting_at,
     with_goals,
 )
+from nodes.robot.products import product
 from nodes.robot.protocol import PointM
 from nodes.robot_file.body import FileBody, Pose
 from runtime.msgs import JointVector, RobotState
@@ -69,7 +71,7 @@ class ArmMotion:
         if phase.drives or phase.points or phase.rolls_rad is not None or phase.folds:
             return f"this robot cannot do {phase.name!r}: its skills move neither a base nor a head"
         turn, origin = self.body.base_pose(state)
-        x_m, y_m, _ = (turn.T @ (np.array((spot.x_m, spot.y_m, 0.0)) - origin)).tolist()
+        x_m, y_m, _ = product(np.array((spot.x_m, spot.y_m, 0.0)) - origin, turn).tolist()
         heading_rad = math.atan2(turn[1, 0], turn[0, 0])
         here = self.body.hand(state.position)
         kept = self.body.hand(progress.goal)
@@ -79,7 +81,9 @@ class ArmMotion:
         if phase.goes:
             turned = self._reach((x_m, y_m, lowest_m), heading_rad, state)
             if turned is None:
-                return f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
+                return OutOfReach(
+                    f"the {spot.name} is out of reach of the arm, at x {spot.x_m:.2f}, y {spot.y_m:.2f} m"
+                )
             self._down = turned
         is_low = float(here.place[2]) < travel_m - SLACK_M
         heights = {
@@ -182,12 +186,11 @@ class ArmMotion:
 def down_at(yaw_rad: float) -> np.ndarray:
     """`DOWN`, turned about the vertical."""
     c, s = math.cos(yaw_rad), math.sin(yaw_rad)
-    turned: np.ndarray = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]) @ DOWN
-    return turned
+    return product(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), DOWN)
 
 
 def _angle_between(one: np.ndarray, other: np.ndarray) -> float:
-    cosine = (float(np.trace(one.T @ other)) - 1.0) / 2.0
+    cosine = (float((one * other).sum()) - 1.0) / 2.0
     return math.acos(min(max(cosine, -1.0), 1.0))
 
 
@@ -196,13 +199,12 @@ def _turned_towards(one: np.ndarray, other: np.ndarray, most_rad: float) -> np.n
     angle = _angle_between(one, other)
     if angle <= most_rad:
         return other
-    turn = other @ one.T
+    turn = product(other, one.T)
     axis = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-    length = float(np.linalg.norm(axis))
+    length = math.hypot(*axis.tolist())
     if length < 1e-6:  # half a turn: any axis at right angles will do
         return other
     x, y, z = (axis / length).tolist()
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    rotation = np.eye(3) + math.sin(most_rad) * cross + (1.0 - math.cos(most_rad)) * (cross @ cross)
-    turned: np.ndarray = rotation @ one
-    return turned
+    rotation = np.eye(3) + math.sin(most_rad) * cross + (1.0 - math.cos(most_rad)) * product(cross, cross)
+    return product(rotation, one)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from nodes.policy.action_request import ActionRequest
-from nodes.policy.allowed import PLEASE, Confirmations, why_not
+from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skill_catalogue import SPECS, Plan, catalogue_of, load_skills
 from nodes.policy.skill_phases import (
@@ -28,6 +28,7 @@ from nodes.policy.skill_phases import (
     PUT_BACK,
     SET_BACK,
     SHAKE,
+    OutOfReach,
     Phase,
     SkillMotion,
     SkillProgress,
@@ -56,6 +57,7 @@ from runtime import (
 from runtime.msgs import (
     Action,
     Feedback,
+    FeedbackCode,
     GuardState,
     Image,
     Interrupt,
@@ -213,18 +215,19 @@ class ExpertPolicy(ForRobot, SeatNode):
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why="the robot's state is not known"))
             return
         refusal = why_not(action, state, self.specs)
-        refusal = refusal or self.confirmations.question(action, self.specs, self.clock.now_ns())
-        if refusal:
-            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
-            if refusal.endswith(PLEASE):
-                self.said.publish(Utterance(speaker="robot", text=refusal))
+        question = "" if refusal else self.confirmations.question(action, self.specs, self.clock.now_ns())
+        if refusal or question:
+            code: FeedbackCode = "consent" if question else ""
+            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal or question, code=code))
+            if question:
+                self.said.publish(Utterance(speaker="robot", text=question))
             return
         before, self.current, self.asked = self.current, action, asked
         if before is not None and self._continues(before, action):
             return
         if before is not None and not self.is_over:
             why = f"replaced by {action.text or action.skill!r}"
-            self.feedback.publish(Feedback(action_id=before.id, status="failure", why=why))
+            self.feedback.publish(Feedback(action_id=before.id, status="failure", why=why, code="replaced"))
         held = self.progress.held if self.progress is not None else None
         if held is not None and not state.is_grasping:
             held = None
@@ -369,8 +372,9 @@ class ExpertPolicy(ForRobot, SeatNode):
         if done.outcome:
             self.is_over = True
             ok = done.outcome == "success"
-            why = self.current.text or self.current.skill if ok else done.outcome
-            self._answer(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why))
+            why = self.current.text or self.current.skill if ok else str(done.outcome)
+            code: FeedbackCode = "out_of_reach" if isinstance(done.outcome, OutOfReach) else ""
+            self._answer(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why, code=code))
             if not ok:
                 self.progress = retreat(done.progress, state, motion=self.motion)
             return

@@ -218,6 +218,10 @@ class SkillStep:
     outcome: str = ""
 
 
+class OutOfReach(str):
+    """Why a phase cannot be, where no posture of the robot brings its hand there; "" where one does."""
+
+
 @dataclass(frozen=True, slots=True)
 class PhaseAim:
     """Goals of one tick of a phase, and whether all is there that the phase waits for, its time apart."""

@@ -16,6 +16,7 @@ from nodes.policy.skill_phases import (
     NEAR_M,
     SET_DOWN_M,
     Level,
+    OutOfReach,
     Phase,
     PhaseAim,
     SkillProgress,
@@ -138,11 +139,13 @@ def travel_lift_m(tallest_m: float, held: Spot | None) -> float:
     return tallest_m + MARGIN_M + below_hand_m(FINGER_BELOW_M, held) - ARM_Z_M + WRIST_DROP_M + GRASP_REACH_M
 
 
-def out_of_reach(spot: Spot, state: RobotState) -> str:
+def out_of_reach(spot: Spot, state: RobotState) -> OutOfReach:
     """Why the gripper cannot get there by driving along the heading; empty when it can."""
     if _solve(spot, state) is not None:
-        return ""
-    return f"the {spot.name} is out of reach: the arm does not get to y {spot.y_m:.2f} m from y {state.base_y_m:.2f} m"
+        return OutOfReach()
+    return OutOfReach(
+        f"the {spot.name} is out of reach: the arm does not get to y {spot.y_m:.2f} m from y {state.base_y_m:.2f} m"
+    )
 
 
 def is_out(state: RobotState) -> bool:

@@ -25,7 +25,7 @@ class ActionSpan:
 def action_spans(run: Run) -> list[ActionSpan]:
     """All actions of a run in order; one that gave way to the next is replaced, whatever the policy says."""
     ends = {
-        one.message.action_id: (one.envelope.published_ns, one.message.status, one.message.why)
+        one.message.action_id: (one.envelope.published_ns, one.message)
         for one in run.feedback.messages
         if one.message.status != "running"
     }
@@ -34,11 +34,11 @@ def action_spans(run: Run) -> list[ActionSpan]:
         is_last = index + 1 == len(run.actions.messages)
         start_ns = one.envelope.published_ns
         next_ns = run.end_ns if is_last else run.actions.messages[index + 1].envelope.published_ns
-        ended_ns, status, why = ends.get(one.message.id, (next_ns, "", ""))
+        ended_ns, told = ends.get(one.message.id, (next_ns, None))
         end: End = "unfinished" if is_last else "replaced"
-        if status == "success" or (status == "failure" and not why.startswith("replaced")):
-            end = "success" if status == "success" else "failure"
+        if told is not None and told.status != "running" and told.code != "replaced":
+            end = told.status
         text = one.message.text or one.message.skill
         end_ns = max(start_ns, min(ended_ns, next_ns))
-        found.append(ActionSpan(start_ns, end_ns, one.message.skill, text, end, why))
+        found.append(ActionSpan(start_ns, end_ns, one.message.skill, text, end, told.why if told is not None else ""))
     return found

@@ -1,4 +1,4 @@
-"""What every robot must keep of the `Robot` protocol, as tests: subclass `RobotConformance` and say how to get one.
+"""Conformance tests of the `Robot` protocol: subclass `RobotConformance` and say how to make your robot.
 
     class TestMyRobot(RobotConformance):
         def make(self) -> Bench:
@@ -6,8 +6,8 @@
 
         limits = "my_robot.limits:LIMITS"  # as [run] robot of its launch file; left out for a Stretch's joints
 
-A bench holds the robot and its time. What a bench cannot do (press a button, touch an arm) it says by leaving the
-method alone; the tests that need it are then skipped, and pytest lists them. This module needs pytest.
+A bench holds the robot and its time. Override the methods for what it can do, such as pressing a button; tests that
+need the others are skipped, and pytest lists them. This module needs pytest.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from runtime.msgs import JOINTS, JointCommand, RobotState
 
 PERIOD_S = 0.02
 FIRST = 0
-"""The place of the joint that is sent about most: a Stretch's lift."""
+"""The number of the joint that most tests move; on a Stretch it is the lift."""
 REST = {"lift": 0.005, "arm": 0.005, "gripper": 0.005}
-"""How far a joint that stands still may be off, m; joints not named here: 0.02 rad."""
+"""How far a joint that stands may be measured from where it was, m; for joints not listed, 0.02 rad."""
 
 
 class Bench:
-    """A robot under test, in a time of its own that starts at one second; override what your robot needs."""
+    """A robot under test, with a clock of its own that starts at one second; override what your robot needs."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self.now_ns = NS_PER_S
 
     def pass_time(self, seconds: float) -> None:
-        """Let the world go on, with nobody talking to the robot."""
+        """Let this many seconds pass without a call to the robot."""
         self.now_ns += to_ns(seconds)
 
     def press_runstop(self, is_on: bool) -> None:
@@ -50,21 +50,21 @@ class Bench:
         pytest.skip("this robot knows its zeros")
 
     def touch(self) -> str:
-        """Let the first joint meet resistance on its way, or the base forwards, from now on; its name, or "base"."""
+        """From now on, block the first joint on its way, or the base ahead; returns the joint's name, or "base"."""
         pytest.skip("this bench touches nothing")
 
     def settle_s(self) -> float:
-        """How long this robot takes to come to rest after a stop."""
+        """How long the robot takes to come to rest after a stop, s."""
         return 2.0
 
     def close(self) -> None:
-        """Take the bench down."""
+        """Stop the robot and release it."""
         self.robot.close()
 
     # what the tests do with it
 
     def run(self, seconds: float, command: JointCommand | None = None) -> RobotState:
-        """What a driver does, 50 times a second: a command, or stop where there is none."""
+        """Drive as a driver does, 50 times a second, with a command or with stop; returns the last state."""
         for _ in range(round(seconds / PERIOD_S)):
             if command is None:
                 self.robot.stop()
@@ -75,7 +75,7 @@ class Bench:
         return self.robot.read(self.now_ns)
 
     def drift(self, seconds: float) -> RobotState:
-        """Time passes for the robot, but nobody commands it."""
+        """Let `seconds` pass for the robot without any command; returns the last state."""
         for _ in range(round(seconds / PERIOD_S)):
             self.pass_time(PERIOD_S)
             self.robot.advance(self.now_ns)
@@ -83,14 +83,15 @@ class Bench:
 
     @property
     def mode(self) -> str:
+        """The mode that the robot reports now."""
         return self.robot.status(self.now_ns).mode
 
 
 class RobotConformance:
-    """The tests. Each starts a robot of its own; override `make`, and name the `limits` of a robot of your own.
+    """The tests; each starts a robot of its own. Override `make`, and name the `limits` of your robot.
 
-    The numbers in the tests are a Stretch's. With other joints, those at the same places are sent as far as their range
-    and their speed allow.
+    The numbers in the tests are those of a Stretch. Of another robot, the joints with the same numbers move as far as
+    their range and speed permit.
     """
 
     limits: str = ""
@@ -98,7 +99,7 @@ class RobotConformance:
     request: pytest.FixtureRequest
 
     def make(self) -> Bench:
-        """A bench with a robot that is not started; fixtures come from `self.request.getfixturevalue`."""
+        """A bench with a robot that is not started; get fixtures by `self.request.getfixturevalue`."""
         raise NotImplementedError
 
     @pytest.fixture(autouse=True)
@@ -110,20 +111,21 @@ class RobotConformance:
 
     @property
     def robot(self) -> Robot:
+        """The robot under test."""
         return self.bench.robot
 
     def started(self) -> RobotState:
-        """Start, as a driver does."""
+        """Start the robot as a driver does; returns its state."""
         self.robot.start(self.bench.now_ns)
         return self.bench.drift(0.1)
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The names of the joints, in order, as guard and driver are told."""
+        """The names of the joints in order, as guard and driver know them."""
         return joint_names(load_limits(self.limits)) if self.limits else JOINTS
 
     def target(self, state: RobotState, **offset: float) -> tuple[float, ...]:
-        """Where the robot stands, some joints moved away from their nearer end, by half their range at most."""
+        """The present posture with some joints moved away from their nearer end, by half their range at most."""
         position = list(state.position)
         for name, by in offset.items():
             place = self.joints.index(name) if name in self.joints else JOINTS.index(name) % len(self.joints)
@@ -134,18 +136,18 @@ class RobotConformance:
         return tuple(position)
 
     def seconds_to(self, state: RobotState, target: tuple[float, ...]) -> float:
-        """How long the slowest joint takes to get there at its limit speed."""
+        """How long the slowest joint needs to reach the target at its limit speed, s."""
         ways = zip(self.robot.limits.joints, state.position, target, strict=True)
         return max(abs(there - here) / limit.speed for limit, here, there in ways)
 
     def drives_at(self, most_mps: float) -> float:
-        """A speed well within what the base can do; skips the test of a robot that does not drive."""
+        """A speed within the base's limits, at most `most_mps`; skips the test of a robot that does not drive."""
         if not self.robot.limits.base.wheel_speed_mps:
             pytest.skip("this robot does not drive")
         return min(most_mps, self.robot.limits.base.wheel_speed_mps / 2)
 
     def assert_stands(self, before: RobotState, after: RobotState) -> None:
-        """Neither the joints nor the base went anywhere."""
+        """Assert that neither the joints nor the base moved."""
         assert_stands(before, after, self.joints)
 
     # the tests
@@ -412,12 +414,12 @@ class RobotConformance:
 
 
 def passed_s(before: RobotState, after: RobotState) -> float:
-    """By the robot's own stamps: in real time, on a busy machine, more than what was asked for."""
+    """Seconds between two states, by the robot's own stamps; on a busy machine, more than was asked for."""
     return to_s(after.read_ns - before.read_ns)
 
 
 def assert_stands(before: RobotState, after: RobotState, joints: tuple[str, ...] = JOINTS) -> None:
-    """Neither the joints nor the base went anywhere."""
+    """Assert that neither the joints nor the base moved."""
     for name, was, now in zip(joints, before.position, after.position, strict=True):
         assert now == pytest.approx(was, abs=REST.get(name, 0.02)), f"{name} moved"
     was_at = (before.base_x_m, before.base_y_m, before.base_heading_rad)

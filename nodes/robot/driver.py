@@ -1,4 +1,4 @@
-"""`Driver`: the only node that talks to the robot; it obeys the guard beside it and nobody else."""
+"""`Driver`: the only node that talks to the robot. It obeys the guard in its process and nobody else."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from runtime.msgs import JOINTS, DriverOrder, JointCommand, RobotMode, RobotStat
 Parameter = int | float | str | bool
 
 METHODS = ("start", "read", "status", "command", "advance", "stop", "home", "stow", "runstop", "close")
-"""What a `Robot` does, and a driver asks of it."""
+"""The methods that a driver calls of a `Robot`."""
 COMMAND_LIFESPAN_S = 0.15
 ORDER_LIFESPAN_S = 2.0
 BESIDE = QoS(required=False, in_process=True, lifespan_s=ORDER_LIFESPAN_S)
-"""What the guard says reaches the driver within their process, by no socket: nobody else can say it."""
+"""Orders of the guard reach the driver within their process, through no socket, so that nobody else can send them."""
 TICKS_PER_STATUS = 10
 
 SIMULATED = "nodes.sim.robot:SimRobot"
 
 
 class Driver(ForRobot, Node):
-    """Applies the newest command while it is fresh, stops the robot otherwise, and publishes what the robot feels.
+    """Applies the newest command while it is fresh, stops the robot otherwise, and publishes the measured state at 50
+    Hz.
 
-    `robot` names a class that keeps the `Robot` protocol, as "module:Class"; `robot_params` are its arguments. `limits`
-    names what its guard takes it for, as "module:NAME", from `[run] robot` of the launch file ("": a Stretch).
-    The guard must be in the same process. What it lets home or stow comes by one topic and the runstop by another,
-    because homing may take half a minute and a runstop waits for nothing.
+    `robot` names a class that implements the `Robot` protocol, as "module:Class"; `robot_params` are its arguments.
+    `limits` names the limits that its guard uses, as "module:NAME", from `[run] robot` of the launch file ("": a
+    Stretch). A command is fresh for 0.15 s. The guard must run in the same process. Homing and stowing come on one
+    topic and the runstop on another, because homing may take half a minute and a runstop must not wait.
     """
 
     realtime = True
@@ -62,7 +63,7 @@ class Driver(ForRobot, Node):
         self.robot: Robot | None = None
 
     def problems(self) -> list[str]:
-        """What is wrong with the robot's class, or its arguments; it is neither made nor moved."""
+        """Sentences on what is wrong with the robot's class or its arguments; the robot is neither made nor moved."""
         robot = self._robot_name
         if robot == SIMULATED:
             return []  # a check need not load its physics
@@ -88,13 +89,13 @@ class Driver(ForRobot, Node):
         return []
 
     def devices(self) -> tuple[str, ...]:
-        """The robot, where it is a real one."""
+        """The name of the robot where it is real hardware; empty where it is simulated."""
         if self._robot_name == SIMULATED:
             return ()
         return (claim_of(self._limits),) if is_real(robot_class(self._robot_name)) else ()
 
     def libraries(self) -> tuple[str, ...]:
-        """Those of its robot's class: `libraries`, where it names any, or a function that finds out which it lacks."""
+        """The libraries that the robot's class needs: its attribute `libraries`, or what that function returns."""
         try:
             found = getattr(robot_class(self._robot_name), "libraries", ())
         except UserError:
@@ -102,7 +103,11 @@ class Driver(ForRobot, Node):
         return cast(tuple[str, ...], found() if callable(found) else found)
 
     def on_start(self) -> None:
-        """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""
+        """Connect to the robot, which never moves it.
+
+        Raises UserError for a real robot in virtual time, and where its joints differ from those of the guard. Raises
+        RobotError where the robot cannot be reached.
+        """
         if self.clock.is_virtual and is_real(robot_class(self._robot_name)):
             raise UserError(
                 f"node {self.name}: robot {self._robot_name!r} is a real one and does not wait for virtual time; run "
@@ -115,7 +120,7 @@ class Driver(ForRobot, Node):
             raise UserError(f"node {self.name}: {_others(self._robot_name, own, self._joints)}")
 
     def on_stop(self) -> None:
-        """Leave the robot standing."""
+        """Stop the robot and release it."""
         if self.robot is None:
             return
         try:
@@ -125,7 +130,7 @@ class Driver(ForRobot, Node):
 
     @every(hz=50)
     def control(self) -> None:
-        """Let the robot's time pass, read it, command it."""
+        """Advance the robot's time, read it, publish its state, and apply the newest command or stop."""
         if self.robot is None:
             return
         try:
@@ -157,7 +162,7 @@ class Driver(ForRobot, Node):
 
     @on(service, blocking=True)
     def serve(self, order: DriverOrder) -> None:
-        """Home or stow; in a thread, because that blocks on a real robot."""
+        """Home or stow, on a thread of its own, because that blocks on a real robot."""
         robot = self.robot
         if robot is None:
             return
@@ -180,7 +185,7 @@ class Driver(ForRobot, Node):
 
 
 def is_complete(command: JointCommand, joints: int = len(JOINTS)) -> bool:
-    """Whether a command has one finite position per joint and finite velocities."""
+    """Whether a command has one finite position for each of `joints` joints, and finite base velocities."""
     values = (*command.position, command.base_v_mps, command.base_w_radps, command.base_vy_mps)
     return len(command.position) == joints and all(math.isfinite(value) for value in values)
 
@@ -193,7 +198,7 @@ def _others(robot: str, limits: RobotLimits, joints: tuple[str, ...]) -> str:
 
 
 def robot_class(name: str) -> type[Robot]:
-    """The class of a "module:Class" name. Raises UserError where there is none."""
+    """The class that "module:Class" names. Raises UserError where it cannot be loaded."""
     module_name, _, class_name = name.partition(":")
     try:
         return cast(type[Robot], getattr(importlib.import_module(module_name), class_name))
@@ -202,12 +207,15 @@ def robot_class(name: str) -> type[Robot]:
 
 
 def is_real(robot: type[Robot]) -> bool:
-    """Whether it is a real one; a class that does not say, or not in plain words, counts as one."""
+    """Whether the class stands for real hardware; one that does not set `is_hardware` to False counts as real."""
     return getattr(robot, "is_hardware", True) is not False
 
 
 def make_robot(name: str, params: dict[str, Parameter]) -> Robot:
-    """The robot of a "module:Class" name. Raises UserError where there is none, or its arguments do not fit."""
+    """The robot that "module:Class" names, made with these arguments.
+
+    Raises UserError where the class cannot be loaded, or the arguments do not fit.
+    """
     try:
         return robot_class(name)(**params)
     except TypeError as error:

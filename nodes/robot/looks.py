@@ -1,4 +1,4 @@
-"""`Looks`: how a robot looks and where each of its links is, for viewers; from its URDF or its robot file."""
+"""`Looks`: the shape of a robot and the pose of each of its links, for viewers; from its URDF or its robot file."""
 
 from __future__ import annotations
 
@@ -10,23 +10,27 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from nodes.robot.products import product
 from nodes.robot.robot_from_launch import DEFAULT, is_file, joint_names, load_limits
 from nodes.robot.urdf import Floats, Quaternion, Urdf, Vector3, parse_urdf, quaternion
 from runtime.errors import ParameterError, UserError
 from runtime.launch.nodes_table import load_name
 
 ODOMETRY, BASE = "odometry", "base"
-"""Frames that every robot has: where its odometry began, and where it is now."""
+"""Frames of every robot: where its odometry began, and where its base is now."""
 HANDS = ("hand", "grasp", "tool0")
-"""What the link between the fingertips may be called in a URDF."""
+"""Names that a URDF may give to the link between the fingertips."""
 
 Carriers = Mapping[str, tuple[tuple[str, float, float], ...]]
-"""Of a joint of the graph: the joints of the URDF that it moves, each times a factor, and what is added to that."""
+"""For each joint of the graph, the URDF joints that it moves: their names, a factor, and an offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """`joints` are those of joint vectors, in their order; `mount` is the root's frame in the base's (4, 4)."""
+    """A robot's URDF and how its links follow the joint vectors.
+
+    `joints` are those of the joint vectors, in order. `mount` is the URDF root's pose in the base frame (4, 4).
+    """
 
     urdf: Urdf
     joints: tuple[str, ...]
@@ -34,10 +38,10 @@ class Looks:
     mount: Floats = field(default_factory=lambda: np.eye(4))
     hand: str = ""
     read_mesh: Callable[[str], bytes] | None = None
-    """The bytes of a mesh by the name that the URDF has for it. Raises UserError where they are not there."""
+    """Returns the bytes of a mesh by its name in the URDF. Raises UserError where it is missing."""
 
     def positions(self, position: Iterable[float]) -> dict[str, float]:
-        """Positions of the URDF's joints for a joint vector."""
+        """The positions of the URDF's joints, by name, for a joint vector in m or rad."""
         found: dict[str, float] = {}
         for name, value in zip(self.joints, position, strict=True):
             for carrier, factor, offset in self.carriers.get(name, ((name, 1.0, 0.0),)):
@@ -45,24 +49,24 @@ class Looks:
         return found
 
     def transforms(self, position: Iterable[float]) -> list[tuple[str, str, Vector3, Quaternion]]:
-        """Parent, child, place and turn of every link but the base, which comes first of the parents."""
+        """Parent, child, position in m and rotation of every link but the base, which is the first parent."""
         rows = self.urdf.transforms(self.positions(position))
         if self.urdf.root != BASE:
             rows.insert(0, (BASE, self.urdf.root, self.mount))
         return [(parent, child, _place(pose), quaternion(pose[:3, :3])) for parent, child, pose in rows]
 
     def point(self, position: Iterable[float]) -> Vector3:
-        """Where its hand is, base frame; m. Only where `hand` is known."""
+        """The position of the hand in the base frame, m; only where `hand` is known."""
         positions, pose = self.positions(position), self.mount
         for joint in self.urdf.way_to(self.hand):
-            pose = pose @ joint.moved(joint.value(positions))
+            pose = product(pose, joint.moved(joint.value(positions)))
         return _place(pose)
 
 
 def looks_of(robot: str) -> Looks | None:
-    """Those of what `[run] robot` names, "": a Stretch; None where its limits name no URDF.
+    """The looks of the robot that `[run] robot` names ("": a Stretch); None where its limits name no URDF.
 
-    Raises UserError where a file of it cannot be read.
+    Raises UserError where one of its files cannot be read.
     """
     if is_file(robot):
         of_file: Looks = load_name("nodes.robot_file.looks:looks_of_file")(robot)
@@ -88,7 +92,7 @@ def looks_of(robot: str) -> Looks | None:
 
 
 def free_of(urdf: Urdf, taken: Iterable[str]) -> Urdf:
-    """The same robot, its links called NAME_link where a camera or another frame has their name; in the same order."""
+    """The same robot with links renamed to NAME_link where a camera or frame has their name; the order stays."""
     others = set(taken)
     names: dict[str, str] = {}
     for link in urdf.links:
@@ -108,7 +112,7 @@ def free_of(urdf: Urdf, taken: Iterable[str]) -> Urdf:
 
 
 def free_name(link: str, taken: Iterable[str]) -> str:
-    """NAME_link, or NAME_link_2 and so on: the first that nobody has."""
+    """The first free name of NAME_link, NAME_link_2 and so on."""
     others, name, number = set(taken), f"{link}_link", 2
     while name in others:
         name, number = f"{link}_link_{number}", number + 1
@@ -116,7 +120,10 @@ def free_name(link: str, taken: Iterable[str]) -> str:
 
 
 def mesh_path(file: Path, named: str) -> Path | None:
-    """Where a mesh lies that a file names: `package://a/meshes/b.stl` is b.stl in the nearest folder that has it."""
+    """Where a mesh lies that a file names; None where it is missing.
+
+    `package://a/meshes/b.stl` is found as b.stl in the nearest folder that has it.
+    """
     tails = [
         Path(*parts[start:])
         for parts in (Path(path).parts for path in (named.partition("://")[2] or named, unquote(named)))
@@ -127,7 +134,7 @@ def mesh_path(file: Path, named: str) -> Path | None:
 
 
 def read_beside(file: Path, named: str) -> bytes:
-    """A mesh. Raises UserError where it is missing."""
+    """The bytes of a mesh that a file names. Raises UserError where it is missing."""
     place = mesh_path(file, named)
     try:
         if place is not None:

@@ -1,4 +1,4 @@
-"""Where the robot is about to go: the way of base and hand under the chunk or the command of now. Pure."""
+"""Preview of the path of base and hand under the present chunk or command. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from nodes.robot.protocol import PointM
 from runtime.msgs import ActionChunk, JointCommand, JointVector, RobotState
 
 Point = Callable[[JointVector], PointM]
-"""Where the hand is for joint positions, base frame."""
+"""A function from joint positions to the position of the hand in the base frame, m."""
 
 AHEAD_S = 1.5
-"""How far a single command is thought on."""
+"""How far ahead a single command is extrapolated, s."""
 POINTS = 12
-"""At most so many per line."""
+"""Most points of a line."""
 
 
 def path(state: RobotState, command: JointCommand | None, chunk: ActionChunk | None, point: Point) -> dict[str, Any]:
-    """Points of the odometry frame: the base's on the floor, and those of the hand."""
+    """Points in the odometry frame, m: the base's on the floor, and those of the hand; rounded to 1 mm.
+
+    A chunk is taken before a command. `point` gives the hand for joint positions.
+    """
     if chunk is not None and len(chunk.position):
         return _of_chunk(state, chunk, point)
     if command is None:

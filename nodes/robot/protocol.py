@@ -1,4 +1,4 @@
-"""`Robot`: what a driver needs of a robot; `RobotLimits`: what a guard may let through to it; `Hand`: its reach."""
+"""`Robot`: what a driver needs of a robot. `RobotLimits`: what a guard may send to it. `Hand`, `Body`: its reach."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # numpy comes with them, and every run that starts reads this
 
 @dataclass(frozen=True, slots=True)
 class JointLimit:
-    """Range, speed and acceleration of one joint; m or rad, per s, per s2."""
+    """Limits of one joint: range in m or rad, speed in m/s or rad/s, acceleration in m/s2 or rad/s2."""
 
     name: str
     lowest: float
@@ -30,9 +30,11 @@ class JointLimit:
 
 @dataclass(frozen=True, slots=True)
 class BaseLimit:
-    """A base: each of two wheels `track_m` apart is clamped, not v and w apart. `wheel_speed_mps` 0: it does not drive.
+    """Limits of a base with two wheels `track_m` apart, each limited by itself; `wheel_speed_mps` 0 for one that
+    stands.
 
-    One that is omni may drive sideways as well: the faster wheel and the way sideways share `wheel_speed_mps`.
+    An omnidirectional base (`is_omni`) also drives sideways: the faster wheel's speed and the sideways speed add up to
+    `wheel_speed_mps` at most.
     """
 
     wheel_speed_mps: float
@@ -42,20 +44,21 @@ class BaseLimit:
 
 
 FIXED_BASE = BaseLimit(wheel_speed_mps=0.0, acceleration_mps2=1.0, track_m=1.0)
-"""That of a robot that does not drive: whatever is asked of its wheels, they stand."""
+"""The base of a robot that does not drive: no command moves its wheels."""
 
 
 Ball = tuple[float, float, float, float]
-"""Centre ahead, left and up of the base's, on the floor, and radius; m."""
+"""Centre of a ball relative to the base's centre on the floor (ahead, left, up), and its radius; m."""
 
 
 @dataclass(frozen=True, slots=True)
 class CartesianLimits:
-    """What holds for the body as a whole, by the balls that cover it.
+    """Limits of the body as a whole, by balls that cover it.
 
-    `outline` is a pure function of joint positions, or names one as "module:function": always as many balls, in one
-    order. No ball goes faster than `tip_speed_mps` over the ground nor deeper than `floor_m`; with one further than
-    `out_m` from the base's centre no wheel goes faster than `base_speed_out_mps`.
+    `outline` is a pure function of joint positions, or names one as "module:function"; it returns the same number of
+    balls in the same order each time. No ball moves faster than `tip_speed_mps` over the ground, or reaches below
+    `floor_m`. While one reaches further than `out_m` from the base's centre, no wheel is faster than
+    `base_speed_out_mps`.
     """
 
     outline: str | Callable[[JointVector], tuple[Ball, ...]]
@@ -67,12 +70,12 @@ class CartesianLimits:
 
 @dataclass(frozen=True, slots=True)
 class RobotLimits:
-    """Hard ceilings of one robot model.
+    """Hard limits of one robot model; no command exceeds them.
 
-    Its joints are in the order of all joint vectors in a graph for it; `msgs.JOINTS`, where no other robot is named.
-    Without `cartesian` its guard keeps the limits of joints and wheels only. `body` names the `Body` that goes with
-    them, as "module:NAME"; without one nobody can look along its arm or reach with it. `urdf` names its URDF for
-    viewers, as "package:file.urdf", with a joint of each name.
+    `joints` are in the order of all joint vectors of a graph: that of `msgs.JOINTS`, where no other robot is named.
+    Without `cartesian` the guard limits joints and wheels only. `body` names a `Body`, as "module:NAME"; without one,
+    nobody can look along the arm or reach with it. `urdf` names the URDF for viewers, as "package:file.urdf", with a
+    joint of each name.
     """
 
     joints: tuple[JointLimit, ...]
@@ -83,55 +86,56 @@ class RobotLimits:
 
 
 class RobotError(PolyrhythmError):
-    """A robot that cannot be had, or that refuses what it was asked; the text says what to do."""
+    """A robot that cannot be reached, or that refuses a request; the text says what to do."""
 
 
 class Robot(Protocol):
-    """One robot, real or simulated. Nothing here but `home` and `stow` blocks for longer than a control period.
+    """One robot, real or simulated. No method but `home` and `stow` blocks for longer than a control period.
 
-    `nodes.robot.conformance` tells in tests what each of these promises means.
+    Times are stamps of the run's clock, in ns. `nodes.robot.conformance` tests each promise made here.
     """
 
     @property
     def is_hardware(self) -> bool:
-        """Whether this is a real one, as a constant of its class; a class that does not say counts as one."""
+        """Whether this is real hardware, as a constant of the class; a class that does not say so counts as real."""
         ...
 
     @property
     def limits(self) -> RobotLimits:
-        """What this robot can do; those of the robot itself once it is started."""
+        """What this robot can do; once started, the limits of this very unit."""
         ...
 
     def start(self, now_ns: int) -> None:
-        """Connect and become ready. Never moves. Raises RobotError in words where the robot cannot be had."""
+        """Connect and become ready, without any motion. Raises RobotError where the robot cannot be reached."""
         ...
 
     def read(self, now_ns: int) -> RobotState:
-        """Joint state, odometry and contact; `read_ns` is when they were measured, at most now."""
+        """The measured joint state, odometry and contact; `read_ns` is when they were measured, at most `now_ns`."""
         ...
 
     def status(self, now_ns: int) -> RobotStatus:
-        """Whether it follows commands and why not, homing, runstop, battery and alerts."""
+        """The robot's mode and why it does not follow commands, homing, runstop, battery and alerts."""
         ...
 
     def command(self, command: JointCommand) -> None:
         """Set joint targets and base velocity; they hold until the next command, `stop`, or the robot's own watchdog.
 
-        Targets are clipped to the joints' ranges, wheel speeds to the base's. Without effect while the mode is not
-        "ready". Raises ValueError where the command is not complete and finite.
+        Positions are in m or rad, velocities in m/s and rad/s. Targets are clipped to the joints' ranges, wheel speeds
+        to the base's. A command has no effect unless the mode is "ready". Raises ValueError where it is incomplete or
+        not finite.
         """
         ...
 
     def advance(self, now_ns: int) -> None:
-        """Let time pass: a simulator's own, a real robot's watchdogs and what is due to be sent."""
+        """Let time pass: a simulator's own, or a real robot's watchdogs and pending messages."""
         ...
 
     def stop(self) -> None:
-        """Base velocity zero, joints held where they are; a gripper keeps its grip."""
+        """Set the base velocity to zero and hold the joints where they are; a gripper keeps its grip."""
         ...
 
     def home(self) -> None:
-        """Find the joints' zeros; moves, and may block until done. Raises RobotError where it is refused."""
+        """Find the zero of each joint; moves, and may block until done. Raises RobotError where it is refused."""
         ...
 
     def stow(self) -> None:
@@ -139,21 +143,21 @@ class Robot(Protocol):
         ...
 
     def runstop(self, is_on: bool) -> None:
-        """Stop all motors by the robot's own means, or let them run again; after that nothing moves by itself."""
+        """Stop all motors by the robot's own means, or release them; a release moves nothing."""
         ...
 
     def close(self) -> None:
-        """Release the robot, stopped. May be called again, and at any time."""
+        """Stop the robot and release it. May be called repeatedly, and at any time."""
         ...
 
 
 PointM = tuple[float, float, float]
-"""x ahead, y left, z up; m."""
+"""A point: x ahead, y left, z up; m."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capsule:
-    """A part of the robot that its own camera may see: a line with a radius, odometry frame; m."""
+    """A part of the robot that its camera may see: a line with a radius, odometry frame; m."""
 
     start: PointM
     end: PointM
@@ -161,33 +165,33 @@ class Capsule:
 
 
 class Body(Protocol):
-    """What a robot model knows of its own body, for who looks and reaches: pure functions of its state."""
+    """What a robot model knows of its own body, for nodes that look and reach; pure functions of its state."""
 
     @property
     def skills(self) -> str:
-        """What carries out the scripted skills with it, as "module:NAME" of a function of this body."""
+        """Names the function of this body that carries out the scripted skills, as "module:NAME"."""
         ...
 
     def head_camera(self, state: RobotState) -> CameraPose:
-        """Rotation (right, down, forward in columns) and position of the camera of policies, odometry frame."""
+        """Rotation (3, 3) and position (3,) of the head camera, odometry frame; columns are right, down and forward."""
         ...
 
     def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:
-        """What of the robot, and of what it holds, that camera may see; odometry frame."""
+        """The parts of the robot, and of what it holds, that the camera may see; odometry frame."""
         ...
 
     def hand_point(self, state: RobotState) -> PointM:
-        """The point between the fingertips, odometry frame."""
+        """The point between the fingertips, odometry frame; m."""
         ...
 
     def is_steady(self, one: RobotState, two: RobotState) -> bool:
-        """Whether that camera hardly moved between the two."""
+        """Whether the camera hardly moved between the two states."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Twist:
-    """How the point between the fingertips is to move: along the base's axes, and turning about itself."""
+    """A velocity of the point between the fingertips: along the base's axes, and turning about itself."""
 
     ahead_mps: float = 0.0
     left_mps: float = 0.0
@@ -198,7 +202,7 @@ class Twist:
 
 @dataclass(frozen=True, slots=True)
 class Reaching:
-    """The next piece of a way to a thing: joint goals by name, base speed; or why there is no way."""
+    """The next step on the way to a thing: joint targets by name, base velocity; or why there is no way."""
 
     goals: dict[str, float]
     base_v_mps: float = 0.0
@@ -206,30 +210,30 @@ class Reaching:
 
 
 class Hand(Protocol):
-    """The kinematics of one robot model, for who moves its hand. Pure functions of values."""
+    """The kinematics of one robot model, for nodes that move its hand; pure functions of values."""
 
     def point(self, position: JointVector) -> PointM:
-        """The point between the fingertips, base frame."""
+        """The point between the fingertips, base frame; m."""
         ...
 
     def rates(self, position: JointVector, twist: Twist) -> tuple[dict[str, float], float]:
-        """Joint rates by name and base speed that move the hand so."""
+        """Joint velocities by name, m/s or rad/s, and the base's in m/s, that move the hand with this twist."""
         ...
 
     def above(self, state: RobotState, thing_m: PointM) -> Reaching:
-        """One step on the way to above a thing of the odometry frame, fingers pointing down.
+        """One step towards a place above a point of the odometry frame, with the fingers pointing down.
 
-        They open on the way, but not where they hold something.
+        The fingers open on the way, unless they hold something.
         """
         ...
 
     def grasp(self, state: RobotState, thing_m: PointM, height_m: float) -> Reaching:
-        """One step on the way to have that thing: above it, down with open fingers, close, and up with it.
+        """One step towards holding a thing: go above it, descend with open fingers, close them, lift it.
 
-        `thing_m` is its middle in the odometry frame, `height_m` how tall it is.
+        `thing_m` is its centre in the odometry frame, `height_m` its height.
         """
         ...
 
     def place(self, state: RobotState, thing_m: PointM, height_m: float) -> Reaching:
-        """One step on the way to let go of what is held over that thing: carry it there, open, and up."""
+        """One step towards releasing what is held over a thing: carry it there, open the fingers, rise."""
         ...

@@ -1,4 +1,4 @@
-"""When a robot is at rest: one definition for the guard, the summary, the interrupt's record and the experiment."""
+"""When a robot is at rest: one definition for guard, summary, interrupt records and experiments."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from runtime.msgs import JOINTS, RobotState
 
 REST_MPS, REST_RADPS = 0.005, 0.02
-"""What is measured of a robot that stands: the base and joints that slide; the base's and other joints' turning."""
+"""Largest measured speed of a robot that stands: of the base and of sliding joints in m/s, of what turns in rad/s."""
 SLIDING = frozenset({"lift", "arm", "gripper"})
 
 
 def is_at_rest(state: RobotState, joints: Sequence[str] = JOINTS) -> bool:
-    """Whether neither the base nor any joint is measured to move. A joint that is not known to slide turns."""
+    """Whether neither the base nor any joint is measured to move; a joint not known to slide counts as turning."""
     if max(abs(state.base_v_mps), abs(state.base_vy_mps)) > REST_MPS or abs(state.base_w_radps) > REST_RADPS:
         return False
     names = joints if len(joints) == len(state.velocity) else ("",) * len(state.velocity)

@@ -1,7 +1,7 @@
-"""The robot that `[run] robot` of a launch file names: its limits, loaded and checked, and the nodes that rely on it.
+"""The robot that `[run] robot` of a launch file names: loads and checks its limits, for the nodes that rely on it.
 
-It is the name of a `nodes.robot.protocol.RobotLimits`, as "module:NAME": one description for the guard, the driver and
-the conformance tests. A node class that relies on it has `ForRobot` as its first base.
+The name is that of a `nodes.robot.protocol.RobotLimits`, as "module:NAME", or of a robot file. It is one description
+for guard, driver and conformance tests. A node class that relies on it has `ForRobot` as its first base.
 """
 
 from __future__ import annotations
@@ -20,31 +20,34 @@ if TYPE_CHECKING:
     from runtime.msgs import JointVector
 
 STRETCH = "stretch_3"
-"""What a robot is called where `[run] robot` names none."""
+"""The robot's name where `[run] robot` names none."""
 DEFAULT = "nodes.stretch.limits:STRETCH_3"
-"""Where that robot's limits stand."""
+"""Where the limits of that robot are defined."""
 
 CLAIM = "robot "
 
 LEAST, MOST = 1e-6, 1e6
-"""Of ranges either side of zero, speeds and accelerations: what lies beyond is a mistake, or divides to nothing."""
+"""Bounds of ranges, speeds and accelerations; a value outside is a mistake."""
 RANGE = f"{LEAST:.6f} to {MOST:.0f}"
 
 _JOINT_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
 class ForRobot:
-    """A node class that relies on the joints of the robot: the runtime asks it before a run with another robot."""
+    """Base of node classes that rely on the robot's joints; the runtime asks them before a run with another robot."""
 
     made_for_joints: ClassVar[tuple[str, ...]] = ()
-    """The joints whose places in joint vectors it relies on, in their order; (): it takes any robot's."""
+    """The joints whose order in joint vectors the class relies on; empty where it takes those of any robot."""
 
     needs_body: ClassVar[bool] = False
-    """Whether it looks or reaches by what the robot knows of its body."""
+    """Whether the class needs the robot's `Body`, to look or to reach."""
 
     @classmethod
     def robot_facts(cls, robot: str) -> Mapping[str, object]:
-        """Its name and its joints'. Raises UserError where it is none, or not one that this class is for."""
+        """The robot's name and the names of its joints.
+
+        Raises UserError where the name leads to no robot, or to one that this class is not made for.
+        """
         try:
             joints = joint_names(load_limits(robot))
         except ParameterError as problem:
@@ -63,24 +66,24 @@ class ForRobot:
 
 
 def claim_of(robot: str) -> str:
-    """What a run that moves that robot claims for itself alone, however it names it; what is latched belongs to it."""
+    """The name under which a run reserves the robot for itself; its latch belongs to that name."""
     return f"{CLAIM}{latched_name(robot)}"
 
 
 def latched_name(robot: str) -> str:
-    """Under which name what is latched on that robot is kept; of a robot file its own, wherever it lies."""
+    """The name under which the robot's latch is saved; for a robot file the file's own name, wherever it lies."""
     if is_file(robot):
         return PurePath(robot).stem
     return STRETCH if robot in ("", DEFAULT) else robot
 
 
 def is_file(robot: str) -> bool:
-    """Whether that robot is described by a robot file, and not by a module."""
+    """Whether a robot file describes the robot, rather than a Python module."""
     return robot.endswith(".toml")
 
 
 def load_body(robot: str) -> Body:
-    """What that robot knows of its own body; "": a Stretch. Raises UserError where it names none."""
+    """The `Body` of a robot ("": a Stretch). Raises UserError where its limits name none."""
     if is_file(robot):
         found: Body = load_name("nodes.robot_file.body:body_of_file")(robot)
         return found
@@ -95,13 +98,13 @@ def load_body(robot: str) -> Body:
 
 
 def load_motion(body: Body) -> object:
-    """What carries out the scripted skills with that body. Raises UserError where it is not found."""
+    """What carries out the scripted skills with that body. Raises UserError where it is missing."""
     motion: object = load_name(body.skills)(body)
     return motion
 
 
 def load_limits(name: str) -> RobotLimits:
-    """The limits that "module:NAME" or a robot file names. Raises ParameterError where they are none of a robot."""
+    """The limits that "module:NAME" or a robot file names. Raises ParameterError where they are not a robot's."""
     if is_file(name):
         try:
             limits: RobotLimits = load_name("nodes.robot_file.model:limits_of_file")(name)
@@ -129,7 +132,7 @@ def load_limits(name: str) -> RobotLimits:
 
 
 def outline_of(cartesian: CartesianLimits) -> Callable[[JointVector], tuple[Ball, ...]]:
-    """The balls that cover a body, as a function of joint positions. Raises UserError where its name is none."""
+    """The function from joint positions to the balls that cover the body. Raises UserError where it is not found."""
     if callable(cartesian.outline):
         return cartesian.outline
     found: Callable[[JointVector], tuple[Ball, ...]] = load_name(cartesian.outline)
@@ -137,12 +140,12 @@ def outline_of(cartesian: CartesianLimits) -> Callable[[JointVector], tuple[Ball
 
 
 def joint_names(limits: RobotLimits) -> tuple[str, ...]:
-    """The names of its joints, in the order of joint vectors."""
+    """The names of the joints, in the order of joint vectors."""
     return tuple(joint.name for joint in limits.joints)
 
 
 def limits_problem(limits: RobotLimits) -> str:
-    """What no robot can have, as a sentence; "" for limits that a guard can keep."""
+    """Why no robot can have these limits, as a sentence; "" where a guard can keep them."""
     joints: Any = limits.joints  # a dataclass takes what it is given
     base: Any = limits.base
     if not isinstance(joints, tuple) or not joints:
@@ -201,5 +204,5 @@ def _cartesian_problem(limits: RobotLimits, body: Any) -> str:
 
 
 def _is_within(value: object, least: float, most: float) -> bool:
-    """False for NaN, and for what is no number."""
+    """Whether the value is a number in this range; False for NaN."""
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most

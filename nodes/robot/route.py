@@ -1,4 +1,4 @@
-"""A way past what stands around: the shortest one over a grid of free points, straightened."""
+"""Finds a way around obstacles on the floor: the shortest one over a grid of free points, straightened. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Cell = tuple[int, int]
 
 
 class Floor(Protocol):
-    """Where the middle of the base may be."""
+    """Says where the centre of the base may be."""
 
     def is_free(self, at: PointM) -> bool:
-        """Whether the base may stand there, turned as it likes."""
+        """Whether the base may stand at this point, m, with any heading."""
         ...
 
 
 def find_route(floor: Floor, start: PointM, end: PointM) -> list[PointM] | None:
-    """The corners of the way from start to end, the end last; None where there is no way.
+    """The corners of the way from start to end, m, the end last; None where there is no way.
 
-    The start itself may be too near to something: from there the way leads out.
+    The start may be too close to an obstacle: the way then leads out from there.
     """
     if not floor.is_free(end):
         return None
@@ -36,7 +36,7 @@ def find_route(floor: Floor, start: PointM, end: PointM) -> list[PointM] | None:
 
 
 def is_clear(floor: Floor, start: PointM, end: PointM) -> bool:
-    """Whether the straight way is free."""
+    """Whether the straight way between two points, m, is free."""
     steps = max(1, math.ceil(math.dist(start, end) / (STEP_M / 2)))
     ways = ((start[0] + (end[0] - start[0]) * n / steps, start[1] + (end[1] - start[1]) * n / steps)
             for n in range(1, steps + 1))  # fmt: skip

@@ -1,6 +1,6 @@
-"""`Urdf`: links, joints and shapes of a robot as its URDF has them, and where each link is for given joint positions.
+"""`Urdf`: links, joints and shapes of a robot from its URDF, and the pose of each link for given joint positions.
 
-Needs no library but numpy: a recorder on a robot's own computer asks it ten times a second.
+It needs no library but numpy: a recorder on a robot's own computer calls it ten times a second.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from runtime.errors import UserError, choices
 
 Floats = NDArray[np.float64]
 Vector3 = tuple[float, float, float]
 Rgba = tuple[float, float, float, float]
 Quaternion = tuple[float, float, float, float]
-"""x, y, z, w."""
+"""A rotation as x, y, z, w."""
 
 GREY: Rgba = (0.7, 0.7, 0.7, 1.0)
 MOVES = ("revolute", "continuous", "prismatic")
@@ -28,9 +29,10 @@ MOVES = ("revolute", "continuous", "prismatic")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a link looks like in part: `size` is a box's sides, a cylinder's radius and length, a sphere's radius.
+    """One visible part of a link, in the link's frame; lengths in m.
 
-    `mesh` is a file's name, and `size` its scale then; `place` and `turn` are in the frame of the link.
+    `size` is a box's sides, a cylinder's radius and length, a sphere's radius, or a mesh's scale; `mesh` is a mesh's
+    file.
     """
 
     kind: Literal["box", "cylinder", "sphere", "mesh"]
@@ -43,7 +45,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """How a link hangs on another; `mimics` is (joint, multiplier, offset)."""
+    """How a link is attached to its parent; `mimics` is (joint, multiplier, offset)."""
 
     name: str
     kind: str
@@ -56,14 +58,14 @@ class Joint:
     mimics: tuple[str, float, float] | None = None
 
     def value(self, positions: Mapping[str, float]) -> float:
-        """Where it is, m or rad, for those of all joints by name."""
+        """The joint's position, m or rad, where `positions` are those of all joints by name."""
         if self.mimics is None:
             return positions.get(self.name, 0.0)
         leader, multiplier, offset = self.mimics
         return multiplier * positions.get(leader, 0.0) + offset
 
     def moved(self, value: float) -> Floats:
-        """The frame of its child in that of its parent (4, 4), at a position in m or rad."""
+        """The child's frame in the parent's (4, 4), at this position in m or rad."""
         if self.kind not in MOVES or value == 0.0:
             return self.origin
         motion = np.eye(4)
@@ -71,13 +73,12 @@ class Joint:
             motion[:3, 3] = np.multiply(self.axis, value)
         else:
             motion[:3, :3] = turned(self.axis, value)
-        moved: Floats = self.origin @ motion
-        return moved
+        return product(self.origin, motion)
 
 
 @dataclass(frozen=True, slots=True)
 class Urdf:
-    """Joints come before those that hang on them; `root` is the link that hangs on none."""
+    """A tree of links: each joint comes before those below it; `root` is the link without a parent."""
 
     name: str
     root: str
@@ -86,18 +87,18 @@ class Urdf:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """All of them, the root first."""
+        """The names of all links, the root first."""
         return (self.root, *(joint.child for joint in self.joints))
 
     def transforms(self, positions: Mapping[str, float]) -> list[tuple[str, str, Floats]]:
-        """Parent, child and the child's frame in the parent's (4, 4), for joints by name; others are at 0.
+        """Parent, child, and the child's frame in the parent's (4, 4), for joint positions by name; others are at 0.
 
-        A joint that mimics another goes where that one says.
+        A joint that mimics another follows it.
         """
         return [(joint.parent, joint.child, joint.moved(joint.value(positions))) for joint in self.joints]
 
     def way_to(self, link: str) -> tuple[Joint, ...]:
-        """The joints from the root to a link."""
+        """The joints from the root to a link, in order."""
         by_child, way = {joint.child: joint for joint in self.joints}, list[Joint]()
         while link in by_child:
             way.append(by_child[link])
@@ -106,7 +107,7 @@ class Urdf:
 
 
 def parse_urdf(text: str, where: str) -> Urdf:
-    """The robot of a URDF. Raises UserError, which begins with `where`, for what is no tree of links."""
+    """The robot that a URDF describes. Raises UserError, beginning with `where`, where it is no tree of links."""
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as problem:
@@ -127,7 +128,10 @@ def parse_urdf(text: str, where: str) -> Urdf:
 
 
 def in_order(name: str, shapes: Mapping[str, tuple[Shape, ...]], joints: Iterable[Joint], where: str) -> Urdf:
-    """The robot of these links and joints. Raises UserError where they are no tree, or one mimics what is not there."""
+    """The robot made of these links and joints, sorted.
+
+    Raises UserError where they are no tree, or where one mimics a joint that does not exist.
+    """
     left = list(joints)
     by_name = {joint.name for joint in left}
     for joint in left:
@@ -155,7 +159,7 @@ def in_order(name: str, shapes: Mapping[str, tuple[Shape, ...]], joints: Iterabl
 
 
 def urdf_text(robot: Urdf, meshes: Mapping[str, str] | None = None) -> str:
-    """The robot as XML; `meshes` gives other names to its mesh files."""
+    """The robot as URDF text; `meshes` maps its mesh files to other names."""
     root = ElementTree.Element("robot", name=robot.name)
     for link in robot.links:
         element = ElementTree.SubElement(root, "link", name=link)
@@ -197,7 +201,7 @@ def urdf_text(robot: Urdf, meshes: Mapping[str, str] | None = None) -> str:
 
 
 def turned(axis: Vector3, angle_rad: float) -> Floats:
-    """The rotation (3, 3) around an axis of any length."""
+    """The rotation matrix (3, 3) for a turn about an axis of any length."""
     length = math.sqrt(sum(part * part for part in axis)) or 1.0
     x, y, z = (part / length for part in axis)
     c, s = math.cos(angle_rad), math.sin(angle_rad)
@@ -212,7 +216,7 @@ def turned(axis: Vector3, angle_rad: float) -> Floats:
 
 
 def frame(place: Iterable[float], rotation: Floats) -> Floats:
-    """The frame (4, 4) of a place and a rotation (3, 3)."""
+    """The frame (4, 4) of a position (3,) and a rotation (3, 3)."""
     found = np.eye(4)
     found[:3, :3] = rotation
     found[:3, 3] = tuple(place)
@@ -220,7 +224,7 @@ def frame(place: Iterable[float], rotation: Floats) -> Floats:
 
 
 def matrix(turn: Quaternion) -> Floats:
-    """The rotation (3, 3) of a quaternion x, y, z, w."""
+    """The rotation matrix (3, 3) of a quaternion."""
     x, y, z, w = turn
     return np.array(
         [
@@ -232,7 +236,7 @@ def matrix(turn: Quaternion) -> Floats:
 
 
 def quaternion(rotation: Floats) -> Quaternion:
-    """A rotation matrix (3, 3) as x, y, z, w; w is not negative."""
+    """The quaternion of a rotation matrix (3, 3); its w is not negative."""
     (a, b, c), (d, e, f), (g, h, i) = rotation.tolist()
     # Each row is the quaternion times four times one of its parts: the one by the largest part is good to divide by.
     row = max(
@@ -263,7 +267,7 @@ def _origin(element: ElementTree.Element, where: str) -> Floats:
     if origin is None:
         return np.eye(4)
     roll, pitch, yaw = _vector(origin, "rpy", where)
-    rotation = turned((0, 0, 1), yaw) @ turned((0, 1, 0), pitch) @ turned((1, 0, 0), roll)
+    rotation = product(product(turned((0, 0, 1), yaw), turned((0, 1, 0), pitch)), turned((1, 0, 0), roll))
     return frame(_vector(origin, "xyz", where), rotation)
 
 

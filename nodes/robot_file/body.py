@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from nodes.robot.protocol import Ball, Capsule, PointM
 from nodes.robot_file.model import GRIPPER, RobotModel, load_robot
 from nodes.robot_file.table import CameraTable
@@ -83,13 +84,15 @@ class FileBody:
             else self._model.body(PREFIX + hand).id
         )
         self._head = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_CAMERA, PREFIX + HEAD)
-        self._parts = [
-            (geom, *_bar(self._model, geom))
+        shown = [
+            geom
             for geom in range(self._model.ngeom)
             if (self._model.geom_bodyid[geom] or self.drives)
             and self._model.geom_type[geom] != mujoco.mjtGeom.mjGEOM_PLANE
         ]
-
+        bars = [_bar(self._model, geom) for geom in shown]
+        middles, halves = (np.array([bar[place] for bar in bars]).reshape(-1, 3) for place in range(2))
+        self._bars = np.array(shown, dtype=np.int64), middles, halves, [bar[2] for bar in bars]
         self._balls = self._make_balls()
         self._on_floor = [
             ball
@@ -100,11 +103,11 @@ class FileBody:
     def _make_balls(self) -> tuple[NDArray[np.int64], Floats, list[float]]:
         """Geom, place in its frame (n, 3) and radius of each ball: along the bars of all parts that move."""
         geoms, places, radii = [], [], []
-        for geom, middle, half, radius in self._parts:
+        for geom, middle, half, radius in zip(*self._bars, strict=True):
             is_base = self._model.body_weldid[self._model.geom_bodyid[geom]] == 0
             if is_base and not self.drives:
                 continue  # its pedestal
-            number = max(1, math.ceil(2 * float(np.linalg.norm(half)) / (1.5 * radius)) + 1)
+            number = max(1, math.ceil(2 * math.hypot(*half.tolist()) / (1.5 * radius)) + 1)
             for share in np.linspace(-1.0, 1.0, number) if number > 1 else (0.0,):
                 geoms.append(geom)
                 places.append(middle + share * half)
@@ -122,21 +125,22 @@ class FileBody:
             self._pose(state.position)
             axes = self._data.cam_xmat[self._head].reshape(3, 3)  # right, up, backward
             turn, place = self.base_pose(state)
-            return turn @ (axes * (1.0, -1.0, -1.0)), place + turn @ self._data.cam_xpos[self._head]
+            return product(turn, axes * (1.0, -1.0, -1.0)), place + product(turn, self._data.cam_xpos[self._head])
 
     def own_parts(self, state: RobotState) -> tuple[Capsule, ...]:
         with self._lock:
             self._pose(state.position)
-            turns = self._data.geom_xmat.reshape(-1, 3, 3)
+            geoms, middles, halves, radii = self._bars
+            turns = self._data.geom_xmat.reshape(-1, 3, 3)[geoms]
             base, origin = self.base_pose(state)
-            found = []
-            for geom, middle, half, radius in self._parts:
-                at = origin + base @ (self._data.geom_xpos[geom] + turns[geom] @ middle)
-                along = base @ turns[geom] @ half
-                found.append(Capsule(_point(at - along), _point(at + along), radius))
+            middles = self._data.geom_xpos[geoms] + np.einsum("nij,nj->ni", turns, middles)
+            at = origin + product(middles, base.T)
+            along = product(np.einsum("nij,nj->ni", turns, halves), base.T)
+            ends = zip((at - along).tolist(), (at + along).tolist(), radii, strict=True)
+            found = [Capsule(tuple(start), tuple(end), radius) for start, end, radius in ends]
             if state.is_grasping:
                 hand = self._hand_pose()
-                ahead, place = base @ hand.rotation[:, 2], origin + base @ hand.place
+                ahead, place = product(base, hand.rotation[:, 2]), origin + product(base, hand.place)
                 end = place + HELD_M * ahead
                 found.append(Capsule(_point(place - 0.05 * ahead), _point(end), HELD_RADIUS_M))
             return tuple(found)
@@ -157,11 +161,11 @@ class FileBody:
 
     def hand_point(self, state: RobotState) -> PointM:
         turn, place = self.base_pose(state)
-        return _point(place + turn @ self.hand(state.position).place)
+        return _point(place + product(turn, self.hand(state.position).place))
 
     def is_steady(self, one: RobotState, two: RobotState) -> bool:
         (turn, place), (other_turn, other_place) = self.head_camera(one), self.head_camera(two)
-        cosine = (np.trace(turn.T @ other_turn) - 1.0) / 2.0
+        cosine = ((turn * other_turn).sum() - 1.0) / 2.0
         return math.acos(min(max(float(cosine), -1.0), 1.0)) < STEADY_RAD and bool(
             np.abs(place - other_place).max() < STEADY_M
         )
@@ -206,20 +210,23 @@ class FileBody:
 
     def _search(self, wanted: Pose, position: Floats) -> tuple[JointVector, float, float]:
         jacobian_place, jacobian_turn = np.zeros((3, self._model.nv)), np.zeros((3, self._model.nv))
+        solution = np.zeros(6)
         for step in range(STEPS + 1):
             self._pose(position)
             here = self._hand_pose()
             off = wanted.place - here.place
-            turn = _rotation_vector(wanted.rotation @ here.rotation.T)
-            off_m, off_rad = float(np.linalg.norm(off)), float(np.linalg.norm(turn))
+            turn = _rotation_vector(product(wanted.rotation, here.rotation.T))
+            off_m, off_rad = math.hypot(*off.tolist()), math.hypot(*turn.tolist())
             if (off_m < PLACE_M and off_rad < TURN_RAD) or step == STEPS:
                 break
             mujoco.mj_jac(self._model, self._data, jacobian_place, jacobian_turn, here.place, self._hand_body)
             columns = np.vstack([jacobian_place, jacobian_turn])
             jacobian = np.stack([columns[:, dofs].mean(axis=1) for dofs in self._dofs], axis=1)[:, self._arm]
             error = np.concatenate([off, turn])
-            square = jacobian @ jacobian.T + DAMPING**2 * np.eye(6)
-            change = jacobian.T @ np.linalg.solve(square, error)
+            square = product(jacobian, jacobian.T) + DAMPING**2 * np.eye(6)
+            mujoco.mju_cholFactor(square, 0.0)
+            mujoco.mju_cholSolve(solution, square, error)
+            change = product(solution, jacobian)
             change *= min(1.0, MOST_STEP_RAD / max(float(np.abs(change).max()), 1e-12))
             moved = position.copy()
             moved[self._arm] += change
@@ -276,10 +283,10 @@ def put_into(
 def camera_axes(camera: CameraTable) -> Floats:
     """Right, down and forward (3, 3, in columns) of a camera in the frame of its link, upright where there is an up."""
     ahead = np.array(camera.looks_at_m or (*camera.place_m[:2], camera.place_m[2] + 1.0)) - camera.place_m
-    ahead /= np.linalg.norm(ahead)
+    ahead /= math.hypot(*ahead.tolist())
     up = np.array((0.0, 0.0, 1.0)) if abs(ahead[2]) < 0.99 else np.array((0.0, 1.0, 0.0))
     right = np.cross(ahead, up)
-    right /= np.linalg.norm(right)
+    right /= math.hypot(*right.tolist())
     return np.stack([right, np.cross(ahead, right), ahead], axis=1)
 
 
@@ -301,7 +308,7 @@ def _bar(model: mujoco.MjModel, geom: int) -> tuple[Floats, Floats, float]:
     box = model.geom_aabb[geom]
     middle, sizes = box[:3].copy(), box[3:].copy()
     longest = int(sizes.argmax())
-    radius = float(np.linalg.norm(np.delete(sizes, longest)))
+    radius = math.hypot(*np.delete(sizes, longest).tolist())
     half = np.zeros(3)
     half[longest] = max(float(sizes[longest]) - radius / 2, 0.0)
     return middle, half, radius + MARGIN_M

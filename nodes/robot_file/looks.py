@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from nodes.robot.looks import BASE, ODOMETRY, Carriers, Looks, free_name, free_of, read_beside
+from nodes.robot.products import product
 from nodes.robot.urdf import Floats, Joint, Quaternion, Rgba, Shape, Urdf, Vector3, frame, in_order, parse_urdf, turned
 from nodes.robot_file.body import camera_axes
 from nodes.robot_file.model import RobotModel, load_robot
@@ -132,10 +133,8 @@ def _joints_of(
         reference = float(model.qpos0[model.jnt_qposadr[number]])
         link = child if number == numbers[-1] and not model.jnt_pos[number].any() else f"{child}_by_{name}"
         lowest, highest = model.jnt_range[number].tolist()
-        yield Joint(
-            name, kind, parent, link, here @ back @ at @ bare.moved(-reference), axis, lowest, highest,
-            mimics.get(number),
-        )  # fmt: skip
+        origin = product(product(here, back), product(at, bare.moved(-reference)))
+        yield Joint(name, kind, parent, link, origin, axis, lowest, highest, mimics.get(number))
         parent, here, back = link, np.eye(4), frame(-model.jnt_pos[number], np.eye(3))
     if parent != child:
         yield Joint(f"{child}_fixed", "fixed", parent, child, back)

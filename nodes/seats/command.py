@@ -1,4 +1,4 @@
-"""`polyrhythm seat`: who sits where; take a seat in mid-run and give it back."""
+"""`polyrhythm seat`: who holds each seat of a running graph; take a seat, and give it back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ NAMES = {"keys": "--keys", "replay": "--replay", "from_s": "--from", "for_s": "-
 
 
 def main(argv: list[str]) -> int:
-    """`polyrhythm seat`; 0 where it is done."""
+    """Run `polyrhythm seat` with these arguments; 0 where it is done, 1 where the guard refused.
+
+    Raises UserError for options that do not fit together, and for an unknown seat or candidate.
+    """
     asked = _parser().parse_args(argv)
     _check(asked)
     run = attach(asked.run, "laptop")
@@ -65,7 +68,7 @@ def main(argv: list[str]) -> int:
 
 
 def _check(asked: argparse.Namespace) -> None:
-    """Raises UserError for options that say nothing together; asking wrongly is told before any run is looked for."""
+    """Raises UserError for options that do not fit together, before it looks for a run."""
     if asked.seat is None and asked.do != "list":
         raise UserError(f"which seat? expected its name, like: polyrhythm seat {asked.do} policy")
     is_me = asked.do == "take" and asked.holder in (None, "me")
@@ -88,7 +91,7 @@ def _check(asked: argparse.Namespace) -> None:
 
 
 def _check_seat(run: FoundRun, seat: str) -> None:
-    """Raises UserError where this run has no such seat."""
+    """Raises UserError where the run has no such seat."""
     if seat not in run.info.seats:
         raise UserError(f"{run.title} has no seat {seat}: its launch file has {_tables(run)}")
 
@@ -98,7 +101,7 @@ def _tables(run: FoundRun) -> str:
 
 
 def leases(run: FoundRun, for_s: float = LIST_S) -> dict[str, Lease]:
-    """Who sits where now. Raises PolyrhythmError where nobody says so."""
+    """The present lease of each seat, as heard within `for_s` seconds. Raises PolyrhythmError where none is heard."""
     found: dict[str, Lease] = {}
     if not run.info.seats or LEASE_TOPIC not in run.info.topics:
         raise PolyrhythmError(f"nobody issues leases in {run.title}: it has {_tables(run)}, or no guard")
@@ -124,7 +127,7 @@ def _list(run: FoundRun, only: str | None, *, as_json: bool) -> int:
 
 
 def line(lease: Lease, nodes: Collection[str]) -> str:
-    """Who holds a seat, in words; of these nodes of the graph one that was displaced goes on in shadow."""
+    """Who holds a seat, as a line of text. `nodes` are the graph's: a displaced one of them goes on in shadow."""
     by = f", {lease.why} by {lease.by}" if lease.by else ""
     before = ""
     if lease.displaced:
@@ -137,13 +140,13 @@ def _as_data(lease: Lease) -> dict[str, str | int]:
 
 
 class ComparisonLimit:
-    """Which comparisons a person is shown: what was said differs each time, of commands each measure once a second."""
+    """Limits which comparisons are printed: each one of words, and of commands one per measure and second."""
 
     def __init__(self) -> None:
         self._shown_ns: dict[tuple[str, str], int] = {}
 
     def is_due(self, one: Comparison, now_ns: int) -> bool:
-        """Whether to show it now; if so, the next one of its kind waits for a second."""
+        """Whether to print this comparison now; where it is of commands, the next of its kind waits for a second."""
         kind = (one.shadow, one.measure)
         if not one.text and now_ns - self._shown_ns.get(kind, now_ns - NS_PER_S) < NS_PER_S:
             return False
@@ -152,7 +155,7 @@ class ComparisonLimit:
 
 
 def _shadow(run: FoundRun, seat: str, for_s: float | None, *, as_json: bool) -> int:
-    """Print comparisons as they come; of commands, of which there are many, one a second to be read."""
+    """Print comparisons as they arrive; those of commands at one per second."""
     if COMPARISONS not in run.info.topics:
         raise UserError(
             f"nobody compares shadows in {run.title}; start it with --add compare=nodes.seats.compare:ShadowCompare"
@@ -178,7 +181,7 @@ def _shadow(run: FoundRun, seat: str, for_s: float | None, *, as_json: bool) -> 
 
 
 def _ask(run: FoundRun, do: Literal["take", "give"], seat: str, holder: str, by: str, *, as_json: bool) -> int:
-    """Ask once and wait for the lease; nothing is asked where it is so already."""
+    """Send the request once and wait for the lease; nothing is sent where it is so already."""
     token, clock = token_of(run.folder), SystemClock()
     before = leases(run).get(seat)
     if before is None:
@@ -200,7 +203,7 @@ def _ask(run: FoundRun, do: Literal["take", "give"], seat: str, holder: str, by:
 
 
 def _from(text: str) -> float:
-    """A time in a recording, from the command line."""
+    """A time in a recording, in s, from the command line."""
     return 0.0 if text.strip() in ("0", "0.0") else seconds(text)
 
 

@@ -1,4 +1,4 @@
-"""`ShadowCompare`: how what shadows would have done differs from what the holders of their seats do."""
+"""`ShadowCompare`: measures how far shadows differ from the holders of their seats."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from runtime import Lease, Node, Publisher, QoS, Stamped, Subscription, every, o
 from runtime.msgs import Action, Comparison, JointCommand, Subtask
 
 FRESH_S = 0.5
-"""Commands further apart than that are about different situations."""
+"""Commands that are further apart than this, s, belong to different situations and are not compared."""
 MOST_SOURCES = 16
-"""Remembered; of words, who was silent for longest is forgotten for another, but never the holder."""
+"""How many sources are remembered; of words, the one silent for longest is dropped for a new one, not the holder."""
 
 
 class ShadowCompare(Node):
-    """Five times a second for commands; at each action or subtask of a shadow for those. Acts on nothing."""
+    """Publishes the distance between each shadow and the holder of its seat; it acts on nothing.
+
+    It compares commands five times a second, and actions and subtasks at each one of a shadow. Joint distances are in m
+    or rad, base distances in m/s, and words give 0 where they ask for the same and 1 where they do not.
+    """
 
     command = Subscription(JointCommand, "command", qos=QoS(required=False, depth=8, candidates=True))
     action = Subscription(Action, "action", qos=QoS(required=False, candidates=True))
@@ -30,24 +34,29 @@ class ShadowCompare(Node):
 
     @on(lease)
     def leased(self, lease: Lease) -> None:
+        """Note who holds the seat."""
         self.holders[lease.seat] = lease.holder
 
     @on(command)
     def commanded(self, command: Stamped[JointCommand]) -> None:
+        """Keep the newest command of each source."""
         about = command.envelope
         if about.source in self.commands or len(self.commands) < MOST_SOURCES:
             self.commands[about.source] = about.published_ns, command.message
 
     @on(action)
     def acted(self, action: Action) -> None:
+        """Compare an action with the holder's."""
         self._compare_words("vlm", self.actions, action, "same_action")
 
     @on(subtask)
     def planned(self, subtask: Subtask) -> None:
+        """Compare a subtask with the holder's."""
         self._compare_words("planner", self.subtasks, subtask, "same_subtask")
 
     @every(hz=5)
     def tick(self) -> None:
+        """Compare the newest commands of the shadows with the holder's."""
         holder = self.holders.get("policy", "")
         now_ns = self.clock.now_ns()
         self.commands = {name: pair for name, pair in self.commands.items() if to_s(now_ns - pair[0]) < FRESH_S}
@@ -88,7 +97,7 @@ class ShadowCompare(Node):
 
 
 def _content(message: Action | Subtask) -> tuple[object, ...]:
-    """What a message asks for, without its id and its words."""
+    """What a message asks for, without its id and its text."""
     if isinstance(message, Subtask):
         return message.state, message.skill, message.things, message.place, frozenset(message.excluding)
     target = message.target

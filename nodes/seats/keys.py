@@ -1,4 +1,4 @@
-"""Driving from a terminal's keyboard: a key acts while it repeats, and nothing pressed is nothing sent."""
+"""Driving from a terminal's keyboard: a key acts while it repeats, and without a key nothing is sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.serialization.codec import decode
 
 PERIOD_S = 0.05
 ACTIVE_S = 0.15
-"""How long one key press acts; longer than that without a repetition and nothing is sent."""
+"""How long one key press acts, s; without a repetition nothing is sent afterwards."""
 BASE = {"w": (0.15, 0.0), "s": (-0.15, 0.0), "a": (0.0, 0.5), "d": (0.0, -0.5)}
 STEPS = {"u": ("lift", 0.02), "j": ("lift", -0.02), "i": ("arm", 0.02), "k": ("arm", -0.02),
          "o": ("gripper", 0.01), "p": ("gripper", -0.01)}  # fmt: skip
@@ -26,11 +26,14 @@ STRETCH_KEYS = """  w s  ahead, back    u j  lift up, down    o p  open, close
 OTHER_KEYS = """  w s  ahead, back    1-9  choose a joint    q  give it back
   a d  turn           u j  move it up, down"""
 STEP = 0.02
-"""Of a joint that was chosen, m or rad."""
+"""How far one key press moves a chosen joint, m or rad."""
 
 
 class Keys:
-    """Turns keys into commands from the posture that the guard asks for now."""
+    """Turns keys into commands, from the posture that the guard asks for now.
+
+    It sets the terminal to read single keys; call `restore` at the end.
+    """
 
     _before: ClassVar[list[Any] | None] = None
 
@@ -48,13 +51,16 @@ class Keys:
 
     @classmethod
     def restore(cls) -> None:
-        """Give the terminal back as it was."""
+        """Return the terminal to its former settings."""
         if cls._before is not None:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, cls._before)
             cls._before = None
 
     def drive(self, arrival: Arrival | None) -> bool:
-        """Read keys and send what they mean; False at q or the end of the input."""
+        """Read the keys pressed and send the command that they mean; False at q, or at the end of the input.
+
+        `arrival` is the newest message of the run; one on `robot/command` gives the posture to start from.
+        """
         now_ns = self.clock.now_ns()
         # A key that is held from the start does not keep the first posture away.
         is_idle = now_ns > self.until_ns or not self.posture
@@ -74,7 +80,7 @@ class Keys:
         return True
 
     def press(self, key: str, now_ns: int) -> None:
-        """Act on one key."""
+        """Act on one key that was pressed at `now_ns`."""
         self.base = BASE.get(key, (0.0, 0.0))
         if self.joints != JOINTS and key.isdecimal() and 1 <= int(key) <= len(self.joints):
             self.chosen = int(key) - 1
@@ -84,7 +90,7 @@ class Keys:
         self.until_ns = now_ns + to_ns(ACTIVE_S) if key in BASE or step else 0
 
     def _step(self, key: str) -> tuple[int, float]:
-        """Which joint that key moves, and how far; 0.0: none."""
+        """Which joint the key moves, and how far, in m or rad; 0.0 where it moves none."""
         if self.joints != JOINTS:
             return self.chosen, {"u": STEP, "j": -STEP}.get(key, 0.0)
         name, step = STEPS.get(key, ("lift", 0.0))
@@ -92,12 +98,12 @@ class Keys:
 
     @property
     def told(self) -> str:
-        """What the keys do, in lines."""
+        """The help text for the keys, in lines."""
         return STRETCH_KEYS if self.joints == JOINTS else OTHER_KEYS
 
     @property
     def status(self) -> str:
-        """Where what the keys move is asked to be, once a posture is known."""
+        """The commanded positions of what the keys move; needs a known posture."""
         if self.joints != JOINTS:
             return f"{self.chosen + 1} {self.joints[self.chosen]} {self.posture[self.chosen]:.2f}"
         return ", ".join(f"{name} {self.posture[JOINTS.index(name)]:.2f} m" for name in ("lift", "arm", "gripper"))

@@ -1,7 +1,7 @@
-"""`Ladder`: what happens, step by step, when the holder of a seat falls silent; the steps are in the launch file.
+"""`Ladder`: what happens, step by step, when the holder of a seat falls silent. The launch file has the steps.
 
-That a robot without commands stands still is the guard's work, within 150 ms. The ladder is about the slower part:
-telling people why, letting another candidate take over, and not going on by itself after a long silence.
+The guard holds a robot without commands within its `lifespan_s`. The ladder does what is slower: it tells people why,
+lets another candidate take over, and does not go on by itself after a long silence.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GO_ON = " Tell me to go on."
 
 @dataclass
 class SeatWatch:
-    """One seat: when its holder was heard last, and how far down the ladder is."""
+    """The state of one seat: when its holder was last heard, and which step of the ladder was taken last."""
 
     rungs: tuple[Rung, ...]
     heard_ns: int = 0  # 0: never; a holder that has not begun is not silent
@@ -46,11 +46,12 @@ class SeatWatch:
 
 
 class Ladder(Node):
-    """Watches the holders' own topics: subtask, description, command. A person on a seat may be as silent as they like.
+    """Watches the messages of each seat's holder: subtask, description, command. A person on a seat may stay silent.
 
-    A holder that is heard again starts at the top; what stopped the robot still waits for a person to say go on.
-    Below all seats is the driver: after `driver_gone_s` without the robot's state it says that the robot stops itself.
-    Give it another process than the driver's, with which it would be gone as well.
+    A holder that is heard again starts at the top of the ladder; a stop still waits for a person to say go on. Below
+    all seats is the driver: after `driver_gone_s` seconds without a robot state, the ladder says that the robot stops
+    itself. Run it in another process than the driver's, so that both do not fail together. Raises ParameterError where
+    `driver_gone_s` is not a positive number.
     """
 
     subtask = Subscription(Subtask, "subtask", qos=QoS(required=False))
@@ -76,6 +77,7 @@ class Ladder(Node):
         self.count = 0
 
     def on_start(self) -> None:
+        """Read the ladders of the seats from the launch file."""
         tables = msgspec.convert(self.run_info.seats, dict[str, SeatTable])
         self.watches = {
             seat: SeatWatch(tables[seat].ladder) for seat in NAMES if seat in tables and tables[seat].ladder
@@ -83,20 +85,23 @@ class Ladder(Node):
 
     @on(subtask)
     def planned(self, subtask: Subtask) -> None:
+        """Note that the planner was heard."""
         self._heard("planner")
 
     @on(description)
     def described(self, description: SceneDescription) -> None:
+        """Note that the VLM was heard, and whether it works on a subtask."""
         self.progress = description.progress
         self._heard("vlm")
 
     @on(command)
     def commanded(self, command: JointCommand) -> None:
+        """Note that the policy was heard."""
         self._heard("policy")
 
     @on(lease)
     def leased(self, lease: Lease) -> None:
-        """A new holder has time to begin."""
+        """Give a new holder its time to begin."""
         watch = self.watches.get(lease.seat)
         if watch is not None and not lease.is_repetition:
             watch.is_person, watch.holder, watch.is_new = lease.kind == "person", lease.holder, True
@@ -105,7 +110,7 @@ class Ladder(Node):
 
     @on(out_of_budget)
     def spent(self, message: OutOfBudget) -> None:
-        """A holder that may not ask its model counts as silent from then on, until somebody else sits there."""
+        """Treat a holder that may not ask its model any more as silent, until somebody else holds the seat."""
         watch = self.watches.get(message.seat)
         if watch is not None and not watch.spent:
             watch.spent, watch.heard_ns, watch.done = message.why, self.clock.now_ns(), 0
@@ -113,6 +118,7 @@ class Ladder(Node):
 
     @every(hz=5)
     def tick(self) -> None:
+        """Take the next step of each seat that has been silent for long enough."""
         now_ns = self.clock.now_ns()
         self._check_driver(now_ns)
         for seat, watch in self.watches.items():

@@ -1,4 +1,4 @@
-"""`RecordedTrack`: what the holder of a seat once said, read from a recording, to be said again at the same pace."""
+"""`RecordedTrack`: the messages of a seat's holder, read from a recording, to be published again at the same pace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPOKEN: dict[str, tuple[str, ...]] = {
     "vlm": ("action", "description"),
     "policy": ("command",),
 }
-"""What a recording says on a seat: its decisions. How actions went in that run is no news of this one."""
+"""Topics that a replay publishes for each seat: its decisions. Feedback of the recorded run is left out."""
 
 IDS = ("id", "subtask_id")
 
@@ -37,7 +37,7 @@ class TrackMessage:
 
 @dataclass
 class RecordedTrack:
-    """The notes of one seat in order, and how far they are played; nothing is played twice."""
+    """The messages of one seat in order, and how far they were played; none is played twice."""
 
     name: str
     notes: tuple[TrackMessage, ...]
@@ -45,20 +45,20 @@ class RecordedTrack:
 
     @property
     def length_s(self) -> float:
-        """From the first to the last note."""
+        """Time from the first message to the last, s."""
         return to_s(self.notes[-1].at_ns) if self.notes else 0.0
 
     @property
     def is_over(self) -> bool:
-        """Whether everything is played."""
+        """Whether every message was played."""
         return self.place >= len(self.notes)
 
     def begin(self) -> None:
-        """From the start again."""
+        """Start again from the first message."""
         self.place = 0
 
     def due(self, elapsed_ns: int) -> list[TrackMessage]:
-        """What is to be said now: every event, and of each state the newest only, as a late player skips old ones."""
+        """The messages that are due now: every event, and of each state only the newest."""
         start = self.place
         while not self.is_over and self.notes[self.place].at_ns <= elapsed_ns:
             self.place += 1
@@ -70,10 +70,12 @@ class RecordedTrack:
 def read_score(
     path: Path, seat: str, types: Mapping[str, type[Message]], *, from_s: float = 0.0, for_s: float | None = None
 ) -> RecordedTrack:
-    """What the seat's holder, whoever that was, said on these topics; from so many seconds of run time on.
+    """The messages that the seat's holder published on these topics, from `from_s` seconds of run time on, for `for_s`
+    seconds.
 
-    The ids of its actions and subtasks get the recording's name before them: nobody takes them for those of this run.
-    Raises RecordingError for a file that is none, and UserError where the holder said nothing there.
+    `types` gives the message class of each topic. Ids of actions and subtasks get the recording's name as a prefix, so
+    that nobody takes them for those of the present run. Raises RecordingError where the file is no recording, and
+    UserError where the holder published nothing there.
     """
     name = path.parent.name if path.name == "run.mcap" and path.parent.name else path.stem
     holder, seen = "", set[str]()
@@ -108,7 +110,7 @@ def read_score(
 
 
 def _first_holder(about: Mapping[str, str], seat: str) -> str:
-    """Who held the seat when the recorded run began; "" where that is not noted."""
+    """Who held the seat when the recorded run began; "" where the recording does not say."""
     try:
         seats = msgspec.json.decode(about.get("seats", "{}"), type=dict[str, dict[str, Any]])
     except msgspec.MsgspecError:

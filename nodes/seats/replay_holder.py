@@ -1,4 +1,4 @@
-"""`ReplayHolder`: a recording that sits on a seat of a running graph under a lease, as a person would."""
+"""`ReplayHolder`: a recording that holds a seat of a running graph under a lease, as a person would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.supervision.registry import FoundRun
 
 
 class ReplayHolder(TerminalHolder):
-    """Says what is due, once the guard has given it the seat; gives the seat back at the end."""
+    """Publishes what is due once the guard has given it the seat; gives the seat back at the end."""
 
     kind = "replay"
     turn_s = 0.005
@@ -21,7 +21,7 @@ class ReplayHolder(TerminalHolder):
     def __init__(
         self, run: FoundRun, seat: str, by: str, *, recording: Path, from_s: float, for_s: float | None
     ) -> None:
-        """Reads the recording first. Raises RecordingError, and UserError where the seat said nothing in it."""
+        """Read the recording first. Raises RecordingError, and UserError where the seat's holder said nothing in it."""
         types = topics_of_seat(run, seat)
         self.score = read_score(recording, seat, types, from_s=from_s)
         super().__init__(run, seat, by, keys=False, for_s=for_s)
@@ -40,7 +40,10 @@ class ReplayHolder(TerminalHolder):
 
 
 def topics_of_seat(run: FoundRun, seat: str) -> dict[str, type[Message]]:
-    """What a recording may say there: topics that are the seat's alone, where a tool counts under a lease only."""
+    """The topics that a recording may publish on, with their types: those that belong to the seat alone.
+
+    A tool's messages count there only under a lease. Raises UserError where the seat has no such topic.
+    """
     found = {
         topic: load_type(run.info.topics[topic].type)
         for plan in run.info.processes.values()

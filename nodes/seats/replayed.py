@@ -1,4 +1,4 @@
-"""A recording on a seat: says again what the seat's holder said in it, once somebody has put it there.
+"""A recording on a seat: publishes again what the seat's holder published, once a person has given it the seat.
 
     [nodes.replayed]
     use    = "nodes.seats.replayed:ReplayedPolicy"
@@ -8,8 +8,8 @@
     holder  = "policy"
     shadows = ["replayed"]
 
-It begins at the hand-over (`polyrhythm seat take policy --as replayed`) and at nothing else: neither starting it, nor
-naming it as the holder, nor a restart of the guard moves the robot. Its ages are its own: no image is behind it.
+It begins at the hand-over (`polyrhythm seat take policy --as replayed`) and at nothing else. Neither starting it, nor
+naming it as the holder, nor a restart of the guard moves the robot. Its messages have no image behind them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ RATE_HZ = 50
 
 
 class Replayed(Seated):
-    """What the three have in common."""
+    """Plays a recording from `from_s` seconds on; the subclasses name the seat.
+
+    Raises ParameterError where `from_s` is negative or not finite.
+    """
 
     provenance = "replay"
 
@@ -40,10 +43,11 @@ class Replayed(Seated):
         self.began_ns = 0  # 0: it does not play
 
     def problems(self) -> list[str]:
-        """A recording that is not there."""
+        """A sentence where the recording is missing."""
         return [] if self.path.is_file() else [f"recording is {str(self.path)!r}; there is no such file"]
 
     def on_start(self) -> None:
+        """Read the recording. Raises RecordingError, and UserError where the seat's holder published nothing in it."""
         seat = type(self).seat
         assert seat != ""
         ports = self._ports()
@@ -55,18 +59,18 @@ class Replayed(Seated):
         self.log.info("%.1f s of %s, to be played when the seat is taken", self.score.length_s, self.path)
 
     def on_seat(self) -> None:
-        """Begin."""
+        """Start to play."""
         if self.score is not None:
             self.score.begin()
             self.began_ns = self.clock.now_ns()
 
     def off_seat(self) -> None:
-        """End."""
+        """Stop playing."""
         self.began_ns = 0
 
     @every(hz=RATE_HZ)
     def play(self) -> None:
-        """Say what is due."""
+        """Publish the messages that are due."""
         if not self.began_ns or self.score is None:
             return
         ports = self._ports()
@@ -77,19 +81,19 @@ class Replayed(Seated):
             self.log.info("%s is over; the seat is silent now", self.score.name)
 
     def _ports(self) -> dict[str, Publisher[Any]]:
-        """By topic, as remapped."""
+        """The node's publishers by topic, as remapped."""
         return {port.topic: port for name in ports_of(type(self), Publisher) if (port := getattr(self, name))}
 
 
 class ReplayedPolicy(Replayed):
-    """On the policy's seat: its commands."""
+    """Replays the commands of the policy's seat."""
 
     seat = "policy"
     command = Publisher(JointCommand, "command")
 
 
 class ReplayedVLM(Replayed):
-    """On the VLM's seat: its actions and what it saw."""
+    """Replays the actions and descriptions of the VLM's seat."""
 
     seat = "vlm"
     action = Publisher(Action, "action", qos=RELIABLE)
@@ -97,7 +101,7 @@ class ReplayedVLM(Replayed):
 
 
 class ReplayedPlanner(Replayed):
-    """On the planner's seat: its subtasks."""
+    """Replays the subtasks of the planner's seat."""
 
     seat = "planner"
     subtask = Publisher(Subtask, "subtask", qos=RELIABLE)

@@ -1,4 +1,4 @@
-"""`TerminalHolder`: a person on a seat of a running graph, at a terminal."""
+"""`TerminalHolder`: a person at a terminal who holds a seat of a running graph."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 ANSWER_S = 2.0
 RENEW_S = 0.1
 TURN_S = 0.02
-"""How long a line on standard input may wait: commands at 20 Hz are not to arrive in pairs."""
+"""How long a line on standard input may wait, s; short enough that commands at 20 Hz do not arrive in pairs."""
 STATUS_S = 0.2
 CLEAR = "\r\x1b[K"
-"""What ends the line that is written again and again."""
+"""Clears the status line before it is written again."""
 
 
 class TerminalHolder:
-    """A person on a seat, from taking it to giving it back. Dies with its process: then the guard takes the lease."""
+    """Holds a seat for a person from taking it to giving it back; if the process dies, the guard ends the lease.
+
+    `by` names the person. With `keys` the keyboard drives the robot; otherwise lines `TOPIC JSON` on standard input are
+    published. `for_s` ends it after that many seconds.
+    """
 
     kind: ClassVar[Kind] = "person"
     turn_s = TURN_S  # how often it is looked what there is to say
@@ -59,7 +63,7 @@ class TerminalHolder:
         self.guard, self.shown, self.shown_ns = "unknown", "", 0
 
     def hold(self) -> int:
-        """Take the seat, keep it until the end, give it back; 1 where the guard did not give it."""
+        """Take the seat, keep it until the end, and give it back; 1 where the guard did not give it."""
         give_up_ns = 0
         topics = ["lease"]
         with Interruption() as interruption:
@@ -93,13 +97,13 @@ class TerminalHolder:
         return 0 if self.was_seated else 1
 
     def _take(self) -> int:
-        """Ask for the seat; until when an answer is waited for."""
+        """Ask for the seat; returns until when to wait for the answer, in ns."""
         now_ns = self.clock.now_ns()
         self.requests.publish(request(self.token, "take", self.seat, self.source, self.by, now_ns, kind=self.kind))
         return now_ns + to_ns(ANSWER_S)
 
     def _heard(self, arrival: Arrival) -> bool:
-        """False once somebody else sits here."""
+        """Take in a lease; False once somebody else holds the seat."""
         lease = decode(arrival.frames, Lease).message
         if lease.seat != self.seat:
             return True
@@ -122,10 +126,9 @@ class TerminalHolder:
             self.requests.publish(request(self.token, "renew", self.seat, self.source, self.by, now_ns))
 
     def _show(self, arrival: Arrival | None) -> None:
-        """On a terminal one line that stays in its place: where the joints are asked to be, and what the guard does."""
+        """Keep one status line on the terminal: the commanded joints and the guard's mode."""
         if arrival is not None and arrival.topic == "guard/state":
-            guard = decode(arrival.frames, GuardState).message
-            self.guard = guard.mode if guard.reason.startswith(guard.mode) else f"{guard.mode}, {guard.reason}"
+            self.guard = decode(arrival.frames, GuardState).message.sentence
         width, now_ns = terminal_width(), self.clock.now_ns()
         if width is None or not (self.driver and self.driver.posture) or to_s(now_ns - self.shown_ns) < STATUS_S:
             return
@@ -139,7 +142,7 @@ class TerminalHolder:
         self.shown = ""
 
     def _speak(self) -> bool:
-        """Publish what stands on standard input as `TOPIC JSON`, line by line; False at its end."""
+        """Publish each line `TOPIC JSON` of standard input; False at its end."""
         while not self.is_at_end and not sys.stdin.isatty() and select.select([sys.stdin], [], [], 0)[0]:
             # Not by sys.stdin.readline: what it reads ahead is not seen by select.
             data = os.read(sys.stdin.fileno(), 1 << 16)

@@ -162,7 +162,7 @@ def _is_base(body: mujoco.MjsBody) -> bool:
 
 def _is_around(geom: mujoco.MjsGeom, place: np.ndarray) -> bool:
     return (
-        bool(np.linalg.norm(geom.pos - place) < max(geom.size) + HOUSING_M)
+        math.dist(geom.pos, place) < max(geom.size) + HOUSING_M
         and geom.type
         not in (
             mujoco.mjtGeom.mjGEOM_MESH,

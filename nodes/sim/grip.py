@@ -6,6 +6,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
+
 PRESS_N = 1.5
 """Force of each fingertip from which it counts as pressing."""
 SETTLE_STEPS = 4
@@ -25,7 +27,7 @@ def fix(model: mujoco.MjModel, data: mujoco.MjData, weld: int, hand: int, thing:
     mujoco.mju_negQuat(inverse, data.xquat[hand])
     mujoco.mju_mulQuat(turn, inverse, data.xquat[thing])
     model.eq_data[weld, 0:3] = 0.0
-    model.eq_data[weld, 3:6] = data.xmat[hand].reshape(3, 3).T @ (data.xpos[thing] - data.xpos[hand])
+    model.eq_data[weld, 3:6] = product(data.xpos[thing] - data.xpos[hand], data.xmat[hand].reshape(3, 3))
     model.eq_data[weld, 6:10] = turn
     data.eq_active[weld] = 1
 

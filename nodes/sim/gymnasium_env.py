@@ -5,6 +5,7 @@ The same world as in a graph: physics, limits of joints and wheels, grip, camera
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -137,10 +138,6 @@ class TableEnv(gymnasium.Env[Observation, Action]):
 def _near_a_thing(body: Body, state: RobotState, truth: Truth) -> tuple[float, bool]:
     """Minus the way from the fingers to the nearest thing that can be picked up."""
     hand = np.array(body.hand_point(state))
-    ways = [
-        float(np.linalg.norm(hand - np.array((thing.x_m, thing.y_m, thing.z_m))))
-        for thing in truth.objects
-        if not thing.is_in_bin
-    ]
+    ways = [math.dist(hand, (thing.x_m, thing.y_m, thing.z_m)) for thing in truth.objects if not thing.is_in_bin]
     nearest = min(ways, default=0.0)
     return -nearest, nearest < REACHED_M

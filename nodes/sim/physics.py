@@ -17,6 +17,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
 from nodes.sim.grip import Grip
 from nodes.sim.messages import ObjectTruth, Truth, World
@@ -269,7 +270,7 @@ class PhysicsRobot:
         positions, velocities = self.set_points.steps(number, PHYSICS_STEP_S)
         # A position servo damps velocity; offsetting its set point by what that costs makes it damp the error only.
         wanted = positions + velocities * index.damping_over_stiffness
-        rows = wanted @ index.servo_of_joint
+        rows = product(wanted, index.servo_of_joint)
         if not index.is_plain:
             rows += index.servo_offset
         forces = np.empty((number, len(force)))
@@ -298,7 +299,7 @@ class PhysicsRobot:
     def _feel_joints(self, forces: Vector) -> None:
         """Filter the efforts of the joints, a row of the actuators' forces for each step."""
         kept, rest = _kept_efforts(len(forces))
-        self._effort = self._effort * kept + (rest @ forces) @ self._index.percent_of_force
+        self._effort = self._effort * kept + product(product(rest, forces), self._index.percent_of_force)
 
     def _feel_base(self, forward_n: float, turning_nm: float) -> None:
         """Filter the effort of the base, the stronger one of driving and turning."""

@@ -7,6 +7,7 @@ from math import cos, pi, sin
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from nodes.robot.protocol import Ball, Capsule, PointM
 from nodes.stretch.kinematics import (
     ARM,
@@ -120,7 +121,7 @@ def outline(position: JointVector) -> tuple[Ball, ...]:
 
 def _in_odometry(state: RobotState, rotation: Floats, position: Floats) -> tuple[Floats, Floats]:
     base = state.base_x_m, state.base_y_m, state.base_heading_rad
-    return turn_z(state.base_heading_rad) @ rotation, to_odometry(*base, position)
+    return product(turn_z(state.base_heading_rad), rotation), to_odometry(*base, position)
 
 
 STEADY_RAD, STEADY_M = 0.02, 0.015

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from nodes.stretch.limits import STRETCH_3
 from runtime.msgs import JOINTS, JointVector
 
@@ -93,14 +94,14 @@ def wrist_camera_pose(position: JointVector) -> Pose:
 
 def to_odometry(base_x_m: float, base_y_m: float, heading_rad: float, points: Vector) -> Vector:
     """Points (3,) or (n, 3) from the base frame to the odometry frame."""
-    moved: Vector = np.asarray(points) @ turn_z(heading_rad).T
+    moved: Vector = product(np.asarray(points), turn_z(heading_rad).T)
     moved += (base_x_m, base_y_m, 0.0)
     return moved
 
 
 def from_odometry(base_x_m: float, base_y_m: float, heading_rad: float, points: Vector) -> Vector:
     """Points (3,) or (n, 3) from the odometry frame to the base frame."""
-    moved: Vector = (np.asarray(points) - (base_x_m, base_y_m, 0.0)) @ turn_z(heading_rad)
+    moved: Vector = product(np.asarray(points) - (base_x_m, base_y_m, 0.0), turn_z(heading_rad))
     return moved
 
 

@@ -16,7 +16,6 @@ import msgspec
 from nodes.interrupts.intent import says_yes, understand
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, understand_in
-from nodes.policy.allowed import PLEASE
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
@@ -26,6 +25,7 @@ from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscriptio
 from runtime.msgs import (
     Action,
     Feedback,
+    FeedbackCode,
     GuardState,
     Image,
     Interrupt,
@@ -135,6 +135,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.numbered = 1  # the next thing's number
         self.done_for = ""  # the subtask that the action under way was chosen for
         self.why = ""  # the last action failed
+        self.code: FeedbackCode = ""  # and what programs ask of that
         self.preferred = ""
         self.retracted_ns: int | None = None  # when the robot was told to leave what it was doing
         self.holding: SeenObject | None = None
@@ -304,14 +305,14 @@ class LocalVLM(ForRobot, SeatNode):
         self.is_answered = True
         if feedback.status == "running":
             return
-        self.outcome, self.why = feedback.status, feedback.why
+        self.outcome, self.why, self.code = feedback.status, feedback.why, feedback.code
         self.outcome_ns = self.clock.now_ns()
         if action.skill == "look":
             self.looks += 1
             self.images_since_gaze = 0
         elif feedback.status == "success":
             self._succeeded(action)
-        elif feedback.why.endswith(PLEASE):
+        elif feedback.code == "consent":
             self.hear_of_yes("policy asks")
         else:
             self._failed(action, feedback.why)
@@ -577,6 +578,7 @@ class LocalVLM(ForRobot, SeatNode):
                 objects=objects,
                 subtask=self.task,
                 why=decision.text if decision.progress == "failed" else "",
+                code=decision.code,
             ),
             stems_from=self._sources(),
         )

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from runtime.msgs import Action, Argument, Reference, SeenObject, SkillArgument, SkillSpec, Subtask
+from runtime.msgs import Action, Argument, FeedbackCode, Reference, SeenObject, SkillArgument, SkillSpec, Subtask
 
 Progress = Literal["idle", "working", "finished", "failed", "held"]
 Outcome = Literal["running", "success", "failure"]
@@ -66,6 +66,7 @@ class Decision:
     target: SeenObject | None = None
     say: str = ""
     arguments: tuple[Argument, ...] = ()  # where it takes more, or others, than the target
+    code: FeedbackCode = ""  # "failed": what programs ask of the reason
 
 
 def name_of(thing: SeenObject) -> str:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from runtime.msgs import SeenObject
 
 PATCH_PX = 2
@@ -38,7 +39,7 @@ def point_at(
         return None
     ahead = float(np.median(known))
     ray = np.array([(u_px - width / 2) / focal_px * ahead, (v_px - height / 2) / focal_px * ahead, ahead])
-    x, y, z = rotation @ ray + position
+    x, y, z = product(rotation, ray) + position
     return float(x), float(y), float(z)
 
 

@@ -1,7 +1,7 @@
-"""Recordings in MCAP: `BagWriter` keeps every message with its envelope, `BagReader` gives them back.
+"""Recordings in MCAP: `BagWriter` stores every message with its envelope, `BagReader` returns them.
 
-A chunk is closed and handed to the operating system at least every `FLUSH_S`, by time and not by size. At a robot's
-rates a chunk takes minutes to fill, and a killed process would lose all of it. The reader takes what is whole out of a
+A chunk is closed and given to the operating system at least every `FLUSH_S`, by time and not by size. At a robot's
+rates a chunk takes minutes to fill, and a killed process would lose all of it. The reader returns what is intact in a
 file that was cut off or damaged, and says what it left out.
 """
 
@@ -45,10 +45,10 @@ FLUSH_S = 0.5
 CHUNK_BYTES = 256 * 1024
 SCHEMA_VERSION = "1"
 RECORD_LIMIT_BYTES = 256 * 1024 * 1024
-"""A record or unpacked chunk that claims to be larger is taken for damage."""
+"""A record or unpacked chunk that claims to be larger than this, bytes, counts as damage."""
 
 LOST_TOPIC = "lost"
-"""Where a message stands whose topic went with a damaged chunk, and whose envelope does not say it either."""
+"""The topic of a message whose own topic went with a damaged chunk and is not in its envelope either."""
 
 _SEARCH_BYTES = 1 << 20
 _ENOUGH = 8  # chunks of a topic
@@ -58,9 +58,9 @@ _DAMAGE = (McapError, struct.error, ValueError, OverflowError, KeyError, zstanda
 
 
 class BagWriter:
-    """Writes one recording. `wall_offset_ns` added to a monotonic stamp gives the log time.
+    """Writes one recording; `wall_offset_ns` plus a monotonic stamp is the log time.
 
-    Raises RecordingError where the file cannot be created; OSError (a full disk) comes through from writing.
+    Raises RecordingError where the file cannot be created; writing raises OSError (a full disk).
     """
 
     def __init__(self, path: Path, metadata: Mapping[str, str], *, wall_offset_ns: int = 0) -> None:
@@ -104,14 +104,14 @@ class BagWriter:
         *,
         type_name: str = "",
     ) -> None:
-        """Record a document with a schema of its own, such as a compressed image; it holds its envelope already."""
+        """Record a document with a schema of its own, such as a compressed image; it contains its envelope."""
         key = (topic, schema_name)
         if key not in self._channels:
             self._open_channel(key, schema, {"type": type_name} if type_name else {})
         self._add(key, envelope, msgspec.json.encode(document))
 
     def copy(self, message: BagMessage) -> None:
-        """Record a message of another recording as it is."""
+        """Record a message of another recording unchanged."""
         key = (message.topic, message.schema)
         if key not in self._channels:
             self._open_channel(
@@ -128,14 +128,14 @@ class BagWriter:
         self._mcap.add_attachment(create_time=0, log_time=0, name=name, media_type=media_type, data=data)
 
     def flush(self) -> None:
-        """Close the chunk and hand everything to the operating system, so that killing this process loses nothing."""
+        """Close the chunk and give everything to the operating system, so that killing this process loses nothing."""
         # mcap's Writer closes a chunk by size only; this is its own method for that, which it does not make public.
         self._mcap._Writer__finalize_chunk()  # type: ignore[attr-defined]  # private to the library
         self._file.flush()
         self._flushed_ns = 0  # from the next message on
 
     def close(self, metadata: Mapping[str, str] | None = None) -> None:
-        """Write the end of the recording (`metadata` under the name "end"), the index, and close the file."""
+        """Write the end of the recording (`metadata` under the name "end") and the index, and close the file."""
         if self._file.closed:
             return
         self.note("end", metadata or {})
@@ -172,7 +172,7 @@ class BagWriter:
 
 
 def head_of(path: Path) -> dict[str, str] | None:
-    """What the file's beginning says of its run, read without the rest; None where it is no MCAP file or damaged."""
+    """What the file's beginning says of its run, without reading the rest; None where it is damaged or no MCAP file."""
     try:
         with path.open("rb") as file:
             whole = cast(IO[bytes], _Bounded(file, path.stat().st_size))
@@ -189,8 +189,8 @@ def head_of(path: Path) -> dict[str, str] | None:
 class BagReader:
     """Reads one recording, in the order in which it was recorded.
 
-    `metadata` and `attachments` are by name. `damage` says in sentences what could not be read; `is_complete` is
-    False where the end is missing. Raises RecordingError for a file that is no recording of ours.
+    `metadata` and `attachments` are by name. `damage` says in sentences what could not be read; `is_complete` is False
+    where the end is missing. Raises RecordingError where the file is no recording of this runtime.
     """
 
     def __init__(self, path: Path) -> None:
@@ -270,9 +270,9 @@ class BagReader:
             self.has_left_out = True
 
     def newest_first(self, goes_on: Callable[[], bool]) -> Iterator[BagMessage]:
-        """The messages from the end of the file back while `goes_on` says so; those of a busy topic not all the way.
+        """The messages from the end of the file backwards while `goes_on` says so; not all of a busy topic.
 
-        Of a file that was not closed the channels are not known here: the envelope says the topic.
+        In a file that was not closed the channels are unknown here: the envelope names the topic.
         """
         places: list[tuple[int, set[int]]] = []  # of each chunk, and the channels in it
         for record in self._records():

@@ -1,6 +1,6 @@
-"""`Journal`: what each handler call of a node read, published and took, so that a recording can be replayed exactly.
+"""`Journal`: what each handler call of a node read, published and used, so that a recording can be replayed exactly.
 
-Kept only where a recorder hears it; sent in batches on `calls/<node>`, once a second and at the end.
+It is kept only where a recorder is in the graph, and sent in batches on `calls/<node>`, once a second and at the end.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from runtime.context import HandlerContext, current_call
 from runtime.message import Epochs, Message
 
 KEPT_CALLS = 8192
-"""Of one batch; a node that makes more calls a second than this loses the rest, and says how many."""
+"""Most calls of one batch; a node that makes more in a second loses the others, and says how many."""
 KEPT_LINES = 256
-"""Log lines of one batch."""
+"""Most log lines of one batch."""
 
 
 class CallRecord(Message):
-    """One run of a handler. Messages are named "topic:source:seq".
+    """One call of a handler; messages are named "topic:source:seq".
 
-    `order` counts the moments at which calls of this node saw or changed what it keeps. A call of a worker thread sees
-    it at `begun` and changes it at `order`; any other does both at `order`.
+    `order` numbers the moments at which calls of this node read or changed its attributes. A worker's call reads them
+    at `begun` and changes them at `order`; any other call does both at `order`.
     """
 
     message_durations = frozenset({"took_ns"})
@@ -42,7 +42,7 @@ class CallRecord(Message):
 
 
 class LogLine(Message):
-    """One log line of a node; `level` as in Python's logging."""
+    """One log line of a node; `level` is that of Python's logging."""
 
     at_ns: int
     level: int
@@ -65,7 +65,7 @@ def calls_topic(node: str) -> str:
 
 
 class Journal:
-    """The calls of one node that have ended and are not sent yet."""
+    """The calls of one node that have ended and were not sent yet."""
 
     def __init__(self) -> None:
         self._calls: list[CallRecord] = []
@@ -76,7 +76,7 @@ class Journal:
         self._lock = threading.Lock()
 
     def begin(self, call: HandlerContext) -> None:
-        """A worker's call has seen the node (any thread)."""
+        """Note that a worker's call has copied the node (any thread)."""
         if call.notes is not None:
             with self._lock:
                 self._order += 1
@@ -84,7 +84,7 @@ class Journal:
                 self._running.add(self._order)
 
     def end(self, handler: str, call: HandlerContext, now_ns: int) -> None:
-        """A call has ended (any thread)."""
+        """Note that a call has ended (any thread)."""
         notes = call.notes
         if notes is None:
             return
@@ -112,7 +112,7 @@ class Journal:
             )
 
     def take(self, node: str) -> Calls | None:
-        """What has come together since the last time; None where nothing has."""
+        """The calls and lines since the last batch; None where there are none."""
         with self._lock:
             if not self._calls and not self._lines:
                 return None
@@ -127,7 +127,7 @@ class Journal:
         return batch
 
     def say(self, line: LogLine) -> None:
-        """Keep a log line (any thread); of too many in a second the rest is left to the terminal."""
+        """Keep a log line (any thread); beyond the bound, lines appear on the terminal only."""
         with self._lock:
             if len(self._lines) < KEPT_LINES:
                 self._lines.append(line)
@@ -136,7 +136,7 @@ class Journal:
 class JournalLog(logging.Handler):
     """Puts a node's log lines into its journal.
 
-    What is logged with `extra={"secret": text}` is shown on the terminal, and recorded without that text.
+    A record logged with `extra={"secret": text}` is shown on the terminal, and recorded without that text.
     """
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
@@ -145,6 +145,7 @@ class JournalLog(logging.Handler):
         self._clock = clock
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Keep one log record."""
         try:
             text = record.getMessage()
         except (TypeError, ValueError):  # the arguments do not fit the text
@@ -155,16 +156,18 @@ class JournalLog(logging.Handler):
 
 
 class JournalClock:
-    """A node's clock that notes what it told a handler."""
+    """A node's clock that notes which times it gave to a handler."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     @property
     def is_virtual(self) -> bool:
+        """Whether the run is in virtual time."""
         return self._clock.is_virtual
 
     def now_ns(self) -> int:
+        """The time now, ns; noted."""
         now_ns = self._clock.now_ns()
         call = current_call.get()
         if call is not None and call.notes is not None:
@@ -172,9 +175,11 @@ class JournalClock:
         return now_ns
 
     def now_s(self) -> float:
+        """The time now, s; noted."""
         return to_s(self.now_ns())
 
     def since_s(self, stamp_ns: int) -> float:
+        """Seconds since a stamp in ns; noted."""
         return to_s(self.now_ns() - stamp_ns)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Which files are one recording: its parts, by their names and by what the head of each says of its run."""
+"""Which files form one recording: its parts, by their names and by what the head of each says of its run."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from runtime.bag.file import head_of
 
 _KEYS = ("folder", "seed", "launch_file", "git", "clock", "parameters")
 _OF_PROCESSES = ("supervisor_pid", "started_ns")
-"""Of a run in real time; without a supervisor each file says when it was begun itself."""
+"""What identifies a run in real time; without a supervisor each file says by itself when it was begun."""
 _LONGEST = 80
 
 ZERO, BEGIN = "zero_ns", "begin_ns"
-"""What a head says of time, where a recording is a piece of a run: stamps of run time zero, and of where it begins."""
+"""What a head says of time where a recording is a piece of a run: run time zero, and where the piece begins."""
 
 
 def part_of(path: Path, number: int) -> Path:
-    """The file of that part of a recording: run.mcap, run-2.mcap, run-3.mcap..."""
+    """The file of a part of a recording: run.mcap, run-2.mcap, run-3.mcap..."""
     return path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The files of a recording in order; more than one where it was split, or its recorder was started again.
+    """The files of a recording in order; several where it was split, or its recorder was restarted.
 
-    A file so named that is the recording of another run is no part.
+    A file with a fitting name that records another run is no part.
     """
     number, numbered = 2, []
     while (following := part_of(path, number)).is_file():
@@ -41,9 +41,9 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def remove_recording(path: Path, successor: Mapping[str, str]) -> None:
-    """Delete a recording, all its parts, for another run to be recorded there; other recordings stay.
+    """Delete a recording with all its parts, so that another run can be recorded there; other recordings stay.
 
-    Where its first file is gone already, the others go that the same place was named for. Raises OSError.
+    Where its first file is gone already, the other parts with the same name go. Raises OSError.
     """
     is_known = head_of(path) is not None
     for part in parts_of(path):
@@ -53,14 +53,17 @@ def remove_recording(path: Path, successor: Mapping[str, str]) -> None:
 
 
 def zero_ns_of(metadata: Mapping[str, Mapping[str, str]]) -> int | None:
-    """Run time zero of a recording, as a monotonic stamp; None where it does not say, and is its first message's."""
+    """Run time zero of a recording, as a monotonic stamp; None where it does not say.
+
+    It is then that of the recording's first message.
+    """
     if metadata.get("run", {}).get("clock") == "virtual":
         return 0
     return _stamp(metadata.get("run", {}).get(ZERO)) or _stamp(metadata.get("start", {}).get(ZERO))
 
 
 def begin_ns_of(metadata: Mapping[str, Mapping[str, str]]) -> int | None:
-    """From when on it holds what happened, where it is a piece of its run; None where it holds that from the start."""
+    """When its content begins, for a recording that is a piece of its run; None where it begins with the run."""
     return _stamp(metadata.get("run", {}).get(BEGIN))
 
 
@@ -70,7 +73,7 @@ def _stamp(text: str | None) -> int | None:
 
 
 def noted(key: str, end: Mapping[str, str], start: Mapping[str, str]) -> Any:
-    """A value noted at the end of a recording or, failing that, at its start; None where there is none."""
+    """A value noted at the end of a recording, or else at its start; None where there is none."""
     text = end.get(key, start.get(key))
     if text is None:
         return None
@@ -81,7 +84,7 @@ def noted(key: str, end: Mapping[str, str], start: Mapping[str, str]) -> Any:
 
 
 def what_differs(first: Mapping[str, str], other: Mapping[str, str]) -> str:
-    """What tells the two runs apart, as "key is X, not Y"; empty where they are one."""
+    """What distinguishes the two runs, as "key is X, not Y"; empty where they are one run."""
     is_told = all(_OF_PROCESSES[0] in head for head in (first, other))
     for key in (*_KEYS, *(_OF_PROCESSES if is_told else ())):
         one, two = first.get(key, ""), other.get(key, "")

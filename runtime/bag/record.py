@@ -1,4 +1,4 @@
-"""`BagMessage`: one message of a recording, whose parts are decoded when they are asked for."""
+"""`BagMessage`: one message of a recording; its parts are decoded on request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Head(msgspec.Struct):
 
 @dataclass(frozen=True)
 class BagMessage:
-    """One message of a recording; its parts are decoded when asked for."""
+    """One message of a recording; its parts are decoded on request."""
 
     topic: str
     schema: str  # name of the message type, or "foxglove.CompressedImage"
@@ -34,7 +34,7 @@ class BagMessage:
 
     @cached_property
     def envelope(self) -> Envelope:
-        """Where the message came from, and when. Raises RecordingError where there is none."""
+        """Where the message came from, and when. Raises RecordingError where it has no envelope."""
         try:
             return envelope_of(from_json(self.data, _Head).envelope)
         except (msgspec.MsgspecError, KeyError, RecursionError) as error:
@@ -51,7 +51,7 @@ class BagMessage:
         return document
 
     def message(self, expected: type[M]) -> M:
-        """The message as that type. Raises RecordingError where it does not fit."""
+        """The message as this type. Raises RecordingError where it does not fit."""
         try:
             return decode_message(self.document, expected)
         except (msgspec.MsgspecError, ValueError, KeyError, RecursionError) as error:

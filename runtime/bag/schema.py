@@ -26,17 +26,17 @@ from runtime.message import UNKNOWN_NS, Envelope, M, Message, array_fields
 ENVELOPE_KEY = "_envelope"
 ASIDE_KEY = "_not_finite"
 _SHOWN = ("image", "utterance", "plan")
-"""Origins whose ages a viewer is told of, also where the first message has none; others where it has."""
+"""Origins whose ages a viewer always sees; others appear where the first message has them."""
 LISTED = 4096
-"""Elements of the largest array that is written as a list."""
+"""Largest number of elements of an array that is written as a list."""
 
 Document = dict[str, Any]
 Form = Literal["list", "values", "bytes"]
-"""Of an array: a list of numbers; its shape and a list of its values; dtype, shape and base64."""
+"""How an array is written: as a list of numbers; as its shape and its values; as dtype, shape and base64."""
 
 
 def envelope_document(envelope: Envelope) -> Document:
-    """The envelope by field name, with the age at publication of each origin that it has."""
+    """The envelope by field name, with the age at publication of each of its origins."""
     document: Document = msgspec.structs.asdict(envelope)
     for origin, stamp_ns in envelope.origins.items():
         if stamp_ns != UNKNOWN_NS:
@@ -53,13 +53,13 @@ def envelope_of(document: Document) -> Envelope:
 
 
 def array_forms(example: Message) -> dict[str, Form]:
-    """How each array of a topic is written, by its first message; one that this has not (None), by shape and values."""
+    """How each array of a topic is written, by its first message; None in that message means shape and values."""
     arrays = {name: getattr(example, name) for name in array_fields(type(example))}
     return {name: "values" if array is None else _form_of(array) for name, array in arrays.items()}
 
 
 def forms_in(document: Document, message: type[Message]) -> dict[str, Form]:
-    """How the arrays of a recorded message are written; those that stand aside or are not there are left out."""
+    """How the arrays of a recorded message are written, without those that are absent or stand aside."""
     found: dict[str, Form] = {}
     for name in array_fields(message):
         written = document.get(name)
@@ -69,9 +69,10 @@ def forms_in(document: Document, message: type[Message]) -> dict[str, Form]:
 
 
 def encode_message(message: Message, envelope: Envelope, forms: Mapping[str, Form] | None = None) -> bytes:
-    """The message as JSON, its envelope under `_envelope`; what is None is left out, what is not finite is aside.
+    """The message as JSON, with its envelope under `_envelope`; None is left out, and what is not finite stands aside.
 
-    `forms` are those of its topic, None: its own. A list that gets another dimension later is written with its shape.
+    `forms` are those of its topic; None uses its own. A list that has another dimension later is written with its
+    shape.
     """
     body = msgspec.structs.asdict(message)  # type: ignore[arg-type]  # a Struct at run time
     for name, form in (forms or {}).items():
@@ -204,7 +205,7 @@ def _dtype_of(annotation: Any) -> np.dtype[Any] | None:
 
 
 def message_schema(message: type[Message], example: Message | None = None, origins: Iterable[str] = ()) -> bytes:
-    """The JSON Schema of a message type as it is recorded; how many dimensions its arrays have, an example tells."""
+    """The JSON Schema of a message type as recorded; the dimensions of its arrays come from an example."""
     whole = msgspec.json.schema(message, schema_hook=_array_schema)
     definitions: Document = whole.get("$defs", {})
     schema = _plain(whole, definitions, ())
@@ -218,7 +219,7 @@ def message_schema(message: type[Message], example: Message | None = None, origi
 
 
 def envelope_schema(origins: Iterable[str] = ()) -> Document:
-    """The JSON Schema of what stands under `_envelope`, with the ages of these origins."""
+    """The JSON Schema of the document under `_envelope`, with the ages of these origins."""
     fields: list[tuple[str, Any]] = [(field.name, field.type) for field in msgspec.structs.fields(Envelope)]
     by_name = msgspec.defstruct("Envelope", fields)
     whole = msgspec.json.schema(by_name)

@@ -1,4 +1,4 @@
-"""What all commands do alike: how numbers are read from the command line, and which exit code an error stands for."""
+"""What all commands share: how numbers are read from the command line, and which exit code an error has."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from runtime.extras import lacking
 
 
 def answered(command: str, do: Callable[[], int]) -> int:
-    """What `do` returns; or its error as a sentence on stderr, and 2 where it was asked wrongly, 1 where it failed.
+    """What `do` returns; an error is printed as a sentence on stderr, and returns 2 for a wrong request, 1 for a
+    failure.
 
-    A library that is missing, of an extra, was asked wrongly.
+    A missing library of an extra counts as a wrong request.
     """
     try:
         return do()
@@ -79,7 +80,7 @@ def _number(text: str) -> float:
 
 
 def unique_path(path: Path) -> Path:
-    """This path, or the next free one (NAME-2, NAME-3...) where another command was started in the same second."""
+    """This path, or the next free one (NAME-2, NAME-3...) where another command started in the same second."""
     number, free = 1, path
     while free.exists():
         number += 1

@@ -1,4 +1,4 @@
-"""Attaching to a running graph: choose the run, hear its topics, publish into it; the run itself notices nothing."""
+"""Attaching to a running graph: choose the run, listen to its topics, publish into it; the run is not affected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One message as it came in."""
+    """One message that was received."""
 
     topic: str
     frames: Sequence[Frame]
@@ -36,12 +36,12 @@ class Arrival:
 
     @property
     def envelope(self) -> Envelope:
-        """Its envelope. Raises CodecError."""
+        """The envelope of the message. Raises CodecError."""
         return decode_envelope(self.frames[1])
 
 
 class Interruption:
-    """A `with` block in which Ctrl-C and SIGTERM set `is_set` instead of ending the program somewhere."""
+    """A `with` block in which Ctrl-C and SIGTERM set `is_set` rather than ending the program."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -59,20 +59,20 @@ class Interruption:
 
 
 def add_run_argument(parser: argparse.ArgumentParser) -> None:
-    """Let the user choose among several runs."""
+    """Add the option by which the user chooses among several runs."""
     parser.add_argument("--run", metavar="NAME|PID", help="which run, where several go on: its name or its pid")
 
 
 def attach(wanted: str | None, example: str = "hello") -> FoundRun:
-    """The run that is meant. Raises PolyrhythmError where none goes on, UserError where the choice is not clear.
+    """The run that is meant. Raises PolyrhythmError where none runs, UserError where the choice is not clear.
 
-    `example` is a launch file that somebody may start who has started none.
+    `example` is a launch file to suggest to a user who has started none.
     """
     return choose(find_runs(), wanted, example)
 
 
 def choose(runs: Sequence[FoundRun], wanted: str | None, example: str = "hello") -> FoundRun:
-    """The one of these runs that is meant, by name or pid."""
+    """The run that is meant, by its name or pid."""
     if not runs:
         raise PolyrhythmError(f"no graph runs; start one in another terminal, like: polyrhythm run {example}")
     titles = choices(run.title for run in runs)
@@ -85,7 +85,7 @@ def choose(runs: Sequence[FoundRun], wanted: str | None, example: str = "hello")
 
 
 def topic_of(run: FoundRun, name: str) -> TopicInfo:
-    """What is known of a topic. Raises UserError where the run has none of that name."""
+    """What is known of a topic. Raises UserError where the run has no topic of this name."""
     if name not in run.info.topics:
         raise UserError(f"{run.title} has no topic {name!r}; its topics: {choices(run.info.topics)}")
     return run.info.topics[name]
@@ -98,7 +98,7 @@ def hear(
     for_s: float | None = None,
     turn_s: float = _TURN_S,
 ) -> Generator[Arrival | None]:
-    """Messages as they come, and None whenever there is none for `turn_s`.
+    """Messages as they come, and None whenever none came for `turn_s`.
 
     Ends after `for_s` seconds, at an interruption, and at the end of the run.
     """
@@ -120,15 +120,16 @@ def hear(
 
 
 class Sender:
-    """Publishes messages on one topic of a run under a name of its own, made by a person.
+    """Publishes messages on one topic of a run, as a person, under a name of its own.
 
-    The guard's process hears an emergency stop, an order and a wish for a seat; words, too, where the reflex is beside
-    the guard. These wait for that process only: a frozen recorder or planner must not keep anybody from stopping the
-    robot. `unreached` names those who did not answer. Anything else goes to all who hear the topic, or to nobody.
+    The guard's process hears an emergency stop, an order and a request for a seat; also words, where the reflex runs
+    beside the guard. These wait for that process only, because a frozen recorder or planner must not keep anybody from
+    stopping the robot. `unreached` names the processes that did not answer. Anything else goes to all that hear the
+    topic, or to nobody.
     """
 
     def __init__(self, run: FoundRun, topic: str, *, provenance: str, source: str = "") -> None:
-        """Connects. Raises PolyrhythmError where a process that must hear the topic does not answer."""
+        """Connect. Raises PolyrhythmError where a process that must hear the topic does not answer."""
         info = topic_of(run, topic)
         hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
         needed = _guards_process(run)
@@ -150,7 +151,7 @@ class Sender:
             )
 
     def publish(self, message: Message) -> Envelope:
-        """Send one message; the envelope that it got."""
+        """Send one message; returns its envelope."""
         self._seq += 1
         now_ns = self._clock.now_ns()
         envelope = inherit(
@@ -173,7 +174,7 @@ class Sender:
 
 
 def user_name() -> str:
-    """Who asks; by number where this machine knows no name for them, as in many containers."""
+    """The name of the user; their number where this machine knows no name, as in many containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

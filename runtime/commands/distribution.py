@@ -24,14 +24,17 @@ class Distribution:
 
     @property
     def lowest(self) -> float:
+        """The lowest value."""
         return min(self._values, default=0.0)
 
     @property
     def highest(self) -> float:
+        """The highest value."""
         return max(self._values, default=0.0)
 
     @property
     def mean(self) -> float:
+        """The mean of the values."""
         return statistics.fmean(self._values) if self._values else 0.0
 
     @property

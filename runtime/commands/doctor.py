@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from runtime.commands.doctor_hosts import examine_hosts
-from runtime.errors import LaunchFileError, UserError
+from runtime.errors import LaunchFileError, PolyrhythmError, UserError
 from runtime.execution.process_priorities import refusals
 from runtime.extras import missing
 from runtime.launch.file import check, find, load
@@ -26,9 +26,11 @@ def doctor_main(argv: list[str]) -> int:
     path = find(asked.file) if asked.file else None
     findings = examine()
     if path is not None:
-        findings += examine_launch(path, asked.set, asked.host)
+        findings += examine_launch(path, asked.set, asked.host, is_timed=asked.models)
     elif asked.host:
         raise UserError(f"doctor --host {asked.host}: of which launch file? polyrhythm doctor FILE --host {asked.host}")
+    elif asked.models:
+        raise UserError("doctor --models: of which launch file? polyrhythm doctor FILE --models")
     if asked.robot:
         findings += examine_robot(asked.robot)
     problems = sum(finding.level == "problem" for finding in findings)
@@ -40,10 +42,13 @@ def doctor_main(argv: list[str]) -> int:
     return 1 if problems else 0
 
 
-def examine_launch(path: Path, overrides: Sequence[str] = (), host: str = "") -> list[Finding]:
+def examine_launch(
+    path: Path, overrides: Sequence[str] = (), host: str = "", *, is_timed: bool = False
+) -> list[Finding]:
     """What the nodes of a launch file miss here: packages, variables, model files and whatever else they check.
 
-    With `host` of the nodes that run there, and what that host lacks to meet the others.
+    With `host` of the nodes that run there, and what that host lacks to meet the others. `is_timed`: their models are
+    loaded and run.
     """
     try:
         launch = load(path, overrides, host=host)
@@ -69,7 +74,8 @@ def examine_launch(path: Path, overrides: Sequence[str] = (), host: str = "") ->
     if not findings:
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
     elsewhere = [finding for spec in launch.here for finding in _elsewhere(spec)]
-    return findings + notes + elsewhere + examine_hosts(launch.hosts, host)
+    models = [finding for spec in launch.here for finding in _models(spec, is_timed=is_timed)]
+    return findings + notes + models + elsewhere + examine_hosts(launch.hosts, host)
 
 
 def _libraries(spec: NodeSpec) -> list[Finding]:
@@ -79,6 +85,19 @@ def _libraries(spec: NodeSpec) -> list[Finding]:
     except UserError:
         return []  # what is wrong with its parameters has been told
     return [Finding(spec.name, "problem", lacks)] if lacks else []
+
+
+def _models(spec: NodeSpec, *, is_timed: bool) -> list[Finding]:
+    """What is to be told of its models, and where asked for how long they take here."""
+    try:
+        node = spec.build()
+        if missing(node.libraries()) or node.problems():
+            return []  # that was told
+        return [Finding(spec.name, level, text) for level, text in node.model_findings(is_timed=is_timed)]
+    except ModuleNotFoundError:
+        return []
+    except PolyrhythmError as problem:
+        return [Finding(spec.name, "problem", str(problem))] if is_timed else []
 
 
 def _elsewhere(spec: NodeSpec) -> list[Finding]:
@@ -140,6 +159,9 @@ def _parser() -> argparse.ArgumentParser:
         "--robot",
         metavar="NAME",
         help="also take hold of this robot for a moment, without moving it: stretch, stretch4",
+    )
+    parser.add_argument(
+        "--models", action="store_true", help="load the nodes' models, and tell how long they take here"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

@@ -333,6 +333,7 @@ def run_virtual(
     view: View,
     pause_on: list[str],
 ) -> tuple[bool, str] | None:
+    """Run a launch in virtual time, in this process; returns the outcome that a node gave, or None."""
     from runtime.virtual.debugger import Stepper
     from runtime.virtual.simulation import Simulation, few_collections  # a run in real time starts sooner without these
     from runtime.virtual.trace import MessageTrace

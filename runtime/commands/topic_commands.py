@@ -43,10 +43,12 @@ class PublishRate:
         self._gaps = MessageGaps()
 
     def add(self, arrival: Arrival) -> None:
+        """Take in one message. Raises CodecError."""
         envelope = arrival.envelope
         self._gaps.add(envelope.source, envelope.seq, envelope.published_ns)
 
     def line(self) -> str:
+        """Rates and missing messages so far, as a line of text."""
         data = self.data()
         if data["messages"] < 2:
             return "1 message so far"
@@ -56,6 +58,7 @@ class PublishRate:
         )
 
     def data(self) -> dict[str, Any]:
+        """Rates and missing messages so far, as plain data."""
         gaps = self._gaps.gaps_s
         return {
             "messages": self._gaps.count,
@@ -74,12 +77,14 @@ class Delay:
         self._parts = {"delay": Distribution(), "image_age": Distribution()}
 
     def add(self, arrival: Arrival) -> None:
+        """Take in one message. Raises CodecError."""
         envelope = arrival.envelope
         self._parts["delay"].add((arrival.received_ns - envelope.published_ns) * _MS)
         if (born_ns := envelope.born_ns("image")) is not None:
             self._parts["image_age"].add((arrival.received_ns - born_ns) * _MS)
 
     def line(self) -> str:
+        """Delays and ages so far, in ms, as a line of text."""
         words = {"delay": "published to received", "image_age": "age of the image behind it"}
         return "   ".join(
             f"{words[name]}: min {part.lowest:.2f}  p50 {part.percentile(50):.2f}  p99 {part.percentile(99):.2f}  "
@@ -89,6 +94,7 @@ class Delay:
         )
 
     def data(self) -> dict[str, Any]:
+        """Delays and ages so far, as plain data."""
         data: dict[str, Any] = {"messages": self._parts["delay"].count}
         for name, part in self._parts.items():
             if part.count:
@@ -110,6 +116,7 @@ class Bandwidth:
         self._last_ns = 0
 
     def add(self, arrival: Arrival) -> None:
+        """Take in one message."""
         self._sizes.add(arrival.size_bytes)
         self._total_bytes += arrival.size_bytes
         if not self._first_ns:
@@ -117,6 +124,7 @@ class Bandwidth:
         self._last_ns = arrival.received_ns
 
     def line(self) -> str:
+        """Bytes a second so far, as a line of text."""
         data = self.data()
         if data["messages"] < 2:
             return f"1 message so far, of {in_units(self._total_bytes)}"
@@ -126,6 +134,7 @@ class Bandwidth:
         )
 
     def data(self) -> dict[str, Any]:
+        """Bytes a second so far, as plain data."""
         span_s = (self._last_ns - self._first_ns) * 1e-9
         return {
             "messages": self._sizes.count,
@@ -217,6 +226,7 @@ def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
 
 
 def measure(name: str, does: str, measure: Measure, argv: list[str]) -> int:
+    """Listen to a topic and print what a measure says of it; 0 where messages came, 1 where none did."""
     asked = _parser(name, does, f"polyrhythm {name} head/image --for 10").parse_args(argv)
     run = attach(asked.run)
     for_s = asked.for_s

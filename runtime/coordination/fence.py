@@ -1,8 +1,8 @@
-"""Fences: what voids the answers that are still on their way when a person interrupts.
+"""Fences: void the answers that are still on their way when a person interrupts (preemption).
 
-An epoch counts the fences raised for a seat. A handler latches it when it starts, its messages carry it, and
-every consumer drops a message whose seat has been fenced since. Cancelling therefore never waits for the slow side. In
-a graph with a robot the guard alone raises fences; in one without, the moderator. Which seats there are, its nodes say.
+An epoch counts the fences raised for a seat. A handler notes it when it starts, and its messages carry it. Every
+consumer drops a message whose seat has been fenced since. So cancelling never waits for the slow side. In a graph with
+a robot only the guard raises fences; in one without, the moderator. The seats are those that the nodes declare.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FENCE_TOPIC = "fence"
 
 
 class Fence(Message):
-    """The epochs of all seats from now on, and the interrupt that raised them; repeated at times for late joiners."""
+    """The epochs of all seats from now on, and the interrupt that raised them; repeated for late joiners."""
 
     epochs: Epochs
     interrupt_id: str = ""
@@ -26,14 +26,14 @@ class Fence(Message):
 
 
 class PreemptionEpochs:
-    """The fences that a process knows of. Epochs only grow."""
+    """The fences that a process knows; epochs only grow."""
 
     def __init__(self) -> None:
         self.epochs: Epochs = {}
         self._causes: dict[str, str] = {}  # by seat: the event that raised its last fence
 
     def raise_to(self, epochs: Epochs, cause: str = "") -> frozenset[str]:
-        """Take in epochs and the event that raised them; the seats that they fence anew."""
+        """Take in epochs and the event that raised them; returns the seats that are fenced anew."""
         newer = {seat: epoch for seat, epoch in epochs.items() if epoch > self.epochs.get(seat, 0)}
         if newer:
             self._causes.update(dict.fromkeys(newer, cause))
@@ -45,9 +45,10 @@ class PreemptionEpochs:
         return self.voids(envelope.seat, envelope.epochs, envelope.cause)
 
     def voids(self, seat: str, epochs: Epochs, cause: str = "") -> bool:
-        """Whether a handler of that seat that started under these epochs speaks too late.
+        """Whether a handler of that seat, started under these epochs, answers too late.
 
-        Not so where it answers the very event that raised the fence: it knows what was said, only sooner than others.
+        A handler that answers the very event which raised the fence is not void: it knows what was said, only sooner
+        than others.
         """
         if not seat or epochs.get(seat, 0) >= self.epochs.get(seat, 0):
             return False

@@ -1,4 +1,4 @@
-"""`Health`: what every node tells about itself once a second, on `health/<node>`; `GatewayHealth`: of a link."""
+"""`Health`: what every node reports of itself once a second, on `health/<node>`; `GatewayHealth`: of a link."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runtime.message import Message
 
 
 class TimerHealth(Message, kind="state"):
-    """How one timer keeps its rate, since the node started."""
+    """How well one timer has kept its rate since the node started."""
 
     name: str
     hz_target: float
@@ -33,7 +33,7 @@ class PortHealth(Message, kind="state"):
 
 
 class PathHealth(Message, kind="state"):
-    """A path budget as measured by a node that publishes the path's last topic, since its start."""
+    """A path budget as measured since the start by the node that publishes the path's last topic."""
 
     name: str
     topics: tuple[str, ...]
@@ -47,7 +47,7 @@ class PathHealth(Message, kind="state"):
 
 
 class Spending(Message, kind="state"):
-    """What a node has spent on a model in this run, restarts included; a limit of 0 is no limit."""
+    """What a node has spent on a model in this run, restarts included; a limit of 0 means none."""
 
     model: str
     calls: int = 0
@@ -62,7 +62,7 @@ class Spending(Message, kind="state"):
 
 
 class Health(Message, kind="state"):
-    """What a node tells of itself once a second: its timers, ports, errors and spending."""
+    """What a node reports once a second: its timers, ports, errors and spending."""
 
     node: str
     pid: int
@@ -74,15 +74,15 @@ class Health(Message, kind="state"):
     spending: Spending | None = None
     voided: int = 0  # messages not sent, because an interrupt had fenced the node's seat since the handler started
     unacknowledged: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
-    """Of the whole process: by topic and as "process: reason", reliable events that were not acknowledged there."""
+    """Of the whole process: reliable events that were not acknowledged, by topic and "process: reason"."""
     refused: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
-    """By topic and receiving process: messages of this node that could not be read there."""
+    """Messages of this node that a receiving process could not decode, by topic and process."""
     cpu_s: float  # of the whole process
     rss_mb: float  # of the whole process
 
 
 class GatewayHealth(Message, kind="state"):
-    """How the link to another host fares; once a second on `gateway/<host>`."""
+    """The state of the link to another host; once a second on `gateway/<host>`."""
 
     host: str
     is_up: bool
@@ -95,5 +95,5 @@ class GatewayHealth(Message, kind="state"):
 
 
 def gateway_topic(host: str) -> str:
-    """The topic of the account of the link to a host."""
+    """The topic on which the gateway to a host reports."""
     return f"gateway/{host}"

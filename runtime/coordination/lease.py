@@ -1,7 +1,7 @@
-"""Leases: who holds a seat. What anybody else says in that seat's name reaches recorders and comparers only.
+"""Leases: who holds a seat. What anybody else publishes for that seat reaches recorders and comparers only.
 
-The guard alone issues leases; their number only grows. Every subscription asks its process's `SeatHolders`, so a
-hand-over takes effect wherever the lease has arrived, with no node between the holder and those who listen to it.
+Only the guard issues leases; their number only grows. Every subscription asks its process's `SeatHolders`. So a
+hand-over takes effect wherever the lease has arrived, with no node between the holder and its readers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Lease(Message):
     is_repetition: bool = False
 
     def repeated(self) -> Lease:
-        """The same lease, marked as known already."""
+        """The same lease, marked as a repetition."""
         return Lease(
             seat=self.seat,
             holder=self.holder,
@@ -43,17 +43,17 @@ class Lease(Message):
 
 
 class SeatHolders:
-    """The leases that a process knows of. Without one for a seat, everybody may speak for it."""
+    """The leases that a process knows; without a lease for a seat, everybody may speak for it."""
 
     def __init__(self, holders: Mapping[str, str] | None = None, topics: Mapping[str, str] | None = None) -> None:
-        """`holders`: seat to node, at the start. `topics`: those that belong to one seat, whoever publishes there."""
+        """`holders` maps each seat to its node at the start. `topics` belong to one seat, whoever publishes there."""
         self._holders = dict(holders or {})
         self._numbers: dict[str, int] = {}
         self.seat_topics = dict(topics or {})
         """Those that belong to one seat, and which."""
 
     def take(self, lease: Lease) -> None:
-        """Take in a lease; an older one than is known changes nothing."""
+        """Take in a lease; one that is older than the present one changes nothing."""
         if lease.number >= self._numbers.get(lease.seat, 0):
             self._holders[lease.seat], self._numbers[lease.seat] = lease.holder, lease.number
 

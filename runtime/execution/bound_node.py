@@ -1,7 +1,4 @@
-"""`BoundNode`: a node made ready to run: its ports bound, its handlers in lanes, its calls and what they send.
-
-No threads, no sockets.
-"""
+"""`BoundNode`: a node ready to run: ports bound, handlers sorted into lanes. No threads, no sockets."""
 
 from __future__ import annotations
 
@@ -40,18 +37,18 @@ from runtime.snapshot import KnownValues, NodeSnapshot, names_used
 
 
 class NodeOutput(Protocol):
-    """What takes in what a node publishes, and its wish to end the run; any thread may call."""
+    """Receives what a node publishes, and its wish to end the run; any thread may call."""
 
     def send(self, envelope: Envelope, message: Message) -> None:
-        """One message."""
+        """Send one message."""
 
     def send_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
-        """Messages that were published at once; the envelope is that of the first."""
+        """Send messages that were published together; `envelope` is that of the first."""
         for number, message in enumerate(messages):
             self.send(envelope.later(number), message)
 
     def finish(self, node: str, ok: bool, reason: str) -> None:
-        """That node asks for the end of the run; by default nobody listens."""
+        """Pass on that a node asks for the end of the run; the default does nothing."""
         return
 
 
@@ -76,7 +73,7 @@ class BoundNode:
         rules: AgeRules | None = None,
         process: dict[type, Any] | None = None,
     ) -> None:
-        """`process`: where the nodes of one process keep what they share (`Node.of_process`)."""
+        """`process` holds what the nodes of one process share (`Node.of_process`)."""
         self.node = node
         self.name = name
         self.clock = clock
@@ -169,7 +166,7 @@ class BoundNode:
             lane.listeners.append(("on_any", port))
 
     def keep_journal(self) -> None:
-        """Note from now on what each handler call reads and publishes."""
+        """From now on, note what each handler call reads and publishes."""
         self.journal = Journal()
         log = self.node.log
         for handler in [one for one in log.handlers if isinstance(one, JournalLog)]:
@@ -178,7 +175,7 @@ class BoundNode:
         vars(self.node)["_clock"] = JournalClock(self.clock)
 
     def start(self, now_ns: int) -> None:
-        """Run the node's own start and set the phase of its timers."""
+        """Call the node's `on_start` and set the phase of its timers."""
         self._begin()
         for lane in self.lanes:
             lane.start(now_ns)
@@ -197,16 +194,16 @@ class BoundNode:
             self.journal.end("on_start", call, self.clock.now_ns())
 
     def period_s(self, handler: str) -> float:
-        """The period of a timer; 0: that handler is none."""
+        """The period of a timer, s; 0 for a handler that is none."""
         hz = next((one.hz for lane in self.lanes for one in lane.timers if one.timer.name == handler), 0.0)
         return 1 / hz if hz else 0.0
 
     def takes_stamped(self, handler: str) -> bool:
-        """Whether that handler takes the message with its envelope."""
+        """Whether the handler takes the message with its envelope (`Stamped`)."""
         return handler in self._takes_stamped
 
     def call(self, work: Work) -> HandlerContext:
-        """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
+        """The context of one handler call; for a blocking handler, with a snapshot of what its ports hold now."""
         call = HandlerContext(self.clock.now_ns(), self.fence.epochs, work.stamped, self.ages, self.node.clock)
         if self.journal is not None:
             call.notes = ContextLog(call.started_ns)
@@ -215,14 +212,11 @@ class BoundNode:
         return call
 
     def known_now(self) -> dict[str, Stamped[Any] | None]:
-        """What its ports know now."""
+        """What its ports hold now."""
         return {attribute: port.peek() for attribute, port in self.subscriptions.items()}
 
     def run(self, work: Work, call: HandlerContext) -> Any:
-        """Call the handler; an async one gives back its coroutine, not yet started.
-
-        A worker's call is to be ended by `commit`.
-        """
+        """Call the handler; for an async one, return its coroutine unstarted. End a worker's call by `commit`."""
         if not self.has_worker and work.style != "async":
             method = getattr(self.node, work.handler)
             stamped = work.stamped
@@ -247,13 +241,13 @@ class BoundNode:
         return self._run(work, call, call.view.node)
 
     def snapshot(self) -> NodeSnapshot:
-        """The node as a worker's call that begins now sees it."""
+        """The copy of the node on which a worker's call that begins now works."""
         return NodeSnapshot(self.node, self._worker_random, self._worker_names, self._known_values)
 
     def commit(self, work: Work, call: HandlerContext) -> None:
-        """Let the node's other handlers see what a worker's call has set; does nothing after any other call.
+        """Give the node's other handlers what a worker's call has set; does nothing after any other call.
 
-        Raises PolyrhythmError where it changed in place what another handler changed, too.
+        Raises PolyrhythmError where it changed a value in place that another handler changed, too.
         """
         if call.view is not None:
             with self._turn:
@@ -292,7 +286,7 @@ class BoundNode:
             self.journal.end(work.handler, call, self.clock.now_ns())
 
     def hear_refusal(self, topic: str, receiver: str, why: str, number: int) -> None:
-        """Count what another process could not read of what this node sent, and say so at the first (one thread)."""
+        """Count a message of this node that another process could not decode, and report the first (one thread)."""
         counts = self.refused.get(topic, Counter())
         if receiver not in counts:
             self.node.log.warning(

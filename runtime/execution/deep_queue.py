@@ -1,8 +1,8 @@
-"""`DeepPort`: a subscription of a node that hears every topic: deep queues, bounded in bytes for all of its topics.
+"""`DeepPort`: a subscription of a node that hears every topic: deep queues with a common bound in bytes.
 
-What has arrays and what has none share a bound each, so that images give way first and to each other only. A full queue
-forgets its own oldest message and counts it as "queue full". What waits when the run ends and cannot
-be taken in any more is counted as "end of run".
+Messages with arrays and messages without have a bound each, so that images are dropped first, and only for each other.
+A full queue drops its own oldest message and counts it as "queue full". Messages that still wait at the end of the run
+are counted as "end of run".
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from runtime.ports import Subscription
 from runtime.qos import QoS
 
 MESSAGES_QUEUED = 4096
-"""Of each topic."""
+"""Most queued messages of one topic."""
 ARRAY_BYTES = 256 * 1024 * 1024
 OTHER_BYTES = 64 * 1024 * 1024
-"""Of all topics together: messages with arrays, and messages without."""
+"""Most queued bytes of all topics: of messages with arrays, and of messages without."""
 _OVERHEAD_BYTES = 1000  # of a message with its envelope, roughly
 _PART_BYTES = 200  # of one element of a tuple
 
 
 class ByteBudget:
-    """Bytes that some queues share."""
+    """A number of bytes that some queues share."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -37,12 +37,12 @@ class ByteBudget:
         self.lock = threading.Lock()
 
     def change(self, number: int) -> None:
-        """Use that many more, or fewer (any thread)."""
+        """Use this many more bytes, or fewer (any thread)."""
         with self.lock:
             self.used += number
 
     def has_room(self, number: int) -> bool:
-        """Whether so many more would fit."""
+        """Whether this many more bytes would fit."""
         return self.used + number <= self.limit
 
 
@@ -84,7 +84,7 @@ class DeepPort(Subscription[M]):
             return stamped
 
     def give_up(self) -> list[Stamped[M]]:
-        """What still waits, which nobody will take any more; counted as "end of run"."""
+        """Drop all waiting messages, counted as "end of run"."""
         with self.lock:
             left = list(self._queue)
             if left:
@@ -96,7 +96,7 @@ class DeepPort(Subscription[M]):
 
 
 def size_of(message: Message) -> int:
-    """Bytes of memory that a message takes, roughly; arrays exactly."""
+    """Bytes of memory that a message uses: exact for arrays, roughly for the rest."""
     size = _OVERHEAD_BYTES
     for name in array_fields(type(message)):
         array = getattr(message, name)

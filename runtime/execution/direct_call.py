@@ -1,8 +1,8 @@
-"""The usual case of a message that the thread of its handler takes in: to the handler in one function.
+"""The common case of a message that its handler's own thread receives: straight to the handler, in one function.
 
-It serves a message that finds nothing else to be done. It does what port, lane, runner and node do, in the same order
-and with the same counts. Where there is anything else, the message goes to the port as all others do. After a rest of
-milliseconds each further function costs about ten microseconds, however short it is.
+It applies where the message meets nothing else to be done. It does what port, lane, runner and node do, in the same
+order and with the same counts. In all other cases the message goes to the port. After a rest of milliseconds each
+further function costs about ten microseconds, however short it is.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from runtime.ports import Subscription
 from runtime.transport.channel import Handle
 
 _BEHIND_NS = 2_000_000
-"""An older state may have newer ones behind it, of which the newest is wanted."""
+"""Newer states may wait behind one older than this, and the newest is wanted."""
 
 
 def direct_call(bound: BoundNode, lane: Lane, handler: str, port: Subscription[Any], clock: Clock) -> Handle:
-    """What to do with each message of that port; called by the thread that runs the lane and no other."""
+    """A function that handles each message of this port; only the thread that runs the lane may call it."""
     push, is_state = port.push, port.message.message_kind == "state"
     longest_ns = _BEHIND_NS if is_state else OVERLOADED_NS
     lifespan_s, leases = port.qos.lifespan_s, port.leases

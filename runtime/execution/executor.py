@@ -1,4 +1,4 @@
-"""Runs the nodes of one process in real time: lanes, their runners, and messages to and from other processes."""
+"""Runs the nodes of one process in real time: their lanes, and the messages to and from other processes."""
 
 from __future__ import annotations
 
@@ -47,47 +47,48 @@ Lost = Callable[[str, str, int], None]
 
 
 class Transport(Protocol):
-    """What connects the nodes of a process with the rest of the run; whoever derives from it gives what it has."""
+    """Connects the nodes of a process with the rest of the run; a subclass overrides what it supports."""
 
     def publish(self, envelope: Envelope, message: Message) -> None:
-        """Send a message to the other processes (any thread); by default there are none."""
+        """Send a message to the other processes (any thread); the default does nothing."""
         return
 
     def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
-        """The same with messages that were published at once; the envelope is that of the first."""
+        """Send messages that were published together; `envelope` is that of the first."""
         for number, message in enumerate(messages):
             self.publish(envelope.later(number), message)
 
     direct: Collection[str] = ()
-    """The states that come straight from their publishers to the thread that handles them."""
+    """States that come directly from their publisher to the thread that handles them."""
 
     acknowledged: Collection[str] = ()
-    """The events of others that this process acknowledges."""
+    """Events of other processes that this one acknowledges."""
 
     def writer(self, topic: str, message: type[Message]) -> Publish:
-        """What sends the messages of one publisher, where that takes less than `publish`."""
+        """A faster `publish` for the messages of one publisher; None where there is none."""
         return self.publish
 
     def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> MessageSource | None:
-        """A control loop's own way to the topics that nobody else in the process hears; None: it has none."""
+        """A control loop's own source of the topics that nobody else in the process hears; None where there is none."""
         return None
 
     def unacknowledged(self) -> Mapping[str, Mapping[str, int]]:
-        """By topic and as "process: reason", reliable events that were not acknowledged there."""
+        """How many reliable events were not acknowledged, by topic and "process: reason"."""
         return {}
 
     def each_second(self) -> None:
-        """Do what is due now and then."""
+        """Do regular work; called once a second."""
         return
 
     def finish(self, node: str, ok: bool, reason: str) -> None:
-        """That node asks for the end of the run (any thread); by default nobody listens."""
+        """Pass on that a node asks for the end of the run (any thread); the default does nothing."""
         return
 
 
 class Executor(NodeOutput):
-    """The nodes of one process. `types` are those of the topics heard, `shared_types` those of them that no control
-    loop reads by itself.
+    """Runs the nodes of one process.
+
+    `types` are the message types of the topics heard; `shared_types` those that no control loop reads by itself.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Executor(NodeOutput):
         authority: str = "",
         control_priority: int = CONTROL_PRIORITY,
     ) -> None:
-        """`authority` names the node whose fences and leases count; "" anybody's."""
+        """`authority` names the node whose fences and leases count; "" accepts anybody's."""
         self._transport = transport
         self._control_priority = control_priority
         self.clock = SystemClock()
@@ -181,11 +182,11 @@ class Executor(NodeOutput):
 
     @property
     def topics_kept(self) -> list[str]:
-        """The topics whose newest message is there for those who come late."""
+        """The topics whose newest message is kept for late readers."""
         return [port.topic for bound in self.bound_nodes for port in bound.publishers if port.qos.late_join]
 
     def prepare(self) -> None:
-        """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
+        """Start the nodes, which load their models here, and route their topics; no timer ticks yet."""
         self._loop = loop = asyncio.get_running_loop()
         for bound in self.bound_nodes:
             with self.long_calls.starting():
@@ -229,7 +230,7 @@ class Executor(NodeOutput):
         return self._end is not None and self._end.is_set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop` is set; then stop the nodes, each with a last word on its health."""
+        """Run until `stop` is set; then stop the nodes, each with a last health report."""
         self._end = stop
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         gc.collect()
@@ -303,18 +304,18 @@ class Executor(NodeOutput):
 
     @property
     def stuck(self) -> list[str]:
-        """The threads whose handler did not end when the process stopped."""
+        """The threads whose handler did not return when the process stopped."""
         return [
             runner._thread.name for runner in self._runners if isinstance(runner, ThreadRunner) and not runner.join(0)
         ]
 
     def send(self, envelope: Envelope, message: Message) -> None:
-        """Hand a message to the nodes of this process and to the transport (any thread)."""
+        """Pass a message to the nodes of this process and to the transport (any thread)."""
         if self._early is None or not self._keep_early(envelope, (message,)):
             self._send_now(envelope, message)
 
     def send_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
-        """The same with messages that were published at once; the envelope is that of the first."""
+        """Pass on messages that were published together; `envelope` is that of the first."""
         if self._early is not None and self._keep_early(envelope, messages):
             return
         if envelope.topic in self._routes or type(messages[0]) in _FOR_ALL:
@@ -323,7 +324,7 @@ class Executor(NodeOutput):
         self._publish_all(envelope, messages)
 
     def finish(self, node: str, ok: bool, reason: str) -> None:
-        """Hand on that a node asks for the end of the run (any thread)."""
+        """Pass on that a node asks for the end of the run (any thread)."""
         self._transport.finish(node, ok, reason)
 
     def _keep_early(self, envelope: Envelope, messages: Sequence[Message]) -> bool:
@@ -340,7 +341,7 @@ class Executor(NodeOutput):
         self._publish(envelope, message)
 
     def deliver(self, stamped: Stamped[Any]) -> None:
-        """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""
+        """Pass a message to the nodes of this process that subscribe to its topic (any thread)."""
         if type(stamped.message) in _FOR_ALL and not self._obeys(stamped):
             return
         for port, wake in self._routes.get(stamped.envelope.topic, ()):
@@ -363,19 +364,19 @@ class Executor(NodeOutput):
                 self._loop.call_soon_threadsafe(runner.void)
 
     def lost(self, topic: str, reason: str, number: int) -> None:
-        """Count messages that the transport knows to be lost, at every subscription that they were for."""
+        """Count messages that the transport lost, at every subscription that they were for."""
         self._tell_once(topic, reason)
         for port, _ in self._routes.get(topic, ()):
             port.lose(reason.partition(":")[0], number)
 
     def hear_refusal(self, source: str, topic: str, receiver: str, why: str, number: int) -> None:
-        """Let a node of this process know that another one cannot read what it sends; other names are ignored."""
+        """Report to a node of this process that another one cannot decode what it sends; other names are ignored."""
         for bound in self.bound_nodes:
             if bound.name == source and any(port.topic == topic for port in bound.publishers):
                 bound.hear_refusal(topic, receiver, why, number)
 
     def note(self, **facts: object) -> None:
-        """Let the nodes know more of the run, such as its outcome."""
+        """Add facts of the run for the nodes, such as its outcome."""
         for bound in self.bound_nodes:
             bound.node.run_info = bound.node.run_info.noting(**facts)
 

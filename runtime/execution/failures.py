@@ -1,21 +1,42 @@
-"""`Failures`, `SlowCalls`: tell the log what handlers raise, and which ones hold up all others of their process."""
+"""`Failures` logs what handlers raise; `SlowCalls` names handlers that block all others of their process."""
 
 from __future__ import annotations
 
+import linecache
 import logging
+import re
 import threading
 from pathlib import Path
 from traceback import walk_tb
+from types import CoroutineType
 
 from runtime.clock import NS_PER_S, Clock
+from runtime.errors import UserError
 from runtime.extras import lacking
+from runtime.message import Message
+from runtime.ports import Publisher, Subscription
+
+_REMEDIES = (
+    (r"'Publisher' object is not callable", "publish by `self.NAME.publish(message)`"),
+    (r"'Subscription' object is not callable", "read the newest message by `self.NAME.latest()`"),
+    (r"'(Service|Goal)Client' object is not callable", "ask by `await self.NAME.call(message)`"),
+    (
+        r"(Publisher|ServiceClient|GoalClient)\.\w+\(\) (got an unexpected|missing)",
+        "give it a message: `Beat(count=1)`",
+    ),
+    (r"object NoneType can't be used in 'await' expression", "leave out `await`: what it waits for is done already"),
+    (r"Extra positional arguments provided", "a message is made with keywords: `Beat(count=1)`"),
+    (r"immutable type: ", "a message never changes; make a new one"),
+)
+"""What to do about errors that Python or msgspec words: how the message begins, and the remedy."""
+_LOOKS = ("latest()", "stamped()", "peek()")
 
 _MOST_KNOWN = 32
-"""Kinds of failure of one node that are told whole."""
+"""Most kinds of failure per node that are logged with their traceback."""
 
 
 class Failures:
-    """What the handlers of one node raised so far, and what of it the log knows; for any thread."""
+    """What the handlers of one node have raised, and what of it was logged; for any thread."""
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self.count = 0
@@ -29,11 +50,11 @@ class Failures:
         self._lock = threading.Lock()
 
     def tell(self, handler: str, problem: BaseException) -> None:
-        """Count it; say it whole where it is new, and in a line a second where it goes on."""
-        name, place = type(problem).__name__, _place(problem)
+        """Count a failure; log a new kind with its traceback, a repeated one in one line a second."""
+        name, place, is_said = type(problem).__name__, _place(problem), isinstance(problem, UserError)
         with self._lock:
             self.count += 1
-            self.last = f"{handler} at {place}: {name}: {problem}"
+            self.last = f"{handler}: {problem}" if is_said else f"{handler} at {place}: {name}: {problem}"
             now_ns = self._clock.now_ns()
             is_new = (handler, name, place) not in self._known and len(self._known) < _MOST_KNOWN
             if is_new:
@@ -46,28 +67,56 @@ class Failures:
                 self._untold[handler], self._told_ns[handler] = 0, now_ns
         if is_new:
             extra = lacking(problem)
-            why = f": {extra}" if extra else ""
-            self._log.error("handler %s failed%s", handler, why, exc_info=None if extra else problem)
+            why = f": {said}" if (said := extra or (str(problem) if is_said else remedy_of(problem))) else ""
+            self._log.error("handler %s failed%s", handler, why, exc_info=None if extra or is_said else problem)
         else:
             times = "again" if number == 1 else f"{number} times more"
             self._log.error("handler %s failed %s, the last time at %s: %s: %s", handler, times, place, name, problem)
 
 
+def remedy_of(problem: BaseException) -> str:
+    """What to do about a beginner's mistake with ports, messages and calls; "" where it is none that is known."""
+    if isinstance(problem, AttributeError) and problem.name is not None:
+        return _attribute_remedy(problem.obj, problem.name, problem)
+    if isinstance(problem, AttributeError | TypeError):
+        return next((remedy for words, remedy in _REMEDIES if re.match(words, str(problem))), "")
+    return ""
+
+
+def _attribute_remedy(thing: object, name: str, problem: BaseException) -> str:
+    """What to do where something was asked for what it has not."""
+    if isinstance(thing, CoroutineType):
+        return "it is there once the call is awaited; write `await` before the call"
+    if isinstance(thing, Publisher) and hasattr(Subscription, name):
+        return f"a Publisher only sends; to read its topic declare `Subscription({thing.message.__name__}, ...)`"
+    if isinstance(thing, Subscription):
+        if hasattr(Publisher, name):
+            return f"a Subscription only hears; to send on its topic declare `Publisher({thing.message.__name__}, ...)`"
+        if name in thing.message.__annotations__:
+            return f"the newest message is `self.{thing.attribute}.latest()`, which is None before the first one"
+    for inner in ("message", "goal"):  # of a Stamped and a GoalHandle
+        if isinstance(getattr(thing, inner, None), Message) and hasattr(getattr(thing, inner), name):
+            return f"it is in the {inner} inside: `.{inner}.{name}`"
+    if thing is None and any(look in linecache.getline(*_raised_at(problem)) for look in _LOOKS):
+        return "it is None before the first message, and once that is older than its lifespan_s; test for None first"
+    return ""
+
+
 SLOW_S = 0.1
-"""A plain handler of this length is told, where it is longer than its period, too."""
+"""A plain handler that runs for longer than this, s, and than its period is reported."""
 BLOCKS_S = 0.5
-"""One without a period is told from here on."""
+"""A plain handler without a period is reported from this duration on, s."""
 
 
 class SlowCalls:
-    """Which plain handlers of one node held up all others of their process; for the thread that runs them."""
+    """Which plain handlers of one node blocked all others of their process; for the thread that runs them."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._worst: dict[str, tuple[float, float, int]] = {}  # handler -> its longest, its period, how often
 
     def tell(self, handler: str, took_s: float, period_s: float) -> None:
-        """Note a call; `period_s` 0: it is no timer. Said at once where it is the first one of that handler."""
+        """Note the duration of a call; `period_s` is 0 for one that is no timer. The first is logged at once."""
         if took_s < max(period_s, SLOW_S if period_s else BLOCKS_S):
             return
         worst_s, _, number = self._worst.get(handler, (0.0, 0.0, 0))
@@ -78,12 +127,12 @@ class SlowCalls:
     def tell_unended(
         self, handler: str, place: str, for_s: float, period_s: float, then: str = "make it blocking or async"
     ) -> None:
-        """Say that a call has not ended yet, in which line it is, and what to do or expect (any thread)."""
+        """Log that a call has not returned: its line, and what to do or expect (any thread)."""
         of = f" of its {period_s:.3g} s" if period_s else ""
         self._log.warning("%s still runs after %.1f s%s, at %s; %s", handler, for_s, of, place, then)
 
     def sum_up(self) -> None:
-        """Say at the end which ones did so, and how often."""
+        """Log at the end which handlers were slow, and how often."""
         for handler, (worst_s, period_s, number) in self._worst.items():
             often = f"{number} times" if number > 1 else "once"
             self._log.warning("%s took up to %s; %s in this run", handler, _took(worst_s, period_s), often)
@@ -96,8 +145,10 @@ def _took(took_s: float, period_s: float) -> str:
 
 def _place(problem: BaseException) -> str:
     """The file and line that raised it."""
-    frames = list(walk_tb(problem.__traceback__))
-    if not frames:
-        return "an unknown place"
-    frame, line = frames[-1]
-    return f"{Path(frame.f_code.co_filename).name}:{line}"
+    file, line = _raised_at(problem)
+    return f"{Path(file).name}:{line}" if file else "an unknown place"
+
+
+def _raised_at(problem: BaseException) -> tuple[str, int]:
+    steps = list(walk_tb(problem.__traceback__))
+    return (steps[-1][0].f_code.co_filename, steps[-1][1]) if steps else ("", 0)

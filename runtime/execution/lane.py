@@ -1,7 +1,7 @@
-"""`Lane`: a row of handlers of which one runs at a time, and what it runs next. No threads, no sockets.
+"""`Lane`: handlers of which only one runs at a time, and the choice of the next. No threads, no sockets.
 
-The plain handlers of a node share one lane, its blocking handlers share one (the worker thread), each async handler has
-its own. The executors in real and in virtual time differ only in who drives the lanes.
+The plain handlers of a node share one lane; its blocking handlers share one, the worker thread; each async handler has
+its own. The executors of real and of virtual time differ only in who drives the lanes.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class TimerState:
         self.has_run = False  # since the lane handled a message
 
     def start(self, now_ns: int) -> None:
-        """Set the phase: the first tick is due now, or its part of a period later."""
+        """Set the phase: the first tick is due now, or a part of a period later."""
         self.start_ns = self.due_ns = now_ns + round(self.timer.phase * NS_PER_S / self.hz)
         self.next_tick = 0
 
     def take(self, now_ns: int) -> bool:
-        """True where a tick is due. Missed ones are skipped and counted, or run one by one; the phase is kept."""
+        """True where a tick is due. Missed ticks are skipped and counted, or run one by one; the phase stays."""
         due_ns = self.due_ns
         if now_ns < due_ns:
             return False
@@ -69,11 +69,11 @@ class TimerState:
 
 
 class FollowingTimer(TimerState):
-    """A timer in step with the messages of a port: it ticks when one has come, and what it does is then as new as that.
+    """A timer that follows the messages of a port: it ticks when one comes, so that its output is as fresh as that
+    message.
 
-    Messages that come faster than it ticks are passed over, so that it keeps its rate. Where they come more slowly, the
-    ticks between two of them divide the time evenly. Where none comes for half a tick longer than expected, it ticks by
-    itself.
+    Messages that come faster than its rate are skipped. Where they come more slowly, the ticks between two of them
+    divide the time evenly. Where none comes for half a tick longer than expected, it ticks by itself.
     """
 
     def __init__(self, timer: Timer, hz: float, port: Subscription[Any]) -> None:
@@ -87,11 +87,12 @@ class FollowingTimer(TimerState):
         self._between = 0  # ticks that are left until the next one is expected
 
     def start(self, now_ns: int) -> None:
+        """Set the phase, and expect the first message at any time."""
         super().start(now_ns)
         self._slot_ns, self._called_ns = self.start_ns, None
 
     def listen(self, now_ns: int) -> bool:
-        """Look at the port; whether a message has come for which it is time to tick."""
+        """Look at the port; returns whether a message came for which it should tick."""
         newest_ns = self.port.newest_ns
         if newest_ns == self._seen_ns:
             return False
@@ -106,6 +107,7 @@ class FollowingTimer(TimerState):
         return True
 
     def take(self, now_ns: int) -> bool:
+        """True where a tick is due: for a message, between two of them, or because none came."""
         due_ns = self.due_ns
         if now_ns < due_ns:
             return False
@@ -125,7 +127,7 @@ _due_of = attrgetter("due_ns")
 
 
 class Deadline:
-    """The watch over one port: when it will have been silent for too long."""
+    """Watches one port for a silence that is too long."""
 
     def __init__(self, handler: str, port: Subscription[Any]) -> None:
         assert port.qos.deadline_s is not None
@@ -136,7 +138,7 @@ class Deadline:
         self._missed_after_ns = -1  # the arrival after which it was silent, as told already
 
     def start(self, now_ns: int) -> None:
-        """Nothing has come yet, and the time runs from now on."""
+        """Start the time now, as if a message had just come."""
         self.port.arrived_ns = max(self.port.arrived_ns, now_ns)
         self.due_ns = self.port.arrived_ns + self.period_ns
 
@@ -157,7 +159,7 @@ class Deadline:
 
 
 class Work(msgspec.Struct):
-    """One run of a handler that a lane hands out; made for every message."""
+    """One call of a handler that a lane gives out; made for every message."""
 
     handler: str
     style: Style
@@ -165,10 +167,10 @@ class Work(msgspec.Struct):
 
 
 class Lane:
-    """Handlers that never overlap. Due timers and deadlines go first, then waiting messages, port by port in turn.
+    """Handlers that never overlap. Due timers and deadlines go first, then waiting messages, one port after the other.
 
-    A timer that is due again at once lets the messages go first that wait by then. A handler that takes longer than its
-    period would else be all that the node ever does.
+    A timer that is due again at once yields to the messages that wait by then. Otherwise a handler that takes longer
+    than its period would be all that the node ever runs.
     """
 
     def __init__(self, style: Style, key: str) -> None:
@@ -186,7 +188,7 @@ class Lane:
         self._owed = 0  # messages that go before a timer that is due again
 
     def take(self, now_ns: int) -> Work | None:
-        """What to run now, or None."""
+        """The next call, or None where nothing is due."""
         for follower in self.followers:
             if follower.listen(now_ns):
                 self.known_due_ns = 0
@@ -232,7 +234,7 @@ class Lane:
         return (turn - self.turn) % len(self.listeners)
 
     def note_message(self) -> None:
-        """A message is handled: the timers that wait for that come nearer to their turn."""
+        """Note that a message was handled: timers that yielded come closer to their turn."""
         if self._owed > 1:
             self._owed -= 1
             return
@@ -275,7 +277,7 @@ class Lane:
         return due_ns
 
     def due_after_ns(self, now_ns: int) -> int | None:
-        """The same, from what is known where that is still to come."""
+        """As `next_due_ns`, computed from what is already known of later ticks."""
         due_ns = self.known_due_ns
         return due_ns if due_ns is None or due_ns > now_ns else self.next_due_ns()
 
@@ -287,13 +289,13 @@ class Lane:
 
     @property
     def calls(self) -> int:
-        """How many calls have begun so far (any thread may ask)."""
+        """How many calls have begun so far (any thread)."""
         told = sum(port.delivered for _, port in self.listeners)
         missed = sum(deadline.port.deadlines_missed for deadline in self.deadlines)
         return told + missed + sum(state.stats.ticks for state in self.timers)
 
     def start(self, now_ns: int) -> None:
-        """Set the phase of the timers, and let the deadlines run."""
+        """Set the phase of the timers and start the deadlines."""
         for state in self.timers:
             state.start(now_ns)
         for deadline in self.deadlines:

@@ -1,6 +1,6 @@
 """`LongCalls`: names a plain or async handler, or an `on_start`, that does not return, while it still runs.
 
-Nothing is noted when a call begins. From time to time another thread looks at what the threads of handlers are in.
+A call itself records nothing. Another thread looks from time to time at what the handlers' threads execute.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Watched:
 
 
 class LongCalls:
-    """The calls of these nodes' handlers that hold up others; `look` is for one thread, which runs no handlers."""
+    """Watches the calls of these nodes' handlers that block others; `look` is for one thread that runs no handlers."""
 
     def __init__(self, nodes: Iterable[BoundNode], now_ns: Callable[[], int] = SystemClock.now_ns) -> None:
         self._nodes = {bound.name: bound for bound in nodes}
@@ -68,7 +68,7 @@ class LongCalls:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Watch the thread that calls this, which starts the nodes meanwhile."""
+        """Watch the calling thread while it starts the nodes."""
         self._threads.append(_Watched(threading.get_ident(), lambda: 0, _nothing))
         try:
             yield
@@ -76,7 +76,7 @@ class LongCalls:
             self._threads.clear()
 
     def watch_loop(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
-        """Watch the thread that calls this: it runs a loop, and `call_soon` (any thread) has something done in it."""
+        """Watch the calling thread, which runs a loop; `call_soon` schedules a call in it (any thread)."""
         turns = 0
 
         def turn() -> None:
@@ -97,11 +97,11 @@ class LongCalls:
             self._threads.append(_Watched(thread.ident, lambda: lane.calls, _nothing))
 
     def end(self) -> None:
-        """The process is to stop: whatever keeps it from that is told once more at the next look."""
+        """The process is asked to stop: the next look reports once more whatever keeps it from stopping."""
         self._is_ending = True
 
     def look(self) -> None:
-        """Tell of each call that has run for longer than it may, and again when that time has doubled."""
+        """Report each call that runs for longer than it may, and again whenever that time has doubled."""
         now_ns, frames = self._now_ns(), sys._current_frames()
         is_ending, self._is_ending = self._is_ending, False
         for thread in self._threads:
@@ -137,7 +137,7 @@ class LongCalls:
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """Look meanwhile, in a thread that this starts: for a process that has no other one to do so."""
+        """Look regularly on a thread that this starts, for a process without another thread that could."""
         is_over = threading.Event()
 
         def watch() -> None:

@@ -21,7 +21,7 @@ from runtime.operating_system.real_time import (
 
 
 def refusals(asked: RealTime) -> list[str]:
-    """What this machine would not grant a process that asks for this, in words."""
+    """What this machine would not grant a process that asks for this, as sentences."""
     found = [may_have_fifo(asked.fifo)] if asked.fifo else []
     found += [may_use_cores(asked.cpus)] if asked.cpus else []
     found += [may_lock_memory()] if asked.lock_memory else []
@@ -29,11 +29,11 @@ def refusals(asked: RealTime) -> list[str]:
 
 
 class RealTimeStart:
-    """For the main thread of a process, before it starts others.
+    """Sets up the real-time scheduling of a process; for its main thread, before it starts others.
 
-    `control` and `transport` are the priorities of its control loops and of what brings them messages; 0: ordinary.
-    What the system refuses is told in one line: as a warning where the launch file asks for it, or where the run moves
-    a real robot (`is_claimed`).
+    `control` and `transport` are the priorities of its control loops and of what brings them messages; 0 is ordinary. A
+    refusal is logged in one line. It is a warning where the launch file asks for this, or where the run moves a real
+    robot (`is_claimed`).
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class RealTimeStart:
         be_ordinary()  # loading models is nothing urgent
 
     def go(self) -> None:
-        """When everything is loaded and the nodes are about to run."""
+        """Apply it when everything is loaded and the nodes are about to run."""
         if self._asked.lock_memory:
             self._tell(lock_memory())
         if self.transport:

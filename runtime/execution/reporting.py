@@ -18,7 +18,7 @@ def health_of(
     rss_mb: float,
     unacknowledged: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Health:
-    """What this node's timers and ports have counted so far."""
+    """The health of this node: what its timers and ports have counted so far."""
     now_ns = bound.clock.now_ns()
     timers = tuple(
         TimerHealth(

@@ -1,6 +1,6 @@
-"""What drives a lane in real time: the process's asyncio loop, or a thread of the lane's own.
+"""Runners drive a lane in real time, on the process's asyncio loop or on a thread of the lane's own.
 
-A thread drives the plain handlers of a `realtime` node, whose ticks are then as steady as the machine's timers. Another
+One thread drives the plain handlers of a `realtime` node, whose ticks are as steady as the machine's timers. Another
 drives the blocking handlers of any node, which may take as long as they like.
 """
 
@@ -32,60 +32,60 @@ _ALL = 1 << 20
 
 
 class MessageSource(Protocol):
-    """Where a thread takes messages in by itself (`zeromq.Reader`)."""
+    """Where a thread receives messages by itself (`zeromq.Reader`)."""
 
     def use(self, handles: Mapping[str, Handle]) -> None:
-        """What to do with messages of these topics where nothing else is to be done first."""
+        """Set what handles messages of these topics directly when nothing else comes first."""
         ...
 
     def serve(self, end_ns: int) -> int:
-        """Do that with the events that come, until that time at most; return how many there were."""
+        """Handle waiting events directly until `end_ns`; returns how many there were."""
         ...
 
     def drain(self, limit: int) -> int:
-        """Deliver what has come, at most that many messages; return how many there were."""
+        """Deliver at most `limit` waiting messages; returns how many there were."""
         ...
 
     def drain_states(self, limit: int) -> None:
-        """Deliver the states that have come."""
+        """Deliver the waiting states."""
         ...
 
     def drain_events(self, limit: int) -> None:
-        """Deliver the events that have come, at most that many."""
+        """Deliver at most `limit` waiting events."""
         ...
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Return once a message may have come or `wake` was called (True), or the time is over."""
+        """Return True once a message may have come or `wake` was called, False at the timeout; None has no limit."""
         ...
 
     def wake(self) -> None:
-        """End the wait that is on, or the next one (any thread)."""
+        """End the present wait, or the next one (any thread)."""
         ...
 
     @property
     def fds(self) -> list[int]:
-        """What a loop waits on in place of `wait`; `drain` has to follow until it returns 0."""
+        """Descriptors for a loop to wait on in place of `wait`; then call `drain` until it returns 0."""
         ...
 
     @property
     def direct(self) -> DirectReader | None:
-        """Those states that come straight from their publishers."""
+        """The reader of states that come directly from their publishers; None where there is none."""
         ...
 
 
 class LaneRunner(Protocol):
-    """Runs a lane's handlers when their time or their message has come."""
+    """Runs a lane's handlers when a tick is due or a message has come."""
 
     def start(self) -> None:
-        """Begin; ticks are due from the node's start on."""
+        """Begin; ticks are due from now on."""
         ...
 
     def wake(self) -> None:
-        """Say that a message waits (any thread)."""
+        """Tell it that a message waits (any thread)."""
         ...
 
     def void(self) -> None:
-        """Cancel the async handler that runs now: an interrupt has fenced its seat."""
+        """Cancel the running async handler, because an interrupt has fenced its seat."""
         ...
 
     def stop(self) -> None:
@@ -94,7 +94,7 @@ class LaneRunner(Protocol):
 
 
 def run_guarded(bound: BoundNode, work: Work) -> None:
-    """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
+    """Run a plain or blocking handler; an exception is logged and counted, and the node goes on."""
     if not bound.has_worker and bound.journal is None:  # nearly always: in one function
         stamped, node = work.stamped, bound.node
         call = HandlerContext(bound.clock.now_ns(), bound.fence.epochs, stamped, bound.ages, node.clock)
@@ -124,7 +124,7 @@ def run_guarded(bound: BoundNode, work: Work) -> None:
 
 
 def tell_slow(bound: BoundNode, work: Work, took_ns: int) -> None:
-    """Say that a plain handler took long, where that is long for it."""
+    """Report a plain handler's call that took too long for it."""
     bound.slow.tell(work.handler, took_ns / NS_PER_S, bound.period_s(work.handler))
 
 
@@ -165,7 +165,7 @@ def _is_overdue(work: Work, now_ns: int) -> bool:
 
 
 class LoopRunner:
-    """A lane on the asyncio loop: plain handlers inline, an async one as a task."""
+    """A lane on the asyncio loop: plain handlers run inline, an async one as a task."""
 
     def __init__(
         self,
@@ -176,9 +176,8 @@ class LoopRunner:
         is_ending: Callable[[], bool] = lambda: False,
         source: MessageSource | None = None,
     ) -> None:
-        """`is_ending`: whether the process has been asked to stop; then no handler begins after a long one.
-
-        `source`: what the loop takes in for this lane by itself.
+        """`is_ending` says that the process was asked to stop; no handler begins after a long one then. `source` is
+        what the loop reads for this lane by itself.
         """
         self._is_ending = is_ending
         self._source = source
@@ -196,6 +195,7 @@ class LoopRunner:
         self._call: HandlerContext | None = None  # of the task
 
     def start(self) -> None:
+        """Begin; ticks are due from now on."""
         self._is_running = True
         if self._source is not None:
             if self._source.direct is not None:
@@ -238,6 +238,7 @@ class LoopRunner:
             self._drive()
 
     def wake(self) -> None:
+        """Tell it that a message waits (any thread)."""
         if not self._is_woken:  # several messages, one wake-up
             self._is_woken = True
             try:
@@ -246,11 +247,13 @@ class LoopRunner:
                 self._is_running = False
 
     def void(self) -> None:
+        """Cancel the running async handler, because an interrupt has fenced its seat."""
         task, call = self._task, self._call
         if task is not None and call is not None and self._bound.fence.voids(self._bound.seat, call.epochs, call.cause):
             task.cancel()
 
     def stop(self) -> None:
+        """Run nothing more, and cancel what runs."""
         self._is_running = False
         for fd in self._fds:
             self._loop.remove_reader(fd)
@@ -264,7 +267,7 @@ class LoopRunner:
 
     @property
     def task(self) -> asyncio.Task[None] | None:
-        """The async handler that runs now."""
+        """The task of the running async handler; None where none runs."""
         return self._task
 
     def _drive(self) -> None:
@@ -331,31 +334,34 @@ class LoopRunner:
 
 
 class WakeEvent:
-    """A source of no messages: what a thread waits on whose messages others take in."""
+    """A source without messages: what a thread waits on while others receive its messages."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._has_rung = False
 
     def drain(self, limit: int) -> int:
+        """Deliver nothing; returns how many messages there were, which is 0."""
         return 0
 
     def drain_states(self, limit: int) -> None:
-        pass
+        """Deliver nothing."""
 
     def drain_events(self, limit: int) -> None:
-        pass
+        """Deliver nothing."""
 
     def use(self, handles: Mapping[str, Handle]) -> None:
-        pass
+        """Ignore the handlers: no message comes this way."""
 
     def serve(self, end_ns: int) -> int:
+        """Handle nothing; returns 0."""
         return 0
 
     direct: DirectReader | None = None
     fds: list[int] = []  # noqa: RUF012  # never changed
 
     def wait(self, timeout_s: float | None) -> bool:
+        """Return True once `wake` was called, False at the timeout."""
         with self._condition:
             if not self._has_rung:
                 self._condition.wait(timeout_s)
@@ -363,6 +369,7 @@ class WakeEvent:
         return has_rung
 
     def wake(self) -> None:
+        """End the present wait, or the next one (any thread)."""
         with self._condition:
             self._has_rung = True
             self._condition.notify()
@@ -371,7 +378,7 @@ class WakeEvent:
 class ThreadRunner:
     """A lane on a thread of its own, which sleeps to absolute deadlines and wakes at a message.
 
-    With a `source` the thread takes the lane's messages in by itself: one thread less to wake for each.
+    With a `source` the thread receives the lane's messages by itself, so that one thread less wakes for each.
     """
 
     def __init__(
@@ -383,7 +390,7 @@ class ThreadRunner:
         priority: int | None = None,
         source: MessageSource | None = None,
     ) -> None:
-        """`priority`: of a control loop, 0 where it is to be ordinary; None: a blocking handler's thread."""
+        """`priority` is that of a control loop, 0 for an ordinary one; None is the thread of blocking handlers."""
         self._bound = bound
         self._lane = lane
         self._clock = clock
@@ -393,25 +400,28 @@ class ThreadRunner:
         self._thread = threading.Thread(target=self._drive, name=f"{bound.name}-{lane.key}")
 
     def start(self) -> None:
+        """Begin; ticks are due from now on."""
         self._thread.start()
 
     def wake(self) -> None:
+        """Tell it that a message waits (any thread)."""
         self._source.wake()
 
     def be_watched(self, calls: LongCalls) -> None:
-        """Let a plain handler of this thread be told that does not return."""
+        """Have a plain handler of this thread reported while it does not return."""
         if self._lane.style == "plain":
             calls.watch_thread(self._thread, self._lane)
 
     def void(self) -> None:
-        """A thread cannot be cancelled; what it publishes too late is dropped."""
+        """Do nothing: a thread cannot be cancelled, and what it publishes too late is dropped."""
 
     def stop(self) -> None:
+        """Run nothing more."""
         self._is_stopped = True
         self.wake()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for the handler that runs now; False where it still runs after the timeout."""
+        """Wait for the running handler; False where it still runs after the timeout."""
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
         return not self._thread.is_alive()

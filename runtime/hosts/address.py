@@ -1,5 +1,4 @@
-"""`HostAddress`: where a host waits, in numbers; from an address as people write it: a name, IPv4 or IPv6, maybe a
-port."""
+"""`HostAddress`: the address of a host in numbers, from a name, IPv4 or IPv6, with or without a port."""
 
 from __future__ import annotations
 
@@ -12,34 +11,35 @@ from runtime.errors import UserError
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\](?::(\d{1,5}))?")
 _LIKE_IPV4 = ipaddress.IPv6Network("::/96")
-"""Where ::1:7447 lies, which somebody meant as an address and a port."""
+"""The network of ::1:7447, which was meant as an address and a port."""
 _WITH_PORT = re.compile(r"([^:]+):(\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
 class HostAddress:
-    """An address in numbers, with the zone of a link-local one ("fe80::1%eth0"), and a port."""
+    """A numeric address, with the zone of a link-local one ("fe80::1%eth0"), and a port."""
 
     ip: str
     port: int
 
     @property
     def is_ipv6(self) -> bool:
+        """Whether it is an IPv6 address."""
         return ":" in self.ip
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it; no address that stands for several does."""
+        """Whether only this machine can reach it."""
         return ipaddress.ip_address(self.ip).is_loopback
 
     @property
     def is_any(self) -> bool:
-        """Whether it stands for all addresses of a machine: good for waiting, and nowhere to call."""
+        """Whether it stands for all addresses of a machine: a server may bind it, and no client can connect to it."""
         return ipaddress.ip_address(self.ip).is_unspecified
 
     @property
     def endpoint(self) -> str:
-        """For ZeroMQ, whose sockets know IPv6 only where they are told so: `is_ipv6`."""
+        """The address as ZeroMQ writes it; its sockets need `is_ipv6` set to use IPv6."""
         return f"tcp://{written(self.ip, self.port)}"
 
 
@@ -69,10 +69,10 @@ def split(text: str) -> tuple[str, int | None]:
 
 
 def numeric(address: str) -> str:
-    """The address in numbers; of a name the IPv4 one, where it has one. Raises UserError where the name is not known.
+    """The numeric address; of a name the IPv4 one where it has one. Raises UserError where the name is not known.
 
-    An IPv4 address that is written as IPv6 (::ffff:10.0.0.7) is that IPv4 address: whoever asks whether it is this
-    machine's own, or any, gets one answer for both spellings.
+    An IPv4 address written as IPv6 (::ffff:10.0.0.7) is returned as IPv4. So a question whether it is this machine's
+    own, or any, gets one answer for both spellings.
     """
     try:
         found = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)
@@ -93,7 +93,7 @@ def numeric(address: str) -> str:
 
 
 def find(address: str, port: int) -> HostAddress:
-    """The place of an address and a port. Raises UserError where the address is not known."""
+    """The numeric address and port. Raises UserError where the address is not known."""
     return HostAddress(numeric(address), port)
 
 

@@ -17,7 +17,7 @@ FUTURE_NS = to_ns(0.005)
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """What may cross, by topic."""
+    """What may cross a link, by topic."""
 
     sends: Mapping[str, type[Message]]
     receives: Mapping[str, type[Message]]
@@ -25,7 +25,7 @@ class Traffic(msgspec.Struct, frozen=True):
 
 
 class AdmissionRefused(Exception):
-    """A message that may not come in: why, in a word, and in a sentence where somebody should read it."""
+    """A message that may not come in: a code, and a sentence where a person should read it."""
 
     def __init__(self, reason: str, sentence: str = "") -> None:
         super().__init__(sentence or reason)
@@ -33,28 +33,28 @@ class AdmissionRefused(Exception):
 
 
 class LinkCodec(Protocol):
-    """Makes messages of one type small for the link, and large again; `Message.message_link_codec` names it."""
+    """Makes messages of one type small for a link, and large again; `Message.message_link_codec` names it."""
 
     @property
     def small(self) -> type[Message]:
-        """What crosses the link instead."""
+        """The type that crosses the link instead."""
         ...
 
     def shrink(self, message: Any, quality: int) -> Message:
-        """The small message, of that quality, 1 to 100. Raises ValueError where it cannot be."""
+        """The small message at this quality, 1 to 100. Raises ValueError where it cannot be made."""
         ...
 
     def grow(self, small: Any) -> Message:
-        """The message again. Raises ValueError where its bytes are none."""
+        """The message again. Raises ValueError where its bytes are damaged."""
         ...
 
 
 LinkCodecs = Mapping[type[Message], LinkCodec]
-"""By the type of message; one that has none crosses as it is."""
+"""The codec of each message type; a type without one crosses as it is."""
 
 
 class Admission:
-    """Of one link, for its two threads, which bring different topics."""
+    """The admission of one link, for its two threads, which bring different topics."""
 
     def __init__(self, traffic: Traffic, other: str, others: frozenset[str], codecs: LinkCodecs) -> None:
         self._traffic, self._other = traffic, other
@@ -62,18 +62,18 @@ class Admission:
         self._last: dict[tuple[str, str], tuple[int, int]] = {}
 
     def forget(self) -> None:
-        """The other gateway began anew."""
+        """Start anew, because the other gateway has restarted."""
         self._last.clear()
 
     def check(self, topic: str) -> type[Message]:
-        """The type of a topic that the other host may publish. Raises Refused for another."""
+        """The type of a topic on which the other host may publish. Raises AdmissionRefused for another topic."""
         declared = self._traffic.receives.get(topic)
         if declared is None:
             raise AdmissionRefused("not allowed", f"{self._other} may not publish {topic[:80]!r}")
         return declared
 
     def admitted(self, frames: Sequence[bytes], offset: ClockOffset, now_ns: int) -> Stamped[Message] | None:
-        """The message as it is to be published; None for a repetition. Raises Refused, and CodecError for garbage."""
+        """The message as it is published here; None for a repetition. Raises AdmissionRefused, and CodecError."""
         topic = frames[0].decode(errors="replace") if frames else ""
         declared = self.check(topic)
         codec = self._codecs.get(declared)

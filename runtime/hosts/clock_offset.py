@@ -14,7 +14,7 @@ DRIFT = 200e-6
 
 
 TRUST_NS = 100_000_000.0
-"""How much younger than it is a message may be taken for, where the way out and the way back may differ that much."""
+"""How much younger than it is a message may seem, where the ways out and back may differ that much, ns."""
 
 
 class ClockOffset:
@@ -49,26 +49,26 @@ class ClockOffset:
 
     @property
     def is_known(self) -> bool:
-        """Whether there was an answer."""
+        """Whether any answer has come."""
         return self.answers > 0
 
     def error_ns(self, now_ns: int) -> float:
-        """By how much a stamp that was moved may be wrong, either way: half of what the bounds leave open."""
+        """How far a moved stamp may be wrong either way: half of the distance between the bounds."""
         return (self._high_ns - self._low_ns) / 2 + DRIFT * max(0, now_ns - self._at_ns)
 
     def there_ns(self, now_ns: int) -> int:
-        """What the other clock shows at least while ours shows `now_ns`."""
+        """The least time that the other clock shows while this one shows `now_ns`."""
         return round(now_ns + self._low_ns - DRIFT * max(0, now_ns - self._at_ns))
 
     def shift_ns(self, now_ns: int) -> int:
-        """What to add to a stamp of the other host to get one of ours, too young by `TRUST_NS` at the most."""
+        """What turns a stamp of the other host into one of this host, too young by at most `TRUST_NS`."""
         middle = (self._low_ns + self._high_ns) / 2
         oldest = self._high_ns + DRIFT * max(0, now_ns - self._at_ns)
         return -round(max(middle, oldest - TRUST_NS))
 
 
 def shifted(stamped: Stamped[Any], shift_ns: int) -> Stamped[Any]:
-    """The same message with every stamp moved; 0 stays 0, for it means that there is none."""
+    """The same message with every stamp moved; 0 stays 0, which means that there is none."""
     return Stamped(_message(stamped.message, shift_ns), _envelope(stamped.envelope, shift_ns))
 
 
@@ -105,7 +105,7 @@ def _moved(stamp_ns: int, shift_ns: int) -> int:
 
 @cache
 def stamp_fields(message: type[Message]) -> tuple[str, ...]:
-    """The fields of a message type that hold a time: named `*_ns`, a number, and not listed as a duration."""
+    """The fields of a message type that hold a time: numbers named `*_ns` that are not listed as durations."""
     return tuple(
         field.name
         for field in msgspec.structs.fields(message)  # type: ignore[arg-type]  # a Struct at run time

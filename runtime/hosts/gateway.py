@@ -33,7 +33,7 @@ from runtime.transport.reliable.tag import Terms
 ASK_EVERY_NS = to_ns(0.1)
 LOST_AFTER_NS = to_ns(1.0)
 ONE_WAY_NS = to_ns(0.3)
-"""States of a host that has not answered for so long are not passed on: it may not hear what they are about."""
+"""States of a host that has not answered for this long are not passed on: it may not hear what they are about."""
 ANSWERS_NEEDED = 3  # before messages are let through
 FAREWELLS, FAREWELL_S = 20, 0.05
 HEARD_BYE = 0  # no image has this number
@@ -44,7 +44,7 @@ _MOST_KEPT = 100  # sentences
 
 
 class LogLimiter:
-    """The log of one gateway; for the thread of its small socket and, one sentence at a time, the other one."""
+    """Limits the log of one gateway; for the thread of its small socket and, one sentence at a time, another."""
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self._log = log
@@ -54,7 +54,7 @@ class LogLimiter:
         self._next_silence_ns = 0
 
     def say(self, sentence: str) -> None:
-        """Say what is amiss; the same again no sooner than after 5 s."""
+        """Log what is wrong; the same again no sooner than after 5 s."""
         now_ns = self.clock.now_ns()
         if len(self.said_ns) > _MOST_KEPT:
             self.said_ns.clear()
@@ -63,7 +63,7 @@ class LogLimiter:
             self._log.warning("%s", sentence)
 
     def silence(self, sentence: str) -> None:
-        """Say that the other host is not there: at once, and then ever less often, in the end each 5 minutes."""
+        """Log that the other host is silent: at once, then less and less often, at last every 5 minutes."""
         now_ns = self.clock.now_ns()
         if self._silences and now_ns < self._next_silence_ns:
             return
@@ -72,12 +72,12 @@ class LogLimiter:
         self._log.warning("%s", sentence)
 
     def heard(self) -> None:
-        """The other host is there: its next silence is news."""
+        """Note that the other host is there, so that its next silence is logged."""
         self._silences = 0
 
 
 class Gateway:
-    """One link. `from_here` takes in what is published here; `publish` puts out what came over."""
+    """One link to another host: `from_here` takes what is published here, `publish` publishes what comes over."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Gateway:
     # what comes from this host, in its inlet's thread
 
     def from_here(self, stamped: Stamped[Message]) -> None:
-        """Send one message over: a reliable event as soon as the link is up, an image when its turn comes."""
+        """Send one message over: a reliable event once the link is up, an image in its turn."""
         topic = stamped.envelope.topic
         is_reliable = topic in self._reliable and self.peer_session != ""
         if not (self.is_up() or is_reliable):
@@ -157,7 +157,7 @@ class Gateway:
     # life
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Join the two until told to stop, with an account of it each second."""
+        """Join the two runs until told to stop, with a report each second."""
         threads = [
             threading.Thread(target=self._run_small, name="gateway-small"),
             threading.Thread(target=self._run_bulk, name="gateway-bulk"),
@@ -181,7 +181,7 @@ class Gateway:
                 thread.join()
 
     def leave(self, outcome: tuple[bool, str] | None) -> None:
-        """Tell the other host that the run ends here, and how, until it has heard it; after `run`."""
+        """Tell the other host that the run ends here, and how, until it has heard; call it after `run`."""
         ok, reason = outcome if outcome is not None else (None, "")
         door = self._doors.small
         for _ in range(FAREWELLS):
@@ -194,7 +194,7 @@ class Gateway:
 
     @property
     def bytes_sent(self) -> int:
-        """Since the start."""
+        """Bytes sent since the start."""
         return self._bytes["sent"]
 
     @property
@@ -218,6 +218,7 @@ class Gateway:
         self._publish(Envelope(gateway_topic(self._other), source, self._accounts, now_ns), health)
 
     def is_up(self) -> bool:
+        """Whether the other host answers."""
         return (
             self.peer_session != ""
             and self._offset.answers >= ANSWERS_NEEDED
@@ -469,7 +470,7 @@ def make_gateway(
     publish: Callable[[Envelope, Message], None],
     finish: Callable[[bool, str], None],
 ) -> tuple[Gateway, Doors]:
-    """The gateway, and the doors to close after it. Raises UserError for a wrong key, TransportError for a port."""
+    """The gateway, and the sockets to close after it. Raises UserError for a wrong key, TransportError for a port."""
     own, other = plan.own, plan.meeting.other(plan.own.name)
     secret = keys.secret_for(own.name, own.key) if plan.meeting.is_encrypted else ""
     receives = {topic: load_type(name) for topic, name in plan.receives.items()}
@@ -505,6 +506,6 @@ def _codecs(types: Iterable[type[Message]]) -> LinkCodecs:
 
 
 def check_keys(plan: GatewayPlan) -> None:
-    """Raise UserError where this host's secret key is missing or is not the one of the launch file."""
+    """Raise UserError where this host's secret key is missing, or differs from that of the launch file."""
     if plan.meeting.is_encrypted:
         keys.secret_for(plan.own.name, plan.own.key)

@@ -1,4 +1,4 @@
-"""`[hosts.NAME]` of a launch file: where each machine is reached, its public key, and who waits for whom."""
+"""`[hosts.NAME]` of a launch file: where each machine is reached, its public key, and which of two hosts listens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HostName = Annotated[
 
 
 class HostTable(Table, frozen=True):
-    """One [hosts.NAME], as it is written."""
+    """One [hosts.NAME], as written."""
 
     address: Annotated[str, Meta(description="a name or a number like '192.168.1.20' or '[::1]'")] = ""
     port: Annotated[int, Meta(ge=LOWEST_PORT, le=HIGHEST_PORT, description=PORTS)] | None = None
@@ -49,7 +49,7 @@ class HostTable(Table, frozen=True):
             raise ValueError(f"port is {port}; expected {PORTS}")
 
     def place(self) -> tuple[str, int]:
-        """Address and port, of which the address may name both. Raises UserError where it is none."""
+        """Address and port, both of which the address may contain. Raises UserError where it is none."""
         if not self.address:
             return "", self.port or DEFAULT_PORT
         try:
@@ -73,7 +73,7 @@ class Host:
     may_publish: tuple[str, ...] = ()  # topics of its tools, besides those of its nodes
 
     def at(self, port: int) -> HostAddress:
-        """That port of it, in numbers. Raises UserError where the name is not known."""
+        """This port of the host, as a numeric address. Raises UserError where the name is not known."""
         try:
             return find(self.address, port)
         except UserError as problem:
@@ -82,23 +82,23 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class HostPair:
-    """Two hosts, of which one waits at a port and the other one calls."""
+    """Two hosts of which one listens at a port and the other connects."""
 
     server: Host
     client: Host
     port: int
 
     def place(self, step: int = 0) -> HostAddress:
-        """Where the server waits, at the first of the pair's ports or a later one. Raises UserError."""
+        """Where the server listens: the first of the pair's ports, or a later one. Raises UserError."""
         return self.server.at(self.port + step)
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether both have a key."""
+        """Whether both hosts have a key."""
         return bool(self.server.key and self.client.key)
 
     def other(self, name: str) -> Host:
-        """The one that is not of that name."""
+        """The host of the pair that has not this name."""
         return self.client if name == self.server.name else self.server
 
 
@@ -108,7 +108,7 @@ def is_public_key(text: str) -> bool:
 
 
 def parse_hosts(tables: Any) -> dict[str, Host]:
-    """The hosts of a launch file. Raises UserError in a sentence that names table and key."""
+    """The hosts of a launch file. Raises UserError that names table and key."""
     found = convert(tables, dict[HostName, HostTable], table="hosts")
     hosts = {name: _host(name, table) for name, table in found.items()}
     named: dict[str, str] = {}
@@ -130,7 +130,7 @@ def _host(name: str, table: HostTable) -> Host:
 
 
 def pair(hosts: Mapping[str, Host], one: str, other: str) -> HostPair:
-    """Who of two hosts waits for whom: the first in the file that has an address. Raises UserError where none has."""
+    """Which of two hosts listens: the first in the file that has an address. Raises UserError where none has."""
     for name in hosts:
         if name in (one, other) and hosts[name].address:
             client = hosts[other if name == one else one]
@@ -142,12 +142,12 @@ def pair(hosts: Mapping[str, Host], one: str, other: str) -> HostPair:
 
 
 def meetings(hosts: Mapping[str, Host]) -> list[HostPair]:
-    """Every pair of these hosts. Raises UserError where two of them cannot meet."""
+    """All pairs of these hosts. Raises UserError where two of them cannot connect."""
     return [pair(hosts, one, other) for one, other in combinations(hosts, 2)]
 
 
 def check_pair(meeting: HostPair) -> None:
-    """Raise UserError where others than this machine could connect without a key."""
+    """Raise UserError where machines other than this one could connect without a key."""
     if meeting.is_encrypted or meeting.place().is_loopback:
         return
     lacking = [host.name for host in (meeting.server, meeting.client) if not host.key]
@@ -159,7 +159,7 @@ def check_pair(meeting: HostPair) -> None:
 
 
 class GatewayPlan(msgspec.Struct, frozen=True):
-    """What crosses between this host and another one, and where they meet."""
+    """What crosses between this host and another one, and where they connect."""
 
     own: Host
     meeting: HostPair

@@ -1,5 +1,4 @@
-"""What of the images crosses the link, when, how small and by which connection: newest first, few on their way, in a
-budget. Pure."""
+"""Which images cross the link, when, how small and by which connection: newest first, few in flight, in a budget."""
 
 from __future__ import annotations
 
@@ -10,24 +9,26 @@ from runtime.clock import NS_PER_S, to_ns
 from runtime.message import Stamped
 
 IN_FLIGHT = 2
-"""Images sent and not yet acknowledged: enough to keep a link busy, few enough that none waits in a queue for long. One
-that is late beyond the usual waits for a lost packet, and does not count: a newer one goes by another connection."""
+"""Images sent and not yet acknowledged: enough to keep a link busy, few enough that none waits long in a queue.
+
+One that is late beyond the usual waits for a lost packet, and does not count: a newer one goes by another connection.
+"""
 
 LATE_TIMES, LATE_NS = 2, to_ns(0.1)
-"""An image is late after so many times the usual wait for its acknowledgement, and this."""
+"""An image is late after this many times the usual wait for its acknowledgement, plus this."""
 
 LOST_AFTER_NS = to_ns(1.0)
 BEST, WORST, STEP = 80, 40, 5
-"""JPEG quality, and by how much it moves."""
+"""JPEG quality: the best, the worst, and the step by which it changes."""
 
 _BURST_S = 0.1
 
 
 class Bulk:
-    """One-slot mailboxes of the topics that wait, and what is on its way: one image at a time on each connection."""
+    """One-slot mailboxes of the waiting topics, and the images in flight: one at a time on each connection."""
 
     def __init__(self, budget_mbit: float = 0.0, *, ways: int, number: int = 0) -> None:
-        """`ways`: how many connections there are; `number`: of an image before the first."""
+        """`ways` is the number of connections; `number` counts images from here on."""
         self.quality = BEST
         self.dropped: Counter[str] = Counter()
         self._bytes_per_ns = budget_mbit * 1e6 / 8 / NS_PER_S
@@ -40,7 +41,7 @@ class Bulk:
         self._credit_ns = 0
 
     def offer(self, stamped: Stamped[Any]) -> None:
-        """A new message; an older one of its topic that still waits is dropped."""
+        """Take in a new message; an older one of its topic that still waits is dropped."""
         topic = stamped.envelope.topic
         if topic in self._waiting:
             self.dropped["overwritten"] += 1
@@ -50,7 +51,7 @@ class Bulk:
             self._waiting[topic] = stamped
 
     def next(self, now_ns: int) -> Stamped[Any] | None:
-        """What to send now, if anything may be sent."""
+        """The message to send now; None where nothing may be sent."""
         for number, (sent_ns, _) in list(self._flying.items()):
             if now_ns - sent_ns > LOST_AFTER_NS:
                 del self._flying[number]
@@ -62,9 +63,10 @@ class Bulk:
         return self._waiting.pop(next(iter(self._waiting)))
 
     def sent(self, size_bytes: int, now_ns: int) -> tuple[int, int]:
-        """Note that it is being sent; the number to acknowledge it by, and the connection that it goes by.
+        """Note that it is sent; returns its number for the acknowledgement, and its connection.
 
-        That is the free one which answered last: one that waits for a lost packet is left alone while others go.
+        That is the free connection that answered last: one that waits for a lost packet is left alone while others
+        work.
         """
         way = max(self._free(), key=self._answered_ns.__getitem__)
         self._number += 1
@@ -73,13 +75,13 @@ class Bulk:
         return self._number, way
 
     def refused(self, number: int) -> None:
-        """The connection did not take it: the others come first."""
+        """The connection did not take it: try the others first."""
         if number in self._flying:
             _, way = self._flying.pop(number)
             self._answered_ns[way] = -1
 
     def acknowledged(self, number: int, now_ns: int) -> None:
-        """It has come over."""
+        """The image of this number has arrived."""
         if number not in self._flying:
             return
         sent_ns, way = self._flying.pop(number)
@@ -89,7 +91,7 @@ class Bulk:
             self.quality = min(BEST, self.quality + 1)
 
     def forget(self) -> None:
-        """The link was cut: nothing is on its way and nothing waits."""
+        """The link was cut: drop all that waits or is in flight."""
         self.dropped["link down"] += len(self._flying) + len(self._waiting)
         self._flying.clear()
         self._waiting.clear()

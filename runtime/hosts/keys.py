@@ -1,4 +1,4 @@
-"""Key files: the secret key of this machine's hosts, readable by nobody else. The public ones stand in launch files."""
+"""Key files: the secret keys of this machine's hosts, readable by this user only. Launch files have the public ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECRET = re.compile(r"[!-~]{40}")
 
 
 def folder() -> Path:
-    """Where keys are: `$POLYRHYTHM_KEYS`, or the user's configuration folder."""
+    """The folder of the keys: `$POLYRHYTHM_KEYS`, or the user's configuration folder."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named)
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "polyrhythm" / "keys"
@@ -40,12 +40,12 @@ def make(name: str) -> str:
 
 
 def names() -> list[str]:
-    """The hosts that this machine has keys of."""
+    """The hosts for which this machine has keys."""
     return sorted(path.name.removesuffix(_SUFFIX) for path in folder().glob(f"*{_SUFFIX}"))
 
 
 def secret_of(name: str) -> str:
-    """The secret key of a host. Raises UserError where there is none, or where others could read it."""
+    """The secret key of a host. Raises UserError where it is missing, or where others could read it."""
     path = folder() / f"{name}{_SUFFIX}"
     try:
         mode = path.stat().st_mode
@@ -68,7 +68,7 @@ def public_of(name: str) -> str:
 
 
 def secret_for(name: str, public: str) -> str:
-    """The secret key of a host whose public key is known. Raises UserError where they do not belong together."""
+    """The secret key that belongs to this public key. Raises UserError where they do not belong together."""
     if public_of(name) != public:
         raise UserError(
             f"the key of {name!r} in {folder()} is not the one in the launch file's [hosts.{name}]; "

@@ -1,4 +1,4 @@
-"""`knock`: whether a host that waits would let this one in; nothing is said, so that a link that is up goes on."""
+"""`knock`: whether a listening host would admit this one; it sends nothing, so a link that is up is not disturbed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zmq.utils.monitor import parse_monitor_message
 from runtime.clock import SystemClock, to_ns
 
 Answer = Literal["in", "refused", "closed", "silent"]
-"""Let in; connected and not let in; the port or the network says no; nothing came back."""
+"""Admitted; connected and not admitted; refused by the port or the network; no answer."""
 
 _CONNECTIONS = zmq.EVENT_CONNECTED | zmq.EVENT_CONNECT_RETRIED
 _ENDINGS = (
@@ -24,7 +24,7 @@ _ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class ProbeIdentity:
-    """Who knocks, with its keys as Z85; without a secret one, unencrypted."""
+    """The identity of the caller, with its keys as Z85; unencrypted without a secret key."""
 
     name: str
     public: str = ""

@@ -1,5 +1,4 @@
-"""`ReliableLink`: reliable events between two gateways, kept until the other one has them, handed over there once,
-in order."""
+"""`ReliableLink`: reliable events between two gateways, kept until the other has them, delivered once and in order."""
 
 from __future__ import annotations
 
@@ -17,10 +16,10 @@ from runtime.transport.reliable.tag import Tag, Terms, read_receipt, read_tag, w
 
 
 class ReliableLink:
-    """For one thread, with the time passed in.
+    """Sends and receives the reliable events of one link; for one thread, with the time passed in.
 
-    `terms`: of the topics that are sent reliably. `send` puts frames on the link, or not: they come again. `deliver`
-    gets the frames of a message, and whether its lifespan is over; `drop` a reason and how many.
+    `terms` are those of the topics that are sent reliably. `send` puts frames on the link, or fails to: they are sent
+    again. `deliver` gets the frames of a message, and whether its lifespan is over; `drop` gets a reason and how many.
     """
 
     def __init__(
@@ -43,11 +42,11 @@ class ReliableLink:
 
     @property
     def topics(self) -> frozenset[str]:
-        """What is sent reliably."""
+        """The topics that are sent reliably."""
         return frozenset(self._terms)
 
     def begin(self, own_session: str, other_session: str) -> None:
-        """Speak to a new life of the other gateway: what was meant for an earlier one will not reach it."""
+        """Start anew with another life of the other gateway; what was meant for an earlier one will not reach it."""
         self.end("restarted")
         session = _number_of(own_session, other_session)
         self._session_there = _number_of(other_session, own_session)
@@ -62,9 +61,9 @@ class ReliableLink:
             self._outbox.close(reason)
 
     def post(self, topic: str, frames: list[Frame], now_ns: int, *, is_up: bool, born_ns: int | None = None) -> None:
-        """Send an event of a reliable topic, now or, while the link is down, when it is up again.
+        """Send an event of a reliable topic, at once, or when the link is up again.
 
-        Its lifespan runs from `born_ns`: one that waited in a gateway which was frozen is no younger for that.
+        Its lifespan runs from `born_ns`: waiting in a frozen gateway does not make it younger.
         """
         if self._outbox is None:
             self._drop("link down", 1)
@@ -111,7 +110,7 @@ class ReliableLink:
             self._drop("expired", 1)
 
     def take_receipt(self, frames: list[bytes], now_ns: int) -> None:
-        """What the other one has. Raises CodecError."""
+        """Take in what the other gateway has received. Raises CodecError."""
         if len(frames) != 1:
             raise CodecError(f"{len(frames)} frames; expected a receipt")
         receipt = read_receipt(frames[0])
@@ -119,7 +118,7 @@ class ReliableLink:
             self._put_again(self._outbox.take(receipt, now_ns))
 
     def keep_up(self, now_ns: int, *, is_up: bool) -> None:
-        """What time brings: repetitions, receipts, the end of waiting; to be called some 50 times a second."""
+        """Do what is due: repetitions, receipts, ends of waiting; call it about 50 times a second."""
         if self._outbox is None or self._inbox is None or self._refused is None:
             return
         again = self._outbox.due(now_ns)
@@ -131,7 +130,7 @@ class ReliableLink:
                 self._send([wire.RECEIPT, write_receipt(receipt)])
 
     def hurry(self, now_ns: int) -> None:
-        """The link is up again: what waits is due now."""
+        """Send what waits now, because the link is up again."""
         if self._outbox is not None:
             self._outbox.hurry(now_ns)
 

@@ -1,6 +1,7 @@
 """A service for several robots: questions with a deadline over ZeroMQ, admitted by key, answered by worker threads.
 
-Frames of a question: number, microseconds until it is of no use, content. Of an answer: number, status, content.
+A question has the frames number, microseconds until it is useless, and content. An answer has number, status and
+content.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import LONGEST_NS, SystemClock, to_ns
 from runtime.errors import CodecError, TransportError
 from runtime.hosts.wire import number_frame, read_number
 
@@ -24,72 +25,175 @@ LONGEST_WAIT_S = 60.0
 OK, LATE, REPLACED, FAILED = b"ok", b"late", b"replaced", b"failed"
 _WORKER_WAIT_S = 0.1
 
+WAY_SHARE = 8
+"""Of its time an answer is left the eighth part for its way."""
+REMEMBERED_NS = 1_000_000_000
+"""How long after its last question of a kind the next one is still reckoned with."""
+
 Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
-"""Content of a question to content of its answer. What it raises goes back as a sentence."""
+"""Turns the content of a question into that of its answer; an exception goes back as a sentence."""
+
+
+class Costs:
+    """How long answers take, by kind and by how many are made at once; told before, then learned from each run."""
+
+    def __init__(self, told_ns: Mapping[tuple[str, int], int] | None = None) -> None:
+        self._ns = dict(told_ns or {})
+
+    def took_ns(self, kind: str, count: int) -> int:
+        """About how long so many answers take together; 0 where none of that kind was made yet."""
+        known = [(size, ns) for (other, size), ns in self._ns.items() if other == kind]
+        larger = min((one for one in known if one[0] >= count), default=None)
+        if larger is not None:
+            return larger[1]
+        size, ns = max(known, default=(1, 0))
+        return ns * count // size
+
+    def learn(self, kind: str, count: int, ns: int) -> None:
+        """So many took that long."""
+        before = self._ns.get((kind, count))
+        self._ns[kind, count] = ns if before is None else (7 * before + ns) // 8
+
+
+class Answerer(Protocol):
+    """Answers questions in one worker thread, several at once where it can."""
+
+    most: int
+    """Questions that it takes at once."""
+    costs: Costs
+
+    def kind_of(self, frames: Sequence[bytes]) -> str:
+        """Which of its models is asked; only questions of one kind are answered together. Called by any thread."""
+        ...
+
+    def answer(self, kind: str, questions: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes] | Exception]:
+        """An answer for each question, or what is wrong with it."""
+        ...
+
+
+class OneByOne:
+    """An `Answerer` by a function that takes one question."""
+
+    most = 1
+
+    def __init__(self, handler: Handler) -> None:
+        self.costs = Costs()
+        self._handler = handler
+
+    def kind_of(self, frames: Sequence[bytes]) -> str:
+        return ""
+
+    def answer(self, kind: str, questions: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes] | Exception]:
+        return [self._handler(frames) for frames in questions]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientQuestion:
-    """What one client asks."""
+    """The question of one client."""
 
     client: str
     number: int
     due_ns: int  # no answer after that is of use
     frames: tuple[bytes, ...]
     route: bytes = b""  # where the answer goes
+    kind: str = ""
+    within_ns: int = 0  # how long before it was due it was asked
+
+    @property
+    def wanted_ns(self) -> int:
+        """When its answer should be made, so that it arrives in time."""
+        return self.due_ns - self.within_ns // WAY_SHARE
 
 
 class Questions:
-    """The questions that wait. Pure: the caller brings the time."""
+    """The waiting questions. Pure: the caller passes the time."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, ClientQuestion] = {}
+        self._patience: dict[str, tuple[str, int, int]] = {}  # by client: the kind it asks, within what, until when
         self.counts: Counter[str] = Counter()
         """By what became of them: "replaced" by a newer one of the same client, "late" before their turn, "taken"."""
 
+    def __len__(self) -> int:
+        return len(self._waiting)
+
     def ask(self, question: ClientQuestion) -> ClientQuestion | None:
-        """A question comes in; returns the older one of the same client that it replaces."""
+        """Take in a question; returns the older one of the same client that it replaces."""
         replaced = self._waiting.pop(question.client, None)
         if replaced is not None:
             self.counts["replaced"] += 1
         self._waiting[question.client] = question
+        until_ns = question.due_ns + REMEMBERED_NS
+        self._patience[question.client] = (question.kind, question.within_ns, until_ns)
         return replaced
 
-    def next(self, now_ns: int, took_ns: int = 0) -> tuple[ClientQuestion | None, list[ClientQuestion]]:
-        """The question to answer now, and those that are too late; an answer takes about `took_ns`."""
-        late = [question for question in self._waiting.values() if question.due_ns < now_ns + took_ns]
+    def next(
+        self, now_ns: int, costs: Costs | None = None, most: int = 1
+    ) -> tuple[list[ClientQuestion], list[ClientQuestion]]:
+        """The questions of one kind to answer together now, and those that are too late.
+
+        The one that is due first goes first. As many go with it as leave every one of them in time, every one of
+        another kind that waits, and whoever asks again while they are answered: a model with much to do at once holds
+        up no control loop for longer than one answer of it takes.
+        """
+        took_ns = (costs or Costs()).took_ns
+        late = [one for one in self._waiting.values() if one.due_ns < now_ns + took_ns(one.kind, 1)]
         for question in late:
             del self._waiting[question.client]
         self.counts["late"] += len(late)
-        if not self._waiting:
-            return None, late
         # Of those due at the same time, the one that has waited longest: nobody waits for two turns of another.
-        chosen = min(self._waiting.values(), key=lambda question: question.due_ns)
-        del self._waiting[chosen.client]
-        self.counts["taken"] += 1
+        waiting = sorted(self._waiting.values(), key=lambda question: question.due_ns)
+        if not waiting:
+            return [], late
+        kind = waiting[0].kind
+        chosen = [question for question in waiting if question.kind == kind][:most]
+        one_ns = took_ns(kind, 1)
+        others_ns = [one.wanted_ns - now_ns - took_ns(one.kind, 1) for one in waiting if one.kind != kind]
+        left_ns = min(
+            chosen[0].wanted_ns - now_ns,
+            *(left for left in others_ns if left >= one_ns),  # who cannot wait for one answer is late whatever is done
+            *self._left_ns(now_ns, took_ns, one_ns),
+        )
+        while len(chosen) > 1 and took_ns(kind, len(chosen)) > left_ns:
+            chosen.pop()
+        for question in chosen:
+            del self._waiting[question.client]
+        self.counts["taken"] += len(chosen)
         return chosen, late
+
+    def _left_ns(self, now_ns: int, took_ns: Callable[[str, int], int], one_ns: int) -> list[int]:
+        """How long answers may take for each client that is about to ask again, less its own answer.
+
+        A third of its time is for what is under way when it asks, one for its own run, one for the way. Whoever has no
+        time for one other answer, of `one_ns`, does not count.
+        """
+        self._patience = {client: one for client, one in self._patience.items() if one[2] > now_ns}
+        return [LONGEST_NS] + [
+            within_ns // 3 - took_ns(kind, 1)
+            for kind, within_ns, _ in self._patience.values()
+            if within_ns - took_ns(kind, 1) >= one_ns
+        ]
 
 
 class QuestionServer:
-    """Answers questions until it is closed. `clients`: name by public key; none: anyone on this machine."""
+    """Answers questions until it is closed; `clients` maps public keys to names, none admits anyone on this machine."""
 
     def __init__(
         self,
         address: str,
-        handlers: Sequence[Handler],
+        answerers: Sequence[Answerer],
         *,
         secret: str = "",
         public: str = "",
         clients: Mapping[str, str] | None = None,
     ) -> None:
-        """One worker thread for each handler. Raises TransportError where the address cannot be had."""
+        """Start one worker thread for each answerer. Raises TransportError where the address cannot be bound."""
         self.questions = Questions()
-        self._handlers = handlers
+        self._kind_of = answerers[0].kind_of
         self._clients = dict(clients or {})
         self._clock = SystemClock()
         self._log = logging.getLogger("service")
         self._condition = threading.Condition()
-        self._took_ns = 0
         self._is_closed = False
         self._context: zmq.Context[Any] = zmq.Context()
         self._doorman: ThreadAuthenticator | None = None
@@ -119,19 +223,19 @@ class QuestionServer:
             raise TransportError(f"{address} cannot be had: {problem}") from problem
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self._threads = [threading.Thread(target=self._serve, name="service")]
-        self._threads += [threading.Thread(target=self._work, args=(one,), name="service-worker") for one in handlers]
+        self._threads += [threading.Thread(target=self._work, args=(one,), name="service-worker") for one in answerers]
         for thread in self._threads:
             thread.start()
 
     def callback(self, domain: str, key: bytes) -> bool:
-        """The doorman's question: whether that key, as Z85, is let in."""
+        """Whether this key, as Z85, is admitted; called by ZeroMQ."""
         is_known = key.decode() in self._clients
         if not is_known:
             self._log.warning("a client with the key %s was refused", key.decode())
         return is_known
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._is_closed = True
         with self._condition:
             self._condition.notify_all()
@@ -177,35 +281,40 @@ class QuestionServer:
         except CodecError as problem:
             self._log.warning("%s asked something that is no question: %s", client, problem)
             return
-        due_ns = self._clock.now_ns() + min(wait_us * 1000, to_ns(LONGEST_WAIT_S))
-        question = ClientQuestion(client, number, due_ns, tuple(frame.bytes for frame in frames[3:]), route)
+        within_ns = min(wait_us * 1000, to_ns(LONGEST_WAIT_S))
+        content = tuple(frame.bytes for frame in frames[3:])
+        question = ClientQuestion(
+            client, number, self._clock.now_ns() + within_ns, content, route, self._kind_of(content), within_ns
+        )
         with self._condition:
             replaced = self.questions.ask(question)
             self._condition.notify()
         if replaced is not None:
             self._send([replaced.route, number_frame(replaced.number), REPLACED])
 
-    def _work(self, handler: Handler) -> None:
+    def _work(self, answerer: Answerer) -> None:
         answers = self._context.socket(zmq.PUSH)
         answers.setsockopt(zmq.LINGER, 0)
         answers.connect("inproc://answers")
         while not self._is_closed:
             with self._condition:
-                question, late = self.questions.next(self._clock.now_ns(), self._took_ns)
-                if question is None and not late:
+                chosen, late = self.questions.next(self._clock.now_ns(), answerer.costs, answerer.most)
+                if not chosen and not late:
                     self._condition.wait(_WORKER_WAIT_S)
             for one in late:
                 answers.send_multipart([one.route, number_frame(one.number), LATE])
-            if question is None:
+            if not chosen:
                 continue
-            started_ns = self._clock.now_ns()
+            costs, kind, started_ns = answerer.costs, chosen[0].kind, self._clock.now_ns()
+            found: Sequence[Sequence[bytes] | Exception]
             try:
-                status, content = OK, list(handler(question.frames))
+                found = answerer.answer(kind, [one.frames for one in chosen])
             except Exception as problem:  # noqa: BLE001  # whatever a model raises, the next question is answered
-                status, content = FAILED, [str(problem)[:500].encode()]
-            took_ns = self._clock.now_ns() - started_ns
-            self._took_ns = took_ns if not self._took_ns else (7 * self._took_ns + took_ns) // 8
-            answers.send_multipart([question.route, number_frame(question.number), status, *content])
+                found = [problem] * len(chosen)
+            costs.learn(kind, len(chosen), self._clock.now_ns() - started_ns)
+            for one, answer in zip(chosen, found, strict=True):
+                content = [FAILED, str(answer)[:500].encode()] if isinstance(answer, Exception) else [OK, *answer]
+                answers.send_multipart([one.route, number_frame(one.number), *content])
         answers.close()
 
 
@@ -231,8 +340,12 @@ class Client:
         self.socket.connect(address)
         self._number = 0
 
+    def is_connected(self, within_s: float) -> bool:
+        """Wait until the server is reached, for so long at most."""
+        return bool(self.socket.poll(round(within_s * 1e3), zmq.POLLOUT))
+
     def ask(self, content: Sequence[Any], within_s: float) -> list[bytes]:
-        """The answer's content. Raises TransportError, in a sentence, where none comes in time."""
+        """The content of the answer. Raises TransportError where none comes in time."""
         self._number += 1
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(within_s)

@@ -25,15 +25,15 @@ MAX_FRAME_BYTES = 8 << 20
 SMALL_QUEUE, BULK_QUEUE = 1024, 4
 _HEARTBEAT_MS, _HEARTBEAT_TIMEOUT_MS = 200, 1000
 _CONNECT_MS, _AGAIN_MS, _AGAIN_MOST_MS = 500, 50, 200
-"""A call into a broken cable is given up and made anew: the kernel would wait up to seconds for its own next try."""
+"""A connection attempt into a broken cable is given up and repeated: the kernel itself would wait for seconds."""
 WAYS = 3
 """How many connections each socket has.
 
-Retransmission takes a round trip and a half, longer behind images. With two connections, a loss on each within that
-time left a robot without a command; with three, three losses must meet.
+A retransmission takes a round trip and a half, longer behind images. With two connections, a loss on each within that
+time left a robot without a command; with three, three losses must coincide.
 """
 _SPARE = b"+"
-"""What each further connection of a host that calls adds to its name."""
+"""What each further connection of a calling host adds to its name."""
 _SAY_AGAIN_NS = to_ns(5.0)
 
 _EVENTS = (
@@ -45,9 +45,9 @@ _EVENTS = (
 
 
 class Peer:
-    """Which connection a host that waits speaks to: the first that came, for as long as it stands.
+    """Which connection a listening host speaks to: the first that came, for as long as it stands.
 
-    A host that calls gives itself a name of its own at each start, so that two gateways with one key are told apart.
+    A calling host gives itself a new name at each start, so that two gateways with one key are told apart.
     """
 
     def __init__(self, host: str) -> None:
@@ -55,15 +55,15 @@ class Peer:
         self.ident = b""
 
     def is_named(self, ident: bytes) -> bool:
-        """Whether that is a name of the expected host."""
+        """Whether this name belongs to the expected host."""
         return ident.startswith(self._prefix)
 
 
 class HostSocket:
-    """One socket of a pair. All but `wake` belongs to one thread.
+    """One socket of a pair; all but `wake` belongs to one thread.
 
-    Each has `WAYS` connections: TCP holds back all that follows a lost packet, for as long as a robot waits for a
-    command. What is sent by `all_ways` goes over each, and is there when the first of them has it.
+    It has `WAYS` connections, because TCP holds back all that follows a lost packet, for as long as a robot waits for a
+    command. What is sent by `all_ways` goes over each, and arrives with the fastest.
     """
 
     def __init__(
@@ -78,9 +78,8 @@ class HostSocket:
         peer: Peer,
         ident: bytes,
     ) -> None:
-        """`place`: 0 for what is small, where peers are let in, 1 for images; `ident` names a host that calls.
-
-        Raises TransportError where the port cannot be had.
+        """`place` is 0 for small messages, where peers are admitted, and 1 for images. `ident` names a calling host.
+        Raises TransportError where the port cannot be bound.
         """
         self.is_server = meeting.server.name == own
         where = meeting.place(place)
@@ -157,7 +156,7 @@ class HostSocket:
             socket.curve_serverkey = meeting.server.key.encode()
 
     def send_by(self, way: int, frames: Sequence[Frame]) -> bool:
-        """Send by that connection, 0 to `WAYS` - 1, without waiting; False where it is gone or its queue is full."""
+        """Send by connection 0 to `WAYS` - 1 without waiting; False where it is gone or its queue is full."""
         return not (self.is_server and not self._peer.ident) and self._put(frames, way) == "sent"
 
     def send(self, frames: Sequence[Frame], *, all_ways: bool = False) -> bool:
@@ -215,7 +214,7 @@ class HostSocket:
         return False
 
     def wait(self, timeout_s: float) -> None:
-        """Return when something has come, `wake` was called, or the time is over."""
+        """Return when something has come, when `wake` was called, or at the timeout."""
         for ready, _ in self._poller.poll(max(1, round(timeout_s * 1000))):
             if ready == self._wake_reader:
                 os.read(self._wake_reader, 4096)
@@ -261,10 +260,10 @@ class HostSocket:
 
 
 class Doors:
-    """Both sockets of a pair, and the doorman that admits one key."""
+    """Both sockets of a pair, and the admission of one key."""
 
     def __init__(self, meeting: HostPair, own: str, secret: str) -> None:
-        """Raises TransportError where a port cannot be had."""
+        """Raises TransportError where a port cannot be bound."""
         self._context: zmq.Context[Any] = zmq.Context()
         self._doorman: ThreadAuthenticator | None = None
         if meeting.is_encrypted and meeting.server.name == own:
@@ -287,7 +286,7 @@ class Doors:
             raise
 
     def forget_peer(self) -> None:
-        """The peer has left: whoever comes next is listened to (the small door's thread)."""
+        """The peer has left: accept whoever comes next (the thread of the small socket)."""
         self._peer.ident = b""
 
     def close(self) -> None:

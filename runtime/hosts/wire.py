@@ -1,4 +1,4 @@
-"""What two gateways say to each other. A message of a topic keeps its frames; all else is one small document."""
+"""What two gateways send each other: a topic's message keeps its frames; all else is one small document."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import msgspec
 from runtime.errors import CodecError
 
 MESSAGE, STATE, IMAGE, EVENT, RECEIPT, WORD = b"M", b"S", b"I", b"E", b"R", b"W"
-"""First frame: a topic's message as it is; a state that comes by several ways, with its number; one made small,
-with its number; a reliable event, with its tag; which of those have come; a word between the gateways."""
+"""First frames: a topic's message; a numbered state that comes several ways; a numbered image; a reliable event with
+its tag; which of those have come; a document between the gateways.
+"""
 
 
 class HostHello(msgspec.Struct, frozen=True, tag="hello"):
-    """Who speaks, and what for; repeated until it is answered."""
+    """Who speaks, and for which run; repeated until it is answered."""
 
     host: str
     session: str  # a new one each time the gateway starts
@@ -23,34 +24,34 @@ class HostHello(msgspec.Struct, frozen=True, tag="hello"):
 
 
 class ClockQuestion(msgspec.Struct, frozen=True, tag="ask"):
-    """What is your clock? Also the proof of life."""
+    """Asks for the other clock's time; also the heartbeat of the link."""
 
     sent_ns: int
     session: str
 
 
 class ClockAnswer(msgspec.Struct, frozen=True, tag="answer"):
-    """It was `there_ns` when I read your question."""
+    """The answer: this clock showed `there_ns` when the question was read."""
 
     sent_ns: int
     there_ns: int
 
 
 class Ack(msgspec.Struct, frozen=True, tag="ack"):
-    """The image of that number has come."""
+    """The image of this number has arrived."""
 
     number: int
 
 
 class Bye(msgspec.Struct, frozen=True, tag="bye"):
-    """The run here ends. With an outcome, it ends everywhere."""
+    """The run ends here; with an outcome, it ends everywhere."""
 
     ok: bool | None = None
     reason: str = ""
 
 
 class Busy(msgspec.Struct, frozen=True, tag="busy"):
-    """Another gateway of your host is connected here, and stays."""
+    """Another gateway of the caller's host is connected already, and stays."""
 
 
 Word = HostHello | ClockQuestion | ClockAnswer | Ack | Bye | Busy
@@ -60,12 +61,12 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def word(content: Word) -> list[bytes]:
-    """The frames of a word."""
+    """The frames of one such document."""
     return [WORD, _encoder.encode(content)]
 
 
 def read_word(frames: list[bytes]) -> Word:
-    """The word in some frames. Raises CodecError where they hold none."""
+    """The document in these frames. Raises CodecError where there is none."""
     if len(frames) != 2:
         raise CodecError(f"{len(frames)} frames; expected a word of two")
     try:

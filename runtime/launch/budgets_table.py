@@ -1,4 +1,4 @@
-"""`[budgets]` of a launch file: how old what stands behind a message may be, and what asking models may cost."""
+"""`[budgets]` of a launch file: how old the origins of a message may be, and what model calls may cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Money = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="0 (no li
 
 
 class WrittenPath(Table, frozen=True):
-    """One [budgets.paths.NAME], as it is written."""
+    """One [budgets.paths.NAME], as written."""
 
     topics: Annotated[tuple[str, ...], Meta(min_length=2, description="at least two, first to last")]
     p99_s: Seconds
@@ -39,7 +39,7 @@ class PathBudget(WrittenPath, frozen=True):
 
 
 class RunBudget(Table, frozen=True):
-    """[budgets.run]: what all nodes that ask models may spend together, each at its own prices; 0: no limit."""
+    """[budgets.run]: what all nodes that call models may spend together, each at its own prices; 0 means no limit."""
 
     calls: Limit = 0
     tokens: Limit = 0
@@ -47,14 +47,14 @@ class RunBudget(Table, frozen=True):
 
 
 class ModelBudget(RunBudget, frozen=True):
-    """One [budgets.models.NODE]: what a node that asks a model may spend in a run; 0: no limit."""
+    """[budgets.models.NODE]: what one node that calls a model may spend in a run; 0 means no limit."""
 
     input_price: Money = 0.0  # money for a million tokens
     output_price: Money = 0.0
 
 
 class WrittenBudgets(Table, frozen=True):
-    """[budgets], as it is written."""
+    """[budgets], as written."""
 
     paths: dict[str, WrittenPath] = field(default_factory=dict)
     models: dict[str, ModelBudget] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class WrittenBudgets(Table, frozen=True):
 
 
 class Budgets(msgspec.Struct, frozen=True):
-    """All of a launch file's."""
+    """All budgets of a launch file."""
 
     paths: dict[str, PathBudget] = {}
     models: dict[str, ModelBudget] = {}
@@ -70,17 +70,17 @@ class Budgets(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, run_info: Mapping[str, Any]) -> Budgets:
-        """Those that a run knows of."""
+        """The budgets that the run was given."""
         return msgspec.convert(run_info.get("budgets", {}), cls)
 
     def as_data(self) -> dict[str, Any]:
-        """As plain data, for `run_info`."""
+        """The budgets as plain data, for `run_info`."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         return data
 
 
 def parse_budgets(tables: object, graph: Graph) -> Budgets:
-    """The budgets of a launch file. Raises UserError with the first thing that is not understood."""
+    """The budgets of a launch file. Raises UserError with the first thing that is wrong."""
     written = convert(tables, WrittenBudgets, table="budgets")
     for name, budget in written.models.items():
         where = f"[budgets.models.{name}]"
@@ -134,7 +134,7 @@ class PathMeter:
         self._unknown = 0
 
     def add(self, envelope: Envelope) -> None:
-        """One message of the last topic; one with nothing behind it is of no age."""
+        """Measure one message of the last topic; one without origins has no age."""
         born_ns = envelope.origins.get(self._budget.origin)
         if born_ns == UNKNOWN_NS:
             self._unknown += 1

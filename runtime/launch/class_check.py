@@ -1,4 +1,4 @@
-"""What can be wrong with a node class, in sentences that name class, line and remedy; `check` tells them."""
+"""What can be wrong with a node class, in sentences that name class, line and remedy; `check` prints them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ _NO_SETTER = re.compile(r"property '(\w+)' of '\w+' object has no setter")
 
 @lru_cache(maxsize=1024)
 def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[str, ...]:
-    """Handlers that cannot be called as the runtime calls them, or expect another message than their port brings.
+    """Handlers that the runtime cannot call, or that expect another message than their port brings.
 
-    A class is looked through once: thousands of episodes have the same few.
+    Each class is examined once: thousands of episodes use the same few.
     """
     found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
+    found += _ports_inside(cls)
     for handler in handlers:
         message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, Listener) else None
         ports = [other.port for other in handlers if isinstance(other, Listener) and other.name == handler.name]
@@ -86,7 +87,7 @@ def _services() -> types.ModuleType | None:
 
 
 def service_problems(cls: type[Node]) -> list[str]:
-    """Services and goals that no method serves, or one that cannot be called with a request or a goal."""
+    """Services and goals that no method serves, or whose method cannot be called with a request or a goal."""
     services = _services()
     found = []
     for name, server in ({} if services is None else services.servers_of(cls)).items():
@@ -178,6 +179,26 @@ def _missing_ports(cls: type[Node]) -> list[str]:
     return found
 
 
+def _ports_inside(cls: type[Node]) -> list[str]:
+    """Ports that stand in a tuple, a list or a dict, where nothing finds them."""
+    found = []
+    for base in cls.__mro__:
+        for name, value in vars(base).items():
+            parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+            port = next((part for part in parts if isinstance(part, Port)), None)
+            if port is None:
+                continue
+            is_comma = isinstance(value, tuple) and len(value) == 1
+            remedy = (
+                "leave out the comma behind it" if is_comma else f"give each port a line of its own: `one = {port!r}`"
+            )
+            found.append(
+                f"{base.__name__}.{name} ({_line_of_class(base, name)}) is a {type(value).__name__} with a port in it, "
+                f"which nobody connects; {remedy}"
+            )
+    return found
+
+
 def _untyped_values(message: type) -> list[str]:
     """Values of a message class that were meant to be fields."""
     return [
@@ -191,7 +212,7 @@ def _untyped_values(message: type) -> list[str]:
 
 @cache
 def message_problem(message: type) -> str:
-    """What of a message cannot travel; "" where all of it can."""
+    """Which part of a message type cannot be sent; "" where all of it can."""
     if untyped := _untyped_values(message):
         return untyped[0]
     try:
@@ -246,9 +267,9 @@ def _fits(message: Any, expected: Any) -> bool:
 
 
 def instance_problems(node: Node, *, is_new: bool = True) -> list[str]:
-    """What `__init__` did that comes to nothing: ports that nobody connects, messages that nobody hears yet.
+    """What `__init__` did in vain: ports that nobody connects, messages that nobody hears yet.
 
-    A node that is not new was made by the caller, who may have called its handlers.
+    Only a new node is examined; another was made by the caller, who may have called its handlers.
     """
     cls = type(node)
     found = []
@@ -299,17 +320,16 @@ def _used_too_early(init: Any) -> list[str]:
 
 
 def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
-    """What `__init__` takes by name, with resolved types.
+    """The parameters of `__init__` by name, with resolved types; one that cannot be resolved stays a string.
 
-    Of `**others: Unpack[Settings]`, a TypedDict, each key counts; its default is that of the base class.
+    Each key of `**others: Unpack[Settings]`, a TypedDict, counts; its default is that of the base class.
     """
     inits = [vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)]
     if not inits:
         return {}
     found: dict[str, inspect.Parameter] = {}
-    hints = get_type_hints(inits[0]) if len(inspect.signature(inits[0]).parameters) > 1 else {}
     for name, parameter in list(inspect.signature(inits[0]).parameters.items())[1:]:
-        hint = hints.get(name, Any)
+        hint = _hint_of(inits[0], parameter)
         if parameter.kind is parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
             for key, kind in get_type_hints(get_args(hint)[0]).items():
                 found[key] = inspect.Parameter(
@@ -318,6 +338,17 @@ def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
         elif parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             found[name] = parameter.replace(annotation=hint)
     return found
+
+
+def _hint_of(init: Any, parameter: inspect.Parameter) -> Any:
+    """The type of one parameter, so that one that cannot be looked up leaves the others be."""
+    if parameter.annotation is parameter.empty:
+        return Any
+    alone = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    try:
+        return get_type_hints(alone, inspect.unwrap(init).__globals__)[parameter.name]
+    except NameError:
+        return parameter.annotation
 
 
 def _default_of(name: str, inits: Iterable[Any]) -> Any:
@@ -345,7 +376,7 @@ def idle_parameters(cls: type[Node], params: Collection[str]) -> list[str]:
 
 
 def init_problem(cls: type[Node], problem: BaseException) -> ParameterError:
-    """What an exception of `__init__` means."""
+    """What an exception raised by `__init__` means, as a sentence."""
     if inspect.isabstract(cls):
         unwritten = ", ".join(sorted(vars(cls)["__abstractmethods__"]))
         return ParameterError(
@@ -395,7 +426,7 @@ def place_of(function: Any) -> str:
 
 
 def place_of_problem(problem: BaseException) -> str:
-    """File and line of the last frame of the user's own that an exception came through; "" where there is none."""
+    """File and line of the last frame of the user's own code that an exception passed; "" where there is none."""
     place, frame = "", problem.__traceback__
     while frame is not None:
         file = frame.tb_frame.f_code.co_filename

@@ -50,7 +50,7 @@ class Launch:
 
     @property
     def processes(self) -> dict[str, list[NodeSpec]]:
-        """The nodes of each process of the host that is meant; a node without one has a process of its own."""
+        """The nodes of each process of this host; a node that names none has a process of its own."""
         groups: dict[str, list[NodeSpec]] = {}
         for spec in self.here:
             groups.setdefault(spec.process or spec.name, []).append(spec)
@@ -58,22 +58,22 @@ class Launch:
 
     @property
     def robot_facts(self) -> dict[str, object]:
-        """What its nodes make of the robot that `[run]` names, for those who read a recording; {} without one."""
+        """What its nodes know of the robot that `[run]` names, for readers of a recording; {} without one."""
         classes = [spec.cls for spec in self.graph.nodes.values()] if self.robot else []
         return {key: fact for cls in classes for key, fact in cls.robot_facts(self.robot).items()}
 
     @property
     def here(self) -> list[NodeSpec]:
-        """The nodes of the host that is meant."""
+        """The nodes of this host."""
         return self.on(self.host) if self.host else list(self.graph.nodes.values())
 
     def on(self, host: str) -> list[NodeSpec]:
-        """The nodes of a host."""
+        """The nodes of the host with this name."""
         return [spec for spec in self.graph.nodes.values() if spec.host == host]
 
 
 def find(name: str) -> Path:
-    """The file of that path, or the shipped one of that name. Raises LaunchFileError where there is neither."""
+    """The file of this path, or the shipped one of this name. Raises LaunchFileError where there is neither."""
     path = Path(name)
     if path.is_file():
         return path
@@ -93,16 +93,16 @@ def find(name: str) -> Path:
 
 
 def shipped() -> dict[str, Path]:
-    """The launch files that come along, by name."""
+    """The shipped launch files, by name."""
     package = Path(__file__).resolve().parents[1]
     folders = (package.parent / "launch", package / "launch_files")
     return {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
 
 
 def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = (), host: str = "") -> Launch:
-    """Read a launch file, to run that host's part of it. Raises LaunchFileError at what is not understood.
+    """Read a launch file, to run the part of `host`. Raises LaunchFileError at the first thing that is wrong.
 
-    `added`: nodes that the file does not have, as NAME=MODULE:CLASS; `overrides`: NODE.PARAM=VALUE, of those too.
+    `added` are nodes that the file lacks, as NAME=MODULE:CLASS. `overrides` are NODE.PARAM=VALUE, also of those.
     """
     try:
         text = read_text(path)
@@ -188,7 +188,7 @@ def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:
 
 
 def check(launch: Launch) -> None:
-    """Raise LaunchFileError with the first thing that can be known to be wrong before starting."""
+    """Raise LaunchFileError with the first thing that can be known to be wrong before the start."""
     for node, problem in launch.graph.problems(launch.host) + launch.graph.process_problems():
         raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
     for name, group in launch.processes.items():
@@ -206,7 +206,7 @@ def check(launch: Launch) -> None:
 
 
 def path_accounts(launch: Launch) -> list[PathAccount]:
-    """The path budgets against what is declared. Raises LaunchFileError where a path's topics are not linked."""
+    """The path budgets against what is declared. Raises LaunchFileError where no nodes link a path's topics."""
     try:
         return accounts(launch.budgets, launch.graph, holders_of(launch.seats), launch.links)
     except UserError as problem:
@@ -214,7 +214,7 @@ def path_accounts(launch: Launch) -> list[PathAccount]:
 
 
 def add_node(tables: dict[str, Any], node: str) -> None:
-    """Put a node into the tables that the file does not have, given as NAME=MODULE:CLASS."""
+    """Add to the tables a node that the file lacks, given as NAME=MODULE:CLASS."""
     name, equals, use = node.partition("=")
     if not equals or not name or not use:
         raise LaunchFileError(f"--add {node}: expected name=module:Class, like mqtt=bridges.mqtt.bridge:MqttBridge")
@@ -226,7 +226,7 @@ def add_node(tables: dict[str, Any], node: str) -> None:
 
 
 def in_order(changes: Sequence[str]) -> list[str]:
-    """The changes with each node's first `use` ahead: taking a class drops what was set for the one before."""
+    """The changes with each node's first `use` in front, because a new class drops what was set for the old one."""
     classes: dict[str, int] = {}
     for place, change in enumerate(changes):
         node, _, key = change.partition("=")[0].strip().partition(".")
@@ -237,9 +237,10 @@ def in_order(changes: Sequence[str]) -> list[str]:
 
 
 def override(tables: dict[str, Any], change: str) -> None:
-    """Apply one `node.key=value`; the key is one of a node's own, or else a parameter.
+    """Apply one `node.key=value`; the key is one of the node's table, or else a parameter.
 
-    `host` is the node's own where the value is one of `[hosts]`; else it is a parameter, such as a broker's address.
+    `host` is the node's host where the value names one of `[hosts]`; otherwise it is a parameter, such as a broker's
+    address.
     """
     target, equals, text = change.partition("=")
     node, dot, key = target.strip().partition(".")

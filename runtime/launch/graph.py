@@ -33,7 +33,7 @@ Restart = Literal["always", "on-failure", "never"]
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One node of a graph: its class and all that a launch file may say about it."""
+    """One node of a graph: its class and everything that a launch file may say about it."""
 
     name: str
     cls: type[Node]
@@ -60,7 +60,7 @@ class NodeSpec:
             raise init_problem(self.cls, problem) from problem
 
     def topic_of(self, port: Publisher[Any] | Subscription[Any]) -> str:
-        """Return the topic of a declared port after this node's remapping."""
+        """The topic of a declared port after this node's remapping."""
         return self.remap.get(port.topic, port.topic)
 
 
@@ -74,7 +74,7 @@ class End:
 
 @dataclass(slots=True)
 class Topic:
-    """Who publishes and who subscribes."""
+    """The publishers and subscribers of one topic."""
 
     name: str
     publishers: list[End] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Graph:
     """The nodes of one run and the topics between them."""
 
     def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
-        """`candidates`: by seat the nodes of which one at a time holds it; they may publish the same state."""
+        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state."""
         self.nodes = {spec.name: spec for spec in nodes}
         self._seats = dict(candidates or {})
         self._candidates = [frozenset(names) for names in self._seats.values()]
@@ -103,7 +103,7 @@ class Graph:
 
     @property
     def types(self) -> dict[str, type[Message]]:
-        """The message type of each topic, also of health topics and of those that only tools may publish."""
+        """The message type of each topic, including health topics and those on which only tools publish."""
         types: dict[str, type[Message]] = {
             name: (topic.publishers + topic.subscribers)[0].port.message for name, topic in self.topics.items()
         }
@@ -115,7 +115,7 @@ class Graph:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether a recorder is among the nodes, so that each node tells what its calls read."""
+        """Whether the graph has a recorder, so that each node reports what its calls read."""
         return any(spec.cls.subscribes_all for spec in self.nodes.values())
 
     @property
@@ -127,16 +127,17 @@ class Graph:
 
     @property
     def exclusive(self) -> dict[str, str]:
-        """The topics on which one node alone may publish, and that node."""
+        """The topics on which one node alone may publish, with that node."""
         return {
             topic.name: end.node for topic in self.topics.values() for end in topic.publishers if end.port.qos.exclusive
         }
 
     @property
     def roles(self) -> dict[str, list[str]]:
-        """Whose words may lift a stop, as plain data for `run_info`: nodes that hear people, and nodes that say so.
+        """Whose words may lift a stop, as plain data for `run_info`: the nodes that hear people, and those that ask for
+        it.
 
-        A node on a seat is neither, whatever its class says.
+        A node on a seat has neither role, whatever its class says.
         """
         off_seats = [spec for spec in self.nodes.values() if not spec.cls.seat]
         return {
@@ -146,7 +147,7 @@ class Graph:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What its nodes are told of the graph, as plain data for `run_info`; every run begins with these."""
+        """What its nodes are told of the graph, as plain data; `run_info` of every run begins with it."""
         return {
             **self.roles,
             "ages": self.ages.as_data(),
@@ -156,12 +157,12 @@ class Graph:
 
     @property
     def seats(self) -> tuple[str, ...]:
-        """The seats that its nodes sit on."""
+        """The seats that its nodes hold."""
         return tuple(sorted({spec.cls.seat for spec in self.nodes.values()} - {""}))
 
     @property
     def ages(self) -> AgeRules:
-        """Which origins are those of states, and on which topics a subscriber limits the age of one."""
+        """Which origins come from states, and on which topics a subscriber limits the age of one."""
         types = self.types
         limited: dict[str, set[str]] = {}
         for topic in self.topics.values():
@@ -172,7 +173,7 @@ class Graph:
         )
 
     def problems(self, host: str = "") -> list[tuple[str, str]]:
-        """Return all that does not fit, as (node, sentence); empty where the graph, or that host's part, can start."""
+        """Everything that does not fit, as (node, sentence); empty where the graph, or this host's part, can start."""
         found: list[tuple[str, str]] = []
         for name, spec in self.nodes.items():
             if host and spec.host != host:
@@ -220,7 +221,7 @@ class Graph:
         return problems
 
     def process_problems(self) -> list[tuple[str, str]]:
-        """Return in the same form who publishes elsewhere what a subscription takes from its own process only."""
+        """As `problems`, for subscriptions that accept messages of their own process only, and publishers elsewhere."""
         problems: list[tuple[str, str]] = []
         for topic in self.topics.values():
             for here in (self.nodes[end.node] for end in topic.subscribers if end.port.qos.in_process):
@@ -239,7 +240,7 @@ class Graph:
             raise GraphError(problem)
 
     def draw(self) -> str:
-        """Return the graph as text: for each topic its type, and who publishes for whom."""
+        """The graph as text: each topic with its type, its publishers and its subscribers."""
         lines = []
         for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
             ends = topic.publishers + topic.subscribers
@@ -251,7 +252,7 @@ class Graph:
         return "\n".join(lines)
 
     def draw_mermaid(self) -> str:
-        """Return the graph as a Mermaid flowchart."""
+        """The graph as a Mermaid flowchart."""
         lines = ["flowchart LR"]
         for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
             for sender in _names(topic.publishers):
@@ -269,7 +270,7 @@ def _names(ends: Iterable[End]) -> list[str]:
 
 
 def specs_of(nodes: Iterable[object]) -> list[NodeSpec]:
-    """The nodes of a run that is made in Python, as specs. Raises GraphError for two of one name, and for no node."""
+    """The nodes of a run made in Python, as specs. Raises GraphError where two have one name, or none is given."""
     specs: list[NodeSpec] = []
     for node in nodes:
         if isinstance(node, Graph):
@@ -289,12 +290,12 @@ def specs_of(nodes: Iterable[object]) -> list[NodeSpec]:
 
 
 def sampled_origins(types: Iterable[type[Message]]) -> frozenset[str]:
-    """The origins of states among these types."""
+    """The origins that states among these types renew."""
     return frozenset(one.message_origin for one in types if one.message_origin and one.message_kind == "state")
 
 
 def age_limits(spec: NodeSpec) -> dict[str, float]:
-    """Origin to the age in seconds up to which the node lets one through: its parameters max_ORIGIN_age_s."""
+    """Oldest age in s of each origin that the node accepts: its parameters max_ORIGIN_age_s."""
     found = {}
     for name, parameter in parameters_of(spec.cls).items():
         value = spec.params.get(name, parameter.default)
@@ -304,18 +305,18 @@ def age_limits(spec: NodeSpec) -> dict[str, float]:
 
 
 def health_topic(node: str) -> str:
-    """The topic of a node's account of itself."""
+    """The topic of a node's health."""
     return f"health/{node}"
 
 
 _OLD_PARAMETERS = {"host": "address", "cert_file": "certificate", "key_file": "key"}
-"""As nodes called them before version 0.2; told for one version, then gone."""
+"""Names of parameters before version 0.2; reported for one version, then dropped."""
 _OLD_METHODS = {"check_parameters": "problems(self)", "check_seats": "seat_problems(self, seats)"}
-"""Class methods of nodes of the same time, and the methods of a built node that they are now."""
+"""Class methods of nodes before version 0.2, and the methods of a built node that replace them."""
 
 
 def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as the types that `__init__` declares. Raises ParameterError where one is unknown or missing."""
+    """The parameters as the types that `__init__` declares. Raises ParameterError where one is unknown or missing."""
     known = parameters_of(cls)
     for name in params:
         if name not in known:
@@ -328,6 +329,11 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
             if parameter.default is parameter.empty:
                 raise ParameterError(f"parameter {name!r} of {cls.__name__} is missing; it has no default")
             continue
+        if isinstance(parameter.annotation, str):
+            raise ParameterError(
+                f"parameter {name!r} of {cls.__name__}: its type {parameter.annotation!r} is not known in "
+                f"{cls.__module__} when it runs; import it at the top, and not for type checkers alone"
+            )
         try:
             values[name] = msgspec.convert(params[name], parameter.annotation)
         except msgspec.ValidationError as problem:

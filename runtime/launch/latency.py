@@ -12,17 +12,17 @@ from typing import TypeGuard
 from runtime.errors import UserError, choices
 
 LONGEST_S = 86_400.0
-"""A day: what takes longer is a mistake in a launch file, and times that add up stay far from the end of 64 bits."""
+"""Longest latency, one day in s: a longer one is a mistake, and sums of times stay far below 64 bits."""
 
 SHORTEST_P50_S = 1e-9
-"""Nothing here is measured more finely; p99 / p50 stays a number."""
+"""Shortest median, s: nothing is measured more finely, and p99 / p50 stays finite."""
 
 _P99 = 2.3263478740408408  # standard deviations at the 99th percentile
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """A duration for each call: constant, uniform between two bounds, log-normal by p50 and p99, or as measured."""
+    """The duration of each call: constant, uniform between two bounds, log-normal by p50 and p99, or as measured."""
 
     lowest_s: float = 0.0
     highest_s: float = 0.0
@@ -32,7 +32,7 @@ class Latency:
 
     @classmethod
     def parse(cls, value: object, where: str) -> Latency:
-        """From `0.2`, `[0.1, 0.3]` or `{ p50 = 0.2, p99 = 0.8 }`. Raises UserError where it is none of these."""
+        """From `0.2`, `[0.1, 0.3]` or `{ p50 = 0.2, p99 = 0.8 }`. Raises UserError for anything else."""
         if _is_duration(value):
             return cls(lowest_s=float(value), highest_s=float(value))
         if isinstance(value, list) and len(value) == 2 and all(_is_duration(part) for part in value):
@@ -49,7 +49,7 @@ class Latency:
         )
 
     def draw_s(self, generator: random.Random, turn: int | None = None) -> float:
-        """One duration in seconds; of a measured one the value whose turn it is, or any."""
+        """One duration, s; of a measured latency the value whose turn it is, or a random one."""
         if self.measured_s:
             return generator.choice(self.measured_s) if turn is None else self.measured_s[turn % len(self.measured_s)]
         if self.p50_s:
@@ -61,7 +61,7 @@ class Latency:
 
 
 class Turns:
-    """Which measured duration is next for each handler: in the order of the trace, from a place that the seed says."""
+    """Which measured duration comes next for each handler: in the order of the trace, beginning where the seed says."""
 
     def __init__(self, seed: int, node: str) -> None:
         self._seed, self._node = seed, node
@@ -79,7 +79,7 @@ class Turns:
 def read_trace(path: Path, node: str) -> dict[str, Latency]:
     """Handler durations of one node from a file `{"handlers": {"node.handler": [seconds, ...]}}`.
 
-    Raises UserError where the file is not one, or holds nothing of this node.
+    Raises UserError where the file has another form, or nothing of this node.
     """
     try:
         document = json.loads(path.read_bytes())

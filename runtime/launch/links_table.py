@@ -18,7 +18,7 @@ from runtime.transport.reliable.outbox import FIRST_PERIOD_NS
 from runtime.transport.reliable.tag import LIFESPAN_S
 
 LONGEST_OUTAGE_S = 1e9
-"""Thirty years: until the end of any run."""
+"""Longest outage, about thirty years in s: until the end of any run."""
 
 Share = Annotated[float, Meta(ge=0, le=1, description="a share of the messages, from 0 to 1")]
 OutageEnd = Annotated[float, Meta(ge=0, le=LONGEST_OUTAGE_S)]
@@ -45,10 +45,10 @@ class LinkTable(Table, frozen=True, rename={"senders": "from", "receivers": "to"
 
 @dataclass(frozen=True, slots=True)
 class LinkModel:
-    """Which messages pass it, and what becomes of them; an empty selection means any.
+    """Which messages pass the link, and what happens to them; an empty selection means any.
 
-    Messages of one sender on one topic arrive at one receiver in the order in which they were sent, as over TCP. A
-    reliable event that is lost comes later, after it was sent again.
+    Messages of one sender on one topic reach one receiver in the order of sending, as over TCP. A reliable event that
+    is lost comes later, after it was sent again.
     """
 
     name: str
@@ -61,7 +61,7 @@ class LinkModel:
     outages_s: tuple[tuple[float, float], ...] = ()  # from, to; what is sent meanwhile is lost
 
     def carries(self, topic: str, sender: str, receiver: str, *, hears_all: bool) -> bool:
-        """Whether messages of this topic pass the link; to a node that hears everything only where it is named."""
+        """Whether messages of this topic pass the link; those to a node that hears all, only where it is named."""
         if hears_all and receiver not in self.receivers:
             return False
         return (
@@ -77,7 +77,7 @@ class LinkModel:
 
 
 class LinkPath:
-    """What one sender's messages on one topic pass on their way to one receiver, with random numbers of its own."""
+    """The links that one sender's messages on one topic pass to one receiver, with random numbers of its own."""
 
     def __init__(self, links: Sequence[LinkModel], seed: int, topic: str, sender: str, receiver: str) -> None:
         self._links = [(link, random.Random(f"{seed}/{link.name}/{topic}/{sender}/{receiver}/link")) for link in links]
@@ -97,9 +97,10 @@ class LinkPath:
         return [self._newest_ns] * number
 
     def arrival(self, now_ns: int, qos: QoS) -> int | None:
-        """When a reliable event that is sent now arrives, once: each loss costs a period; None: never in its lifespan.
+        """When a reliable event that is sent now arrives; each loss costs a period, and None means never in its
+        lifespan.
 
-        Where its topic waits for nothing, it may overtake an earlier one that was lost.
+        Where the events of its topic do not wait for each other, it may overtake an earlier one that was lost.
         """
         for try_ns in range(now_ns, now_ns + to_ns(qos.lifespan_s or LIFESPAN_S), FIRST_PERIOD_NS):
             delay_ns, number = self._pass(try_ns)
@@ -123,7 +124,7 @@ class LinkPath:
 
 
 def parse_links(tables: Any, *, nodes: Collection[str], topics: Collection[str]) -> tuple[LinkModel, ...]:
-    """The `[links.*]` tables. Raises UserError in words where one is not understood."""
+    """The `[links.*]` tables. Raises UserError where one is wrong."""
     found = convert(tables, dict[str, LinkTable], table="links")
     return tuple(_link(name, table, nodes, topics) for name, table in found.items())
 

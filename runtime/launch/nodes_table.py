@@ -1,4 +1,4 @@
-"""[nodes.NAME] tables of a launch file: the class that `use` names, and what else a node is given."""
+"""[nodes.NAME] tables of a launch file: the class that `use` names, and what else the node is given."""
 
 from __future__ import annotations
 
@@ -25,13 +25,21 @@ from runtime.renamed import renamed
 from runtime.serialization.toml_errors import Table, convert
 
 _NODE_NAME = "[a-z][a-z0-9_]{0,63}"
-_PORT_CALL = re.compile(r"(Publisher|Subscription)\.__init__\(\)")
+_PORT_CALL = re.compile(r"(\w+)\.__init__\(\)")
+_PORT_CALLS = {
+    "Publisher": "Publisher(Beat, 'beat', qos=QoS(...)), qos where it is needed",
+    "Subscription": "Subscription(Beat, 'beat', qos=QoS(...)), qos where it is needed",
+    "ServiceClient": "ServiceClient(AddTwo, Sum, 'add'): what it asks, the answer, and its name",
+    "ServiceServer": "ServiceServer(AddTwo, Sum, 'add'): what it is asked, the answer, and its name",
+    "GoalClient": "GoalClient(DriveTo, Progress, Arrived, 'drive'): goal, feedback, result, and its name",
+    "GoalServer": "GoalServer(DriveTo, Progress, Arrived, 'drive'): goal, feedback, result, and its name",
+}
 _QOS_WORD = re.compile(r"QoS\.__init__\(\) got an unexpected keyword argument '(\w+)'")
 _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class NodeTable(Table, frozen=True):
-    """One [nodes.NAME], as it is written."""
+    """One [nodes.NAME], as written."""
 
     use: Annotated[str, Meta(description="a class like 'nodes.hello:Talker'")]
     stand_in: Annotated[str, Meta(description="a function like 'nodes.recording.replay.played:played'")] = ""
@@ -46,7 +54,7 @@ class NodeTable(Table, frozen=True):
 
 
 class Instead(Table, frozen=True):
-    """One [instead.NAME]: another class for a node, taken where one of its parameters is set."""
+    """One [instead.NAME]: another class for a node, used where one of its parameters is set."""
 
     node: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
     use: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
@@ -98,7 +106,7 @@ def with_robot(table: Mapping[str, Any], cls: type[Node], robot: str) -> dict[st
 
 
 def told_of_robot(spec: NodeSpec, robot: str) -> NodeSpec:
-    """The node with what `[run] robot` names. Raises UserError where it is for another one."""
+    """The node with the facts of the robot that `[run] robot` names. Raises UserError where it is for another one."""
     try:
         spec.cls.robot_facts(robot)
     except UserError as problem:
@@ -185,7 +193,7 @@ def _from_environment(value: Any) -> Any:
 
 
 def load_name(name: str) -> Any:
-    """What "module:attribute" names. Raises UserError in words where it names nothing."""
+    """What "module:attribute" names. Raises UserError where it names nothing."""
     module, attribute = load_module(name, "class; expected 'module:Class', like 'nodes.hello:Talker'")
     if not hasattr(module, attribute):
         _check_renamed(name)
@@ -197,9 +205,9 @@ def load_name(name: str) -> Any:
 
 
 def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
-    """The module of "module:attribute", imported, and the attribute's name; `kind` ends the sentence for what is not.
+    """The imported module of "module:attribute", and the attribute's name. Raises UserError.
 
-    Raises UserError in words.
+    `kind` ends the sentence about a name of another form.
     """
     module_name, colon, attribute = name.partition(":")
     if not colon or not module_name or not attribute:
@@ -228,8 +236,9 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         if _is_ctrl_c(problem):
             raise KeyboardInterrupt from problem
         what = str(problem) if isinstance(problem, UserError) else f"{type(problem).__name__}: {problem}"
-        if isinstance(problem, TypeError) and (port := _PORT_CALL.match(str(problem))):
-            what += f"; write {port[1]}(Beat, 'beat', qos=QoS(...)), qos where it is needed"
+        port = _PORT_CALL.match(str(problem)) if isinstance(problem, TypeError) else None
+        if port is not None and port[1] in _PORT_CALLS:
+            what += f"; write {_PORT_CALLS[port[1]]}"
         if isinstance(problem, TypeError) and (word := _QOS_WORD.match(str(problem))):
             what = f"QoS knows no {word[1]!r}; known: {', '.join(field.name for field in fields(QoS))}"
         place = place_of_problem(problem)
@@ -252,7 +261,7 @@ def _check_renamed(name: str) -> None:
 
 
 def hidden(module: str) -> str:
-    """What to do where another package stands in the place of one of Polyrhythm's own; "" where that is not so."""
+    """What to do where another package hides one of Polyrhythm's own; "" where none does."""
     first = module.partition(".")[0]
     found = importlib.sys.modules.get(first)  # type: ignore[attr-defined]
     home = Path(__file__).resolve().parents[2]

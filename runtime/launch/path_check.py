@@ -1,9 +1,9 @@
-"""What a path budget is made of before anything runs: which nodes link its topics, and how much time each part takes.
+"""What a path budget consists of before anything runs: which nodes link its topics, and the time of each part.
 
-The parts are what an age can grow by in normal operation: until the next message of a topic comes, and while a handler
-works. They are added up as worst cases, so that a sum within the budget is a promise and one beyond it a warning in
-time. A wait for a topic that is sampled by a timer is at most the period at which it is published. A node without
-timers acts at arrival and waits for nothing.
+The parts are what an age can grow by in normal operation: the wait for the next message of a topic, and the work of a
+handler. They are added as worst cases. So a sum within the budget is a promise, and one beyond it is a warning in time.
+A wait for a topic that a timer samples is at most the period of its publisher. A node without timers acts at arrival
+and waits for nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PathAccount:
-    """A path budget against what the launch file declares."""
+    """A path budget compared with what the launch file declares."""
 
     name: str
     budget: PathBudget
@@ -50,7 +50,7 @@ class PathAccount:
 
     @property
     def total_s(self) -> float:
-        """All parts together."""
+        """The sum of all parts, s."""
         return sum(part.seconds for part in self.parts)
 
     @property
@@ -72,7 +72,7 @@ class PathAccount:
         return ""
 
     def lines(self) -> list[str]:
-        """The account for people."""
+        """The account as lines of text."""
         path = " -> ".join(self.budget.topics)
         found = [
             f"path {self.name}: {path}; p99 within {self.budget.p99_s:g} s, up to {self.total_s:.3g} s as declared"
@@ -86,7 +86,7 @@ class PathAccount:
 def accounts(
     budgets: Budgets, graph: Graph, holders: Mapping[str, str], links: Sequence[LinkModel] = ()
 ) -> list[PathAccount]:
-    """All path budgets of a graph. `holders`: seat to node. Raises UserError where topics are not linked by nodes."""
+    """The accounts of all path budgets; `holders` maps seats to nodes. Raises UserError where topics are not linked."""
     found = []
     for name, budget in budgets.paths.items():
         try:
@@ -97,10 +97,10 @@ def accounts(
 
 
 def kept_silently(graph: Graph) -> list[str]:
-    """What can be seen before a start of ages that will not be known: nodes whose messages a limit will refuse.
+    """Nodes whose messages a limit will refuse because their age will not be known, as far as that can be seen now.
 
-    These keep what a handler is given, in a node that publishes elsewhere and neither reads the port again nor says
-    `stems_from=` anywhere.
+    Such a node keeps what a handler is given, publishes elsewhere, and neither reads the port again nor uses
+    `stems_from=`.
     """
     found = []
     for topic, origins in graph.ages.limited.items():

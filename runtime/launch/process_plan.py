@@ -1,6 +1,6 @@
-"""Who needs what from whom: for each process of a launch, the topics it hears and how many processes hear its own.
+"""Who needs what from whom: for each process, the topics that it hears and how many processes hear its own.
 
-A process gets this as data, so that it imports its own nodes and the message types it needs, and nothing else.
+A process gets this as data. So it imports its own nodes and the message types that it needs, and nothing else.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ProcessPlan(msgspec.Struct, frozen=True):
 
     @property
     def hosts_authority(self) -> bool:
-        """Whether the node that issues fences and leases runs in it."""
+        """Whether the node that issues fences and leases runs in this process."""
         return self.authority in self.nodes
 
 
@@ -85,9 +85,9 @@ class NodeInfo(msgspec.Struct, frozen=True):
 
 
 def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan]:
-    """The plan of every process of the host that is meant; `watched` are the topics that the run's view hears as well.
+    """The plan of every process of `host`; `watched` are topics that the run's view hears too.
 
-    Raises UserError where two hosts cannot meet.
+    Raises UserError where two hosts cannot connect.
     """
     groups = launch.processes
     types = launch.graph.types
@@ -248,7 +248,7 @@ def _reliable(launch: Launch, specs: Iterable[NodeSpec], others: Mapping[str, se
 
 
 def gateway_name(other: str) -> str:
-    """The process that joins a run to that host; no other process has a dash in its name."""
+    """The process that joins a run to this host; no other process has a dash in its name."""
     return f"gateway-{other}"
 
 
@@ -355,7 +355,7 @@ def type_name(message: type[Message]) -> str:
 
 
 def load_type(name: str) -> type[Message]:
-    """The message type of that name; "module:Class[module:Inner]" holds others, as a service's request does."""
+    """The message type of this name; "module:Class[module:Inner]" holds others, as a service's request does."""
     if name.endswith("]"):
         outer, _, inner = name[:-1].partition("[")
         held: type[Message] = load_type(outer).of(*map(load_type, inner.split(",")))  # type: ignore[attr-defined]

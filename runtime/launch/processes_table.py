@@ -18,11 +18,12 @@ Core = Annotated[int, Meta(ge=0)]
 
 
 class RealTime(Table, frozen=True):
-    """Settings of one process.
+    """What one process asks of the operating system.
 
-    `fifo`: SCHED_FIFO priority of its control loops, with what brings them messages a little below; 0: ordinary
-    scheduling; None: as always, real-time where a node is `realtime` and the system allows it. `cpus`: the cores that
-    it may use; () any. `lock_memory`: nothing of it is swapped out, or fetched from disk once it runs.
+    `fifo` is the SCHED_FIFO priority of its control loops; what brings them messages runs a little below. 0 means
+    ordinary scheduling. None, the default, means real-time where a node is `realtime` and the system allows it. `cpus`
+    are the cores that it may use; () means any. `lock_memory` keeps all of it from being swapped out, or loaded from
+    disk once it runs.
     """
 
     fifo: Priority | None = None
@@ -31,7 +32,7 @@ class RealTime(Table, frozen=True):
 
 
 def parse_processes(tables: Any, known: Collection[str]) -> dict[str, RealTime]:
-    """The `[processes.*]` tables. Raises UserError in words where one is not understood."""
+    """The `[processes.*]` tables. Raises UserError where one is wrong."""
     found = convert(tables, dict[str, RealTime], table="processes")
     for name in found:
         if name not in known:

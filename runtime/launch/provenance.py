@@ -1,4 +1,4 @@
-"""What a run is made of: machine, versions of packages, and the commit that its launch file is at."""
+"""The origin of a run's results: machine, package versions, and the commit of its launch file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _INSTALLED = ".dist-info"
 
 
 def versions() -> dict[str, str]:
-    """The packages that results depend on, as far as they are installed.
+    """The versions of the installed packages that results depend on.
 
-    By the names of their folders: importlib.metadata alone takes a tenth of the start of a small graph.
+    They are read from folder names: importlib.metadata alone takes a tenth of the start of a small graph.
     """
     names = ("polyrhythm", "pyzmq", "msgspec", "numpy", "mujoco", "opencv-python-headless", "onnxruntime")
     there: dict[str, str] = {}
@@ -36,9 +36,9 @@ def machine() -> str:
 
 
 def blas_kernel() -> str:
-    """The processor for which numpy multiplies matrices, such as "Haswell"; "" without numpy, or where nobody knows.
+    """The processor for which numpy multiplies matrices, such as "Haswell"; "" where that is not known.
 
-    Each rounds in its own way, and `OPENBLAS_CORETYPE` in the environment chooses another one.
+    Each rounds in its own way; `OPENBLAS_CORETYPE` in the environment selects another one.
     """
     numpy = sys.modules.get("numpy")
     if numpy is None or numpy.__file__ is None:
@@ -56,7 +56,7 @@ def blas_kernel() -> str:
 
 
 def git_state(folder: Path) -> str:
-    """The commit that a folder is at, with a mark where the tree differs; "" outside a checkout."""
+    """The commit of a folder, with a mark where its files differ; "" outside a checkout."""
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.strip()

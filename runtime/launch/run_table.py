@@ -1,4 +1,4 @@
-"""The [run] table of a launch file: what draws, reports and stands beside a run, its seed, its length, its robot."""
+"""The [run] table of a launch file: view, report and companions of a run, its seed, its length, its robot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INSTALLED = "'module:name' of a module that is installed"
 
 
 class RunTable(Table, frozen=True):
-    """[run], as it is written."""
+    """[run], as written."""
 
     view: Annotated[str, Meta(description=INSTALLED)] = ""
     report: Annotated[str, Meta(description=INSTALLED)] = ""

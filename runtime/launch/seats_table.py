@@ -1,4 +1,4 @@
-"""[seats.*] of a launch file: who sits on each seat, who may, and what happens when the holder is silent."""
+"""[seats.*] of a launch file: who holds each seat, who may, and what happens when the holder is silent."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ KINDS: tuple[Kind, ...] = ("model", "person", "script", "replay")
 
 
 class Rung(Table, frozen=True):
-    """One rung of a degradation ladder: what to do once the holder has been silent for so long.
+    """One step of a degradation ladder: what to do once the holder has been silent for this long.
 
     "say" only tells. "hand_over" gives the seat to the candidate `to`. "hold" stops the robot until a person says go
-    on; with `after_subtask`, only once the subtask under way has ended.
+    on; with `after_subtask`, only after the present subtask.
     """
 
     silent_s: Seconds
@@ -33,7 +33,7 @@ class Rung(Table, frozen=True):
 
 
 class WrittenSeat(Table, frozen=True):
-    """One [seats.NAME], as it is written."""
+    """One [seats.NAME], as written."""
 
     holder: str
     shadows: tuple[str, ...] = ()
@@ -54,13 +54,13 @@ class WrittenSeat(Table, frozen=True):
 
 
 class SeatTable(WrittenSeat, frozen=True):
-    """One [seats.NAME]."""
+    """One [seats.NAME], checked."""
 
     kinds: dict[str, Kind] = msgspec.field(default_factory=dict)  # by node, from what the nodes say of themselves
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """Everybody of the graph who may sit there."""
+        """All nodes of the graph that may hold it."""
         return (self.holder, *self.shadows)
 
 
@@ -92,15 +92,15 @@ def kind_of(spec: NodeSpec) -> Kind:
 
 
 def holders_of(seats: Mapping[str, SeatTable]) -> dict[str, str]:
-    """Seat to holder, at the start."""
+    """The holder of each seat at the start."""
     return {seat: table.holder for seat, table in seats.items()}
 
 
 def topics_of(seats: Collection[str], specs: Mapping[str, NodeSpec]) -> dict[str, str]:
-    """The topics that nodes of exactly one of these seats publish, and nobody else: whoever writes there speaks for it.
+    """The topics that only the nodes of one seat publish: whoever publishes there speaks for that seat.
 
-    So a tool that publishes there counts only while it holds the seat. What a node hears that may lift stops belongs to
-    no seat: whoever holds it could make people unheard.
+    So a tool that publishes there counts only while it holds the seat. Topics heard by a node that may lift stops
+    belong to no seat: otherwise whoever holds it could keep people from being heard.
     """
     heard = {
         spec.topic_of(port)
@@ -120,6 +120,6 @@ def topics_of(seats: Collection[str], specs: Mapping[str, NodeSpec]) -> dict[str
 
 
 def as_data(seats: Mapping[str, SeatTable]) -> dict[str, Any]:
-    """As plain data, for `run_info`."""
+    """The seats as plain data, for `run_info`."""
     data: dict[str, Any] = msgspec.to_builtins(dict(seats))
     return data

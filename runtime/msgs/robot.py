@@ -198,6 +198,10 @@ class Scene(Message, kind="state"):
     places: tuple[str, ...] = ()  # labels of places that things can be brought to
 
 
+FeedbackCode = Literal["", "consent", "replaced", "out_of_reach"]
+"""What programs ask of a failure: a person must say yes first, a newer action took its place, or no arm gets there."""
+
+
 class SceneDescription(Message, kind="state"):
     """What the VLM tells the planner about what it sees and does."""
 
@@ -207,6 +211,7 @@ class SceneDescription(Message, kind="state"):
     objects: tuple[SeenObject, ...] = ()
     subtask: Subtask | None = None  # what it works on, for a planner that was restarted
     why: str = ""  # "failed": the reason, as a clause without a full stop
+    code: FeedbackCode = ""  # and what programs ask of it
 
 
 Risk = Literal["still", "free", "contact", "person", ""]
@@ -281,6 +286,7 @@ class Feedback(Message):
     action_id: str
     status: Literal["running", "success", "failure"]
     why: str = ""
+    code: FeedbackCode = ""
 
 
 class GuardState(Message, kind="state"):

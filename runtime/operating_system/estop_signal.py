@@ -23,7 +23,7 @@ MARK = "--guard-of="
 _HELD = "polyrhythm-guard:"
 _HELD_BYTES = 240
 ANSWER_S = 0.3
-"""A guard that does not answer within this time is frozen, or gone."""
+"""A guard that does not answer within this time, s, is frozen or gone."""
 SIGNAL = signal.SIGRTMIN + 6 if hasattr(signal, "SIGRTMIN") else None
 _MOST_WAITING = 64
 _PROCESSES = "/proc"
@@ -36,14 +36,14 @@ def block() -> None:
 
 
 def be_known(run: str, supervisor_pid: int) -> None:
-    """Let this process be known as one of a run with a guard, until it ends: the supervisor, or the guard's own."""
+    """Make this process known, until it ends, as one of a run with a guard: the supervisor, or the guard's own."""
     if hasattr(os, "memfd_create"):
         name = f"{_HELD}{os.getpid()}:{supervisor_pid}:{run}".encode()[:_HELD_BYTES]
         os.memfd_create(name.decode(errors="ignore"))  # never closed: its name is what it is for
 
 
 class EstopSignals:
-    """In a guard's process: who has pressed. Answers them, once their stop has taken effect."""
+    """In a guard's process: receives the signals of those who press, and answers once their stop has taken effect."""
 
     def __init__(self) -> None:
         import threading  # here and below: the tool at a terminal has no use for it, and loads as little as it can
@@ -53,15 +53,15 @@ class EstopSignals:
         self._thread = threading.Thread(target=self._wait, name="estop-signals")
 
     def start(self) -> None:
-        """Listen."""
+        """Start to listen."""
         self._thread.start()
 
     def take(self) -> list[tuple[int, int]]:
-        """Process and user of each press since the last call."""
+        """The process and user of each press since the last call."""
         return [self._pressed.popleft() for _ in range(len(self._pressed))]
 
     def answer(self, pid: int) -> None:
-        """Tell the one who pressed that the robot is held."""
+        """Tell the sender that the robot is held."""
         if SIGNAL is not None:
             try:
                 os.kill(pid, SIGNAL)
@@ -69,7 +69,7 @@ class EstopSignals:
                 pass  # it has gone
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._end.set()
         if SIGNAL is not None and self._thread.ident is not None:
             signal.pthread_kill(self._thread.ident, SIGNAL)
@@ -91,7 +91,7 @@ class EstopSignals:
 
 
 class GuardProcess(NamedTuple):
-    """The process of a guard. It stays this one, whatever becomes of its number."""
+    """The process of a guard, which stays the same one whatever becomes of its pid."""
 
     pid: int
     supervisor_pid: int
@@ -100,16 +100,16 @@ class GuardProcess(NamedTuple):
 
     @property
     def is_run(self) -> bool:
-        """Whether it is the supervisor of a run that has a guard, and not the guard's own process."""
+        """Whether it is the supervisor of a run with a guard, rather than the guard's own process."""
         return self.pid == self.supervisor_pid
 
     @property
     def title(self) -> str:
-        """Its run, for people: "stretch (pid 4711)"."""
+        """The name of its run, for people: "stretch (pid 4711)"."""
         return f"{self.run} (pid {self.supervisor_pid})"
 
     def signal(self, number: int) -> bool:
-        """Send it a signal; whether it was still there."""
+        """Send it a signal; returns whether it was still there."""
         try:
             if self.descriptor < 0:
                 os.kill(self.pid, number)
@@ -121,7 +121,10 @@ class GuardProcess(NamedTuple):
 
 
 def guard_processes() -> list[GuardProcess]:
-    """Those of this user, oldest first. A run whose guard does not listen yet, or not again, is there in its place."""
+    """The guards' processes of this user, oldest first.
+
+    A run whose guard does not listen yet, or not again, is there in its place.
+    """
     if not can("process table"):
         return _listed_by_ps()
     found = _known_processes()
@@ -189,7 +192,7 @@ def _held_name(place: str) -> str:
 
 
 def press(processes: Iterable[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
-    """Stop these robots; returns the processes that did not answer in time. Only for a program of one thread."""
+    """Stop these robots, and return the processes that did not answer in time; for programs with one thread only."""
     assert SIGNAL is not None
     block()
     waiting = {process.pid: process for process in processes}

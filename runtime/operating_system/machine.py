@@ -1,7 +1,7 @@
-"""What this machine can do that not every one can: found out here once, and all else goes the general way without it.
+"""Abilities that not every machine has: tested once, here; without one, everything else takes the general way.
 
-`POLYRHYTHM_PORTABLE=1` in the environment switches all of it off, as on a machine that has none; processes of a run
-inherit that.
+`POLYRHYTHM_PORTABLE=1` in the environment switches all of them off, as on a machine without any; processes of a run
+inherit it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 
 PORTABLE = "POLYRHYTHM_PORTABLE"
 NATIVE = "POLYRHYTHM_NATIVE"
-"""With 0 what is written in C, too, is done in Python."""
+"""Environment variable; 0 uses Python for what is also written in C."""
 SHARED_MEMORY = Path("/dev/shm")
 PROCESSES = Path("/proc")
 
@@ -28,26 +28,26 @@ WITHOUT: Mapping[Ability, str] = {
     "fork": "each process of a run imports by itself what it needs",
     "die with parent": "a server that a killed command started is ended by a person",
 }
-"""What is done in its place."""
+"""What is done where an ability is missing."""
 
 
 def is_portable() -> bool:
-    """Whether the environment wants the general way for everything."""
+    """Whether the environment asks for the general way everywhere."""
     return os.environ.get(PORTABLE, "") not in ("", "0")
 
 
 def is_without_native() -> bool:
-    """Whether the environment wants Python in place of what is built in C."""
+    """Whether the environment asks for Python in place of C."""
     return is_portable() or os.environ.get(NATIVE, "1") in ("", "0")
 
 
 def can(ability: Ability) -> bool:
-    """Whether this machine has it, and the environment does not forbid it."""
+    """Whether this machine has the ability, and the environment does not forbid it."""
     return not is_portable() and _ABILITIES[ability]()
 
 
 def has_shared_memory(folder: Path = SHARED_MEMORY) -> bool:
-    """Locks of open files, whose layout is that of Linux on 64 bits, and a folder in memory."""
+    """Whether there are locks of open files, as on 64-bit Linux, and a folder in memory."""
     is_linux = sys.platform == "linux" and sys.maxsize > 1 << 32
     return not is_portable() and is_linux and os.access(folder, os.W_OK | os.X_OK)
 

@@ -1,8 +1,8 @@
 """Real-time scheduling of threads, cores and memory, where the operating system grants it (Linux).
 
-In a process with a `realtime` node the control loops go first, then what brings them messages. Blocking handlers stay
-ordinary, so that a slow model never stands before a stop. Each request answers "" where it is granted, else the refusal
-in words, with what to do about it.
+In a process with a `realtime` node the control loops have the highest priority, then what brings them messages.
+Blocking handlers stay ordinary, so that a slow model never delays a stop. Each request returns "" where it is granted,
+or else why it is refused and what to do about it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _STATUS = Path("/proc/self/status")
 
 
 def transport_priority(control_priority: int) -> int:
-    """Of what brings messages to control loops of that priority."""
+    """The priority of what brings messages to control loops of this priority."""
     return max(1, control_priority - (CONTROL_PRIORITY - TRANSPORT_PRIORITY)) if control_priority else 0
 
 
 def ask_for_fifo(priority: int) -> str:
-    """Give the calling thread, and those it starts, that priority."""
+    """Give the calling thread, and those that it starts, this SCHED_FIFO priority."""
     if not can("fifo"):
         return NO_FIFO
     try:
@@ -47,7 +47,7 @@ def ask_for_fifo(priority: int) -> str:
 
 
 def may_have_fifo(priority: int) -> str:
-    """Like `ask_for_fifo`, and back again."""
+    """Whether `ask_for_fifo` would be granted: tries it, and returns to ordinary scheduling."""
     if not can("fifo"):
         return NO_FIFO
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
@@ -67,7 +67,7 @@ def name_thread(name: str) -> None:
 
 
 def be_ordinary() -> None:
-    """Give the calling thread the ordinary scheduling again, which it may have lost to the thread that started it."""
+    """Return the calling thread to ordinary scheduling, which it may have lost to the thread that started it."""
     try:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     except (AttributeError, OSError):
@@ -86,7 +86,7 @@ def may_use_cores(cpus: Sequence[int]) -> str:
 
 
 def use_cores(cpus: Sequence[int]) -> str:
-    """Bind the calling thread, and those it starts, to these cores."""
+    """Bind the calling thread, and those that it starts, to these cores."""
     refusal = may_use_cores(cpus)
     if not refusal:
         try:
@@ -97,9 +97,9 @@ def use_cores(cpus: Sequence[int]) -> str:
 
 
 def may_lock_memory() -> str:
-    """Whether this process may keep all of its memory, and all that it will have, from being swapped out.
+    """Whether this process may keep all of its present and later memory from being swapped out.
 
-    Where there is a limit, nothing is locked: what would not fit later could not be had at all.
+    Where there is a limit, nothing is locked: memory beyond the limit could not be allocated at all.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if limit == resource.RLIM_INFINITY or has_capability(_CAP_IPC_LOCK):
@@ -111,7 +111,7 @@ def may_lock_memory() -> str:
 
 
 def lock_memory() -> str:
-    """Keep all memory of this process, and all that it will have, from being swapped out."""
+    """Keep all present and later memory of this process from being swapped out."""
     refusal = may_lock_memory()
     if refusal:
         return refusal
@@ -126,6 +126,7 @@ def lock_memory() -> str:
 
 
 def has_capability(number: int) -> bool:
+    """Whether this process has this Linux capability."""
     try:
         line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("CapEff:"))
     except (OSError, StopIteration):

@@ -1,4 +1,4 @@
-"""Arrays in messages: a place, a type and a shape in the document, and the numbers in buffers beside it."""
+"""Arrays in messages: the document holds a place, a type and a shape, and buffers beside it hold the numbers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from runtime.errors import CodecError
 Frame = bytes | bytearray | memoryview
 
 _DTYPE = re.compile(r"[<>|][biufc][0-9]{1,2}")
-"""Numbers only; other names make numpy parse, warn and evaluate."""
+"""Numeric dtypes only; other names would make numpy parse, warn and evaluate."""
 
 
 class Buffers(threading.local):
-    """The arrays of the message that this thread decodes or encodes now: `read`, or `written` so far."""
+    """The buffers of the message that this thread decodes or encodes now: `read`, or `written` so far."""
 
     read: Sequence[Frame] = ()
 
@@ -30,7 +30,7 @@ buffers = Buffers()
 
 
 def write_array(value: object) -> object:
-    """An array in a message: remember its buffer and leave its place, type and shape in the document."""
+    """Encode an array: keep its buffer, and write its place, type and shape into the document."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, numpy.ndarray):
         raise CodecError(f"a message holds a {type(value).__name__}; expected plain values, messages or numpy arrays")
@@ -46,7 +46,7 @@ def write_array(value: object) -> object:
 
 
 def is_numbers(name: str) -> bool:
-    """Whether arrays of a type of that name can be sent."""
+    """Whether arrays with a dtype of this name can be sent."""
     try:
         _dtype(name)
     except (ValueError, TypeError):
@@ -68,7 +68,7 @@ def describe_array(value: object) -> object:
 
 
 def check_described(declared: Any, value: object) -> object:
-    """Any array where the described one has the type that the message declares. Raises CodecError where not."""
+    """Check that an array has the type that the message declares. Raises CodecError where it has not."""
     import numpy as np
 
     wanted = _declared_dtype(declared)
@@ -88,7 +88,7 @@ def _dtype(name: str) -> Any:
 
 
 def read_array(declared: Any, value: object) -> object:
-    """The array of a place in the document, checked against the type that the message declares."""
+    """The array of a place in the document, checked against the type that the message declares. Raises CodecError."""
     import numpy as np
 
     found = buffers.read

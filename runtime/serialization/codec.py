@@ -23,9 +23,9 @@ MAX_DOCUMENT_BYTES = 4 << 20
 MAX_ARRAY_BYTES = 64 << 20
 MAX_ARRAYS = 64
 MAX_BUNDLE = 32
-"""Messages in one document."""
+"""Most messages in one document."""
 BUNDLE_BYTES = 8 << 10
-"""A longer bundle is sent in parts: a full queue of them has to stay small, and an interrupt waits behind one."""
+"""A longer bundle is sent in parts, bytes: a full queue must stay small, and an interrupt waits behind one bundle."""
 
 
 class _Document(msgspec.Struct, array_like=True):
@@ -57,7 +57,7 @@ class _AnyBundle(msgspec.Struct, array_like=True):
 
 
 def document_encoder(hook: Callable[[Any], object]) -> Callable[[object], bytes]:
-    """Writes the document of (fingerprint, envelope, message); `hook` writes arrays."""
+    """Encodes (fingerprint, envelope, message) as a document; `hook` writes arrays."""
     return msgspec.msgpack.Encoder(enc_hook=hook).encode
 
 
@@ -68,7 +68,7 @@ _any_bundle_decoder = msgspec.msgpack.Decoder(_AnyBundle)
 
 @cache
 def fingerprint(message: type[Message]) -> str:
-    """Eight characters that change when a message type's name, fields or their types do, or those of its parts."""
+    """Eight characters that change with a message type's name, its fields, or their types, and those of its parts."""
     return hashlib.sha256(repr(_shape(message)).encode()).hexdigest()[:8]
 
 
@@ -88,18 +88,18 @@ def _parts(declared: Any) -> list[type[Message]]:
 
 @cache
 def holds_arrays(message: type[Message]) -> bool:
-    """Whether it has arrays, or a message inside it does."""
+    """Whether the message, or a message inside it, has arrays."""
     return "numpy.ndarray" in repr(_shape(message))
 
 
 def encode(envelope: Envelope, message: Message) -> list[Frame]:
-    """The frames of one message. Raises CodecError where a field holds something that has no wire form."""
+    """The frames of one message. Raises CodecError where a field has no form on the wire."""
     document, arrays = encode_parts(envelope, message)
     return [envelope.topic.encode(), document, *arrays]
 
 
 def encode_parts(envelope: Envelope, message: Message) -> tuple[bytes, Sequence[Frame]]:
-    """The document and the arrays of one message; raises as `encode` does."""
+    """The document and the arrays of one message. Raises CodecError as `encode` does."""
     document = _write(envelope, type(message), message)
     arrays = buffers.written
     if not arrays:
@@ -111,8 +111,8 @@ def encode_parts(envelope: Envelope, message: Message) -> tuple[bytes, Sequence[
 def encode_bundles(envelope: Envelope, messages: Sequence[Message]) -> Iterator[bytes]:
     """Documents of messages of one type without arrays; `envelope` is that of the first.
 
-    Each holds at most MAX_BUNDLE messages, and one alone where two are longer than BUNDLE_BYTES. Raises as `encode`
-    does, and where one holds an array after all.
+    Each holds at most MAX_BUNDLE messages, and a single one where two are longer than BUNDLE_BYTES. Raises CodecError
+    as `encode` does, and where a message has an array after all.
     """
     begin, most = 0, MAX_BUNDLE
     while begin < len(messages):
@@ -130,7 +130,7 @@ def encode_bundles(envelope: Envelope, messages: Sequence[Message]) -> Iterator[
 
 
 def split_bundle(document: Frame) -> list[bytes]:
-    """A document for each message of a bundle, whatever their type. Raises CodecError where it is none."""
+    """One document for each message of a bundle, whatever its type. Raises CodecError where it is no bundle."""
     try:
         bundle = _any_bundle_decoder.decode(document)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
@@ -152,7 +152,7 @@ def _write(envelope: Envelope, message: type[Message], payload: object) -> bytes
 
 
 def check_types(message: Message) -> None:
-    """Raise CodecError where a field holds what no receiver would take; buffers are not copied for that."""
+    """Raise CodecError where a field holds what no receiver would accept; copies no buffers."""
     try:
         _checker_of(type(message))(_describe(message))
     except (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError, CodecError) as problem:
@@ -169,7 +169,7 @@ def _checker_of(message: type[Message]) -> Callable[[bytes], Message]:
 
 
 def decode_envelope(document: Frame) -> Envelope:
-    """The envelope alone, whatever the message. Raises CodecError where the frame is no document."""
+    """The envelope alone, for any message type. Raises CodecError where the frame is no document."""
     try:
         return _document_decoder.decode(document).envelope
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
@@ -185,7 +185,7 @@ class TypeDecoder(Generic[M]):
         self.read = msgspec.msgpack.Decoder(_Whole[message], dec_hook=read_array).decode  # type: ignore[valid-type]
 
     def decode(self, topic: str, document: Frame, arrays: Sequence[Frame] = ()) -> Stamped[M]:
-        """The message of a topic. Raises CodecError, and nothing else, where these are not one of this type."""
+        """The message on a topic. Raises CodecError, and nothing else, where the frames are none of this type."""
         if len(document) > MAX_DOCUMENT_BYTES:
             raise CodecError("a frame is larger than a message may be")
         if arrays:
@@ -200,7 +200,7 @@ class TypeDecoder(Generic[M]):
         return Stamped(whole.payload, envelope)
 
     def decode_bundle(self, topic: str, document: Frame) -> list[Stamped[M]]:
-        """The messages of a bundle, in their order. Raises as `decode` does; then none of them counts."""
+        """The messages of a bundle, in order. Raises CodecError as `decode` does; then none of them counts."""
         if len(document) > MAX_DOCUMENT_BYTES:
             raise CodecError("a frame is larger than a message may be")
         try:
@@ -266,9 +266,9 @@ def decoder_of(message: type[M]) -> TypeDecoder[M]:
 
 
 def one_array_reader(message: type[M]) -> tuple[list[Any], Callable[[Frame], _Whole[M]]]:
-    """What reads the document of a message with one array, which is first put into the list; for one thread.
+    """Reads the document of a message with one array, whose buffer is put into the list first; for one thread.
 
-    An array of the same field, shape and type as the one before is made in two steps. Raises what msgspec raises.
+    An array with the same field, shape and type as the last one is made in two steps. Raises what msgspec raises.
     """
     held: list[Any] = [None]
     known: list[Any] = [None, None, None, -1]  # of the array before: field, description, type, bytes
@@ -294,7 +294,7 @@ def one_array_reader(message: type[M]) -> tuple[list[Any], Callable[[Frame], _Wh
 
 
 def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:
-    """The message of some frames. Raises CodecError, and nothing else, where they are not one of this type."""
+    """The message in these frames. Raises CodecError, and nothing else, where they hold no message of this type."""
     if not 2 <= len(frames) <= 2 + MAX_ARRAYS:
         raise CodecError(f"{len(frames)} frames; expected a topic, a document and at most {MAX_ARRAYS} arrays")
     topic, document, *arrays = frames

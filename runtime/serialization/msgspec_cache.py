@@ -1,7 +1,7 @@
-"""Decoders of typed JSON and MessagePack that several threads may ask for.
+"""Decoders of typed JSON and MessagePack that several threads may request.
 
-msgspec (0.22) learns what a Struct type holds when it is first used, and the process dies where two threads do that
-with the same type at once. Here one thread does it at a time, and all of it before anything is decoded.
+msgspec (0.22) examines a Struct type at its first use, and the process dies where two threads do that with one type at
+once. Here one thread does it at a time, and all of it before anything is decoded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 T = TypeVar("T")
 
 learning = threading.Lock()
-"""Held by whoever makes a decoder of a type that may not have been used before."""
+"""Held while a decoder is made for a type that may not have been used before."""
 
 
 @cache
@@ -25,7 +25,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def from_json(data: bytes | str, kind: type[T]) -> T:
-    """What this JSON says, as that type. Raises msgspec.MsgspecError where it does not fit."""
+    """The value of this JSON as this type. Raises msgspec.MsgspecError where it does not fit."""
     try:
         found: T = _decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
     except UnicodeDecodeError as problem:

@@ -1,7 +1,7 @@
-"""TOML files that people write by hand: read into types, with mistakes as sentences that say where and what to do.
+"""TOML files that people write: read into types, with each mistake as a sentence that says where it is and what to do.
 
-A table is a `Table`; a field's `msgspec.Meta(description=...)` is what a sentence says is expected there. What a table
-finds out in `__post_init__` it raises as ValueError, with a sentence that continues after the table's name.
+A table is a `Table`; a field's `msgspec.Meta(description=...)` says what is expected there. `__post_init__` of a table
+raises ValueError with a sentence that continues after the table's name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runtime.errors import UserError, choices
 T = TypeVar("T")
 
 MOST_SHOWN = 80
-"""Characters of a value or a line that a sentence repeats."""
+"""Most characters of a value or a line that a sentence repeats."""
 
 _AT = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -36,16 +36,16 @@ Seconds = Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max, description
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of a file: an unknown key is an error."""
+    """A table of a file; an unknown key is an error."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a file. Raises UserError in a sentence that names the file and, where it is no TOML, the line."""
+    """The tables of a file. Raises UserError with the file's name and, where it is no TOML, the line."""
     return parse_toml(read_text(path), path)
 
 
 def read_text(path: Path) -> str:
-    """What stands in a file. Raises UserError in a sentence."""
+    """The text of a file. Raises UserError where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as problem:
@@ -57,7 +57,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
-    """The tables of what stands in that file. Raises UserError with the line that is no TOML."""
+    """The tables in a file's text. Raises UserError with the line that is no TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
@@ -74,7 +74,7 @@ def _syntax(problem: str, text: str) -> str:
 
 
 def convert(tables: Any, kind: type[T], where: str = "", table: str = "") -> T:
-    """These tables, or what stands in that one, as that type. Raises UserError: `where`, then table and key."""
+    """These tables, or one of them, as this type. Raises UserError that names `where`, the table and the key."""
     try:
         return msgspec.convert(tables, kind)
     except msgspec.ValidationError as problem:
@@ -83,7 +83,7 @@ def convert(tables: Any, kind: type[T], where: str = "", table: str = "") -> T:
 
 
 def sentence(problem: msgspec.ValidationError, tables: Any, kind: Any, table: str = "") -> str:
-    """What msgspec says of these tables, as somebody says it who has the file open."""
+    """msgspec's message about these tables, in words for a person who has the file open."""
     found = _AT.fullmatch(str(problem))
     assert found is not None, "it matches anything"
     place = _Place(tables, kind, table)
@@ -102,13 +102,13 @@ def sentence(problem: msgspec.ValidationError, tables: Any, kind: Any, table: st
 
 
 def expected(problem: msgspec.ValidationError, kind: Any, name: str) -> str:
-    """How a sentence about one value goes on: "; expected a whole number", or what msgspec says of a part of it."""
+    """The end of a sentence about one value: "; expected a whole number", or msgspec's message about a part of it."""
     words = _expected(kind, name)
     return f": {problem}" if " - at `" in str(problem) or words == _OTHER else f"; expected {words}"
 
 
 def guess(name: str, known: Iterable[str]) -> str:
-    """What is known of it, with what was probably meant: "did you mean 'a'? known: a, b"."""
+    """The known names, with the one that was probably meant: "did you mean 'a'? known: a, b"."""
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
     return f"{f'did you mean {near[0]!r}? ' if near else ''}known: {choices(names)}"

@@ -1,4 +1,4 @@
-"""One child process: start, ready, go, and the stop ladder on its whole process group."""
+"""One child process of a run: start, ready, go, and the stop ladder on its whole process group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STUCK = 3
 
 
 class ChildProcess:
-    """A process of a run, with the pipes to and from it. `on_event` gets what it tells, and `exited` at its end."""
+    """A process of a run, with the pipes to and from it; `on_event` gets what it reports, `exited` marks its end."""
 
     def __init__(
         self,
@@ -32,9 +32,8 @@ class ChildProcess:
         mark: str = "",
         server: ForkServer | None = None,
     ) -> None:
-        """`held`: file descriptors that it keeps open while it lives. `mark`: one argument more, to be known by.
-
-        `server`: what forks it; None: it is started afresh.
+        """`held` are file descriptors that it keeps open while it lives. `mark` is one more argument, by which tools
+        find it. `server` forks it; None starts it afresh.
         """
         self.name = name
         self._held = held
@@ -59,7 +58,7 @@ class ChildProcess:
         return self._process.returncode if self._process else None
 
     async def start(self) -> None:
-        """Start it, in a session and a process group of its own, seeing the modules that this process sees."""
+        """Start it in a session and a process group of its own, with the modules that this process finds."""
         self.exited.clear()
         self.failure = ""
         orders_read, self._orders_fd = os.pipe()
@@ -95,7 +94,7 @@ class ChildProcess:
         )
 
     def order(self, order: str, **fields: object) -> None:
-        """Tell it "go", "stop", that what it sends is "refused", or how the run "ended"."""
+        """Tell it to "go" or "stop", that what it sends is "refused", or how the run "ended"."""
         try:
             os.write(self._orders_fd, json.dumps({"do": order, **fields}).encode() + b"\n")
         except OSError:
@@ -111,7 +110,7 @@ class ChildProcess:
             pass  # it has gone; `exited` tells
 
     async def stop(self, patience_s: float) -> None:
-        """Ask, then terminate, then kill, until it and all it started is gone."""
+        """Ask it to stop, then terminate it, then kill it, until it and all its children are gone."""
         if self._process is None:
             return
         self.order("stop")
@@ -158,7 +157,7 @@ class ChildProcess:
 async def start_command(
     arguments: Sequence[str], output: int, server: ForkServer | None
 ) -> asyncio.subprocess.Process | ForkedProcess:
-    """Start `polyrhythm` with these arguments and that output: forked, or afresh where there is no server."""
+    """Start `polyrhythm` with these arguments and this output: forked, or afresh where there is no server."""
     if server is not None:
         try:
             return await server.fork(arguments, output, program="runtime.cli")
@@ -173,7 +172,7 @@ async def start_command(
 
 
 async def lines_of(fd: int) -> asyncio.StreamReader:
-    """What comes through that pipe."""
+    """The lines that come through this pipe."""
     stream = asyncio.StreamReader(limit=_PIPE_BYTES)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(fd, "rb"))

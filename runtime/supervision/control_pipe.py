@@ -29,12 +29,12 @@ _LONG_GRACE_S = 15.0  # and one that ends others first, so long
 _LAST_WORDS_S = 0.5
 _QUEUED_LINES = 2000
 HEARTBEAT_S = 0.5
-"""So often it tells that its threads run, whatever its handlers do."""
+"""How often a process says that its threads run, s, whatever its handlers do."""
 _HEARTBEAT = b'{"event": "alive"}\n'
 
 
 class Control:
-    """A process's end of the pipes."""
+    """The process's end of the control pipes."""
 
     def __init__(self, read_fd: int, write_fd: int, on_order: Callable[[dict[str, Any]], None]) -> None:
         self.on_beat: Callable[[], None] | None = None
@@ -55,11 +55,11 @@ class Control:
         self._thread = threading.Thread(target=self._run, name="control", daemon=True)
 
     def start(self) -> None:
-        """Start listening and talking to the supervisor."""
+        """Start to listen and to talk to the supervisor."""
         self._thread.start()
 
     def tell(self, event: str, **fields: Any) -> None:
-        """Tell the supervisor something, without waiting for it to listen; nothing happens where it is gone."""
+        """Tell the supervisor something without waiting; does nothing where the supervisor is gone."""
         line = json.dumps({"event": event, **fields}).encode() + b"\n"
         if len(self._lines) < _QUEUED_LINES:
             self._lines.append(line)
@@ -68,7 +68,7 @@ class Control:
             self._dropped += 1
 
     def close(self) -> None:
-        """Wait until all is told, for at most a moment."""
+        """Wait, for a moment at most, until everything is told."""
         self._is_closing = True
         self._wake()
         self._all_told.wait(_LAST_WORDS_S)
@@ -134,7 +134,7 @@ class Control:
 
 
 def end_with(pipe_fd: int) -> None:
-    """End this process, as by SIGTERM, when nobody holds the other end of that pipe any more; starts a thread."""
+    """End this process as by SIGTERM once nobody holds the other end of this pipe; starts a thread."""
 
     def watch() -> None:
         with os.fdopen(pipe_fd, "rb") as pipe:
@@ -156,13 +156,14 @@ def _log_line(level: str, source: str, text: str) -> bytes:
 
 
 class ControlLog(logging.Handler):
-    """Sends log records up the pipe."""
+    """Sends log records to the supervisor."""
 
     def __init__(self, control: Control) -> None:
         super().__init__()
         self._control = control
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Send one log record."""
         try:
             text = record.getMessage()
         except (TypeError, ValueError):  # the arguments do not fit the text

@@ -1,4 +1,4 @@
-"""What this machine has and lacks for running graphs, in words; nothing here changes it."""
+"""What this machine has and lacks for running graphs, as sentences; nothing here changes it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CALLS = 20_000
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at. A note costs comfort or speed; with a problem something will not work."""
+    """One thing that was examined. A note costs comfort or speed; with a problem, something will not work."""
 
     subject: str
     level: Level
@@ -90,7 +90,7 @@ def _packages() -> list[Finding]:
 
 
 def compare(requirements: Iterable[str], installed: Callable[[str], str | None]) -> tuple[list[str], list[str]]:
-    """What is missing or of the wrong version, as sentences, and what is there, as "name version"."""
+    """What is missing or has the wrong version, as sentences, and what is there, as "name version"."""
     problems, there = [], []
     for text in requirements:
         requirement = Requirement(text)
@@ -136,7 +136,7 @@ def _requirements() -> tuple[list[str], dict[str, list[str]]]:
 
 
 def spelled_out(extra: str, extras: Mapping[str, list[str]]) -> list[str]:
-    """What an extra needs, with the needs of those that it includes."""
+    """What an extra needs, including the extras that it contains."""
     found: list[str] = []
     for text in extras[extra]:
         requirement = Requirement(text)
@@ -259,6 +259,6 @@ def _runs() -> list[Finding]:
 
 
 def as_lines(findings: Iterable[Finding]) -> str:
-    """Findings for people."""
+    """The findings as lines of text."""
     marks: Mapping[Level, str] = {"ok": "ok      ", "note": "note    ", "problem": "PROBLEM "}
     return "\n".join(f"{marks[finding.level]} {finding.subject:14s} {finding.text}" for finding in findings)

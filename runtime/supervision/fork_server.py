@@ -1,11 +1,11 @@
 """The process from which those of a run are forked: it has imported what their nodes need, and has one thread.
 
-`ForkServer` is the supervisor's end of it. `forked` makes the process out of this one, which has imported the nodes for
-its check. `started` starts it afresh, where this one has threads; a module that starts one at its import is left out
-then, and is `apart`.
+`ForkServer` is the supervisor's end of it. `forked` forks it from this process, which has imported the nodes for its
+check. `started` starts it afresh, where this process has threads. A module that starts a thread when it is imported is
+then left out, and is `apart`.
 
-A process of a run is a child of the supervisor all the same: the server forks twice, and the supervisor takes in what
-that leaves behind (PR_SET_CHILD_SUBREAPER). So its end is the kernel's to tell, and a server that dies ends nobody.
+A process of a run is a child of the supervisor all the same: the server forks twice, and the supervisor adopts the
+orphan (PR_SET_CHILD_SUBREAPER). So the kernel reports its end, and a server that dies ends nobody.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from runtime.serialization.codec import decoder_of, fingerprint
 
 _POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
 SINGLE_THREADED = dict.fromkeys(_POOLS, "1")
-"""Many processes share the cores, so none needs a thread pool; and numpy's is made at its import."""
+"""Environment that gives libraries one thread: many processes share the cores, and numpy makes its pool at import."""
 _MODULE = "runtime.supervision.fork_server"
 PROCESS = "runtime.supervision.process_main"
 _NEEDED = (PROCESS,)
@@ -48,7 +48,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def threads() -> int:
-    """How many threads this process has, those of libraries included."""
+    """How many threads this process has, including those of libraries."""
     return len(os.listdir(_TASKS))
 
 
@@ -57,7 +57,7 @@ class ForkError(Exception):
 
 
 class ForkedProcess:
-    """A child of this process that somebody else has forked."""
+    """A child of this process that the fork server has made."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -68,7 +68,7 @@ class ForkedProcess:
         loop.add_reader(self._descriptor, self._reap)
 
     async def wait(self) -> int:
-        """Wait for its end; its exit code, negative for a signal."""
+        """Wait for its end and return its exit code, negative for a signal."""
         return await asyncio.shield(self._ended)
 
     def _reap(self) -> None:
@@ -91,7 +91,7 @@ class ForkServer:
 
     @classmethod
     def forked(cls, nodes: Iterable[type[Node]]) -> ForkServer:
-        """Fork it from this process, which has to have one thread, for these classes. Raises ForkError."""
+        """Fork the server from this process, which must have one thread, for these classes. Raises ForkError."""
         for name in _NEEDED:
             importlib.import_module(name)
         if threads() == 1:
@@ -111,7 +111,7 @@ class ForkServer:
 
     @classmethod
     def started(cls, uses: Iterable[str]) -> ForkServer:
-        """Start it afresh, for classes of these names, as "module:Class". Raises ForkError."""
+        """Start the server afresh, for classes with these names, as "module:Class". Raises ForkError."""
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         its.set_inheritable(True)
         command = [sys.executable, "-P", "-u", "-m", _MODULE, str(its.fileno()), *dict.fromkeys(uses)]
@@ -129,10 +129,10 @@ class ForkServer:
     async def fork(
         self, arguments: Sequence[str], output: int, fds: Sequence[int] = (), program: str = PROCESS
     ) -> ForkedProcess:
-        """Fork a process that calls `main` of that module with these arguments as `sys.argv[1:]`.
+        """Fork a process that calls `main` of this module with these arguments as `sys.argv[1:]`. Raises ForkError.
 
-        Of `process_main` the numbers of its pipes, the first two of `fds`, follow the second argument. Its output goes
-        to `output`, and it holds the `fds` while it lives. Raises ForkError.
+        For `process_main`, the numbers of its pipes, the first two of `fds`, follow the second argument. Its output
+        goes to `output`, and it holds the `fds` while it lives.
         """
         request = json.dumps({"arguments": list(arguments), "program": program}).encode()
         loop = asyncio.get_running_loop()
@@ -154,7 +154,7 @@ class ForkServer:
         return ForkedProcess(answer["pid"])
 
     def close(self) -> None:
-        """End it."""
+        """End the server."""
         try:
             os.kill(self._pid, signal.SIGKILL)  # before the connection: what is done at an exit is not for it to do
             os.waitpid(self._pid, 0)
@@ -164,7 +164,7 @@ class ForkServer:
 
 
 def fork_server(launch: Launch) -> ForkServer | None:
-    """Make one for that launch: of this process, or afresh where this one has threads. None: there is to be none."""
+    """The fork server for this launch: forked, or started afresh where this process has threads; None for none."""
     if not launch.is_forked or not can("fork"):
         return None
     try:
@@ -180,7 +180,7 @@ def fork_server(launch: Launch) -> ForkServer | None:
 
 
 def environment() -> dict[str, str]:
-    """That of a process of a run: it finds the modules that this process finds, and its libraries have one thread."""
+    """The environment of a process of a run: it finds the modules that this one finds; libraries have one thread."""
     path = os.pathsep.join(part or os.getcwd() for part in sys.path)
     return {**SINGLE_THREADED, **os.environ, "PYTHONPATH": path}
 
@@ -324,7 +324,7 @@ def _exit_with(work: Any) -> NoReturn:
 
 
 def main() -> None:
-    """The server as a program."""
+    """Run the server as a program."""
     fd, *uses = sys.argv[1:]
     apart = {use.removeprefix(_APART) for use in uses if use.startswith(_APART)}
     names = [use for use in uses if not use.startswith(_APART) and use.partition(":")[0] not in apart]

@@ -44,13 +44,13 @@ _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobo
 _MOST_REFUSED = 64  # pairs of source and topic
 LAST_SENT_S = 0.6  # for what is queued when a process ends
 WIRING_S = 5.0
-"""How long a process waits for its listeners; a longer wait means that one of them is down."""
+"""How long a process waits for its subscribers, s; a longer wait means that one of them is down."""
 
 
 class Refusals:
-    """What cannot be read of what others send: the first of its kind is told at once, the others are counted.
+    """Counts messages of others that cannot be decoded, and reports the first of each kind at once.
 
-    Any thread notes; `tell` is for one.
+    Any thread may note; one thread tells.
     """
 
     def __init__(self, control: Control) -> None:
@@ -60,7 +60,7 @@ class Refusals:
         self._why: dict[tuple[str, str], str] = {}
 
     def note(self, source: str, topic: str, why: str) -> None:
-        """One more; of sources that somebody makes up no more are kept than there may be."""
+        """Count one more; invented sources are not kept without a bound."""
         key = (source, topic)
         with self._lock:
             is_first = key not in self._why
@@ -73,7 +73,7 @@ class Refusals:
         self._control.tell("refused", source=source, topic=topic, why=why[:500], number=1)
 
     def tell(self) -> None:
-        """Tell how many there were since."""
+        """Report how many there were since the last report."""
         with self._lock:
             numbers, self._numbers = self._numbers, {}
         for (source, topic), number in numbers.items():
@@ -82,7 +82,7 @@ class Refusals:
 
 
 class Bus(PublisherSockets, Transport):
-    """What connects the nodes of a process with those of others, and with the supervisor."""
+    """Connects the nodes of a process with those of others, and with the supervisor."""
 
     def __init__(
         self, folder: Path, name: str, plan: ProcessPlan, priority: int, control: Control, refusals: Refusals
@@ -95,6 +95,7 @@ class Bus(PublisherSockets, Transport):
         self._control, self._refusals = control, refusals
 
     def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
+        """The reader of a control loop for topics that nobody else in the process hears; None where there is none."""
         straight = {topic: types[topic] for topic in types.keys() & self._direct_from.keys()}
         reader = Reader(
             {topic: message for topic, message in types.items() if topic not in straight},
@@ -113,21 +114,23 @@ class Bus(PublisherSockets, Transport):
         return reader
 
     def connect_direct(self) -> None:
-        """Connect to those publishers of states that have come meanwhile."""
+        """Connect to publishers of states that have come up meanwhile."""
         for reader in self.readers:
             if reader.direct is not None:
                 reader.direct.retry()
 
     def each_second(self) -> None:
+        """Send the newest states to late readers, and report what could not be decoded."""
         self.send_late_join()
         self._refusals.tell()
 
     def finish(self, node: str, ok: bool, reason: str) -> None:
+        """Tell the supervisor that a node asks for the end of the run."""
         self._control.tell("finish", node=node, ok=ok, reason=reason)
 
 
 class Process:
-    """The nodes of one process, its transport and its supervisor's orders."""
+    """The nodes of one process, its transport, and its supervisor's orders."""
 
     def __init__(self, folder: Path, name: str, read_fd: int, write_fd: int) -> None:
         self._folder = folder
@@ -141,7 +144,7 @@ class Process:
         self._executor: Executor | None = None
 
     def main(self) -> int:
-        """Run to the end; 0 where that was asked for."""
+        """Run to the end; 0 where the supervisor asked for it."""
         logging.basicConfig(level=logging.INFO, handlers=[ControlLog(self._control)])
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
         self._control.start()
@@ -312,7 +315,7 @@ class Process:
 
 
 def main() -> int:
-    """Entry of the process."""
+    """Run one process of a run."""
     gc.disable()  # until the run begins: what is imported and loaded stays, and looking through it takes time
     folder, name, read_fd, write_fd = sys.argv[1:5]
     return Process(Path(folder), name, int(read_fd), int(write_fd)).main()

@@ -35,10 +35,10 @@ from runtime.transport.shared_memory import sweep
 from runtime.transport.zeromq import endpoints
 
 LONGEST_SOCKET_PATH = 107 if sys.platform == "linux" else 103
-"""What the kernel takes as the path of a socket, in bytes."""
+"""Longest socket path that the kernel accepts, bytes."""
 
 SHARED = Path("/var/lib/polyrhythm")
-"""Where the administrator made it, what is latched on a robot is kept here, for every account that may write."""
+"""Where the administrator has made it, robots' latches are kept here for every account that may write."""
 
 _LONGEST_NAME = 24
 _UNFINISHED_S = 60.0  # a folder that is still without a name after that was left behind
@@ -46,7 +46,7 @@ _PREFIX = ".new-"
 
 
 class ProcessState(msgspec.Struct, frozen=True):
-    """How one process fares."""
+    """The state of one process of a run."""
 
     pid: int
     state: str  # as the supervisor puts it: "started", "running", "failed: WHY"...
@@ -54,7 +54,7 @@ class ProcessState(msgspec.Struct, frozen=True):
 
 
 class RunInfo(msgspec.Struct, frozen=True):
-    """What `run.json` tells a tool; the other keys are for the run's own processes."""
+    """What `run.json` tells tools; its other keys are for the run's own processes."""
 
     name: str
     supervisor_pid: int
@@ -70,7 +70,7 @@ class RunInfo(msgspec.Struct, frozen=True):
 
 
 class FoundRun(msgspec.Struct, frozen=True):
-    """A run that is alive, and its folder."""
+    """A running run, and its folder."""
 
     folder: Path
     info: RunInfo
@@ -81,7 +81,7 @@ class FoundRun(msgspec.Struct, frozen=True):
         return f"{self.info.name} (pid {self.info.supervisor_pid})"
 
     def states(self) -> dict[str, ProcessState]:
-        """How its processes fare now; empty before the first has started and once the run has ended."""
+        """The states of its processes; empty before the first has started and after the run has ended."""
         try:
             return from_json((self.folder / "processes.json").read_bytes(), dict[str, ProcessState])
         except (OSError, msgspec.MsgspecError):
@@ -89,7 +89,7 @@ class FoundRun(msgspec.Struct, frozen=True):
 
     @property
     def is_alive(self) -> bool:
-        """Whether its supervisor still holds it."""
+        """Whether its supervisor still holds the lock."""
         return _is_held(self.folder)
 
 
@@ -118,7 +118,7 @@ class Registration:
             raise
 
     def note(self, process: str, pid: int, state: str, restarts: int) -> None:
-        """Write down how a process fares; a full disk does not stop a run."""
+        """Record the state of a process; a full disk does not stop a run."""
         self._states[process] = ProcessState(pid, state, restarts)
         try:
             _write(self.folder / "processes.json", msgspec.json.encode(self._states))
@@ -126,22 +126,22 @@ class Registration:
             pass
 
     def close(self) -> None:
-        """Remove the entry, and the shared memory of its processes that were killed."""
+        """Remove the entry, and the shared memory of processes that were killed."""
         shutil.rmtree(self.folder, ignore_errors=True)
         sweep()
         self.lock.close()
 
 
 class Claims:
-    """What a run holds for itself alone until its last process has ended: names of an account, devices of a machine.
+    """Names and devices that a run holds exclusively until its last process has ended.
 
     A name is a lock in `state_folder()`. A device, such as a real robot, is a lock in `device_folder()`. On Linux both
-    are also addresses of the machine, which stay though the file be deleted; that of a device is one for all accounts
-    and homes.
+    are abstract socket addresses as well, which stay when the file is deleted; a device has one for all accounts and
+    homes.
     """
 
     def __init__(self, names: Iterable[str], run: str, devices: Iterable[str] = ()) -> None:
-        """Raises UserError where another run holds one, TransportError where none can be held."""
+        """Raises UserError where another run holds one of them, TransportError where none can be held."""
         self._held: list[IO[bytes] | socket.socket] = []
         own = sorted(set(devices))
         try:
@@ -159,7 +159,7 @@ class Claims:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """File descriptors, for the run's processes: they hold it too, should its supervisor be killed."""
+        """File descriptors for the run's processes, which hold the claims too, in case the supervisor is killed."""
         return tuple(one.fileno() for one in self._held)
 
     def _hold_address(self, name: str, known_as: str) -> None:
@@ -200,7 +200,7 @@ class Claims:
             pass  # a full disk, or another account's file: the lock holds all the same
 
     def close(self) -> None:
-        """Let go of all; while processes of the run live, they still hold it."""
+        """Release all; while processes of the run live, they still hold them."""
         for one in self._held:
             one.close()
         self._held.clear()
@@ -240,9 +240,9 @@ def state_folder() -> Path:
 
 
 def device_folder() -> Path:
-    """Where what is latched on a real robot is kept, whatever the environment says: `SHARED`, or this account's home.
+    """Where the latch of a real robot is kept, whatever the environment says: `SHARED`, or this account's home.
 
-    Raises TransportError for an account without a home where there is no `SHARED`.
+    Raises TransportError for an account without a home where `SHARED` does not exist.
     """
     folder = SHARED if SHARED.is_dir() else account_folder()
     if folder is None:
@@ -253,7 +253,7 @@ def device_folder() -> Path:
 
 
 def account_folder() -> Path | None:
-    """`state_folder()` as it is without a word in the environment; None for an account without a home."""
+    """`state_folder()` without regard to the environment; None for an account without a home."""
     try:
         return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local" / "state" / "polyrhythm"
     except KeyError:
@@ -261,7 +261,7 @@ def account_folder() -> Path | None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of `state_folder()`, for this account alone, or of `SHARED`, for those who may write there."""
+    """Make a folder of `state_folder()` for this account alone, or of `SHARED` for those who may write there."""
     for one in reversed([folder, *folder.parents]):
         if not one.is_dir():
             one.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -269,19 +269,19 @@ def make_folder(folder: Path) -> None:
 
 
 def share(path: Path) -> None:
-    """Let those who may write into `SHARED` write this, too, where it lies there. Raises OSError."""
+    """Let those who may write into `SHARED` write this file too, where it lies there. Raises OSError."""
     if SHARED in path.parents and path.stat().st_uid == os.getuid():
         allowed = SHARED.stat().st_mode & 0o777
         path.chmod(stat.S_IMODE(SHARED.stat().st_mode) if path.is_dir() else allowed & 0o666)
 
 
 def file_name(name: str) -> str:
-    """A name as one that a file can have."""
+    """The name in a form that a file can have."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
 
 
 def find_runs() -> list[FoundRun]:
-    """The runs of this user that are alive, oldest first; removes what dead ones left behind."""
+    """The running runs of this user, oldest first; removes what dead ones left."""
     found = []
     for root in _roots():
         if not _is_ours(root):
@@ -308,7 +308,7 @@ def check_root() -> Path:
 
 
 def left_behind() -> list[Path]:
-    """The folders of runs whose supervisor is gone; nothing is removed."""
+    """The folders of runs whose supervisor is gone; removes nothing."""
     folders = [folder for root in _roots() if _is_ours(root) for folder in sorted(root.iterdir())]
     return [folder for folder in folders if not folder.name.startswith(_PREFIX) and not _is_held(folder)]
 

@@ -38,10 +38,10 @@ PATIENCE_S, RECORDER_PATIENCE_S = 3.0, 10.0
 
 
 class RestartWindow:
-    """Says how long to wait before the next restart, and when to give up.
+    """How long to wait before the next restart, and when to give up.
 
-    Its window is of the time that the process ran: loading counts not, so one that loads for long and then always
-    crashes is given up too.
+    It counts restarts within a window of the time that the process ran. Loading does not count, so a process that loads
+    for long and then always crashes is given up too.
     """
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class RestartWindow:
         self._restarts_ns: deque[int] = deque()  # at which times of its running
 
     def runs(self, now_ns: int) -> None:
-        """The process has started and begins its work."""
+        """Note that the process has begun its work."""
         self._since_ns = now_ns
 
     def next_backoff_s(self, now_ns: int) -> float | None:
-        """Seconds to wait before a restart that is wanted now; None where there were too many in the window."""
+        """Seconds to wait before the restart that is wanted now; None where there were too many in the window."""
         if self._since_ns is not None:
             self._ran_ns, self._since_ns = self._ran_ns + now_ns - self._since_ns, None
         while self._restarts_ns and self._ran_ns - self._restarts_ns[0] > to_ns(WINDOW_S):
@@ -67,10 +67,10 @@ class RestartWindow:
 
 
 class FreezeDetector:
-    """Which processes are frozen: no thread of theirs ran for that long, as seen by looks at them.
+    """Which processes are frozen: none of their threads ran for that long, as seen by regular looks.
 
-    Looks are counted and not time, so that a supervisor which was frozen itself, or a laptop that slept, finds nobody.
-    A handler that keeps a core or a disk busy is not frozen: its process uses processor time, or waits for the disk.
+    It counts looks and not time, so that a supervisor that was frozen itself, or a laptop that slept, finds nobody. A
+    handler that keeps a core or a disk busy is not frozen: its process uses processor time, or waits for the disk.
     """
 
     def __init__(self, frozen_s: float) -> None:
@@ -79,11 +79,11 @@ class FreezeDetector:
         self._used: dict[str, str] = {}
 
     def heard(self, name: str) -> None:
-        """It said something."""
+        """Note that the process said something."""
         self._silent[name] = -1  # the next look may come at once
 
     def look(self, name: str, used: str) -> bool:
-        """One more look; `used`: its processor time, "" where it is known to be busy. Whether it is frozen."""
+        """Look once more, and return whether the process is frozen; `used` is its processor time, "" if it is busy."""
         is_idle = used != "" and used == self._used.get(name)
         self._used[name] = used
         self._silent[name] = self._silent.get(name, 0) + 1 if is_idle else 0
@@ -91,7 +91,7 @@ class FreezeDetector:
 
 
 def processor_time(pid: int) -> str:
-    """What a process has used of processors, in the kernel's words; "" where it waits for a disk, or nobody knows."""
+    """The processor time of a process as the kernel words it; "" where it waits for a disk, or nobody knows."""
     if not can("process table"):
         return ""
     try:
@@ -102,7 +102,7 @@ def processor_time(pid: int) -> str:
 
 
 class Supervisor:
-    """One run of a launch. `run_info` is what every node may know of it; `folder` is where its files go."""
+    """One run of a launch; `run_info` is what every node may know of it, and `folder` is where its files go."""
 
     def __init__(
         self,
@@ -115,9 +115,8 @@ class Supervisor:
         beside: Sequence[str] = (),
         server: ForkServer | None = None,
     ) -> None:
-        """`beside`: a subcommand that looks on while the run goes on, with its options.
-
-        `server`: what forks its processes, closed at the end; None: each is started afresh.
+        """`beside` is a subcommand that watches the run, with its options. `server` forks its processes, and is closed
+        at the end; None starts each process afresh.
         """
         self._launch = launch
         self._server = server
@@ -150,9 +149,9 @@ class Supervisor:
         """Processes that did not end as they should when the run was over, and why."""
 
     async def run(self, for_s: float | None) -> tuple[bool, str] | None:
-        """Run to the end; the outcome that a node gave, or None where the time or the user ended the run.
+        """Run to the end; returns the outcome that a node gave, or None where the time or the user ended the run.
 
-        Raises PolyrhythmError where a process cannot start, UserError where another run has what this one claims.
+        Raises PolyrhythmError where a process cannot start, UserError where another run holds what this one claims.
         """
         estop_signal.block()  # here and in all that is started; the guard's process waits for it
         if any(plan.hosts_authority for plan in self._plans.values()):

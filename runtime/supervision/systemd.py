@@ -1,4 +1,4 @@
-"""Word to systemd where it started the run: that it is ready, that it lives, that it ends (`sd_notify`)."""
+"""Tells systemd, where it started the run, that the run is ready, lives, and ends (`sd_notify`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ VARIABLE = "NOTIFY_SOCKET"
 
 
 class Systemd:
-    """Speaks where systemd named a socket, and says nothing elsewhere. What it starts does not inherit the name."""
+    """Notifies systemd where it named a socket, and does nothing elsewhere; child processes do not inherit the name."""
 
     def __init__(self) -> None:
         self._address = os.environ.pop(VARIABLE, "")
 
     def tell(self, word: str) -> None:
-        """READY=1, WATCHDOG=1 or STOPPING=1. Waits for nothing; a service manager that is gone is no news."""
+        """Send READY=1, WATCHDOG=1 or STOPPING=1 without waiting; a service manager that is gone is ignored."""
         if not self._address:
             return
         place = "\0" + self._address[1:] if self._address.startswith("@") else self._address

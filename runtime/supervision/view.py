@@ -14,38 +14,38 @@ _OBEYED = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if 
 
 
 def plain(text: str) -> str:
-    """The text with what a terminal would obey written out: models and recordings are to be read, not obeyed."""
+    """The text with control characters escaped: no terminal obeys what models and recordings say."""
     return text.translate(_OBEYED)
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
-    """Columns of the terminal that a stream is, or standard output; None where it is none: lines stay whole."""
+    """Columns of the terminal behind a stream, or standard output; None where it is none, and lines stay whole."""
     return max(60, shutil.get_terminal_size().columns) if (stream or sys.stdout).isatty() else None
 
 
 class View(Protocol):
-    """Shows processes, messages and log lines; called from one thread only.
+    """Shows processes, messages and log lines of a run; called from one thread only.
 
-    One with an attribute `shows`, a tuple of message types, hears no others.
+    A view with an attribute `shows`, a tuple of message types, gets no other messages.
     """
 
     def message(self, stamped: Stamped[Any]) -> None:
-        """A message that was published."""
+        """Show a message that was published."""
         ...
 
     def process(self, name: str, pid: int, state: str) -> None:
-        """A process changed its state: "started", "running", "stopped", "failed: WHY"."""
+        """Show a changed process state: "started", "running", "stopped", "failed: WHY"."""
         ...
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
-        """A log line of a node, or of the supervisor; `at_s`: its run time, where that is not now.
+        """Show a log line of a node or of the supervisor; `at_s` is its run time, where that is not now.
 
-        Of level "notice" it is for the person in front, and stays in view.
+        A line of level "notice" is for the person at the terminal, and stays in view.
         """
         ...
 
     def refresh(self, now_ns: int) -> None:
-        """Time to draw again; about four times a second."""
+        """Draw again; called about four times a second."""
         ...
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class View(Protocol):
 
 
 def shown_by(view: View) -> tuple[type[Message], ...] | None:
-    """The types of message that a view shows; None for all."""
+    """The message types that a view shows; None for all."""
     shows: tuple[type[Message], ...] | None = getattr(view, "shows", None)
     return shows
 
@@ -69,20 +69,22 @@ class PlainView:
         self._print(title)
 
     def message(self, stamped: Stamped[Any]) -> None:
-        """Shows no messages."""
+        """Do nothing: it shows no messages."""
 
     def process(self, name: str, pid: int, state: str) -> None:
+        """Print the changed state of a process."""
         self._print(f"{name} [pid {pid}] {state}")
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
+        """Print a log line."""
         mark = "" if level in ("info", "notice") else f"{level}: "
         self._print(f"{source}: {mark}{text}", at_s)
 
     def refresh(self, now_ns: int) -> None:
-        """Lines need no drawing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Lines need no closing."""
+        """Do nothing."""
 
     def _print(self, text: str, at_s: float | None = None) -> None:
         seconds = (SystemClock().now_ns() - self._start_ns) * 1e-9 if at_s is None else at_s
@@ -90,32 +92,33 @@ class PlainView:
 
 
 class SilentView:
-    """Prints nothing but errors, on standard error: for `--json`."""
+    """Prints errors only, on standard error: for `--json`."""
 
     shows: tuple[type[Message], ...] = ()
 
     def __init__(self, title: str = "", *, live: bool = False) -> None:
-        """Takes what every view takes."""
+        """Takes the arguments of every view."""
 
     def message(self, stamped: Stamped[Any]) -> None:
-        """Shows nothing."""
+        """Do nothing."""
 
     def process(self, name: str, pid: int, state: str) -> None:
-        """Shows nothing."""
+        """Do nothing."""
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
+        """Print an error on standard error; ignore other lines."""
         if level in ("error", "critical"):
             print(f"{source}: {plain(text)}", file=sys.stderr, flush=True)
 
     def refresh(self, now_ns: int) -> None:
-        """Shows nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Shows nothing."""
+        """Do nothing."""
 
 
 class ViewLog(logging.Handler):
-    """Shows the log records of this process, in which a run has its own clock, in a view."""
+    """Shows the log records of this process, in which the run has a clock of its own, in a view."""
 
     def __init__(self, view: View, clock: Clock) -> None:
         super().__init__()
@@ -123,5 +126,6 @@ class ViewLog(logging.Handler):
         self._clock = clock
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Show one log record."""
         at_s = self._clock.now_ns() / NS_PER_S
         self._view.log(record.levelname.lower(), record.name.removeprefix("node."), record.getMessage(), at_s)

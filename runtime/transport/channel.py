@@ -1,4 +1,4 @@
-"""`Channel`: one topic as a reader hears it: how messages are decoded, and which number of each source came last."""
+"""`Channel`: one topic as one reader receives it: decodes its messages, and counts missing and repeated ones."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from runtime.serialization.codec import Frame, decode_envelope, decoder_of, one_
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 
 Lost = Callable[[str, str, int], None]
-"""Told of messages that are lost: the topic, why, and how many."""
+"""Called for lost messages: the topic, the reason, and how many."""
 
 
 Handle = Callable[[Stamped[Any]], int | None]
-"""Handles a message at once, and says when it had done so, in ns; or puts it where it waits, and says None."""
+"""Handles a message at once and returns when it had finished, in ns; None where it queued the message instead."""
 
 Refused = Callable[[str, str, str], None]
-"""Told of a message that cannot be read although its sender can be: the sender's node, the topic and why."""
+"""Called for a message that cannot be decoded although its sender is known: the sender's node, the topic, why."""
 
 
 class Channel:
-    """One topic of one reader; `head` is what its frames begin with."""
+    """One topic of one reader; `head` is the prefix of its frames on the wire."""
 
     __slots__ = (
         "_refused",
@@ -60,7 +60,7 @@ class Channel:
         self.lost, self._refused = lost, refused
 
     def is_new(self, envelope: Envelope) -> bool:
-        """Count what is missing before this message; False where it has come before."""
+        """Count the messages missing before this one; False where this one was received before."""
         last = self.last.get(envelope.source)
         if last is not None and envelope.seq != last.seq + 1:
             if envelope.seq == last.seq and envelope.published_ns == last.published_ns:
@@ -70,7 +70,7 @@ class Channel:
         return True
 
     def is_new_bundle(self, first: Envelope, newest: Envelope) -> bool:
-        """The same for messages that were published at once."""
+        """As `is_new`, for messages that were published together."""
         last = self.last.get(first.source)
         if last is not None and newest.seq == last.seq and newest.published_ns == last.published_ns:
             return False  # it has come before
@@ -84,7 +84,7 @@ class Channel:
             self.lost(self.topic, self.gap, min(envelope.seq - last.seq - 1, _WIDEST_GAP))
 
     def lose(self, document: Frame, reason: str) -> None:
-        """Count a message that came and cannot be used, once: its number is not missed as well."""
+        """Count a received message that cannot be used; its number then does not count as missing too."""
         envelope = self._envelope_of(document)
         if envelope is not None:
             self.is_new(envelope)
@@ -94,7 +94,7 @@ class Channel:
             self.tell_sender(document, why)
 
     def tell_sender(self, document: Frame, why: str) -> None:
-        """Let whoever sent a message know that it cannot be read, and why."""
+        """Report to the sender of a message that it cannot be decoded, and why."""
         envelope = self._envelope_of(document)
         if envelope is not None:
             self._refused(envelope.source, self.topic, why)

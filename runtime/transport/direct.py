@@ -1,14 +1,18 @@
-"""States between the processes of one host: from the thread that publishes to the thread that handles, in one wake-up.
+"""States between the processes of one host: from the publishing thread to the handling thread, in one wake-up.
 
-A process listens at one Unix socket of packets (`DirectSender`). Who handles its states connects, says which topics it
-wants, and waits on that very socket (`DirectReader`); a packet is a message, sent by the thread that publishes it. The
-connection tells each side when the other one has died, and a full one drops the message, which the receiver sees as a
-gap. Which topics go this way says the launch's plan; all others, events and tools are ZeroMQ's.
+Each process listens on one Unix packet socket (`DirectSender`). A process that handles its states connects, names the
+topics that it wants, and waits on that very socket (`DirectReader`). A packet is one message, sent by the thread that
+publishes it. The connection tells each side when the other has died. A full connection drops the message, which the
+receiver sees as a gap. The launch's plan says which topics go this way; all others, events and tools use ZeroMQ.
 
-A packet is the topic, a zero byte, a mark, and what the mark says. PLAIN: a document. BUNDLE: the document of several
-messages. INLINE: a document with small arrays behind it. SLOT: a document whose arrays lie in shared memory. APART: a
-message that is too large for a packet, or finds no slot. It lies in anonymous memory whose descriptor comes with the
-packet. A packet ANNOUNCE goes before it: a plain `recv` would close the descriptor.
+A packet is the topic, a zero byte, a mark, and what the mark says:
+
+- PLAIN: a document.
+- BUNDLE: one document with several messages.
+- INLINE: a document followed by small arrays.
+- SLOT: a document whose arrays lie in shared memory.
+- APART: a message that is too large for a packet, or that found no free slot. It lies in anonymous memory, whose
+  descriptor comes with the packet. A packet ANNOUNCE precedes it, because a plain `recv` would close the descriptor.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ from runtime.transport.shared_memory import SlotAddress, Views
 PLAIN, BUNDLE, INLINE, SLOT, APART = range(5)
 ANNOUNCE = b"\0"
 INLINE_BYTES = 16 << 10
-"""Arrays up to this size together travel inside the packet."""
+"""Arrays travel inside the packet up to this total size, bytes."""
 
 _BUFFER_BYTES = 1 << 20  # asked for; the kernel gives what it allows, at least room for a hundred small packets
 _WHOLE = b"w"  # what a receiver says that cannot reach the shared memory
@@ -69,12 +73,12 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def is_available() -> bool:
-    """Whether this system has what is needed."""
+    """Whether this system supports this transport."""
     return can("packets")
 
 
 def place(folder: Path, process: str) -> str:
-    """Where a process of a run sends its states from."""
+    """The path of the socket from which a process of a run sends its states."""
     return str(folder / f"{process}.direct")
 
 
@@ -134,9 +138,10 @@ class _Receiver:
 
 
 class DirectSender:
-    """The sending side of a process; any thread may send. `receivers`: the topics that may go, and to which processes.
+    """The sending side of a process; any thread may send.
 
-    Raises TransportError where the socket cannot be made.
+    `receivers` names, for each topic, the processes to which it may go. Raises TransportError where the socket cannot
+    be made.
     """
 
     def __init__(self, folder: Path, process: str, receivers: Mapping[str, Collection[str]]) -> None:
@@ -170,7 +175,7 @@ class DirectSender:
             raise TransportError(f"{path} cannot be bound: {problem.strerror}") from problem
 
     def lacking(self) -> list[str]:
-        """The topics of which some process that is to hear them is not connected yet."""
+        """The topics with a receiver that is not connected yet."""
         self.look()
         return [
             topic
@@ -179,7 +184,7 @@ class DirectSender:
         ]
 
     def look(self) -> None:
-        """Let in who wants to hear, and forget who has gone (any thread)."""
+        """Accept new receivers and drop those that have gone (any thread)."""
         if not self._lock.acquire(blocking=False):
             return  # somebody looks already
         try:
@@ -237,7 +242,7 @@ class DirectSender:
             (self.apart.add if any(one.is_apart for one in to) else self.apart.discard)(topic)
 
     def due(self, topic: str, published_ns: int) -> list[int]:
-        """The descriptors of those who get the message that was published then."""
+        """The descriptors of the receivers of a message that was published then."""
         return [
             *self.fds[topic],
             *(one.socket.fileno() for one in self.limited[topic] if one.wants(topic, published_ns)),
@@ -253,7 +258,7 @@ class DirectSender:
         *,
         is_bundle: bool = False,
     ) -> None:
-        """Send one message to all that hear its topic; never waits. `where`: its arrays' place in shared memory."""
+        """Send one message to every receiver of its topic, without waiting; `where`: its arrays in shared memory."""
         receivers = self.to.get(topic)
         if receivers:
             head = self._heads[topic]
@@ -308,7 +313,7 @@ class DirectSender:
             os.close(fd)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         with self._lock:
             self.to.clear()
             for fds in self.fds.values():
@@ -339,7 +344,7 @@ class DirectLink:
 
 
 class DirectReader:
-    """What one thread handles of the states of other processes; that thread alone calls it."""
+    """Receives for one thread the states of other processes that it handles; only that thread may call it."""
 
     def __init__(
         self,
@@ -351,9 +356,8 @@ class DirectReader:
         refused: Refused = lambda *_: None,
         most_hz: Mapping[str, float] | None = None,
     ) -> None:
-        """`receiver`: the name of this process. `publishers`: by topic, the processes that it is heard from.
-
-        `most_hz`: of these topics at most so many messages a second are wanted.
+        """`receiver` is the name of this process. `publishers` gives the processes that publish each topic. `most_hz`
+        limits topics to that many messages a second.
         """
         self.topics = frozenset(types)
         self._deliver = deliver
@@ -378,7 +382,7 @@ class DirectReader:
         """Called before a connection is closed whose publisher has gone."""
 
     def connect(self, folder: Path) -> None:
-        """Connect to those publishers that are there; to the others with `retry`."""
+        """Connect to the publishers that are up; `retry` connects to the others."""
         topics: dict[str, list[str]] = {}
         for topic, processes in sorted(self._publishers.items()):
             for process in processes:
@@ -390,7 +394,7 @@ class DirectReader:
         self.retry()
 
     def retry(self) -> float | None:
-        """Connect where that is to be tried now; the seconds until the next try, or None where all are connected."""
+        """Try the connections that are due; returns the seconds until the next try, or None where all are connected."""
         if len(self.by_fd) == len(self._links):
             return None
         now_ns = _now_ns()
@@ -422,7 +426,7 @@ class DirectReader:
         link.socket, link.fd = None, -1
 
     def drain(self, limit: int) -> int:
-        """Deliver what has come, at most that many messages of each publisher; return how many there were."""
+        """Deliver at most `limit` waiting messages of each publisher; returns how many there were."""
         number = 0
         for link in self.by_fd.values():
             taken = 0
@@ -432,14 +436,14 @@ class DirectReader:
         return number
 
     def use(self, handles: Mapping[str, Handle]) -> None:
-        """What to do with messages of these topics that end a wait, in place of delivering them."""
+        """Set what handles messages of these topics directly, in place of delivery, when one ends a wait."""
         for topic in self.topics & handles.keys():
             self._channels[topic.encode()].handle = handles[topic]
 
     def take(self, link: DirectLink, *, is_free: bool) -> bool:
-        """Take in one packet; False where there is none, and where the publisher has gone.
+        """Receive one packet; False where none waits, and where the publisher has gone.
 
-        `is_free`: the handler that it is for may run now.
+        `is_free` says that the handler of the message may run now.
         """
         if link.expects_fd:
             return self._take_after_announcement(link)
@@ -582,7 +586,7 @@ class DirectReader:
         return self._take_rarer(link, packet, -1)
 
     def close(self) -> None:
-        """Let go of all connections; arrays in use stay good."""
+        """Close all connections; arrays in use stay valid."""
         for link in self._links:
             if link.socket is not None:
                 link.socket.close()

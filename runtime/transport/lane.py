@@ -1,9 +1,10 @@
-"""The few things that a message between two processes of one host always needs: in C where that was built, else here.
+"""The inner steps of passing a message between two processes of one host; in C where that was built, otherwise in
+Python.
 
 `Ring` is the writing side of a segment of shared memory, `Map` its reading side. `receive` takes one packet in, `send`
-sends one. `_lane.c` holds the same four; `chosen` are those in use. `POLYRHYTHM_NATIVE=0` in the environment chooses
-these here. After a rest of milliseconds every further Python function costs about ten microseconds, so the usual case
-is one function each.
+sends one. `_lane.c` implements the same four; `chosen` is the variant in use. `POLYRHYTHM_NATIVE=0` in the environment
+selects the Python one. After a rest of milliseconds each further Python function costs about ten microseconds, so each
+common case is one function.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ LARGEST_PACKET = 60 << 10
 RECEIVE_BYTES = 64 << 10
 
 PLACE = struct.Struct(f"<{KEY_BYTES}sHQBQ")
-"""Behind the mark SLOT: segment, slot, generation, number of arrays, bytes of the only array."""
+"""What follows the mark SLOT: segment, slot, generation, number of arrays, and bytes of the only array."""
 
 _GENERATIONS = 64  # offset of the first
 _GENERATION = struct.Struct("<Q")
@@ -47,27 +48,27 @@ class RingLike(Protocol):
     def store(
         self, arrays: tuple[Any, ...], offsets: tuple[int, ...], size: int, now_ns: int, grace_ns: int
     ) -> tuple[int, int] | None:
-        """Fill a slot; its number and generation, None where all are in use. Raises OSError without memory."""
+        """Fill a slot and return its number and generation; None where all are in use. Raises OSError."""
         ...
 
     def send(
         self, array: Any, now_ns: int, grace_ns: int, head: bytes, key: bytes, document: bytes, fds: list[int]
     ) -> int | None:
-        """Fill a slot with one array and tell receivers; how many of them are broken, None where nothing was sent."""
+        """Fill a slot with one array and tell the receivers; how many are broken, or None where nothing was sent."""
         ...
 
 
 class MapLike(Protocol):
-    """The reading side of a segment; one thread views, any lets go."""
+    """The reading side of a segment; one thread views slots, any thread may release them."""
 
     def view(self, slot: int, generation: int, size: int) -> Any:
-        """Bytes of a slot, read-only, locked for as long as they live; None: written anew. Raises ValueError."""
+        """The bytes of a slot, read-only, locked while they live; None where it was written anew. Raises ValueError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One of the two makings of it."""
+    """One implementation of these steps."""
 
     Ring: Callable[[int, mmap.mmap, int, int], RingLike]
     Map: Callable[[str], MapLike]
@@ -76,7 +77,7 @@ class Variant:
 
 
 def lock(fd: int, kind: int, byte: int) -> bool:
-    """Take or give a lock of this open file; False where another one stands in the way."""
+    """Take or release a lock of an open file; False where somebody else holds a conflicting one."""
     try:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, byte, 1, 0))
     except (BlockingIOError, PermissionError):
@@ -97,7 +98,7 @@ class _Slot:
 
 
 class Ring:
-    """In Python."""
+    """The writing side in Python."""
 
     def __init__(self, fd: int, memory: mmap.mmap, slots: int, capacity: int) -> None:
         import numpy as np
@@ -132,7 +133,7 @@ class Ring:
     def store(
         self, arrays: tuple[Any, ...], offsets: tuple[int, ...], size: int, now_ns: int, grace_ns: int
     ) -> tuple[int, int] | None:
-        """Fill a slot; its number and generation, None where all are in use. Raises OSError without memory."""
+        """Fill a slot and return its number and generation; None where all are in use. Raises OSError."""
         with self._lock:
             slot = self._take_slot(now_ns, grace_ns)
         if slot is None:
@@ -160,7 +161,7 @@ class Ring:
     def send(
         self, array: Any, now_ns: int, grace_ns: int, head: bytes, key: bytes, document: bytes, fds: list[int]
     ) -> int | None:
-        """Fill a slot with one array and tell receivers; how many of them are broken, None where nothing was sent."""
+        """Fill a slot with one array and tell the receivers; how many are broken, or None where nothing was sent."""
         size, fd = array.nbytes, self._fd
         with self._lock:
             slots = self._slots
@@ -197,10 +198,10 @@ class Ring:
 
 
 class Map:
-    """In Python; it stays for as long as an array of it is in use."""
+    """The reading side in Python; it lives as long as an array of it is in use."""
 
     def __init__(self, path: str) -> None:
-        """Raises OSError where it cannot be opened, ValueError where it is none."""
+        """Raises OSError where the segment cannot be opened, ValueError where the file is none."""
         import numpy as np
 
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -219,7 +220,7 @@ class Map:
         self._guard = threading.RLock()  # a view may die in the midst of the lines below
 
     def view(self, slot: int, generation: int, size: int) -> memoryview | None:
-        """Bytes of a slot, read-only, locked for as long as they live; None: written anew. Raises ValueError."""
+        """The bytes of a slot, read-only, locked while they live; None where it was written anew. Raises ValueError."""
         if size > self.capacity or not 0 <= slot < self.slots:
             raise ValueError("no such place in the segment")
         with self._guard:
@@ -245,10 +246,10 @@ class Map:
 
 
 def receive(fd: int, channels: Mapping[bytes, Any], maps: Mapping[bytes, Map]) -> Any:
-    """One packet: None where none has come; in the usual case a tuple of channel, document and array; else as it came.
+    """Receive one packet; None where none waits, b"" at the end of the connection. Raises OSError.
 
-    Usual is a document alone, with () for the array, or one with an array in a segment of `maps`, by its padded name;
-    None in place of the array: it has been overwritten. b"" is the end. Raises OSError.
+    The common case returns (channel, document, array): () as the array where there is none, None where it was
+    overwritten. Its array lies in a segment of `maps`, by padded name. Any other packet is returned as it came.
     """
     try:
         packet = os.read(fd, RECEIVE_BYTES)
@@ -272,7 +273,7 @@ def receive(fd: int, channels: Mapping[bytes, Any], maps: Mapping[bytes, Map]) -
 
 
 def send(head: bytes, document: bytes, fds: list[int]) -> int:
-    """Send one packet of two parts to each of these sockets, without waiting; how many are broken."""
+    """Send one packet of two parts to each of these sockets without waiting; returns how many of them are broken."""
     packet, broken = head + document, 0
     for receiver in fds:
         try:
@@ -295,6 +296,6 @@ def _native() -> Variant | None:
 PYTHON = Variant(Ring, Map, receive, send)
 NATIVE = _native()
 variants: dict[str, Variant] = {"0": PYTHON} if NATIVE is None else {"0": PYTHON, "1": NATIVE}
-"""By what POLYRHYTHM_NATIVE says."""
+"""The implementations by the value of POLYRHYTHM_NATIVE."""
 chosen: Variant = PYTHON if NATIVE is None or is_without_native() or not can("packets") else NATIVE
-"""The variant in use, for whatever is opened from now on."""
+"""The implementation used by whatever is opened from now on."""

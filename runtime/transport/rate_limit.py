@@ -1,4 +1,4 @@
-"""`RateLimit`: which messages of a topic somebody gets who wants at most so many a second."""
+"""`RateLimit`: which messages of a topic reach a receiver that wants only so many a second."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from runtime.clock import NS_PER_S
 
 
 class RateLimit:
-    """Lets messages through, at most `hz` a second on average, by when they were published.
+    """Lets on average at most `hz` messages a second through, by their time of publication.
 
-    Asked again for the same message, it says the same. Their phase is kept: of a camera's 30 images every second one is
-    let through at 15 Hz, also where they come a little early or late.
+    Asked again for the same message, it answers the same. It keeps the phase: of a camera's 30 images a second, every
+    second one passes at 15 Hz, even where they come a little early or late.
     """
 
     __slots__ = ("_last_ns", "_next_ns", "_period_ns")
@@ -19,7 +19,7 @@ class RateLimit:
         self._next_ns = self._last_ns = -1
 
     def allows(self, published_ns: int) -> bool:
-        """Whether the message that was published then is let through."""
+        """Whether the message that was published at this time passes."""
         if published_ns == self._last_ns:
             return True
         if published_ns < self._next_ns - self._period_ns // 5:  # so much early is early enough

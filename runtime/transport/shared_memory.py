@@ -1,9 +1,11 @@
 """Large arrays between the processes of one host: a pool of slots in shared memory, written once and read in place.
 
 The writer copies arrays into a slot and announces its `SlotAddress` in the ordinary message. A reader maps the same
-memory, read-only; its arrays lie there until it lets go of them. The kernel keeps the accounts. Who uses a slot holds a
-file lock on one byte of the segment, shared to read and exclusive to write. A process that dies loses its locks. So
-nobody ever sees a slot that is being rewritten, and nobody has to be asked whether he still lives.
+memory read-only; its arrays lie there until it releases them.
+
+The kernel keeps the accounts. Whoever uses a slot holds a file lock on one byte of the segment: shared to read,
+exclusive to write. A process that dies loses its locks. So nobody ever sees a slot while it is rewritten, and no peer
+has to be asked whether it is still alive.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ from runtime.transport.lane import HEADER, HEADER_BYTES, KEY_BYTES, MAGIC, SLOTS
 
 FOLDER = SHARED_MEMORY
 BUDGET_BYTES = 256 << 20
-"""Of one process; beyond it arrays travel inside the message."""
+"""Most shared memory of one process, bytes; beyond it, arrays travel inside the message."""
 
 GRACE_S = 1.0
-"""For so long an announced slot waits for its readers, while there is room for another."""
+"""How long an announced slot waits for its readers, s, while another slot is free."""
 
 _ALIGNMENT = 64
 _NAME = re.compile(r"polyrhythm-[0-9]{1,10}-[0-9]{1,10}-[0-9a-f]{8}")
@@ -45,7 +47,7 @@ _now_ns = SystemClock.now_ns
 
 
 class SlotAddress(msgspec.Struct, frozen=True, array_like=True):
-    """Where the arrays of a message lie, and of which writing."""
+    """Where the arrays of a message lie, and in which generation of the slot."""
 
     segment: str
     slot: int
@@ -72,12 +74,12 @@ def _capacity(size: int) -> int:
 
 
 def is_available(folder: Path = FOLDER) -> bool:
-    """Whether this machine has what is needed."""
+    """Whether this machine supports it."""
     return has_shared_memory(folder)
 
 
 def sweep(folder: Path = FOLDER) -> list[str]:
-    """Remove the segments of this user whose writer is gone; return their names. Views of them stay good."""
+    """Remove this user's segments whose writer is gone, and return their names; views of them stay valid."""
     if not is_available(folder):
         return []
     removed = []
@@ -96,10 +98,10 @@ def sweep(folder: Path = FOLDER) -> list[str]:
 
 
 class Segment:
-    """Slots of one size in one file, which holds no more memory than its slots have needed."""
+    """Slots of one size in one file, which uses no more memory than its slots have needed."""
 
     def __init__(self, folder: Path, capacity: int, slots: int) -> None:
-        """Raises OSError."""
+        """Raises OSError where the file cannot be made."""
         self.capacity = capacity
         self.most = slots
         self.used_ns = 0
@@ -128,12 +130,12 @@ class Segment:
         self.ring = lane.chosen.Ring(fd, memory, slots, capacity)
 
     def close(self) -> None:
-        """Remove the file; what readers hold of it stays good until they let go."""
+        """Remove the file; what readers hold of it stays valid until they release it."""
         self._file.unlink(missing_ok=True)
 
 
 class Pool:
-    """The writing side of a process; any thread may store. Memory is bounded, and nothing ever waits."""
+    """The writing side of a process; any thread may store. Its memory is bounded, and it never waits."""
 
     def __init__(self, folder: Path = FOLDER, *, budget_bytes: int = BUDGET_BYTES, grace_s: float = GRACE_S) -> None:
         self._folder = folder
@@ -148,7 +150,7 @@ class Pool:
         """Why arrays travel inside their messages, in words, where they do."""
 
     def store(self, arrays: Sequence[Any]) -> SlotAddress | None:
-        """Copy arrays into a slot; None where there is none, and then they have to travel inside the message."""
+        """Copy arrays into a slot; None where no slot is free, and the arrays must travel inside the message."""
         sizes = tuple(len(array) for array in arrays)
         offsets, size = _offsets(sizes)
         now_ns = _now_ns()
@@ -201,7 +203,7 @@ class Pool:
 
 
 class Views:
-    """The reading side of one reader; one thread may take, any may let go."""
+    """The reading side of one reader; one thread may take, any may release."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
@@ -209,9 +211,9 @@ class Views:
         """The segments that are mapped, by name, padded with zeros."""
 
     def take(self, place: SlotAddress) -> list[memoryview] | None:
-        """The arrays as bytes where they lie, or None where newer ones lie there by now.
+        """The arrays as bytes in place; None where newer ones have overwritten them.
 
-        Raises TransportError where this process cannot reach that memory, ValueError where the place is none.
+        Raises TransportError where this process cannot reach that memory, ValueError where the address is invalid.
         """
         import numpy as np
 
@@ -240,5 +242,5 @@ class Views:
         return mapping
 
     def close(self) -> None:
-        """Forget the segments; arrays in use stay good."""
+        """Unmap the segments; arrays in use stay valid."""
         self.maps.clear()

@@ -1,7 +1,7 @@
 """How tools join a run over ZeroMQ.
 
-A `Tap` hears topics like any process but is not counted as one. An `Injector` sends into the second address of each
-process, where its inlet is bound and a tool connects.
+A `Tap` receives topics as any process does, but is not counted as a subscriber. An `Injector` publishes into the second
+address of each process, where tools connect.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ from runtime.transport.zeromq import (
 )
 
 OTHERS_S = 0.3
-"""How long a message that has somewhere to be waits for those who need not have it. A person who drives renews their
-lease meanwhile by nobody's hand, and loses it after 0.6 s."""
+"""How long a message waits for the receivers that need not have it, s.
+
+It is short, because a person who drives must renew their lease within 0.6 s meanwhile.
+"""
 
 
 class Tap:
-    """What a tool hears of a run, as frames: events first, no thread. Its own slowness costs nobody else anything."""
+    """What a tool receives of a run, as frames, events first, with no thread. A slow tool delays nobody else."""
 
     def __init__(self, folder: Path, processes: Iterable[str], topics: Mapping[str, Kind], name: str) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -103,7 +105,7 @@ class Tap:
         return [([topic, *frames], sum(len(frame) for frame in frames) + len(topic) + 2)]
 
     def close(self) -> None:
-        """Hear no more."""
+        """Unsubscribe and close."""
         self.elsewhere.close()
         for socket in self._sockets.values():
             socket.close()
@@ -113,16 +115,16 @@ class Tap:
 
 
 def shares(whole: int, parts: Sequence[int]) -> list[int]:
-    """The whole divided as the parts are large; the shares add up to it."""
+    """Divides a whole in proportion to these parts; the shares add up to it."""
     ends = [whole * end // sum(parts) for end in accumulate(parts)]
     return [end - begin for begin, end in pairwise([0, *ends])]
 
 
 class Injector:
-    """What a tool sends into a run: to each process that hears the topic, and to the tools that do."""
+    """Publishes for a tool into a run: to each process, and each tool, that subscribes to the topic."""
 
     def __init__(self, folder: Path, kind: Kind, processes: Iterable[str], needed: str = "") -> None:
-        """`needed`: the one process without which nothing may be sent; the others then only get a moment to answer."""
+        """`needed` is the one process without which nothing may be sent; the others get only `OTHERS_S` to answer."""
         suffix = f".in.{kind}"
         others = {file.name.removesuffix(suffix) for file in folder.glob(f"*-*{suffix}")}
         self._processes = set(processes)
@@ -137,7 +139,7 @@ class Injector:
             self._socket.connect(inward_endpoint(folder, name, kind))
 
     def await_ready(self, timeout_s: float) -> list[str]:
-        """Wait until all are connected; return the processes that still are not at the end."""
+        """Wait until all receivers are connected; returns those that are not at the end."""
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(timeout_s)
         is_enough = False
@@ -154,7 +156,7 @@ class Injector:
         return sorted(self.unready & self._processes)
 
     def publish(self, envelope: Envelope, message: Message) -> None:
-        """Send to whoever subscribes; never waits."""
+        """Send to every subscriber, without waiting."""
         send(self._socket, pack(encode(envelope, message)))
 
     def close(self) -> None:

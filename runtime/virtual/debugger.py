@@ -1,4 +1,4 @@
-"""Walking through a virtual run: `--pause-on TOPIC` stops where a message is published, and a prompt looks around."""
+"""Stepping through a virtual run: `--pause-on TOPIC` stops where a message is published and opens a prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.virtual.simulation import Simulation
 HELP = "Enter or continue: to the next pause; step [N]: N messages on; topics; latest TOPIC; quit"
 
 Ask = Callable[[str], str | None]
-"""Asks for a line; None at the end of input, or where there is nobody to ask."""
+"""Asks for a line; None at the end of the input, or where nobody can answer."""
 
 
 class Stepper:

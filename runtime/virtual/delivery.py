@@ -21,11 +21,11 @@ from runtime.virtual.trace import MessageTrace
 Observer = Callable[[Stamped[Any]], None]
 
 OUTSIDE = "test"
-"""Who publishes what comes from outside the graph; its leases count as the authority's."""
+"""The source of messages from outside the graph; its leases count as the authority's."""
 
 
 class Delivery(NodeOutput):
-    """All messages at the time when they are published, in the order in which they were sent."""
+    """Delivers each message at its time of publication, in the order of sending."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Delivery(NodeOutput):
         self._routes: dict[str, list[tuple[BoundNode, Subscription[Any], Lane | None]]] = {}
 
     def connect(self, bound: BoundNode) -> None:
-        """Bring the node what its ports subscribe to from now on."""
+        """From now on, deliver to the node what its ports subscribe to."""
         for publisher in bound.publishers:
             if publisher.qos.reliable:
                 self._reliable[bound.name, publisher.topic] = publisher.qos
@@ -67,15 +67,16 @@ class Delivery(NodeOutput):
             self._routes.setdefault(port.topic, []).append((bound, port, lane_of.get(port)))
 
     def send(self, envelope: Envelope, message: Message) -> None:
-        """Publish the message when its envelope says. Raises CodecError where the wire would refuse it."""
+        """Publish the message at the time of its envelope. Raises CodecError where the wire would refuse it."""
         check_types(message)
         self.put(envelope, message)
 
     def finish(self, node: str, ok: bool, reason: str) -> None:
+        """Pass on that a node asks for the end of the run."""
         self._finish(node, ok, reason)
 
     def put(self, envelope: Envelope, message: Message) -> None:
-        """The same of what a test says from outside, which may be as wrong as it likes."""
+        """Publish a message from outside, such as a test; unlike `send` it checks nothing."""
         stamped = Stamped(message, envelope)
         self._scheduler.at(envelope.published_ns, lambda: self._deliver(stamped))
 

@@ -1,4 +1,4 @@
-"""`VirtualLanes`: runs the lanes of all nodes on one scheduler, each handler inline and for as long as it declares."""
+"""`VirtualLanes`: runs the lanes of all nodes on one scheduler; a handler runs inline and takes its declared time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from runtime.context import HandlerContext, current_call
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.errors import EscapeError
 from runtime.execution.bound_node import BoundNode
+from runtime.execution.failures import remedy_of
 from runtime.execution.lane import Lane, Work
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Turns
@@ -21,9 +22,10 @@ from runtime.virtual.scheduler import TIMER, Scheduler, VirtualLoop
 
 
 class VirtualLanes:
-    """What a handler publishes leaves it after the handler's declared latency; until then its lane is busy.
+    """Runs lanes in virtual time: what a handler publishes leaves it after its latency, and its lane is busy until
+    then.
 
-    Once `is_over`, nothing new is run; while `is_closing`, only nodes that hear everything still are.
+    Once `is_over`, nothing new is run; while `is_closing`, only nodes that hear everything still run.
     """
 
     def __init__(self, scheduler: Scheduler, loop: VirtualLoop, specs: Collection[NodeSpec], seed: int) -> None:
@@ -40,7 +42,7 @@ class VirtualLanes:
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
 
     def arm(self, bound: BoundNode, lane: Lane) -> None:
-        """Make sure that the lane is driven when its next tick is due."""
+        """Schedule the lane for its next tick."""
         due_ns = lane.due_after_ns(self._scheduler.now_ns)
         if due_ns is None or self._armed.get(lane) == due_ns:
             return
@@ -88,7 +90,7 @@ class VirtualLanes:
                 watch.found = None
             raise
         except Exception as problem:
-            problem.add_note(self._place(bound, work))
+            self._note(problem, bound, work)
             raise
         finally:
             if watch is not None:
@@ -111,7 +113,7 @@ class VirtualLanes:
         def done(task: asyncio.Task[None]) -> None:
             del self._tasks[task]
             if not task.cancelled() and (problem := task.exception()) is not None:
-                problem.add_note(self._place(bound, work))
+                self._note(problem, bound, work)
                 self.failure = problem  # asyncio would only log it here
             elif not task.cancelled() and call.not_before_ns > self._scheduler.now_ns:
                 self._scheduler.at(call.not_before_ns, lambda: self._free(bound, lane))
@@ -120,8 +122,11 @@ class VirtualLanes:
 
         task.add_done_callback(done)
 
-    def _place(self, bound: BoundNode, work: Work) -> str:
-        return f"in {bound.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time"
+    def _note(self, problem: BaseException, bound: BoundNode, work: Work) -> None:
+        """Say with an exception what to do about it, where that is known, and where in virtual time it was raised."""
+        if known := remedy_of(problem):
+            problem.add_note(known)
+        problem.add_note(f"in {bound.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time")
 
     def _end(self, bound: BoundNode, lane: Lane, work: Work, call: HandlerContext) -> None:
         bound.commit(work, call)

@@ -1,9 +1,9 @@
-"""pytest fixture `simulate`: simulations that are closed at the end, and that tell where a failed test went wrong.
+"""pytest fixture `simulate`: simulations that are closed at the end, and report where a failed test went wrong.
 
 Use it with `pytest_plugins = ["runtime.virtual.pytest_plugin"]` in the top conftest.py. A failed test leaves three
-files in `runs/failed/TEST/`. `report.txt` has the seed, the command that runs it again, the trace hash and the
+files in `runs/failed/TEST/`. `report.txt` has the seed, the command that repeats the test, the trace hash and the
 exception's place in virtual time. It also names the first message that differs from the last run that passed.
-`timeline.html` is to look at; `timeline.txt` has all messages.
+`timeline.html` is a page to look at; `timeline.txt` lists all messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FAILED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--virtual-seed N` runs a test again with the seed of its report."""
+    """Add `--virtual-seed N`, which repeats a test with the seed of its report."""
     parser.addoption("--virtual-seed", type=int, default=None, help="seed of every simulation that `simulate` makes")
 
 
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note whether the test itself failed, for the fixture's end."""
+    """Note whether the test failed, for the end of the fixture."""
     report = yield
     if report.when == "call":
         item.stash[_FAILED] = report.failed

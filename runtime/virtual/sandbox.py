@@ -1,9 +1,9 @@
-"""What would escape virtual time, named with file and line: wall clock, randomness without a seed, threads, sockets.
+"""Finds what escapes virtual time, with file and line: the wall clock, unseeded randomness, threads, sockets.
 
-Watched is what handlers call from code of their own. What a third-party library does inside a call is its own affair;
-but a socket is one wherever it is opened. Functions of the standard library are wrapped only while a handler runs and
-pass everything through where another thread calls them; methods of classes, while the simulation runs. Both are put
-back however that ends.
+It watches what handlers call from the user's own code. What a third-party library does inside a call is not watched;
+but a socket is found wherever it is opened. Functions of the standard library are wrapped only while a handler runs,
+and pass calls of other threads through. Methods of classes are wrapped while the simulation runs. Both are restored
+however that ends.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     *((signal, name, "set a timer of real time", "use a timer of the node") for name in ("alarm", "setitimer")),
 )  # fmt: skip
 _OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
-"""Of `time`: these read the clock where they are given no more arguments than that."""
+"""Functions of `time` that read the clock where they get no more arguments than this."""
 _NUMPY_STATE = ("get_state", "set_state")
-"""Of numpy's global generator, these draw nothing."""
+"""Functions of numpy's global generator that draw nothing."""
 _SOCKETS = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto")
 _ON_SOCKETS = ("accept", "recv", "recv_into", "recvfrom", "send", "sendall")
-"""What is done with a socket that was opened before, of which no audit event tells."""
+"""Operations on a socket that was opened before; no audit event reports them."""
 _USED_SOCKETS = tuple(f"socket.{name}" for name in _ON_SOCKETS)
 _THREADS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 _PROCESSES = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.system")
@@ -81,7 +81,7 @@ _WAITING_FUNCTIONS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (os, ("wait", "wait3", "wait4", "waitid", "waitpid")),
     (signal, ("pause", "sigwait", "sigwaitinfo", "sigtimedwait")),
 )
-"""What waits for the world: for a file, a process or a signal."""
+"""Functions that wait for the world: for a file, a process or a signal."""
 _WAITING_METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
     (subprocess.Popen, ("wait", "communicate", "poll")),
     *(
@@ -99,7 +99,7 @@ _LIBRARY = tuple(
 
 
 class DeterminismGuard:
-    """Watches one simulation; `handler` is what runs now, and `is_outside` is set while the world answers."""
+    """Watches one simulation; `handler` runs now, and `is_outside` is set during a call to the outside."""
 
     def __init__(self, own_files: Iterable[str]) -> None:
         self.handler = ""
@@ -119,7 +119,7 @@ class DeterminismGuard:
         _patches.leave(self)
 
     def begin(self, handler: str, *, is_blocking: bool = False) -> None:
-        """A handler runs from now on, until `end`; "" for a step of an async one, which is known by its task."""
+        """Watch a handler from now on until `end`; "" for a step of an async one, which its task identifies."""
         self.handler, self.is_blocking = handler, is_blocking
         _patches.begin()
 
@@ -129,12 +129,12 @@ class DeterminismGuard:
         self.handler = ""
 
     def look_around(self) -> None:
-        """See what has been imported since."""
+        """Wrap libraries that were imported since the last call."""
         _patches.refresh(self)
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """While the world answers, its clocks are its own."""
+        """A block during which the world answers, with clocks of its own."""
         self.is_outside = True
         _patches.end()
         try:
@@ -154,26 +154,26 @@ class DeterminismGuard:
         return task.get_name() if task is not None else ""
 
     def kind(self, file: str) -> str:
-        """Whose code a file is: "own" (watched), "runtime", "library" (Python's) or "other" (somebody else's)."""
+        """Whose code a file is: "own" (watched), "runtime", "library" (Python's) or "other" (third-party)."""
         found = self._kind.get(file)
         if found is None:
             found = self._kind[file] = _kind(file)
         return found
 
     def fail(self, frame: types.FrameType, what: str, advice: str) -> None:
-        """Raise EscapeError: the handler did this, in that frame."""
+        """Raise EscapeError: the handler did this, in this frame."""
         sentence = f"{self.place} {what} at {_relative(frame.f_code.co_filename)}:{frame.f_lineno}; {advice}"
         problem = EscapeError(sentence)
         self.found = self.found or problem
         raise problem
 
     def called(self, frame: types.FrameType | None, what: str, advice: str) -> None:
-        """A watched function was called from that frame."""
+        """Handle a call of a watched function from this frame."""
         if frame is not None and not self.is_outside and self.kind(frame.f_code.co_filename) == "own" and self.place:
             self.fail(frame, what, LATENCY_ADVICE if self.is_blocking and advice in _WAITS else advice)
 
     def waits(self, what: str, advice: str = WAIT_ADVICE) -> None:
-        """Another thread, a process or the world is being waited for, for as long as that pleases."""
+        """Handle a wait of unknown length for another thread, a process or the world."""
         if self.is_outside or not self.place:
             return
         frame: types.FrameType | None = sys._getframe(2)
@@ -185,7 +185,7 @@ class DeterminismGuard:
         self.called(frame, f"waited in real time ({what})", advice)
 
     def event(self, event: str) -> None:
-        """A thread, a socket or a process is being opened somewhere below the frame that calls this."""
+        """Handle the start of a thread, a socket or a process below the calling frame."""
         if self.is_outside or not self.place:
             return
         frame: types.FrameType | None = sys._getframe(1)

@@ -24,10 +24,10 @@ from runtime.virtual.sandbox import DeterminismGuard
 T = TypeVar("T")
 
 TOLD_EVERY_S = 10.0
-"""Of real time that the world outside takes to answer."""
+"""How often a wait for the outside world is reported, s of real time."""
 
 DELIVERY, TIMER = 0, 1
-"""Priorities within one instant: what arrived is known before a tick runs."""
+"""Priorities within one instant: messages arrive before ticks run."""
 
 
 class Scheduler:
@@ -39,16 +39,16 @@ class Scheduler:
         self._heap: list[tuple[int, int, int, Callable[[], object]]] = []
 
     def at(self, time_ns: int, callback: Callable[[], object], *, priority: int = DELIVERY) -> None:
-        """Run the callback at that time, or now where that has passed."""
+        """Run the callback at this time, or now where it has passed."""
         heapq.heappush(self._heap, (max(time_ns, self.now_ns), priority, next(self._sequence), callback))
 
     @property
     def next_ns(self) -> int | None:
-        """When the next callback is due; None when there is none."""
+        """When the next callback is due; None where there is none."""
         return self._heap[0][0] if self._heap else None
 
     def step(self) -> None:
-        """Jump to the next callback's time and run it."""
+        """Jump to the time of the next callback and run it."""
         self.now_ns, _, _, callback = heapq.heappop(self._heap)
         callback()
 
@@ -65,9 +65,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Holds no socket and no selector: there is nothing to close."""
 
     def time(self) -> float:
+        """The virtual time, s."""
         return self._scheduler.now_ns / NS_PER_S
 
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> events.Handle:  # type: ignore[override]
+        """Run the callback at the present virtual time, after what is due already."""
         handle = events.Handle(callback, args, self, context)
         self._scheduler.at(self._scheduler.now_ns, lambda: self._run(handle))
         return handle
@@ -75,11 +77,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> events.TimerHandle:
+        """Run the callback after `delay` seconds of virtual time."""
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> events.TimerHandle:
+        """Run the callback at this virtual time, s."""
         handle = events.TimerHandle(when, callback, args, self, context)
         self._scheduler.at(round(when * NS_PER_S), lambda: self._run(handle))
         return handle
@@ -101,15 +105,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """A cancelled entry stays on the heap and does nothing when its time comes."""
 
     def call_soon_threadsafe(self, *_: Any, **__: Any) -> NoReturn:  # type: ignore[override]  # always refuses
+        """Refuse: a thread would call into virtual time. Raises EscapeError."""
         raise EscapeError("a thread called into virtual time; use clock.external() for what happens outside")
 
     async def create_connection(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: a connection would leave virtual time. Raises EscapeError."""
         self._refuse_socket()
 
     async def create_server(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: a server would leave virtual time. Raises EscapeError."""
         self._refuse_socket()
 
     async def sock_connect(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: a socket would leave virtual time. Raises EscapeError."""
         self._refuse_socket()
 
     def _refuse_socket(self) -> NoReturn:
@@ -118,6 +126,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise EscapeError("a handler opened a socket in virtual time; await the call inside self.clock.external()")
 
     def run_in_executor(self, *_: Any, **__: Any) -> NoReturn:  # type: ignore[override]  # always refuses
+        """Refuse: a thread would leave virtual time. Raises EscapeError."""
         if self.watch is not None and self.watch.place:
             self.watch.event("_thread.start_new_thread")
         raise EscapeError("a handler started a thread in virtual time; mark it blocking=True instead")
@@ -125,7 +134,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 @dataclass(frozen=True, slots=True)
 class OutsideCall:
-    """A call to the world that virtual time waits for, and where its answer goes."""
+    """A call to the outside world that virtual time waits for, and the future for its answer."""
 
     call: Awaitable[Any]
     future: asyncio.Future[Any]
@@ -143,22 +152,27 @@ class VirtualClock:
 
     @property
     def is_virtual(self) -> bool:
+        """True."""
         return True
 
     def now_ns(self) -> int:
+        """The virtual time, ns."""
         return self._scheduler.now_ns
 
     def now_s(self) -> float:
+        """The virtual time, s."""
         return to_s(self.now_ns())
 
     def since_s(self, stamp_ns: int) -> float:
+        """Seconds of virtual time since a stamp in ns."""
         return to_s(self.now_ns() - stamp_ns)
 
     async def sleep(self, seconds: float) -> None:
+        """Wait for this many seconds of virtual time."""
         await asyncio.sleep(seconds)
 
     async def external(self, call: Awaitable[T], latency_s: float) -> T:
-        """The world answers while virtual time stands still; its answer, or its failure, arrives `latency_s` later."""
+        """Await a call to the outside while virtual time stands still; its answer arrives `latency_s` later."""
         if self.outside_calls is not None:
             future: asyncio.Future[T] = events.get_running_loop().create_future()
             self.outside_calls.append(OutsideCall(call, future))

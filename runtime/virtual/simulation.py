@@ -41,7 +41,7 @@ from runtime.virtual.trace import MessageTrace
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Let the garbage collector run seldom: what graphs and episodes keep is much to walk through each time."""
+    """Run the garbage collector seldom: graphs and episodes keep many objects, and each run visits them all."""
     usual = gc.get_threshold()
     gc.set_threshold(100_000, 50, 100)
     try:
@@ -138,11 +138,11 @@ class Simulation:
             self._delivery.connect(bound)
 
     def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
-        """Return a list that grows by each message published on this port's topic from now on."""
+        """A list that grows by each message published on this port's topic from now on."""
         return self.record_topic(port.topic, port.message)
 
     def record_topic(self, topic: str, message: type[M]) -> list[M]:
-        """Return a list that grows by each message published on the topic from now on."""
+        """A list that grows by each message published on the topic from now on."""
         found: list[M] = []
 
         def observe(stamped: Stamped[Any]) -> None:
@@ -153,25 +153,25 @@ class Simulation:
         return found
 
     def observe(self, observer: Observer) -> None:
-        """Call this with every message, at the time when it is published."""
+        """Call `observer` with every message, at its time of publication."""
         self._delivery.observers.append(observer)
 
     def latest(self, topic: str) -> Message | None:
-        """Return the newest message that was published on the topic; None before the first."""
+        """The newest message that was published on the topic; None before the first."""
         stamped = self._delivery.newest.get(topic)
         return None if stamped is None else stamped.message
 
     def latest_stamped(self, topic: str) -> Stamped[Any] | None:
-        """Return the same with its envelope."""
+        """The newest message on the topic with its envelope; None before the first."""
         return self._delivery.newest.get(topic)
 
     @property
     def topics_seen(self) -> tuple[str, ...]:
-        """Return every topic that something was published on."""
+        """Every topic on which something was published."""
         return tuple(self._delivery.newest)
 
     def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
-        """Put a message on a topic now, from outside the graph."""
+        """Publish a message on a topic now, from outside the graph."""
         self._seq += 1
         now_ns = self.scheduler.now_ns
         own = {message.message_origin: captured_ns_of(message, now_ns)} if message.message_origin else {}
@@ -329,12 +329,12 @@ class Simulation:
 
 
 class Pace(Protocol):
-    """Holds a virtual run back to the pace of people, and puts in what they do."""
+    """Slows a virtual run to the pace of people, and brings in what they do."""
 
     async def until(self, next_ns: int | None) -> bool:
-        """Return once the scheduler's time was set to when the run goes on: at the latest when the next event is due.
+        """Set the scheduler's time to when the run goes on, and return: at the latest when the next event is due.
 
-        `next_ns` is None where nothing is due any more; False where nothing will be.
+        `next_ns` is None where nothing is due any more. Returns False where nothing ever will be.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""A page to look at for a virtual run that failed: one row per topic over time, and where it left the run that passed.
+"""An HTML page for a virtual run that failed: one row per topic over time, and where it left the run that passed.
 
-The page is one HTML file with its drawing inside: no script, nothing loaded. Made from the lines of a `Trace`.
+It is one file with its drawing inside: no script, nothing loaded. It is made of the lines of a `MessageTrace`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from runtime.virtual.trace import first_difference
 
 WIDTH_PX, NAME_PX, ROW_PX, TOP_PX = 1180, 170, 22, 46
 MARKS = 1000
-"""Most marks in a row; where there are more messages, those of one place share a mark."""
+"""Most marks in a row; where there are more messages, those at one place share a mark."""
 AROUND = 8
-"""Messages shown before and after the first difference, and at the end."""
+"""How many messages are shown before and after the first difference, and at the end."""
 
 STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 24px; color: #1c2430; background: #fff; }
@@ -41,7 +41,7 @@ class TimelineMessage:
 
     @classmethod
     def of(cls, line: str) -> TimelineMessage:
-        """From a line of `Trace.lines`."""
+        """The message of one line of `MessageTrace.lines`."""
         time_text, ident, rest = line.split(" ", 2)
         topic, source, number = ident.rsplit(":", 2)
         content, _, text = rest.partition(" ")
@@ -49,7 +49,7 @@ class TimelineMessage:
 
 
 def page(title: str, facts: Sequence[tuple[str, str]], lines: Sequence[str], passed: Sequence[str] | None) -> str:
-    """The page; `passed` are the lines of the last run that passed, None where none is known."""
+    """The page as HTML; `passed` are the lines of the last run that passed, None where none is known."""
     rows = [TimelineMessage.of(line) for line in lines]
     difference = first_difference(passed, lines) if passed is not None else None
     parted = difference[0] if difference is not None else None

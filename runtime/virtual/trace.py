@@ -21,7 +21,7 @@ def _hash() -> hashlib._Hash:
 class MessageTrace:
     """Hashes every message in the order of publication: its time, envelope and content, images included.
 
-    With `keep` it also keeps a line per message, for `first_difference`.
+    With `keep` it also keeps one line per message, for `first_difference`.
     """
 
     def __init__(self, *, keep: bool = False) -> None:
@@ -30,7 +30,7 @@ class MessageTrace:
         self.messages = 0
 
     def add(self, stamped: Stamped[Any]) -> None:
-        """The next message."""
+        """Add the next message."""
         if not stamped.message.message_is_traced:
             return
         self.messages += 1
@@ -51,12 +51,12 @@ class MessageTrace:
 
     @property
     def hash(self) -> str:
-        """Sixteen characters; equal for equal runs."""
+        """The hash, sixteen characters; equal for equal runs."""
         return self._whole.hexdigest()[:DIGITS]
 
 
 def first_difference(one: Sequence[str], other: Sequence[str]) -> tuple[int, str, str] | None:
-    """The number of the first message that differs, and both lines ("" past an end); None where none does."""
+    """The number of the first message that differs, with both lines ("" past an end); None where none differs."""
     for number in range(max(len(one), len(other))):
         left = one[number] if number < len(one) else ""
         right = other[number] if number < len(other) else ""
@@ -66,7 +66,7 @@ def first_difference(one: Sequence[str], other: Sequence[str]) -> tuple[int, str
 
 
 def timeline(lines: Sequence[str], width: int = 80) -> str:
-    """A page of text: for each topic when its messages came, then every message on a line."""
+    """A page of text: for each topic when its messages came, then every message on one line."""
     stamps: dict[str, list[float]] = {}
     for line in lines:
         time_text, ident = line.split(" ", 2)[:2]

@@ -66,6 +66,35 @@ def test_launch_files_that_are_run_by_name_are_shipped(page: Path) -> None:
         find(name)
 
 
+CODE_LINE = re.compile(r" {4,}(?!\s*(?:[-*]|\d+\.) )\S")
+SECOND_COMMAND = re.compile(r"(?!\s*(?:\w+=\S+ )+polyrhythm)[^#]*[^\s;&|:`($>#] polyrhythm [a-z]")
+
+
+def joined_commands(text: str) -> list[str]:
+    """Lines of code that begin with an option, or in which a second command begins: somebody made prose of them."""
+    found, is_fenced, before = [], False, ""
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            is_fenced = not is_fenced
+        elif is_fenced or CODE_LINE.match(line):
+            is_continued = before.endswith("\\")
+            if SECOND_COMMAND.match(line) or (line.lstrip().startswith("--") and not is_continued):
+                found.append(line)
+        before = line
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_no_two_commands_of_a_block_are_one(page: Path) -> None:
+    assert joined_commands(page.read_text()) == []
+
+
+def test_commands_that_were_made_a_paragraph_are_found() -> None:
+    first = "    polyrhythm eval a --seeds 5 polyrhythm eval b"
+    assert joined_commands(f"{first}\n    --out c\n") == [first, "    --out c"]
+    assert joined_commands("```\npolyrhythm eval a \\\n    --seeds 5\npolyrhythm eval b\n```\n") == []
+
+
 EVIDENCE = (ROOT / "docs" / "README.md").read_text().partition("## Evidence")[2].partition("\n## ")[0]
 MEASURED = re.compile(
     r"\b(?:(?:one|two|four|\d+|an?) (?:busy|quiet|shared|idle|loaded) (?:\S+ )?(?:cores?|machine)|cores? of an? "

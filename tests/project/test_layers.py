@@ -391,3 +391,53 @@ def test_there_is_no_registry_at_module_level() -> None:
         for name in written_at_run_time(parsed(file))
     }
     assert found == {("runtime/virtual/sandbox.py", "_active")}
+
+
+SAID = {"why", "reason", "refusal"}
+"""How fields and variables are called that hold a sentence for people."""
+READS = {"startswith", "endswith", "partition", "rpartition", "split", "find", "index", "removeprefix", "removesuffix"}
+
+
+def sentences_read(tree: ast.AST) -> list[int]:
+    """The lines in which a program looks into what is said to people."""
+
+    def is_said(node: ast.expr) -> bool:
+        return (node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else "") in SAID
+
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            is_read = node.func.attr in READS and is_said(node.func.value)
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            is_read = isinstance(node.left, ast.Constant) and is_said(node.comparators[0])
+        else:
+            continue
+        found += [node.lineno] if is_read else []
+    return found
+
+
+def test_the_search_for_sentences_that_are_read_finds_them() -> None:
+    program = (
+        "feedback.why.endswith(PLEASE)\n'reach' in why\nself.reason.partition(': ')\nname.endswith('x')\n"
+        "why in known\ncode == 'consent'"
+    )
+    assert sorted(sentences_read(ast.parse(program))) == [1, 2, 3]
+
+
+def test_programs_read_codes_and_not_sentences() -> None:
+    among_themselves = {
+        "runtime/execution/executor.py": "a code and a sentence, parted by a colon, from the transport of the process",
+        "runtime/transport/channel.py": "the same, at its other end",
+        "runtime/msgs/robot.py": "puts mode and reason together for people",
+        "nodes/guard/node.py": "what it said itself: at which level it is logged, and without who stopped",
+        "nodes/episodes/results/figures.py": "the rules' exact words, in front of a colon",
+        "nodes/policy/onnx/lerobot_process.py": "the last line of somebody else's program",
+        "nodes/robot/conformance.py": "a test: the reason tells people what to do",
+    }
+    found = {
+        str(file.relative_to(ROOT))
+        for package in ("runtime", "nodes", "bridges")
+        for file in (ROOT / package).rglob("*.py")
+        if sentences_read(parsed(file))
+    }
+    assert found == set(among_themselves)

@@ -25,8 +25,9 @@ from runtime import (
     every,
     serve,
 )
+from runtime import run as run_in_real_time
 from runtime.context import current_call
-from runtime.errors import GraphError, UserError
+from runtime.errors import GraphError, PolyrhythmError, UserError
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.process_plan import load_type, type_name
 from runtime.services import GoalRequest, GoalUpdate, ServiceAnswer, ServiceRequest
@@ -371,6 +372,107 @@ def test_a_call_with_another_message_and_one_on_the_class_are_refused() -> None:
         asyncio.run(Curious(1).add.call(Sum(total=1)))  # type: ignore[arg-type]  # mypy says so, too
     with pytest.raises(UserError, match=r"ServiceClient 'add' is a declaration; make it on the class of a node"):
         asyncio.run(Curious.add.call(AddTwo(a=1, b=2)))
+
+
+class Plainly(Node):
+    """Asks in handlers that cannot wait."""
+
+    add = ServiceClient(AddTwo, Sum, "add")
+    count = GoalClient(CountTo, Counted, Done, "count")
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+
+    def asked(self) -> Any:
+        return self.add.call(AddTwo(a=1, b=2))
+
+    def on_start(self) -> None:
+        if self.way == "on_start":
+            self.asked()
+
+    @every(hz=1)
+    def tick(self) -> None:
+        if self.way == "plain":
+            print(self.add.call(AddTwo(a=1, b=2)).total)  # type: ignore[attr-defined]  # mypy says so, too
+        elif self.way == "unused":
+            self.asked()
+        elif self.way == "asyncio.run":
+            asyncio.run(self.asked())
+        elif self.way == "goal":
+            self.count.call(CountTo(number=1))  # type: ignore[unused-coroutine]  # mypy says so, too
+
+    @every(hz=1, blocking=True)
+    def work(self) -> None:
+        if self.way == "blocking":
+            asyncio.run(self.asked())
+
+
+@pytest.mark.parametrize("way", ["on_start", "plain", "unused", "asyncio.run", "goal", "blocking"])
+def test_a_handler_that_cannot_wait_for_an_answer_is_told_what_to_write(way: str) -> None:
+    name = {"on_start": "on_start", "blocking": "work"}.get(way, "tick")
+    does, attribute = ("sets the goal 'count'", "count") if way == "goal" else ("calls the service 'add'", "add")
+    told = (
+        rf"^Plainly\.{name} \(test_services\.py:\d+\) {does}, and cannot wait for it without `async def`; "
+        rf"write `await self\.{attribute}\.call\(\.\.\.\)` in an `async def` handler"
+    )
+    with pytest.raises(UserError, match=told):
+        run(Plainly(way), Adder())
+
+
+def test_in_real_time_that_is_a_sentence_in_the_log_and_at_the_end_and_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told = (
+        r"handlers failed in this run: plainly 1 times, the last time in tick: Plainly\.tick \(test_services.py:\d+\) "
+    )
+    with pytest.raises(PolyrhythmError, match=told + "calls the service 'add', and cannot wait"):
+        run_in_real_time(Plainly("plain"), Adder(), Counter(), seconds=0.02)
+    [line] = [one for one in caplog.records if "handler tick failed" in one.getMessage()]
+    assert "failed: Plainly.tick (" in line.getMessage()
+    assert line.exc_info is None
+
+
+class Indirect(Node):
+    """Asks by ways that do wait in the end."""
+
+    add = ServiceClient(AddTwo, Sum, "add")
+    count = GoalClient(CountTo, Counted, Done, "count")
+
+    def __init__(self) -> None:
+        self.sums: list[int] = []
+
+    def asked(self, number: int) -> Any:
+        return self.add.call(AddTwo(a=number, b=number))
+
+    @every(hz=0.01)
+    async def tick(self) -> None:
+        both = await asyncio.gather(*map(self.asked, (1, 2)))
+        task = asyncio.create_task(self.add.call(AddTwo(a=3, b=3)))
+        self.sums = [one.total for one in (*both, await task)]
+        with pytest.raises(UserError, match=r"calls show with its feedback and does not await it; write `def show`"):
+            await self.count.call(CountTo(number=1), feedback=self.show)  # type: ignore[arg-type]  # mypy says so
+
+    async def show(self, counted: Counted) -> None: ...
+
+
+def test_a_call_that_a_helper_makes_for_an_async_handler_is_right() -> None:
+    client = Indirect()
+    run(client, Adder(), Counter())
+    assert client.sums == [2, 4, 6]
+
+
+class Forgetful(Node):
+    add = ServiceServer(AddTwo, Sum, "add")
+
+    @serve(add)
+    def answer(self, request: AddTwo) -> Sum:
+        return None  # type: ignore[return-value]  # mypy says so, too
+
+
+def test_a_server_that_answers_nothing_is_told_to_return_it() -> None:
+    told = r"Forgetful.answer serves 'add' with Sum, not NoneType; end it with `return Sum\(\.\.\.\)`"
+    with pytest.raises(TypeError, match=told):
+        run(Forgetful(), Curious(1))
 
 
 def test_what_cannot_serve_is_refused_where_it_stands() -> None:

@@ -48,7 +48,7 @@ DIALOGUE = (
 ACTIONS = (
     (3.2, "pick", "red", 8.0, "success"),
     (8.2, "place", "red", 12.0, "success"),
-    (12.4, "pick", "blue", 14.3, ""),
+    (12.4, "pick", "blue", 14.5, ""),
     (14.5, "pick", "green", 20.0, "failure"),
     (20.2, "pick", "green", 26.0, "success"),
     (26.4, "place", "green", 42.0, "success"),
@@ -169,6 +169,9 @@ def write_run(
         if status:
             why = "the gripper closed on nothing" if status == "failure" else ""
             put(end_s, "feedback", "policy", Feedback(action_id=f"a{index}", status=status, why=why))  # type: ignore[arg-type]
+        else:
+            gave_way = Feedback(action_id=f"a{index}", status="failure", why="it gave way", code="replaced")
+            put(end_s, "feedback", "policy", gave_way)
     heard = DIALOGUE[0][3], DIALOGUE[2][3], DIALOGUE[4][3], DIALOGUE[6][3]
     for at_s, number, depth, text in (
         (2.001, 1, "replan", heard[0]),

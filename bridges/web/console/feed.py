@@ -108,8 +108,7 @@ class RunFeed:
                 is_other_stop = message.mode == "stopped" and now != self._guard  # an emergency stop, or re-armed
                 is_ordinary = {now[0], self._guard[0]} <= ORDINARY  # to and fro at each key: the header shows it
                 if (now[0] != self._guard[0] and not is_ordinary) or is_other_stop:
-                    is_said = message.reason.startswith(message.mode)
-                    self.tell("guard", "guard", message.reason if is_said else ": ".join(now), at_ns)
+                    self.tell("guard", "guard", message.sentence, at_ns)
                 self._guard = now
             case _:
                 raise TypeError(f"the feed does not show {type(message).__name__}")

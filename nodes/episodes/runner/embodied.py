@@ -150,9 +150,11 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
             feedback = message.message(Feedback)
             if feedback.status != "running" and feedback.action_id in doing:
                 text = doing.pop(feedback.action_id)
-                failed = feedback.status == "failure"
-                note = cut or (feedback.why if failed else "")
-                found.append((ns, robot, "action", text + (" (failed)" if failed else ""), note if failed else ""))
+                if feedback.status == "failure":
+                    ending = " (broken off)" if feedback.code == "replaced" else " (failed)"
+                    found.append((ns, robot, "action", text + ending, cut or feedback.why))
+                else:
+                    found.append((ns, robot, "action", text, ""))
                 cut = ""
     noted_ns = zero_ns_of(reader.metadata)
     start_ns = first_ns - reader.wall_offset_ns if noted_ns is None else noted_ns

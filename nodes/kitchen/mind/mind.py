@@ -90,7 +90,7 @@ class Mind:
         if description.progress == "finished":
             return self._finished(task, now_ns)
         if description.progress == "failed":
-            return self._failed(task, description.why, now_ns)
+            return self._failed(task, description, now_ns)
         return []
 
     # --- seeing
@@ -663,12 +663,12 @@ class Mind:
             self.done_names.append(task.text)
         return self._next(now_ns)
 
-    def _failed(self, task: SkillCall, why: str, now_ns: int) -> list[str]:
-        self.current = None
+    def _failed(self, task: SkillCall, description: SceneDescription, now_ns: int) -> list[str]:
+        self.current, why = None, description.why
         thing = self.seen.thing(task.thing)
         if thing is None:
             return [f"I have to leave that: {why}.", *self._next(now_ns)]
-        near = "nearer to me" if "reach" in why else "where I can take it"
+        near = "nearer to me" if description.code == "out_of_reach" else "where I can take it"
         text = f"I cannot get the {name_of_thing(thing)}: {why}. Could you help me and put it {near}, please?"
         said = self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
         return [*said, *self._next(now_ns)]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nodes.kitchen.world import Kitchen
 from nodes.perception.point_cloud import back_project, is_own
+from nodes.robot.products import least_squares, product
 from nodes.robot.protocol import Capsule
 
 Floats = NDArray[np.float64]
@@ -269,7 +270,7 @@ def _ball(points: Points) -> tuple[float, float, float] | None:
     middle = points.mean(axis=1)
     local = (points - middle[:, None]).astype(np.float64)
     matrix = np.vstack([2 * local, np.ones(local.shape[1])]).T
-    solution, *_ = np.linalg.lstsq(matrix, (local * local).sum(axis=0), rcond=None)
+    solution = least_squares(matrix, (local * local).sum(axis=0))
     radius = math.sqrt(max(float(solution[3] + (solution[:3] ** 2).sum()), 0.0))
     off = np.abs(np.linalg.norm(local - solution[:3, None], axis=0) - radius)
     if not 0.02 < radius < 0.08 or float(np.median(off)) > 0.003:
@@ -288,12 +289,13 @@ def _hand(points: Points, is_skin_: Bools) -> list[Hand]:
     sleeve = near[:, np.linalg.norm(near - middle[:, None], axis=0) > 0.16]
     if sleeve.shape[1] < LEAST_PX:
         spread = skin - skin.mean(axis=1)[:, None]
-        line = np.linalg.svd(spread, full_matrices=False)[0][:, 0]
+        line = cv2.eigen(product(spread, spread.T))[2][0]
+        line *= -math.copysign(1.0, line[0])  # both ways fit: the one towards -x
     else:
         line = middle - np.median(sleeve, axis=1)
-    line /= np.linalg.norm(line)
-    tip = float(np.quantile(line @ skin, 0.99))
-    palm = middle + line * (tip - TIP_M + 0.01 - float(line @ middle))
+    line /= math.hypot(*line.tolist())
+    tip = float(np.quantile(product(line, skin), 0.99))
+    palm = middle + line * (tip - TIP_M + 0.01 - float(product(line, middle)))
     palm[2] -= 0.01  # its upper side is seen
     x, y, z = palm.tolist()
     a, b, c = line.tolist()
@@ -311,22 +313,21 @@ def _face(points: Points, is_skin_: Bools) -> list[Face]:
     if nose.shape[1] < NOSE_LEAST_PX:
         return [Face((x, y, z), None)]
     line = nose.mean(axis=1) - middle
-    a, b, c = (line / np.linalg.norm(line)).tolist()
+    a, b, c = (line / math.hypot(*line.tolist())).tolist()
     return [Face((x, y, z), (a, b, c))]
 
 
 def _middle_of_ball(points: Floats) -> Floats:
     """The middle of a ball of a head's radius through most of the points: a few steps of Gauss and Newton."""
     middle = points.mean(axis=1)
-    toward = middle / max(float(np.linalg.norm(middle)), 1e-6)
+    toward = middle / max(math.hypot(*middle.tolist()), 1e-6)
     middle = middle + 0.05 * np.array([toward[0], toward[1], 0.0])
     kept = points
     for _ in range(8):
         offset = kept - middle[:, None]
         away = np.linalg.norm(offset, axis=0)
         error = away - FACE_RADIUS_M
-        step, *_ = np.linalg.lstsq((offset / away).T, error, rcond=None)
-        middle = middle + step
+        middle = middle + least_squares((offset / away).T, error)
         error = np.abs(np.linalg.norm(points - middle[:, None], axis=0) - FACE_RADIUS_M)
         kept = points[:, error < max(0.006, float(np.median(error)))]
         if kept.shape[1] < 8:

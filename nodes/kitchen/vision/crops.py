@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.kitchen.vision.blobs import Blob
+from nodes.robot.products import product
 
 MODEL = Path(__file__).with_name("crops.onnx")
 SIDE_PX = 40
@@ -58,7 +59,7 @@ def cut_out(blob: Blob, rgb: NDArray[np.uint8], depth_m: NDArray[np.float32]) ->
     own.reshape(-1)[blob.pixels] = 255
     a, b = max(int(middle_x - side), 0), max(int(middle_y - side), 0)
     part = slice(b, int(middle_y + side) + 1), slice(a, int(middle_x + side) + 1)
-    move[:, 2] += move[:, :2] @ (a, b)
+    move[:, 2] += product(move[:, :2], np.array((a, b)))
     away = float(np.median(depth_m.reshape(-1)[blob.pixels]))
     deep = np.clip(128 + 127 * (depth_m[part] - away) / DEEP_M, 0, 255).astype(np.uint8)
     stacked = np.dstack([rgb[part], own[part], deep])

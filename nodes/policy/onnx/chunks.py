@@ -188,4 +188,7 @@ def _even(rows: NDArray[np.float64], step_s: float) -> NDArray[np.float64]:
     bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step_s / SMOOTH_S) ** 2)
     before, after = 2 * rows[0] - rows[reach:0:-1], 2 * rows[-1] - rows[-2 : -reach - 2 : -1]
     longer = np.concatenate([before, rows, after])
-    return np.stack([np.convolve(column, bell / bell.sum(), "valid") for column in longer.T], axis=1)
+    even = np.zeros_like(rows)
+    for place, share in enumerate((bell / bell.sum()).tolist()):
+        even += share * longer[place : place + len(rows)]
+    return even

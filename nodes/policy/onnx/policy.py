@@ -13,14 +13,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import msgspec
 import numpy as np
 
 from nodes.models.onnx_file import read_model_with_data
 from nodes.policy.action_request import ActionRequest
-from nodes.policy.allowed import PLEASE, Confirmations, why_not
+from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.onnx.inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of
 from nodes.policy.onnx.tensors import LONGEST_HISTORY, problems_of
@@ -49,6 +49,7 @@ from runtime.msgs import (
     Action,
     ActionChunk,
     Feedback,
+    FeedbackCode,
     GuardState,
     Image,
     Interrupt,
@@ -59,7 +60,11 @@ from runtime.msgs import (
     Utterance,
 )
 
+if TYPE_CHECKING:
+    from nodes.policy.onnx.session import PolicySession
+
 RATE_HZ = 20
+MOST_THREADS = 64
 SMALLEST_PX, LARGEST_PX = 8, 4096
 FELT_EVERY_S = 0.04
 """How often a model that sees nothing is asked, at most: every other state."""
@@ -142,6 +147,7 @@ class PlaybackSettings(TypedDict, total=False):
     needs_action: bool
     limit_s: float
     blend_s: float
+    budget_s: float
 
 
 class ActionSettings(PlaybackSettings, total=False):
@@ -157,7 +163,8 @@ class OnnxPolicy(ForRobot, SeatNode):
     A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
     finite is dropped, counted and told. An action is done when `done_chunks` answers in a row give it at least the
     probability `done_at`, and has failed after `limit_s` without; then the posture is kept. Neither is ever told by a
-    model that has no `done`.
+    model that has no `done`. An answer that took longer than `budget_s` (0: `max_chunk_age_s`) is dropped, too; a model
+    that never takes less is refused at the start.
     """
 
     realtime = True
@@ -195,6 +202,8 @@ class OnnxPolicy(ForRobot, SeatNode):
         done_chunks: int = 3,
         limit_s: float = 60.0,
         blend_s: float = BLEND_S,
+        budget_s: float = 0.0,
+        threads: int = 1,
     ) -> None:
         for name, size_px in (("image_width_px", image_width_px), ("image_height_px", image_height_px)):
             if not SMALLEST_PX <= size_px <= LARGEST_PX:
@@ -202,6 +211,10 @@ class OnnxPolicy(ForRobot, SeatNode):
         for name, time_s in (("step_s", step_s), ("max_chunk_age_s", max_chunk_age_s), ("limit_s", limit_s)):
             if not 0.0 < time_s < math.inf:
                 raise ParameterError(f"policy: {name} is {time_s}; expected a positive number of seconds")
+        if not 0.0 <= budget_s < math.inf:
+            raise ParameterError(f"policy: budget_s is {budget_s}; expected seconds, or 0 for max_chunk_age_s")
+        if not 1 <= threads <= MOST_THREADS:
+            raise ParameterError(f"policy: threads is {threads}; expected 1 to {MOST_THREADS}")
         if not providers:
             raise ParameterError("policy: providers is empty; CPUExecutionProvider is always there")
         if not 0.0 < done_at <= 1.0:
@@ -221,6 +234,8 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.done_at = done_at
         self.done_chunks = done_chunks
         self.limit_s = limit_s
+        self.budget_s = budget_s or max_chunk_age_s
+        self.threads = threads
         self.session: PolicyModel | None = None
         # Written by the plain handlers only, as whole values: the worker reads them.
         self.phase: Phase = "idle" if needs_action else "acting"
@@ -256,13 +271,14 @@ class OnnxPolicy(ForRobot, SeatNode):
         place = place_of(self.model)
         return problems_of(place, self.sha256, width_px=self.image_width_px, height_px=self.image_height_px)
 
-    def on_start(self) -> None:
+    def opened(self) -> PolicySession:
+        """Return the model, loaded and asked once. Raises PolyrhythmError."""
         from nodes.policy.onnx.session import PolicySession
 
         data, beside, problems = read_model_with_data(place_of(self.model), self.sha256)
         if problems:
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
-        self.session = PolicySession(
+        return PolicySession(
             data,
             name=f"model {self.model!r}",
             width_px=self.image_width_px,
@@ -270,9 +286,24 @@ class OnnxPolicy(ForRobot, SeatNode):
             providers=self.providers,
             beside=beside,
             seed=self.run_info.seed,
+            threads=self.threads,
         )
-        if self.session.fallback:
-            self.log.warning("%s", self.session.fallback)
+
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return why a provider cannot be had; and how long the model takes here, against its budget."""
+        from nodes.models.onnx_runtime import findings
+
+        return findings(self.providers, self.opened if is_timed else None, f"model {self.model!r}", self.budget_s)
+
+    def on_start(self) -> None:
+        self.session = session = self.opened()
+        if session.fallback:
+            self.log.warning("%s", session.fallback)
+        if not self.clock.is_virtual:
+            timing = session.timing()
+            if slow := timing.why_slow(self.budget_s):
+                raise ParameterError(f"{self.name}: {session.name} {slow}")
+            self.log.info("%s on %s", session.name, timing)
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.model}"
 
@@ -292,16 +323,18 @@ class OnnxPolicy(ForRobot, SeatNode):
                 self.feedback.publish(Feedback(action_id=action.id, status="running"))
             return
         refusal = why_not(action, state, SPECS)
-        refusal = refusal or self.confirmations.question(action, SPECS, self.clock.now_ns())
-        if refusal:
-            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
-            if refusal.endswith(PLEASE):
-                self.said.publish(Utterance(speaker="robot", text=refusal))
+        question = "" if refusal else self.confirmations.question(action, SPECS, self.clock.now_ns())
+        if refusal or question:
+            code: FeedbackCode = "consent" if question else ""
+            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal or question, code=code))
+            if question:
+                self.said.publish(Utterance(speaker="robot", text=question))
             return
         judges = self.under_way is not None and self.under_way.is_judged
         if judges and self.is_active and self.under_way is not None:
             why = f"replaced by {action.text or action.skill!r}"
-            self.feedback.publish(Feedback(action_id=self.under_way.action.id, status="failure", why=why))
+            ident = self.under_way.action.id
+            self.feedback.publish(Feedback(action_id=ident, status="failure", why=why, code="replaced"))
         if judges:
             self.kept = self.last if self.is_active else self.kept
         self.asked, self.under_way = asked, UnderWay.begun(action, self.context.trigger, state, is_judged=judges)
@@ -393,7 +426,11 @@ class OnnxPolicy(ForRobot, SeatNode):
             since = (under_way.action.id if under_way is not None else "", self.fence_ns)
             if self.remembered[:2] == since:  # what it saw before a stop, or for another action, is forgotten
                 felt = msgspec.structs.replace(felt, memory=self.remembered[2])
+            begun_ns = self.clock.now_ns()
             answer = self.session.run({camera: image.rgb for camera, image in seen.items()}, felt)
+            if self.clock.since_s(begun_ns) > self.budget_s:
+                self.remembered = (*since, b"")
+                raise PolyrhythmError(f"{self.model} took longer than its budget of {1e3 * self.budget_s:g} ms")
             if wants.is_relative:
                 start = (*self.playback.anchor(state.position, state.read_ns), 0.0, 0.0)
                 answer = replace(answer, chunk=answer.chunk + start)

@@ -18,7 +18,11 @@ REACH_S = 2.0
 
 
 class RemotePolicy(OnnxPolicy):
-    """Asks `polyrhythm serve` at `server`, like "tcp://192.168.1.30:7500"; `key` is that server's public key."""
+    """Asks `polyrhythm serve` at `server`, like "tcp://192.168.1.30:7500"; `key` is that server's public key.
+
+    `of` is the name of one of its models, "" for the first. In virtual time the world stands still for an answer, up to
+    10 s; runs are the same to the bit only where every answer is made alone.
+    """
 
     def __init__(
         self,
@@ -27,6 +31,7 @@ class RemotePolicy(OnnxPolicy):
         host: str = "robot",
         within_s: float = 0.4,
         jpeg_quality: int = 85,
+        of: str = "",
         **others: Unpack[ActionSettings],
     ) -> None:
         super().__init__(model=server, **others)
@@ -35,6 +40,7 @@ class RemotePolicy(OnnxPolicy):
         self.host = host
         self.within_s = within_s
         self.jpeg_quality = jpeg_quality
+        self.of = of
 
     def problems(self) -> list[str]:
         """What is wrong with the server's place, in sentences; it is not called."""
@@ -79,6 +85,10 @@ class RemotePolicy(OnnxPolicy):
             case "silent":
                 return [("problem", f"server {server} cannot be reached: no answer; is the address right?")]
 
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return nothing: the model is on another machine."""
+        return []
+
     def on_start(self) -> None:
         from nodes.policy.remote.session import RemoteSession
         from runtime.hosts import keys
@@ -86,12 +96,14 @@ class RemotePolicy(OnnxPolicy):
 
         if problems := self.problems():
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
-        if self.clock.is_virtual:
-            raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
         secret = keys.secret_of(self.host) if self.key else ""
         public = keys.public_of(self.host) if self.key else ""
         self._client = Client(self.server, server_key=self.key, secret=secret, public=public)
-        self.session = RemoteSession(self._client, within_s=self.within_s, jpeg_quality=self.jpeg_quality)
+        if self.clock.is_virtual and not self._client.is_connected(LONGEST_S):
+            self._client.close()
+            raise ParameterError(f"{self.name}: nobody serves at {self.server}; polyrhythm serve MODEL --bind ...")
+        within_s = LONGEST_S if self.clock.is_virtual else self.within_s
+        self.session = RemoteSession(self._client, within_s=within_s, jpeg_quality=self.jpeg_quality, of=self.of)
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.server}"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol, TypedDict, Unpack, cast
+from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack, cast
 from urllib.parse import urlsplit
 
 import msgpack
@@ -103,6 +103,10 @@ class ServerPolicy(OnnxPolicy):
     def connect(self, key: str) -> ServerSession:
         """A session with the server; `key` is "" where none is needed."""
         raise NotImplementedError
+
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return nothing: the model is on another machine."""
+        return []
 
     def on_start(self) -> None:
         if problems := self.problems():

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from nodes.sim.rendering.pixel_grid import Doubles, Floats, Integers, PixelGrid, Slopes, places, steps
 from nodes.sim.rendering.round_shapes import RoundShapes
 
@@ -107,10 +108,10 @@ class Caster:
     def cast(self, data: mujoco.MjData, eye: Doubles, axes: Doubles) -> None:
         """From the eye along the axes: right, up and backward, in columns."""
         self.grid.clear(1.0 / self._farthest_m)
-        centre = self.centre = (data.geom_xpos - eye) @ axes
-        turn = self.turn = axes.T @ data.geom_xmat.reshape(-1, 3, 3)  # own frame -> camera
-        start = self.start = -(centre[:, None] @ turn)[:, 0]  # of the rays, in each own frame
-        is_in_sight: Bools = np.less((centre @ self._sides).max(axis=1), self._radius)
+        centre = self.centre = product(data.geom_xpos - eye, axes)
+        turn = self.turn = product(axes.T, data.geom_xmat.reshape(-1, 3, 3))  # own frame -> camera
+        start = self.start = -product(centre[:, None], turn)[:, 0]  # of the rays, in each own frame
+        is_in_sight: Bools = np.less(product(centre, self._sides).max(axis=1), self._radius)
         is_in_sight &= centre[:, 2] < self._radius
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             self._see_flat(centre, turn, start, is_in_sight)
@@ -131,7 +132,7 @@ class Caster:
         front = is_seen.nonzero()[0]
         geom, axis = self._geom.take(front), self._axis.take(front)
         turn = turn.take(geom, axis=0)
-        corners = self._face_corners.take(front, axis=0) @ turn.transpose(0, 2, 1)
+        corners = product(self._face_corners.take(front, axis=0), turn.transpose(0, 2, 1))
         corners += centre.take(geom, axis=0)[:, None]
         # A ray meets the face where it is on the inner side of the four planes through the eye and an edge.
         planes = _cross(corners, corners.take(_NEXT, axis=1))

@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.products import product
 from nodes.robot_file.body import PREFIX
 from nodes.sim.mjcf import HIDDEN_GROUP
 from nodes.sim.rendering.casting import Caster
@@ -93,7 +94,7 @@ class RayRenderer:
         self._floor = int(floor[0]) if len(floor) else -1
         if len(floor):
             self._palette[:, self._floor] = np.array(TILE_RGB[0], dtype=np.float32) * 255
-        self._lamp = np.array(LAMP_DIRECTION) / np.linalg.norm(LAMP_DIRECTION)
+        self._lamp = np.array(LAMP_DIRECTION) / math.hypot(*LAMP_DIRECTION)
         # What is round around the middle of an axis, which for a ball is a point.
         kind = model.geom_type
         self._is_capped = np.isin(kind, [mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE])
@@ -144,7 +145,8 @@ class RayRenderer:
         """How bright each pixel is, from the normal of what it sees; 1 for the sky."""
         caster = self._caster
         geom, axis, side = caster.surfaces.geom, caster.surfaces.axis, caster.surfaces.side
-        slope = (self._lamp @ data.geom_xmat.reshape(-1, 3, 3))[geom, axis] * side  # of each flat surface to the lamp
+        slopes = product(self._lamp, data.geom_xmat.reshape(-1, 3, 3))
+        slope = slopes[geom, axis] * side  # of each flat surface to the lamp
         lamp = np.where(self._is_flat, np.maximum(slope, 0.0) * LAMP + AMBIENT, 1.0).astype(np.float32)
         # Normal times ray is the distance from the plane of the surface over the depth.
         away = np.abs(caster.start[geom, axis] * side - caster.reach) * HEADLIGHT
@@ -155,7 +157,8 @@ class RayRenderer:
         light += lamp.take(surface)
         curved = self._is_curved.take(surface.reshape(-1)).nonzero()[0]
         if len(curved):
-            light.reshape(-1)[curved] = self._light_of_curved(surface, curved, depth, (self._lamp @ axes).tolist())
+            lit_from = product(self._lamp, axes).tolist()
+            light.reshape(-1)[curved] = self._light_of_curved(surface, curved, depth, lit_from)
         return light
 
     def _light_of_curved(self, surface: Integers, curved: Integers, depth: Floats, lamp: list[float]) -> Doubles:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nodes.robot.products import product
 from nodes.sim.rendering.pixel_grid import Doubles, Floats, Integers, PixelGrid, places, steps
 
 SIDE, TOP, BOTTOM = 0, 1, 2
@@ -88,13 +89,13 @@ class RoundShapes:
         self, wanted: Integers, centre: Doubles, turn: Doubles
     ) -> tuple[Integers, Integers, Integers, Integers]:
         """The columns and rows, from and to, that the box around each shape covers."""
-        corners = self._corners.take(wanted, axis=0) @ turn.transpose(0, 2, 1)
+        corners = product(self._corners.take(wanted, axis=0), turn.transpose(0, 2, 1))
         corners += centre[:, None]
         ahead = -corners[..., 2]
         slopes = corners[..., :2] / np.maximum(ahead, _NEAR_M)[..., None]
         ends = np.array([slopes.min(axis=1), slopes.max(axis=1)])
         for which in np.flatnonzero(ahead.min(axis=1) <= _NEAR_M).tolist():
-            eye = np.abs(centre[which] @ turn[which])
+            eye = np.abs(product(centre[which], turn[which]))
             is_inside = bool((eye <= self._extent[wanted[which]] * 1.001 + 1e-6).all())
             ends[:, which] = [[-np.inf], [np.inf]] if is_inside else _ends_of_cut(corners[which], ahead[which])
         left, right = self._grid.across.searchsorted(ends[..., 0])

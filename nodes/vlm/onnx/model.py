@@ -46,12 +46,13 @@ class VisionLanguageModel:
         feed: dict[str, NDArray[np.generic] | Held] = {"pixel_values": pixels}
         if "pixel_attention_mask" in self._vision.inputs:
             feed["pixel_attention_mask"] = np.ones((1, 1, *pixels.shape[3:]), np.bool_)
-        seen, _ = self._vision.run(feed, fetch=self._vision.outputs[0], stop=stop)
+        [seen], _ = self._vision.run(feed, fetch=list(self._vision.outputs)[:1], stop=stop)
         return seen.reshape(-1, seen.shape[-1])
 
     def embed(self, tokens: list[int], stop: StopFlag | None = None) -> NDArray[np.generic]:
         """Tokens as embeddings (tokens, width)."""
-        embedded, _ = self._embed.run({"input_ids": np.array([tokens])}, fetch=self._embed.outputs[0], stop=stop)
+        asked = {"input_ids": np.array([tokens])}
+        [embedded], _ = self._embed.run(asked, fetch=list(self._embed.outputs)[:1], stop=stop)
         return embedded.reshape(len(tokens), -1)
 
     def read(
@@ -98,7 +99,7 @@ class VisionLanguageModel:
             feed["position_ids"] = np.arange(memory.length, length)[None]
         if "num_logits_to_keep" in self._decoder.inputs:
             feed["num_logits_to_keep"] = np.array(1)
-        logits, presents = self._decoder.run(feed, fetch="logits", keep=self._presents, stop=stop)
+        [logits], presents = self._decoder.run(feed, fetch=["logits"], keep=self._presents, stop=stop)
         last = np.asarray(logits[0, -1], np.float32)
         if not np.isfinite(last).all():
             raise PolyrhythmError(f"{self._decoder.name} gave numbers that are not finite")

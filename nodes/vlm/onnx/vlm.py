@@ -6,6 +6,7 @@ The model is a folder in the layout in which SmolVLM and its kind are published 
 from __future__ import annotations
 
 import os
+from typing import Literal
 
 from nodes.models.budget import budget_of
 from nodes.vlm.model_prompt import MOST_OBJECTS, Coordinates, system_prompt
@@ -75,6 +76,12 @@ class OnnxVLM(PointingVLM):
             problems += found.read_parts()[1]
         problems += [text for text in (why_no_tokenizer(), why_no_provider(self.providers)) if text]
         return problems
+
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return why a provider cannot be had; how long an answer takes is told at the end of a run."""
+        from nodes.models.onnx_runtime import provider_notes
+
+        return [("note", text) for text in provider_notes(self.providers)]
 
     def on_start(self) -> None:
         from nodes.vlm.onnx.words import why_no_tokenizer

@@ -1,4 +1,4 @@
-"""`Inbox`: reliable events as they come in, each handed over once, in order where they wait for each other."""
+"""`Inbox`: received reliable events, each delivered once, and in order where they wait for each other."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 RECEIPT_PERIOD_NS = to_ns(0.05)
 _MOST_STREAMS = 256
-"""Sessions of senders, on all topics; the one that was silent for longest is forgotten."""
+"""Most sessions of senders, over all topics; the one that was silent for longest is dropped."""
 _MOST_GAPS = 64
-"""Told in one receipt, and kept; then the oldest is given up."""
+"""Most gaps that are kept and named in one receipt; beyond it the oldest is given up."""
 
 
 @dataclass(slots=True)
@@ -35,9 +35,10 @@ class _Stream(Generic[T]):
 
 
 class Inbox(Generic[T]):
-    """For one thread. `deliver` gets each message once; `lost` the topic and how many will not come any more.
+    """Orders the reliable events of one reader; for one thread.
 
-    Messages that were sent before `since_ns` are refused: they were meant for an earlier life of this process.
+    `deliver` gets each message once; `lost` gets the topic and how many messages will never come. Messages sent before
+    `since_ns` are refused: they were meant for an earlier life of this process.
     """
 
     def __init__(
@@ -52,11 +53,11 @@ class Inbox(Generic[T]):
 
     @property
     def owes(self) -> bool:
-        """Whether somebody waits for a receipt, or something for time to pass."""
+        """Whether a receipt is due, or a gap waits for its time to run out."""
         return bool(self._owed) or self._until_ns is not None
 
     def offer(self, topic: str, tag: Tag, item: T | None, now_ns: int) -> bool:
-        """Take in a message; None in its place: it has come and cannot be used. False where it came before."""
+        """Take in a message, or None for one that cannot be decoded; False where it was received before."""
         key = (topic, tag.sender, tag.session)
         stream = self._streams.pop(key, None) or _Stream(tag.first)
         self._streams[key] = stream
@@ -83,7 +84,7 @@ class Inbox(Generic[T]):
         return is_new
 
     def expire(self, now_ns: int) -> bool:
-        """Give up what has been missing for too long; whether anything changed."""
+        """Give up what has been missing for too long; returns whether anything changed."""
         if self._until_ns is None or now_ns < self._until_ns:
             return False
         for (topic, sender, session), stream in self._streams.items():
@@ -96,17 +97,17 @@ class Inbox(Generic[T]):
         return True
 
     def next_ns(self) -> int | None:
-        """When `expire` or `receipts` has something to say; None: not before another message comes."""
+        """When `expire` or `receipts` has work next; None where not before another message."""
         tell_ns = self._told_ns + RECEIPT_PERIOD_NS if self._owed else None
         times_ns = [time_ns for time_ns in (tell_ns, self._until_ns) if time_ns is not None]
         return min(times_ns, default=None)
 
     def hurry(self) -> None:
-        """Let the next receipts be due at once."""
+        """Make the next receipts due at once."""
         self._told_ns = -RECEIPT_PERIOD_NS
 
     def receipts(self, now_ns: int) -> list[tuple[str, Receipt]]:
-        """What is to be told to which sender now."""
+        """The receipts that are due now, by sender."""
         if not self._owed or now_ns < self._told_ns + RECEIPT_PERIOD_NS:
             return []
         self._told_ns = now_ns

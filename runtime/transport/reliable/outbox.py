@@ -1,4 +1,4 @@
-"""`Outbox`: what a process has sent and not everybody has acknowledged yet."""
+"""`Outbox`: what a process has sent and some receiver has not acknowledged yet."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from runtime.serialization.codec import Frame
 from runtime.transport.reliable.tag import MOST_KEPT, Receipt, Tag, Terms
 
 MOST_BYTES = 16 << 20
-"""Of all topics together; what was kept longest gives way."""
+"""Most bytes kept, over all topics; beyond it the oldest message is given up."""
 FIRST_PERIOD_NS = to_ns(0.1)
-"""Of silence, before a message is sent again; then twice as long, and so on."""
+"""Silence before a message is sent again, in ns; it doubles with each repetition."""
 LONGEST_PERIOD_NS = to_ns(1.0)
 GAP_PERIOD_NS = to_ns(0.03)
-"""At least so long between two tries where a receiver says what it misses."""
+"""Least time between two repetitions where the receiver reports a gap, in ns."""
 MOST_AT_ONCE = 64
 
 
@@ -36,7 +36,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A message to be sent to one receiver again."""
+    """A message to be sent again to one receiver."""
 
     receiver: str
     tag: Tag
@@ -44,11 +44,11 @@ class Again:
 
 
 class Outbox:
-    """Not safe for several threads: the owner locks. Times are passed in.
+    """Keeps sent events until they are acknowledged. Not thread-safe: the owner locks. Times are passed in.
 
-    `terms`: by topic. `give_up` is told (topic, receiver, reason) for each message that one of them has not
-    acknowledged. The reason is "lifespan" where time is over, "outbox full", "closed" where the sender ended first, or
-    "restarted" where the message went to an earlier life of the receiver. It may have arrived all the same.
+    `terms` are those of each topic. `give_up` gets (topic, receiver, reason) for each message that a receiver has not
+    acknowledged. The reason is "lifespan" where its time ran out, "outbox full", "closed" where the sender ended first,
+    or "restarted" where the message went to an earlier life of the receiver. The message may have arrived all the same.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Outbox:
         *,
         born_ns: int | None = None,
     ) -> Tag:
-        """Let `send` send a message to everybody, with what is to travel with it, and keep it.
+        """Let `send` send a message with its tag to everybody, and keep it.
 
-        `born_ns`: since when its lifespan runs, where that is not now; what waits for nothing is tried that long from
-        now all the same.
+        `born_ns` is when its lifespan began, where that is not now. An event that waits for no other is tried for that
+        long from now all the same.
         """
         number = self._numbers[topic] = self._numbers[topic] + 1
         kept = self._kept[topic]
@@ -116,7 +116,7 @@ class Outbox:
         heapq.heappush(self._dues, (due_ns, topic, number))
 
     def take(self, receipt: Receipt, now_ns: int) -> list[Again]:
-        """Note what a receiver has; what it misses is to be sent again at once."""
+        """Take in a receipt; what it names as missing is sent again at once."""
         again: list[Again] = []
         if receipt.session != self._session:
             return again  # meant for an earlier life of this process
@@ -141,7 +141,7 @@ class Outbox:
         return again
 
     def due(self, now_ns: int, most: int = MOST_AT_ONCE) -> list[Again]:
-        """What is to be sent again now, because nobody has said a word about it; `most` messages at a time."""
+        """The messages to be sent again now because no receipt came; at most `most` at a time."""
         again: list[Again] = []
         while self._dues and self._dues[0][0] <= now_ns and len(again) < most:
             due_ns, topic, number = heapq.heappop(self._dues)
@@ -158,7 +158,7 @@ class Outbox:
         return again
 
     def next_ns(self) -> int | None:
-        """When `due` has something to say next; None: not before another message is added."""
+        """When `due` has work next; None where not before another message."""
         while self._dues:
             due_ns, topic, number = self._dues[0]
             kept = self._kept[topic].get(number)
@@ -169,17 +169,17 @@ class Outbox:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything is acknowledged or given up."""
+        """Whether every message is acknowledged or given up."""
         return not any(self._kept.values())
 
     def hurry(self, now_ns: int) -> None:
-        """Let all that is kept be due now: the way was blocked, and is free again."""
+        """Make all kept messages due now, because a blocked connection is free again."""
         for kept in self._all():
             kept.due_ns, kept.period_ns = now_ns, FIRST_PERIOD_NS
             heapq.heappush(self._dues, (now_ns, kept.topic, kept.number))
 
     def close(self, reason: str = "closed") -> None:
-        """Give up what is left."""
+        """Give up all that is left."""
         for kept in self._all():
             self._drop(kept, reason)
 

@@ -1,4 +1,4 @@
-"""What goes with reliable events: a `Tag` there, a `Receipt` back; `Terms`: for whom, and for how long."""
+"""The data that travels with reliable events: a `Tag` with the event, a `Receipt` back, and the `Terms` of a topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.message import Count
 
 LIFESPAN_S, HOLD_S = 5.0, 1.0
 MOST_KEPT = 1024
-"""Messages of a topic that wait for an acknowledgement; no number is further ahead of the first that is missing."""
+"""Most unacknowledged messages of a topic; no number runs further ahead of the first missing one."""
 
 _CRC_BYTES = 4
 _LONGEST_NAME = 64
@@ -21,9 +21,9 @@ Name = Annotated[str, msgspec.Meta(max_length=_LONGEST_NAME)]
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """Of one topic: the processes that acknowledge its events, and for how long it is worth trying.
+    """The processes that acknowledge a topic's events, and how long it is worth trying.
 
-    An event is sent again for `lifespan_s`; later ones wait for it `hold_s`, with 0 not at all.
+    An event is sent again for `lifespan_s`. Later ones wait for it for `hold_s`; 0 means that they do not wait.
     """
 
     receivers: tuple[str, ...] = ()
@@ -32,9 +32,9 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Tag(msgspec.Struct, frozen=True, array_like=True):
-    """`number` counts the messages of one topic that one `session` of a `sender` has sent, from 1.
+    """Numbers an event: `number` counts from 1 the messages of one topic that one `session` of a `sender` sent.
 
-    What is below `first` is acknowledged or given up: nobody need wait for it. `sent_ns` is the time of the first try.
+    Numbers below `first` are acknowledged or given up: nobody need wait for them. `sent_ns` is when it was first sent.
     """
 
     sender: Name
@@ -47,7 +47,7 @@ class Tag(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Settled(msgspec.Struct, frozen=True, array_like=True):
-    """Of one topic: all numbers below `top` but those in `missing` (from, to; the latter not included)."""
+    """What a receiver has of one topic: all numbers below `top`, except the ranges in `missing`, without their ends."""
 
     topic: str
     top: Count
@@ -55,7 +55,7 @@ class Settled(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, array_like=True):
-    """What a receiver, who hears since `since_ns`, has of one session of a sender."""
+    """What a receiver, which listens since `since_ns`, has of one session of a sender."""
 
     receiver: Name
     since_ns: Count
@@ -69,13 +69,13 @@ _receipts = msgspec.msgpack.Decoder(Receipt)
 
 
 def write_tag(topic: bytes, tag: Tag) -> bytes:
-    """The tag with its checksum, which covers the topic as well: one flipped bit must not spoil all later numbers."""
+    """The tag as bytes, with a checksum that covers the topic: one flipped bit must not spoil all later numbers."""
     body = _encoder.encode(tag)
     return zlib.crc32(body, zlib.crc32(topic)).to_bytes(_CRC_BYTES, "little") + body
 
 
 def read_tag(topic: bytes, data: bytes) -> Tag:
-    """Raises CodecError where these bytes are no tag of a message on that topic."""
+    """The tag in these bytes. Raises CodecError where they are no tag of a message on that topic."""
     body = data[_CRC_BYTES:]
     if zlib.crc32(body, zlib.crc32(topic)) != int.from_bytes(data[:_CRC_BYTES], "little"):
         raise CodecError("the tag of a reliable message is damaged")
@@ -89,12 +89,12 @@ def read_tag(topic: bytes, data: bytes) -> Tag:
 
 
 def write_receipt(receipt: Receipt) -> bytes:
-    """As bytes."""
+    """The receipt as bytes."""
     return _encoder.encode(receipt)
 
 
 def read_receipt(data: bytes) -> Receipt:
-    """Raises CodecError where these bytes are no receipt."""
+    """The receipt in these bytes. Raises CodecError where they are none."""
     try:
         return _receipts.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:

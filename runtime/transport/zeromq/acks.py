@@ -1,4 +1,4 @@
-"""`Acks`: the reliable events of one reader, put in order, and the acknowledgements that it sends for them."""
+"""`Acks`: puts the reliable events of one reader in order, and acknowledges them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUEUE_LENGTH = 64  # a receipt that is lost is made good by the next one
 
 
 class Acks:
-    """For the one thread that reads. `processes` are those who may ask to be acknowledged, `receiver` who does so."""
+    """Acknowledges for the one thread that reads: `processes` are the senders, `receiver` the name to use."""
 
     def __init__(
         self,
@@ -39,15 +39,15 @@ class Acks:
 
     @property
     def is_due(self) -> bool:
-        """Whether `tell` may have something to do, now or later."""
+        """Whether `tell` has work, now or later."""
         return self._inbox.owes
 
     def take(self, topic: str, tag: Tag, stamped: Stamped[Any] | None) -> bool:
-        """Take in an event, to be delivered when its turn has come; None: it cannot be read. False: it came before."""
+        """Take in an event for delivery in its turn, None where it cannot be decoded; False where it came before."""
         return self._inbox.offer(topic, tag, stamped, self._clock.now_ns())
 
     def tell(self) -> float | None:
-        """Acknowledge what is due, and give up what has been missing for too long; the seconds until the next time."""
+        """Acknowledge what is due and give up what is missing for too long; returns the seconds until the next time."""
         now_ns = self._clock.now_ns()
         has_changed = self._inbox.expire(now_ns)
         for sender, receipt in self._inbox.receipts(now_ns):

@@ -1,13 +1,16 @@
-"""What ZeroMQ carries of a message: topic and document in one frame, and the arrays in further frames or elsewhere.
+"""The frames of a message over ZeroMQ: topic and document in one, and the arrays in further frames or elsewhere.
 
-The first frame is the topic, two zero bytes, the number of arrays that follow as a byte, and the document. Where the
-arrays lie in shared memory that byte is SHARED, the place follows with its length before it, and no frame comes
-after. Who cannot reach that memory subscribes to the topic with WHOLE before it, and gets the arrays in frames.
-Of a reliable event that byte is TAGGED, and the number of arrays, the tag's length and the tag follow it. What is sent
-again to one process alone has AGAIN, that process's name and a zero byte before the topic. Where the document holds
-several messages that byte is BUNDLE.
-Processes subscribe to the topic and one zero byte, tools to both of them, so that the publisher can tell them apart;
-and no topic is the prefix of another.
+The first frame is the topic, two zero bytes, the number of array frames as a byte, and the document. Other values of
+that byte mean:
+
+- SHARED: the arrays lie in shared memory; their address follows, with its length before it, and no frame comes after.
+- TAGGED: a reliable event; the number of arrays, the tag's length and the tag follow.
+- BUNDLE: the document holds several messages.
+
+A reader that cannot reach the shared memory subscribes to the topic with WHOLE before it, and gets the arrays in
+frames. An event that is sent again to one process has AGAIN, that process's name and a zero byte before the topic.
+Processes subscribe to the topic and one zero byte, tools to both, so that the publisher can tell them apart. So no
+topic is the prefix of another.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ TAGGED = b"\x81"
 BUNDLE = b"\x82"
 WHOLE, AGAIN = b"\x01", b"\x02"
 SHARED_FROM_BYTES = 128 << 10
-"""From this size on arrays go through shared memory; see docs/decisions/shared-memory.md."""
+"""Arrays of at least this many bytes go through shared memory; see docs/decisions/shared-memory.md."""
 READY = b"\xff"  # with its name after it: an inlet's subscription that tells an injector that it is connected
 
 # Plain numbers: pyzmq's flags are enumerations, slow to combine and to convert.
@@ -40,7 +43,7 @@ _place_encoder = msgspec.msgpack.Encoder()
 
 
 def send(socket: zmq.Socket[bytes], frames: Sequence[Frame]) -> None:
-    """Send without waiting."""
+    """Send frames without waiting."""
     if len(frames) > 1:
         for frame in frames[:-1]:
             send_one(socket, frame, _NOBLOCK_MORE)
@@ -48,37 +51,37 @@ def send(socket: zmq.Socket[bytes], frames: Sequence[Frame]) -> None:
 
 
 def pack(frames: Sequence[Frame]) -> Sequence[Frame]:
-    """What ZeroMQ carries of a topic, a document and arrays: the first two as one, which costs less."""
+    """The frames of a topic, a document and arrays; topic and document share one, which costs less."""
     topic, document, *arrays = frames
     return (b"".join((topic, PASSING, bytes((len(arrays),)), document)), *arrays)
 
 
 def announce(topic: bytes, document: bytes, place: SlotAddress) -> Sequence[Frame]:
-    """What ZeroMQ carries of a message whose arrays lie in shared memory."""
+    """The frame of a message whose arrays lie in shared memory."""
     where = _place_encoder.encode(place)
     return (b"".join((topic, PASSING, SHARED, len(where).to_bytes(2, "little"), where, document)),)
 
 
 def pack_tagged(frames: Sequence[Frame], tag: bytes, receiver: str = "") -> Sequence[Frame]:
-    """What ZeroMQ carries of a reliable event, to everybody or to one receiver."""
+    """The frames of a reliable event, to everybody or to one receiver."""
     topic, document, *arrays = frames
     begin = again(receiver) if receiver else b""
     return [b"".join((begin, topic, PASSING, TAGGED, bytes((len(arrays), len(tag))), tag, document)), *arrays]
 
 
 def again(receiver: str) -> bytes:
-    """What stands before the topic of an event that is sent to one process alone."""
+    """The prefix of the topic of an event that is sent to one process alone."""
     return b"".join((AGAIN, receiver.encode(), b"\0"))
 
 
 def is_bundle(head: bytes) -> bool:
-    """Whether the document of a message with this first frame holds several messages."""
+    """Whether the message with this first frame is a bundle of several."""
     end = head.find(PASSING) + len(PASSING)
     return head[end : end + 1] == BUNDLE
 
 
 def unpack(head: bytes, socket: zmq.Socket[bytes]) -> tuple[bytes, list[Frame], bytes | None, bytes | None]:
-    """Of a message with this first frame: topic, document and arrays, the place of arrays elsewhere, and the tag."""
+    """Topic, document and arrays of a message, the address of arrays elsewhere, and the tag, from its first frame."""
     end = head.find(PASSING)
     topic = head[:end]
     if topic[:1] == WHOLE:

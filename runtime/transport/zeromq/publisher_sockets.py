@@ -74,13 +74,11 @@ class PublisherSockets:
         shared_from_bytes: int = SHARED_FROM_BYTES,
         has_own_threads: bool = True,
     ) -> None:
-        """`priority`: real-time priority of the threads that send; 0 leaves them ordinary.
-
-        `has_own_threads`: else it sends by the threads that also read (`end_threads`), and its `resender` is worked by
-        the one that reads.
-
-        `reliable`: the topics whose events are kept until they are acknowledged. `direct`: the states that go straight
-        to some processes, and to which. `shared_from_bytes`: smaller arrays travel inside their message.
+        """`priority` is the real-time priority of the sending threads; 0 leaves them ordinary. Without
+        `has_own_threads` it sends by the threads that also read (`end_threads`), and the reading thread works its
+        `resender`. `reliable` are the topics whose events are kept until they are acknowledged. `direct` names the
+        states that go directly to some processes, and to which. Arrays smaller than `shared_from_bytes` travel inside
+        their message.
         """
         self.kept: dict[str, Sequence[Frame]] = {}
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
@@ -124,9 +122,9 @@ class PublisherSockets:
         stop: asyncio.Event,
         connect: Callable[[], object] = lambda: None,
     ) -> list[str]:
-        """Wait until each topic has that many processes subscribed; return the topics that still lack some at the end.
+        """Wait until each topic has so many subscribed processes; returns the topics that still lack some at the end.
 
-        Tools that hear a topic are not counted. `connect` is called again and again: the others wait for us as well.
+        Tools do not count. `connect` is called repeatedly, because the others wait for this process as well.
         """
         missing = Counter(expected)
         clock = SystemClock()
@@ -150,7 +148,7 @@ class PublisherSockets:
         return [] if self.sender is None else self.sender.lacking()
 
     def publish(self, envelope: Envelope, message: Message) -> None:
-        """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
+        """Send to every subscriber, without waiting. A full queue drops the message, and the receiver sees a gap."""
         topic = envelope.topic
         document, arrays = encode_parts(envelope, message)
         way = self.ways[message.message_kind]
@@ -175,9 +173,9 @@ class PublisherSockets:
                 self._look_for_notices(way)
 
     def writer(self, topic: str, message: type[Message]) -> Callable[[Envelope, Message], None]:
-        """What `publish` does with the messages of a topic, by as few steps as can be where all goes straight.
+        """A faster `publish` for one topic, in as few steps as possible where all its receivers are direct.
 
-        The usual case has no arrays, or one that lies in one piece and finds its slot. One call at a time.
+        The common case has no arrays, or one contiguous array that finds a free slot. One call at a time.
         """
         if message.message_kind == "event" and not holds_arrays(message):
             return self._event_writer(topic, message)
@@ -309,25 +307,25 @@ class PublisherSockets:
                 self._look_for_notices(way)
 
     def is_heard(self, topic: str) -> bool:
-        """Whether somebody hears it over ZeroMQ; who has just come may be missed for a tenth of a second."""
+        """Whether the topic has a subscriber over ZeroMQ; one that just came may be missed for a tenth of a second."""
         if SystemClock.now_ns() > self._look_ns:
             self.look()
         return self._subscribers[topic] > 0 or self._whole[topic] > 0
 
     @property
     def notices_fd(self) -> int:
-        """Readable where there may be something for `look`; ZeroMQ tells it once, and not always."""
+        """A descriptor that is readable when `look` may have work; ZeroMQ signals it once, and not always."""
         return int(self.ways["state"].socket.getsockopt(zmq.FD))
 
     def look(self) -> None:
-        """See who has come to hear states over ZeroMQ, and who has gone (any thread)."""
+        """Note which readers of states have come or gone over ZeroMQ (any thread)."""
         self._look_ns = SystemClock.now_ns() + _LOOK_NS
         way = self.ways["state"]
         with way.lock:
             self._look_for_notices(way)
 
     def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
-        """Send messages without arrays that were published at once; the envelope is that of the first."""
+        """Send messages without arrays that were published together; `envelope` is that of the first."""
         topic = envelope.topic
         if topic in self.kept or (self.resender is not None and topic in self.resender.topics):
             for number, message in enumerate(messages):
@@ -378,7 +376,7 @@ class PublisherSockets:
         self._send_late_join(way.socket)
 
     def send_late_join(self) -> None:
-        """Send the newest states to those who have come since the last time (any thread)."""
+        """Send the newest states to readers that came since the last call (any thread)."""
         if self.sender is not None:
             self.sender.look()
         for way in self.ways.values():
@@ -401,11 +399,11 @@ class PublisherSockets:
         return self.resender is None or self.resender.is_empty
 
     def unacknowledged(self) -> dict[str, dict[str, int]]:
-        """By topic and then as "process: reason": the reliable events that were not acknowledged (any thread)."""
+        """How many reliable events were not acknowledged, by topic and "process: reason" (any thread)."""
         return self.resender.unacknowledged() if self.resender is not None else {}
 
     def settle(self) -> None:
-        """Wait a moment for the last receipts; whoever works the `resender` has to go on meanwhile."""
+        """Wait a moment for the last receipts; the thread that works the `resender` must go on meanwhile."""
         if self.resender is not None:
             self.resender.settle(_LAST_RECEIPTS_S)
 

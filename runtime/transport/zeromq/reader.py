@@ -1,4 +1,4 @@
-"""`Reader`: what other processes publish, taken in by the thread that needs it."""
+"""`Reader`: receives what other processes publish, on the thread that needs it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from runtime.transport.zeromq.sockets import (
 )
 
 Vouched = Mapping[str, Mapping[str, Collection[str]]]
-"""By topic and process: the nodes in whose names that process may publish there."""
+"""For each topic and process, the nodes in whose names that process may publish there."""
 _POLLIN = int(zmq.POLLIN)
 _BURST = 16  # events received between two looks at the sockets
 _FAILURES = 3  # of one segment, before a reader asks for whole messages
@@ -47,7 +47,7 @@ _place_decoder = msgspec.msgpack.Decoder(SlotAddress)
 
 
 class SharedMemoryReader:
-    """Fetches arrays that lie in shared memory; where it cannot, it subscribes to whole messages instead."""
+    """Reads arrays in shared memory; where it cannot, it subscribes to whole messages instead."""
 
     def __init__(self, end: bytes) -> None:
         self._end = end
@@ -55,7 +55,7 @@ class SharedMemoryReader:
         self._failures: Counter[str] = Counter()  # by segment
 
     def fetch(self, topic: bytes, place: bytes, socket: zmq.Socket[bytes]) -> Sequence[Frame] | str:
-        """The arrays, or the reason why they are lost. Raises CodecError where these bytes are no place."""
+        """The arrays, or why they are lost. Raises CodecError where the bytes are no address."""
         try:
             where = _place_decoder.decode(place)
             return self.views.take(where) or "overwritten"
@@ -69,12 +69,12 @@ class SharedMemoryReader:
             return f"unreachable: {problem}"
 
     def close(self) -> None:
-        """Forget the memory; arrays in use stay good."""
+        """Unmap the memory; arrays in use stay valid."""
         self.views.close()
 
 
 class ConnectionMonitor:
-    """Who is connected to a subscribing socket: ZeroMQ tells of an end after all that came before it was taken in."""
+    """Tracks who is connected to a subscribing socket; ZeroMQ reports an end after all that was sent before it."""
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._socket = socket
@@ -82,7 +82,7 @@ class ConnectionMonitor:
         self._connected: set[int] = set()  # file descriptors
 
     def wait(self, end_ns: int) -> bool:
-        """Wait until nobody is connected, at most until that time; whether it is so."""
+        """Wait until nobody is connected, until `end_ns` at most; returns whether that is so."""
         from zmq.utils.monitor import recv_monitor_message  # few readers need it, and it loads asyncio's sockets
 
         clock = SystemClock()
@@ -119,12 +119,10 @@ class Reader:
         refused: Refused = lambda source, topic, why: None,
         direct: DirectReader | None = None,
     ) -> None:
-        """`is_counted`: publishers wait for it when they start; not so for those who only watch.
-
-        `is_deep`: it queues states, too, where others are content with the newest. `watches_ends`: for `finish`.
-        `receiver`: the process in whose name it acknowledges events on the `reliable` topics. `refused` is told of each
-        message that cannot be read although its sender can be: the sender's node, the topic and why. `direct`: states
-        that come straight from their publishers to the same thread; they go first.
+        """With `is_counted`, publishers wait for this reader when they start. With `is_deep`, it queues states instead
+        of keeping the newest. `watches_ends` is needed for `finish`. `receiver` is the name in which it acknowledges
+        events of `reliable` topics. `refused` is called for each message that cannot be decoded although its sender is
+        known. `direct` receives states that come directly from their publishers to the same thread; they go first.
         """
         self._is_deep = is_deep
         self.direct = direct
@@ -171,11 +169,11 @@ class Reader:
         nodes: Collection[str] = (),
         vouched: Vouched | None = None,
     ) -> None:
-        """Subscribe to the topics given, at each of these processes. Call before the first `wait`.
+        """Subscribe to the topics at each of these processes; call it before the first `wait`.
 
-        `owners`: topics that are taken in from that one process only, whatever others send there. `nodes`: names that
-        no tool may speak under. `vouched`: topics that are taken in from these processes only, each in the names of
-        these nodes; of none, in any name.
+        `owners` names topics that are accepted from one process only. `nodes` are names that no tool may use. `vouched`
+        names topics that are accepted from these processes only, each in the names of these nodes; no nodes means any
+        name.
         """
         processes = tuple(processes)
         self._owners, self._nodes = dict(owners or {}), frozenset(nodes)
@@ -234,7 +232,7 @@ class Reader:
         self._fds = [*self._by_fd, self._wake_reader]
 
     def accept(self, folder: Path, name: str, types: Mapping[str, type[Message]] | None = None) -> None:
-        """Take in what tools publish, on these topics too. Raises TransportError; call before the first `wait`."""
+        """Accept what tools publish on these topics too; call it before the first `wait`. Raises TransportError."""
         for more, message in (types or {}).items():
             self._types[more.encode()] = message
             self._channels.setdefault(more.encode(), self._channel(more, message))
@@ -250,9 +248,10 @@ class Reader:
         self._list_sockets()
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Return once a message may have come or `wake` was called (True), or the time is over; None: no time.
+        """Return True once a message may have come or `wake` was called, False at the timeout; None waits without a
+        limit.
 
-        Of a state that has come straight and alone nothing is left to do: it is handed over, and the answer is False.
+        A single state that came directly is handled here; the result is then False, because nothing is left to do.
         """
         if self._receipts is not None and self._receipts.is_due:
             next_s = self._receipts.tell()
@@ -275,11 +274,11 @@ class Reader:
 
     @property
     def fds(self) -> list[int]:
-        """What to wait on in place of `wait`; `drain` has to follow until it returns 0."""
+        """Descriptors to wait on in place of `wait`; then call `drain` until it returns 0."""
         return [*self._fds, *(self.direct.by_fd if self.direct is not None else ())]
 
     def wake(self) -> None:
-        """End the wait that is on, or the next one (any thread)."""
+        """End the present wait, or the next one (any thread)."""
         if not self._is_woken:
             self._is_woken = True
             try:
@@ -288,10 +287,10 @@ class Reader:
                 pass  # closed: the process is stopping
 
     def drain(self, limit: int) -> int:
-        """Deliver what has come, at most that many messages, events first; return how many there were.
+        """Deliver at most `limit` waiting messages, events first; returns how many there were.
 
-        ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0. Where there was no
-        message but a wake-up it is 1: whoever was woken has to look for what before it waits, or sleeps over it.
+        ZeroMQ signals only what is new: call `wait` only after a `drain` that returned 0. It returns 1 for a wake-up
+        without a message, so that the caller looks for the cause before it waits again.
         """
         self._has_cleared_wake = False
         if self._receipts is not None and self._receipts.is_due and self._receipts.tell() == 0.0:
@@ -330,7 +329,7 @@ class Reader:
         return number or int(self._has_cleared_wake)
 
     def use(self, handles: Mapping[str, Handle]) -> None:
-        """What to do with messages of these topics where nothing else is to be done first; before the first `wait`."""
+        """Set what handles messages of these topics directly when nothing else comes first; before the first `wait`."""
         self._handles = handles
         for topic, channel in self._channels.items():
             channel.handle = handles.get(topic.decode(), self._deliver)
@@ -338,10 +337,10 @@ class Reader:
             self.direct.use(handles)
 
     def serve(self, end_ns: int) -> int:
-        """Handle events of the usual kind, one after another as they come; return how many there were.
+        """Handle events of the common kind one after another; returns how many there were.
 
-        It ends after the first one that has to wait, or that was done after `end_ns`. Usual is an event without arrays
-        and without a tag, from whoever may send it.
+        It ends at the first one that must wait, or that finished after `end_ns`. The common kind has no arrays and no
+        tag, and comes from a permitted sender.
         """
         number = 0
         for socket in self._sockets["event"] if self._handles and not self._held else ():
@@ -393,14 +392,14 @@ class Reader:
         return number
 
     def drain_states(self, limit: int) -> None:
-        """Deliver the states that have come; events stay where they are, in order and not yet counted."""
+        """Deliver the waiting states; events stay queued in order, and are not counted yet."""
         if self.direct is not None:
             self.direct.drain(limit)
         for socket in self._sockets["state"]:
             self._take_burst(socket, limit)
 
     def drain_events(self, limit: int) -> None:
-        """Deliver the events that have come, at most that many; states stay where they are."""
+        """Deliver at most `limit` waiting events; states stay queued."""
         for socket in self._sockets["event"]:
             limit -= self._take_burst(socket, limit)
 
@@ -560,12 +559,12 @@ _PER_TURN = 256  # messages, then look whether to stop
 
 
 class SubscriberThread(Reader):
-    """A reader with a thread of its own."""
+    """A `Reader` with a thread of its own."""
 
     def start(self, priority: int = 0, resender: Retransmitter | None = None) -> None:
-        """Start reading. `priority`: real-time priority of the thread; 0 leaves it ordinary.
+        """Start to read. `priority` is the thread's real-time priority, 0 for an ordinary one.
 
-        `resender`: that of the publishing side, which the thread works as well.
+        `resender` is that of the publishing side, which this thread works as well.
         """
         self._is_stopped = False
         self._resender = resender
@@ -575,7 +574,7 @@ class SubscriberThread(Reader):
         self._thread.start()
 
     def finish(self, timeout_s: float) -> bool:
-        """Go on reading until every publisher has closed and all that it sent is delivered; False where time is over.
+        """Read until every publisher has closed and all that it sent is delivered; False where the time runs out first.
 
         Needs `watches_ends`. Only `close` may follow.
         """

@@ -1,6 +1,6 @@
 """`Retransmitter`: takes in acknowledgements and sends again what was not acknowledged.
 
-In a process of a run the thread that reads the bus does this as well (`work`); elsewhere it has a thread of its own.
+In a process of a run the thread that reads the bus does this as well (`work`); elsewhere it has its own thread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EXPECTED = ("restarted", "closed")  # reasons that nobody need be told of
 
 
 class Retransmitter:
-    """`send` puts frames on the wire; `lock` is held by whoever does so, and whenever the outbox is touched."""
+    """`send` puts frames on the wire; `lock` is held by whoever does that, and whenever the outbox is used."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Retransmitter:
         self._thread: threading.Thread | None = None
 
     def start(self, priority: int) -> None:
-        """Do the work in a thread of its own. `priority`: its real-time priority; 0 leaves it ordinary."""
+        """Do the work on a thread of its own, with this real-time priority; 0 leaves it ordinary."""
         self._thread = threading.Thread(target=self._run, args=(priority,), name="receipts")
         self._thread.start()
 
@@ -95,12 +95,12 @@ class Retransmitter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything is acknowledged or given up (any thread)."""
+        """Whether every message is acknowledged or given up (any thread)."""
         with self._lock:
             return self._outbox.is_empty
 
     def unacknowledged(self) -> dict[str, dict[str, int]]:
-        """By topic and then as "receiver: reason": the messages that were not acknowledged (any thread)."""
+        """How many messages were not acknowledged, by topic and "receiver: reason" (any thread)."""
         with self._lock:
             counted = dict(self._outbox.unacknowledged)
         found: dict[str, dict[str, int]] = {}
@@ -109,7 +109,7 @@ class Retransmitter:
         return found
 
     def settle(self, patience_s: float) -> None:
-        """Wait until all is acknowledged, for at most that long; the work has to go on meanwhile."""
+        """Wait until all is acknowledged, for at most this long; the work must go on meanwhile."""
         with self._lock:
             self._ended.clear()
             is_empty = self._outbox.is_empty
@@ -117,7 +117,7 @@ class Retransmitter:
             self._ended.wait(patience_s)
 
     def close(self) -> None:
-        """Give up what is not acknowledged. Nobody may do the work any more."""
+        """Give up what is not acknowledged; `work` may not be called any more."""
         if self._thread is not None:
             self._is_stopped = True
             self._wake()
@@ -145,9 +145,9 @@ class Retransmitter:
             ready = () if left_s == 0 else select.select(self.fds, (), (), left_s)[0]
 
     def work(self, ready: Collection[int]) -> float | None:
-        """Do some of what is to be done, if anything is; seconds until there is more, None where nobody knows.
+        """Do what is due, and return the seconds until more is; None where that is not known.
 
-        `ready`: of `fds`, those that ended the wait before; ZeroMQ tells of each only once.
+        `ready` are the descriptors of `fds` that ended the wait before; ZeroMQ signals each of them only once.
         """
         until_ns = self._sleeps_until_ns
         if not self._has_more and self.fds.isdisjoint(ready):

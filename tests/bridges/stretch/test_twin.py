@@ -202,7 +202,7 @@ def test_a_chain_that_leaves_is_named_and_the_robot_stands(bench: TwinBench, fau
     lost = bench.until(lambda: bench.mode == "lost")
     print(f"-- {fault}: too old for the guard after {old:.2f} s, lost after {old + lost:.2f} s")
     assert old < 0.6
-    assert "does not answer" in bench.robot.status(bench.now_ns).why
+    assert "does not measure" in bench.robot.status(bench.now_ns).why
     bench.until(lambda: speeds(bench.twin.do("where")) < 0.005, 6.0)
 
 

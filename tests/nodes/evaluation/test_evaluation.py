@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
 import subprocess
@@ -159,6 +160,20 @@ def test_variants_run_on_the_same_seeds_and_an_evaluation_that_was_stopped_goes_
     other = evaluate(launch, out, "--seeds", "3")
     assert other.returncode == 2
     assert "holds results of another evaluation (other variants); choose another --out" in other.stderr
+
+
+@pytest.mark.processes
+def test_the_same_evaluation_twice_at_once_is_refused(tmp_path: Path, launch: Path) -> None:
+    asked = ["--seeds", "1", "--set", "lot.luck=0"]
+    assert evaluate(launch, tmp_path, *asked).returncode == 0
+    results = tmp_path / "results.jsonl"
+    before = results.read_bytes()
+    with results.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        second = evaluate(launch, tmp_path, *asked)
+    assert second.returncode == 2
+    assert f"{results}: is being written by an evaluation that runs; wait for it, or stop it" in second.stderr
+    assert results.read_bytes() == before
 
 
 @pytest.mark.processes

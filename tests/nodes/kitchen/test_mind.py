@@ -10,7 +10,7 @@ from nodes.kitchen.world import load_world
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS, problems_of
 from runtime.clock import to_ns
-from runtime.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson
+from runtime.msgs import FeedbackCode, Relation, Scene, SceneDescription, SeenObject, SeenPerson
 
 WORLD = load_world()
 
@@ -133,6 +133,16 @@ def test_a_thing_that_is_gone_is_no_crash_and_said() -> None:
     told = SceneDescription(text="", subtask_id="task-1", progress="failed", why="I do not see it any more")
     assert "I do not see it any more" in " ".join(mind.report(told, to_ns(3.0)))
     assert planned(mind) == []
+
+
+def test_what_no_arm_gets_to_is_asked_for_nearer_by_a_code_and_not_by_how_the_reason_is_worded() -> None:
+    codes: tuple[FeedbackCode, ...] = ("out_of_reach", "")
+    for code in codes:
+        mind = mind_with(RED)
+        hear(mind, "Put the red mug on the tray")
+        told = SceneDescription(text="", subtask_id="task-1", progress="failed", why="it is over there", code=code)
+        asked = " ".join(mind.report(told, to_ns(3.0)))
+        assert ("put it nearer to me" in asked) == (code != ""), asked
 
 
 def test_a_label_of_ten_kilobytes_is_only_a_label() -> None:

@@ -7,7 +7,7 @@ from nodes.vlm.local import YES_WITHIN_S, LocalVLM
 from nodes.vlm.memory import update
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import Action, Feedback, Reference, SeenObject, Subtask, Utterance
+from runtime.msgs import Action, Feedback, FeedbackCode, Reference, SeenObject, Subtask, Utterance
 from tests.support.robots.still_robot import StillRobot
 
 QUESTION = "Shall I pick the brown bottle? Please say yes."
@@ -87,6 +87,17 @@ def test_a_person_is_asked_once_and_their_yes_begins_the_action() -> None:
     room.say("Yes, please.")
     assert room.questions == 1
     assert room.picks[-1] in room.begun
+
+
+def test_that_a_person_is_asked_is_told_by_a_code_and_not_by_how_the_question_is_worded() -> None:
+    room = Room()
+    assert [(one.status, one.code) for one in room.feedback] == [("failure", "consent")]
+    codes: tuple[FeedbackCode, ...] = ("consent", "")
+    for code in codes:
+        vlm = LocalVLM()
+        vlm.doing = Action(id="a1", skill="pick", text="pick up the bottle")
+        vlm.learn(Feedback(action_id="a1", status="failure", why="May I?", code=code))
+        assert vlm.yes_state == ("asked" if code else "not asked")
 
 
 def test_a_no_leaves_it_and_okay_is_no_yes() -> None:

@@ -131,7 +131,7 @@ def test_another_pick_in_mid_lowering_goes_up_first_and_then_succeeds() -> None:
     kitchen.sim.run(seconds=40.0, until=lambda: any("lowering" in f.why for f in kitchen.feedback))
     kitchen.sim.run(seconds=1.2)
     picked = kitchen.pick("green_cup")
-    assert [f.status for f in kitchen.feedback if f.action_id == "one"][-1] == "failure"
+    assert [(f.status, f.code) for f in kitchen.feedback if f.action_id == "one"][-1] == ("failure", "replaced")
     assert picked is not None
     assert picked.status == "success", picked.why
     assert moved_m(kitchen.thing("red_cup"), before["red_cup"]) < 0.01
@@ -177,6 +177,14 @@ def test_a_cup_that_is_not_there_is_a_failure_with_a_reason() -> None:
     failed = kitchen.act(Action(id="gap", skill="pick", arguments=aimed_at(gap)))
     assert failed is not None
     assert (failed.status, failed.why) == ("failure", "nothing is between the fingers at the pink cup")
+
+
+def test_a_cup_that_no_arm_gets_to_is_told_by_a_code() -> None:
+    kitchen = Kitchen()
+    far = kitchen.seen("red_cup", off=(0.0, -0.6))
+    told = kitchen.act(Action(id="far", skill="pick", arguments=aimed_at(far)))
+    assert told is not None
+    assert (told.status, told.code) == ("failure", "out_of_reach"), told.why
 
 
 def test_place_with_an_empty_gripper_fails() -> None:

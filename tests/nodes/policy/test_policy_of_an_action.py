@@ -275,6 +275,7 @@ def test_an_action_that_is_replaced_or_set_aside_is_answered(tmp_path: Path) -> 
         ("a2", "running", ""),
         ("a2", "failure", "set aside: Ana said 'Coffee'"),
     ]
+    assert [one.code for one in story.feedback] == ["", "replaced", "", ""]
     assert story.commands[-1].base_v_mps == 0.0
 
 

@@ -13,6 +13,7 @@ from nodes.policy.skill_phases import (
     PICK,
     PLACE,
     PUT_BACK,
+    OutOfReach,
     SkillProgress,
     Spot,
     begin,
@@ -216,6 +217,7 @@ def test_a_target_beyond_the_arm_is_out_of_reach_before_anything_moves() -> None
     robot = Joints()
     first = step(started(robot, PICK, far), robot.state(), motion=MOTION, period_s=PERIOD_S, tallest_m=TALLEST_M)
     assert first.outcome == "the red cup is out of reach: the arm does not get to y -1.20 m from y 0.00 m"
+    assert isinstance(first.outcome, OutOfReach)
     assert (first.goal, first.base_v_mps) == (STOW, 0.0)
     assert out_of_reach(RED, robot.state()) == ""
 

@@ -110,3 +110,20 @@ def test_a_library_that_a_node_would_miss_once_it_runs_is_told_before(monkeypatc
         monkeypatch.setenv(name, "http://127.0.0.1:9/v1")
     lacking = {(one.subject, one.level) for one in examine_launch(find("stretch"))}
     assert lacking == {(name, "problem") for name in ("driver", "head_camera", "wrist_camera")}
+
+
+def test_who_wants_to_talk_is_told_what_is_missing_and_the_command_that_brings_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = importlib.util.find_spec
+
+    def bare(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name == "faster_whisper" else found(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", bare)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("SPEECH_API_KEY", "SPEECH_BASE_URL", "SPEECH_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    lacking = {one.subject: one.text for one in examine_launch(find("voice")) if one.level == "problem"}
+    assert "pip install 'polyrhythm[models]'" in lacking["words"]
+    assert "apt install espeak-ng" in lacking["mouth"]

@@ -1,12 +1,18 @@
 """What the log says of handlers that raise."""
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
+from nodes.hello import Beat
+from runtime import GoalHandle, Node, Publisher, ServiceClient, Stamped, Subscription
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.execution.failures import Failures
+from runtime.errors import UserError
+from runtime.execution.failures import Failures, remedy_of
+from runtime.message import Envelope
 
 
 class HandClock(SystemClock):
@@ -75,3 +81,89 @@ def test_a_node_with_ever_new_failures_does_not_fill_the_log(
         failures.tell("tick", raised(type(f"Odd{number}", (Exception,), {})()))
     assert failures.count == 1000
     assert len(caplog.records) == 32
+
+
+def test_a_users_mistake_is_told_in_its_sentence_and_without_a_traceback(
+    failures: Failures, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures.tell("tick", raised(UserError("write it so")))
+    assert [(one.getMessage(), one.exc_info) for one in caplog.records] == [("handler tick failed: write it so", None)]
+
+
+async def later() -> Beat:
+    return Beat(count=1)
+
+
+class Waits:
+    """A node's method of an early try: `latest` that nobody has filled."""
+
+    def latest(self) -> Any:
+        return None
+
+
+class Hears(Node):
+    heard = Subscription(Beat, "beat")
+
+
+OUT, IN = Publisher(Beat, "beat"), Hears().heard
+HEARD: Any = Stamped(Beat(count=1), Envelope("beat", "talker", 1, 0))
+GOAL: Any = GoalHandle(Beat(count=1), print)
+ASKS: Any = ServiceClient(Beat, Beat, "beats")
+BEAT: Any = Beat(count=1)
+
+
+def awaited_too_soon() -> None:
+    call: Any = later()
+    try:
+        call.count  # noqa: B018  # what a beginner writes
+    finally:
+        call.close()
+
+
+def awaited_in_vain() -> None:
+    async def tick() -> None:
+        await OUT.publish(BEAT)  # type: ignore[func-returns-value, misc]
+
+    tick().send(None)
+
+
+def looked_too_soon() -> None:
+    Waits().latest().count  # noqa: B018
+
+
+def changed() -> None:
+    BEAT.count = 2
+
+
+MISTAKES: list[tuple[Callable[[], object], str]] = [
+    (awaited_too_soon, "it is there once the call is awaited; write `await` before the call"),
+    (awaited_in_vain, "leave out `await`: what it waits for is done already"),
+    (looked_too_soon, "it is None before the first message, and once that is older than its lifespan_s"),
+    (changed, "a message never changes; make a new one"),
+    (lambda: Beat(1), "a message is made with keywords: `Beat(count=1)`"),  # type: ignore[call-arg]
+    (lambda: OUT(BEAT), "publish by `self.NAME.publish(message)`"),  # type: ignore[operator]
+    (lambda: OUT.publish(count=1), "give it a message: `Beat(count=1)`"),  # type: ignore[call-arg]
+    (lambda: OUT.latest(), "a Publisher only sends; to read its topic declare `Subscription(Beat, ...)`"),  # type: ignore[attr-defined]
+    (lambda: IN(), "read the newest message by `self.NAME.latest()`"),  # type: ignore[operator]
+    (lambda: IN.publish(BEAT), "a Subscription only hears; to send on its topic declare `Publisher(Beat, ...)`"),  # type: ignore[attr-defined]
+    (lambda: IN.count, "the newest message is `self.heard.latest()`, which is None before the first one"),  # type: ignore[attr-defined]
+    (lambda: ASKS(BEAT), "ask by `await self.NAME.call(message)`"),
+    (lambda: HEARD.count, "it is in the message inside: `.message.count`"),
+    (lambda: GOAL.count, "it is in the goal inside: `.goal.count`"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "remedy"), MISTAKES)
+def test_a_beginners_mistake_in_a_handler_is_told_with_its_remedy(
+    mistake: Callable[[], object], remedy: str, failures: Failures, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises((AttributeError, TypeError)) as found:
+        mistake()
+    assert remedy_of(found.value).startswith(remedy)
+    failures.tell("tick", found.value)
+    assert caplog.records[-1].getMessage().startswith(f"handler tick failed: {remedy}")
+
+
+@pytest.mark.parametrize("problem", [AttributeError("its own"), TypeError("its own"), ValueError("'Publisher' object")])
+def test_for_any_other_failure_no_remedy_is_made_up(problem: Exception) -> None:
+    assert remedy_of(raised(problem)) == ""

@@ -17,12 +17,13 @@ from nodes.policy.onnx.inputs import Felt
 from nodes.policy.onnx.session import PolicySession
 from nodes.policy.remote.policy import RemotePolicy
 from nodes.policy.remote.serve import main as serve_main
-from nodes.policy.remote.session import RemoteSession, answering
+from nodes.policy.remote.served import ServedModels
+from nodes.policy.remote.session import RemoteSession
 from runtime.clock import to_ns
 from runtime.commands.doctor import examine_launch
 from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.hosts import keys
-from runtime.hosts.service import Client, ClientQuestion, Questions, QuestionServer
+from runtime.hosts.service import Answerer, Client, ClientQuestion, Costs, OneByOne, Questions, QuestionServer
 from runtime.supervision.diagnostics import Finding
 from tests.support.models.model_files import linear_model
 from tests.support.models.policy_model import policy_model
@@ -43,7 +44,7 @@ def test_the_question_that_is_due_first_is_answered_first() -> None:
     for client, due_s in (("a", 3.0), ("b", 1.0), ("c", 2.0)):
         questions.ask(question(client, 1, due_s))
     order = [questions.next(0)[0] for _ in range(3)]
-    assert [one.client for one in order if one] == ["b", "c", "a"]
+    assert [one.client for chosen in order for one in chosen] == ["b", "c", "a"]
 
 
 def test_a_newer_question_of_the_same_robot_replaces_the_one_that_waits() -> None:
@@ -52,8 +53,7 @@ def test_a_newer_question_of_the_same_robot_replaces_the_one_that_waits() -> Non
     replaced = questions.ask(question("a", 2, 1.1))
     assert replaced is not None
     assert replaced.number == 1
-    chosen, _ = questions.next(0)
-    assert chosen is not None
+    [chosen], _ = questions.next(0)
     assert chosen.number == 2
     assert questions.counts == {"replaced": 1, "taken": 1, "late": 0}
 
@@ -62,8 +62,7 @@ def test_a_question_whose_answer_would_come_too_late_is_not_answered() -> None:
     questions = Questions()
     questions.ask(question("a", 1, 1.0))
     questions.ask(question("b", 1, 9.0))
-    chosen, late = questions.next(to_ns(0.8), took_ns=to_ns(0.5))
-    assert chosen is not None
+    [chosen], late = questions.next(to_ns(0.8), Costs({("", 1): to_ns(0.5)}))
     assert chosen.client == "b"
     assert [one.client for one in late] == ["a"]
 
@@ -74,16 +73,95 @@ def test_a_robot_that_asks_without_pause_leaves_every_other_its_turn() -> None:
     for step in range(10):
         questions.ask(question("hasty", step, 0.1 * step + 0.4))
         chosen, _ = questions.next(to_ns(0.1 * step))
-        answered.append(chosen.client if chosen else "")
+        answered.append(chosen[0].client if chosen else "")
     assert answered.index("slow") <= 2
+
+
+def asked(client: str, kind: str, within_s: float, at_s: float = 0.0) -> ClientQuestion:
+    return ClientQuestion(client, 1, to_ns(at_s + within_s), (), b"", kind, to_ns(within_s))
+
+
+BATCHES = Costs({("arm", 1): to_ns(0.01), ("slow", 1): to_ns(0.02), ("slow", 8): to_ns(0.1), ("arm", 8): to_ns(0.02)})
+
+
+def test_questions_that_wait_for_one_model_are_answered_together() -> None:
+    questions = Questions()
+    for number in range(10):
+        questions.ask(asked(f"robot{number}", "arm", 0.4 + 0.01 * number))
+    together, _ = questions.next(0, BATCHES, most=8)
+    assert [one.client for one in together] == [f"robot{number}" for number in range(8)]
+    rest, _ = questions.next(0, BATCHES, most=8)
+    assert len(rest) == 2
+
+
+def test_so_many_are_answered_together_as_leave_the_first_of_them_in_time() -> None:
+    costs = Costs({("arm", size): to_ns(0.01 * size) for size in (1, 2, 3, 4)})
+    questions = Questions()
+    for number in range(4):
+        questions.ask(ClientQuestion(f"robot{number}", 1, to_ns(0.035), (), kind="arm"))
+    together, late = questions.next(to_ns(0.01), costs, most=8)
+    assert len(together) == 2, "three of them take 30 ms, and the first is due in 25"
+    assert late == []
+
+
+def test_a_part_of_its_time_is_left_for_the_answer_s_way() -> None:
+    costs = Costs({("arm", size): to_ns(0.01 * size) for size in (1, 2, 3, 4, 5, 6, 7, 8)})
+    questions = Questions()
+    for number in range(8):
+        questions.ask(asked(f"robot{number}", "arm", 0.16))
+    together, _ = questions.next(to_ns(0.11), costs, most=8)
+    assert len(together) == 3, "of the 160 ms 20 are for the way, and 110 are over"
+
+
+def test_a_model_with_much_to_do_leaves_the_control_loop_that_waits_its_turn() -> None:
+    questions = Questions()
+    for number in range(8):
+        questions.ask(asked(f"episode{number}", "slow", 0.15))
+    questions.ask(asked("robot", "arm", 0.2))
+    together, _ = questions.next(to_ns(0.1), BATCHES, most=8)
+    assert {one.kind for one in together} == {"slow"}
+    assert len(together) == 1, "eight take 100 ms, and the robot's answer is due in 100"
+    [second], _ = questions.next(to_ns(0.12), BATCHES, most=8)
+    assert second.kind == "slow", "due before the robot"
+
+
+def test_a_control_loop_that_is_about_to_ask_again_is_reckoned_with() -> None:
+    questions = Questions()
+    questions.ask(asked("robot", "arm", 0.05))
+    questions.next(0, BATCHES, most=8)
+    for number in range(8):
+        questions.ask(asked(f"episode{number}", "slow", 10.0, at_s=0.02))
+    together, _ = questions.next(to_ns(0.02), BATCHES, most=8)
+    assert len(together) == 1, "eight take 100 ms, and the robot's next question must be answered within 50"
+    together, _ = questions.next(to_ns(2.0), BATCHES, most=8)
+    assert len(together) == 7, "the robot has gone"
+
+
+def test_who_asks_for_more_than_can_be_done_makes_nobody_else_s_batches_small() -> None:
+    questions = Questions()
+    questions.ask(asked("hopeless", "slow", 0.03))
+    questions.next(0, BATCHES, most=8)
+    for number in range(8):
+        questions.ask(asked(f"episode{number}", "slow", 10.0, at_s=0.02))
+    together, _ = questions.next(to_ns(0.02), BATCHES, most=8)
+    assert len(together) == 8, "30 ms are never enough beside an answer of 20 ms"
+
+
+def test_what_an_answer_takes_is_learned_and_between_what_is_known_it_is_not_guessed_too_low() -> None:
+    costs = Costs({("arm", 1): 100, ("arm", 4): 200})
+    assert [costs.took_ns("arm", count) for count in (1, 2, 4, 8)] == [100, 200, 200, 400]
+    assert costs.took_ns("other", 3) == 0
+    costs.learn("arm", 4, 1000)
+    assert costs.took_ns("arm", 4) == 300
 
 
 Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
 
 
 @contextmanager
-def server(*handlers: Handler, **security: object) -> Iterator[QuestionServer]:
-    opened = QuestionServer(f"tcp://127.0.0.1:{free_ports(1)}", handlers, **security)  # type: ignore[arg-type]
+def server(*handlers: Handler | Answerer, **security: object) -> Iterator[QuestionServer]:
+    answerers = [OneByOne(one) if callable(one) else one for one in handlers]
+    opened = QuestionServer(f"tcp://127.0.0.1:{free_ports(1)}", answerers, **security)  # type: ignore[arg-type]
     try:
         yield opened
     finally:
@@ -137,7 +215,7 @@ def test_a_question_is_answered() -> None:
 
 @needs_ipv6
 def test_a_question_is_answered_over_ipv6() -> None:
-    opened = QuestionServer(f"tcp://[::1]:{free_ports(1, '::1')}", [echo])
+    opened = QuestionServer(f"tcp://[::1]:{free_ports(1, '::1')}", [OneByOne(echo)])
     try:
         assert opened.address.startswith("tcp://[::1]:")
         with client(opened.address) as asking:
@@ -226,7 +304,7 @@ def session() -> PolicySession:
 def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
     image = np.full((24, 32, 3), (200, 30, 90), np.uint8)
     felt = Felt(tuple(0.1 * number for number in range(8)))
-    with server(answering(session())) as serving, client(serving.address) as asking:
+    with server(ServedModels({"policy": session()})) as serving, client(serving.address) as asking:
         wait_for_connection(asking)
         exact = RemoteSession(asking, within_s=LONG_S, jpeg_quality=0).run({"image": image}, felt).chunk
         close = RemoteSession(asking, within_s=LONG_S, jpeg_quality=90).run({"image": image}, felt).chunk
@@ -253,7 +331,7 @@ def test_a_remote_model_is_told_the_action_and_tells_whether_it_is_done() -> Non
     memory = np.array([1, 2, 3], np.float32)
     felt = Felt(joints, history=((1.0,) * 8, (2.0,) * 8), skill="place", text="to the bin", memory=memory.tobytes())
     images = {"image": np.zeros((24, 32, 3), np.uint8), "wrist": np.full((24, 32, 3), 90, np.uint8)}
-    with server(answering(own)) as serving, client(serving.address) as asking:
+    with server(ServedModels({"policy": own})) as serving, client(serving.address) as asking:
         wait_for_connection(asking)
         remote = RemoteSession(asking, within_s=LONG_S, jpeg_quality=0)
         assert remote.wants() == own.wants()

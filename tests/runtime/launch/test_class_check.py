@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -16,6 +17,7 @@ import pytest
 from nodes.hello import Beat
 from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, UserError, on
 from runtime.cli import main
+from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_module
 
 HEAD = """
@@ -52,6 +54,16 @@ MISTAKES = {
         def tick(self): ...
     """: "Mine.tick (beginner.py:16) has a decorator above its @every or @on, which hides that mark, so nobody calls "
     "it; put @every or @on on top",
+    """
+    class Mine(Node):
+        outs = [Publisher(Beat, "one"), Publisher(Beat, "two")]
+    """: "Mine.outs (beginner.py:11) is a list with a port in it, which nobody connects; give each port a line of its "
+    "own: `one = Publisher(Beat, 'one')`",
+    """
+    class Mine(Node):
+        beat = Publisher(Beat, "beat"),
+    """: "Mine.beat (beginner.py:11) is a tuple with a port in it, which nobody connects; leave out the comma behind "
+    "it",
     """
     class Mine(Node):
         beat: Subscription[Beat]
@@ -324,6 +336,46 @@ def test_a_beginners_mistake_is_told_with_class_line_and_remedy(
     error = capsys.readouterr().err
     assert error.startswith(f"polyrhythm: {tmp_path / 'run.toml'}: [nodes.mine] {MISTAKES[code]}"), error
     assert "Traceback" not in error
+
+
+@pytest.mark.usefixtures("_beginner")
+@pytest.mark.parametrize(
+    ("port", "remedy"),
+    [
+        ("Publisher(Beat)", "write Publisher(Beat, 'beat', qos=QoS(...)), qos where it is needed"),
+        (
+            "ServiceClient(Beat, 'add')",
+            "write ServiceClient(AddTwo, Sum, 'add'): what it asks, the answer, and its name",
+        ),
+        (
+            "GoalServer(Beat, Beat, 'go')",
+            "write GoalServer(DriveTo, Progress, Arrived, 'drive'): goal, feedback, result",
+        ),
+    ],
+)
+def test_a_port_or_a_service_that_lacks_an_argument_is_told_how_it_is_written(
+    port: str, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = f"from runtime import *\n\nclass Beat(Message):\n    count: int\n\nclass Mine(Node):\n    port = {port}\n"
+    (tmp_path / "beginner.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=re.escape(remedy)) as told:
+        load_module("beginner:Mine", "a node")
+    assert "cannot be imported at beginner.py:7: TypeError: " in str(told.value)
+
+
+class Typed(Node):
+    """Its parameter's type is there for type checkers alone."""
+
+    def __init__(self, where: Elsewhere | None = None, hz: float = 1.0) -> None:  # type: ignore[name-defined] # noqa: F821
+        self.where, self.hz = where, hz
+
+
+def test_a_parameter_whose_type_cannot_be_looked_up_is_told_and_keeps_no_other_one_away() -> None:
+    assert NodeSpec("typed", Typed, {"hz": 2}).build()
+    told = r"parameter 'where' of Typed: its type 'Elsewhere | None' is not known in .*; import it at the top, and not"
+    with pytest.raises(ParameterError, match=told.replace("|", r"\|")):
+        NodeSpec("typed", Typed, {"where": "here"}).build()
 
 
 def test_who_publishes_by_the_class_is_told_to_publish_by_self() -> None:

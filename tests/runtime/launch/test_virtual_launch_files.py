@@ -53,7 +53,8 @@ def test_the_wizards_graph_runs_without_its_wizard(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_wait_for_virtual_time_is_refused_in_a_sentence(name: str, sentence: str, tmp_path: Path) -> None:
-    done = run(tmp_path, name, "--for", "1")
+    more = ["--set", "vlm.use=nodes.vlm.openai_api:OpenAIVLM"] if name == "webcam" else []
+    done = run(tmp_path, name, "--for", "1", *more)
     assert done.returncode != 0
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

@@ -258,6 +258,7 @@ export class Holding {
   }
 
   beat() {
+    const wasNew = this.man.isNew;
     const drive = this.man.beat(performance.now(), {
       isMine: this.mine(),
       isHidden: document.hidden,
@@ -271,5 +272,6 @@ export class Holding {
     });
     this.mark();
     if (drive) this.link.send(drive);
+    if (wasNew && !this.man.isNew) this.beat(); // "nothing is held" came first; a short tap would end before the next
   }
 }

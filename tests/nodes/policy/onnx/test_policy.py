@@ -64,7 +64,8 @@ def pick(ident: str = "a1", label: str = "cup") -> Action:
 
 class Story:
     def __init__(self, model: str, images: int = 10_000, **parameters: Any) -> None:
-        self.sim = Simulation(Robot(images), OnnxPolicy(model, **parameters))
+        self.policy = OnnxPolicy(model, **parameters)
+        self.sim = Simulation(Robot(images), self.policy)
         self.commands: list[JointCommand] = self.sim.record(OnnxPolicy.command)
         self.feedback: list[Feedback] = self.sim.record(OnnxPolicy.feedback)
         self.published: list[Stamped[Any]] = []
@@ -233,6 +234,7 @@ def test_a_risky_action_waits_for_a_person_s_yes(model: str) -> None:
     story.sim.publish("action", pick("b1", "bottle"))
     story.sim.run(seconds=0.3)
     assert [utterance.text for utterance in said] == ["Shall I pick the red bottle? Please say yes."]
+    assert [told.code for told in story.feedback] == ["consent"]
     assert story.commands == []
     story.sim.publish("said", Utterance(speaker="robot", text="yes"), source="vlm")
     story.sim.publish("action", pick("b2", "bottle"))

@@ -428,7 +428,8 @@ def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: C
             page.keyboard.press(key)
             wait(page, lambda: bool(goals), f"{key} is a goal")
             moved = 100 * (goals[0] - before) / (highest - lowest)
-            assert abs(moved - hundredths) < 0.9  # the lift may still sink between the two looks
+            # The lift may still sink between the two looks.
+            assert abs(moved - hundredths) < 0.9 + 0.1 * abs(hundredths)
         give_back(page)
 
 
@@ -671,7 +672,7 @@ def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> Non
 def test_by_keyboard_alone_a_person_gets_to_the_seats_and_takes_one(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         seat = page.locator("#tab-policy")
-        for _ in range(20):
+        for _ in range(40):  # each thing on the map is a stop of its own
             page.keyboard.press("Tab")
             if seat.evaluate("element => element === document.activeElement"):
                 break
