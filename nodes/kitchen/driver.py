@@ -9,8 +9,7 @@ from nodes.kitchen.messages import KitchenTruth, Obstacles
 from nodes.kitchen.robot import KitchenRobot
 from nodes.kitchen.scenario import load_scenario
 from nodes.sim.driver import SimDriver
-from nodes.sim.messages import BodyPart
-from runtime import Publisher, UserError, every, on
+from runtime import Publisher, UserError, every
 from runtime.msgs import Scene
 
 ROBOT = "nodes.kitchen.robot:KitchenRobot"
@@ -43,14 +42,6 @@ class KitchenDriver(SimDriver):
         person = load_scenario(Path(self._scenario)).person if self._scenario else "Ann"
         seed = self.run_info.seed
         self._eyes = Eyes(self._robot.layout.kitchen, person, seed)
-
-    @on(SimDriver.body)
-    def move_person(self, part: BodyPart) -> None:
-        """Put a part of the person where it says."""
-        try:
-            self._robot.move_part(part)
-        except ValueError as error:
-            self.log.warning("sim/body: %s", error)
 
     @every(hz=10)
     def show_world(self) -> None:

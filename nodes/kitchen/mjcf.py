@@ -47,11 +47,7 @@ def build_kitchen(layout: Layout, shown: KitchenTruth | None = None) -> Scene:
         world += [_spilt(name, layout.kitchen.places[name]) for name in shown.dirty_places]
     world.append(_person())
     things = tuple(one.thing for one in layout.things)
-    welds = "\n".join(
-        f'<weld name="give_{thing.name}" body1="hand" body2="{thing.name}" active="false" solref="0.01 1"/>'
-        for thing in things
-    )
-    return build_around("\n".join(world), things, tiles=layout.floor, lamp=layout.lamp, equality=welds)
+    return build_around("\n".join(world), things, tiles=layout.floor, lamp=layout.lamp)
 
 
 def _body(name: str, geoms: str) -> str:

@@ -10,15 +10,18 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from nodes.kitchen.messages import Obstacles
 from nodes.kitchen.world import FreeSpace, Kitchen, Place, load_world
 from nodes.policy.expert import RATE_HZ, ExpertPolicy
+from nodes.policy.hand_over import HAND_OVER, onto_palm
 from nodes.policy.sight import spot_of
 from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
-from nodes.policy.skill_phases import LEAVE, PICK, PUT_BACK, SET_BACK, Phase, Spot, plan
+from nodes.policy.skill_phases import LEAVE, PICK, PUT_BACK, Phase, Spot, plan
 from nodes.robot.route import find_route
 from runtime import Publisher, QoS, Subscription, every, on
-from runtime.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SkillArgument, SkillSpec, Utterance
+from runtime.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SkillSpec, Utterance
 
 NEAR_HAND_M = 0.24
 """A hand this near to where the arm goes is in its way."""
@@ -30,16 +33,14 @@ RINSE_S = 2.5
 ABOVE_FLOOR_M = 0.03
 STROKE_M, STROKE_DEEP_M = 0.15, 0.13
 TWIST_RAD = 0.8
+PALM_HALF_M = 0.014
+"""From the middle of a hand to its upper side."""
 WITH_PEOPLE = ("hand_over", "take")
 
-PERSON = SkillArgument(name="person", type="person", sentence="The hand of the person.")
 KITCHEN_SPECS = {
     spec.name: spec
     for spec in (
-        SkillSpec(
-            name="hand_over", sentence="Set what is held onto a person's open hand.", arguments=(PERSON,),
-            before=("holding",), after=("hand empty",), usual_s=9.0, risk="person", undo="take",
-        ),
+        msgspec.structs.replace(HAND_OVER.spec, undo="take"),  # type: ignore[type-var]  # a Struct
         SkillSpec(
             name="take", sentence="Take the thing that a person holds out.", arguments=(THING,),
             before=("hand empty", "thing seen"), after=("holding",), usual_s=9.0, risk="person", undo="hand_over",
@@ -81,11 +82,6 @@ _DRIVE = Phase(
     drives=True,
 )
 _CARRY = PUT_BACK[0]
-_LET_GO = SET_BACK[1:]
-HAND_OVER = (
-    replace(_CARRY, says="bringing it to the {it}", fails="the gripper does not get to the {it}"),
-    replace(_LET_GO[0], says="giving it to the {it}"), *_LET_GO[1:],
-)  # fmt: skip
 _DIP = Phase("dip", "rinsing it in the {it}", "set down", ("lift",), 8.0, "something is in the {it}", carries=True)
 _RINSE = Phase("rinse", "rinsing it in the {it}", "keep", ("time",), 9.0, "", carries=True, lasts_s=RINSE_S)
 _LIFT_OFF = Phase(
@@ -183,10 +179,7 @@ class KitchenPolicy(ExpertPolicy):
 
     def _with_held(self, skill: str, target: SeenObject, held: Spot) -> Plan | str:
         if skill == "hand_over":
-            palm = replace(
-                held, name="hand", x_m=target.x_m, y_m=target.y_m, z_m=target.z_m + held.height_m / 2 + 0.014
-            )
-            return plan(HAND_OVER, palm)
+            return onto_palm(target.x_m, target.y_m, target.z_m + PALM_HALF_M, held)
         place = self.kitchen.places.get(target.label)
         if place is None:
             return f"I know no {target.label}"

@@ -1,8 +1,7 @@
 """`KitchenRobot`: the simulated robot in the kitchen of a scenario, and what happens there besides physics.
 
 Physics moves things; rules about the truth do the rest: water in the sink cleans and empties, machines fill what stands
-below their spout, and a sponge that is drawn over a place wipes it. A lid turns with the wrist. A person's hand takes
-what is let go above it, and lets go of what the robot grips.
+below their spout, and a sponge that is drawn over a place wipes it. A lid turns with the wrist.
 """
 
 from __future__ import annotations
@@ -11,13 +10,10 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.mjcf import PARTS, build_kitchen
 from nodes.kitchen.scenario import load_scenario
 from nodes.kitchen.world import Laid, Layout, default_specs, lay_out, load_world, place_at
-from nodes.sim.grip import fix, keep_awake
 from nodes.sim.messages import BodyPart
 from nodes.sim.mjcf import Scene
 from nodes.sim.robot import SimRobot
@@ -29,10 +25,6 @@ WASH_S, FILL_S = 1.5, 4.0
 WIPE_M = 0.25
 """How far a sponge is drawn over a place before it is clean."""
 TWIST_RAD = 0.5
-PALM_M, PALM_ABOVE_M = 0.10, 0.08
-"""A thing that is let go this near to an open palm, and this little above it, is taken."""
-REACH_M = 0.16
-"""A person's hand takes what is this near."""
 LIFTED_M = 0.04
 PARKED_X_M = 1.6
 """A hand beyond this is at the person's side, and shows nobody what it holds."""
@@ -75,14 +67,8 @@ class KitchenRobot(SimRobot):
             for one in self.layout.things
         }
         self._still_speed[[JOINTS.index(name) for name in ("head_pan", "head_tilt")]] = math.inf  # it only looks round
-        self.gesture = ""
         self.pose = dict.fromkeys(PARTS, (0.0, 0.0))  # yaw, pitch
-        self.in_hand = ""  # what the person holds
         self.ever_touched: set[str] = set()
-        self._body_of = {one.thing.name: int(self.model.body(one.thing.name).id) for one in self.layout.things}
-        self._name_of = {body: name for name, body in self._body_of.items()}
-        self._hand_body = int(self.model.body("hand").id)
-        self._held = ""
         self._rule_ns = 0
         self._wiped_m: dict[str, float] = {}
         self._wiped_at: tuple[str, float, float] | None = None
@@ -102,47 +88,21 @@ class KitchenRobot(SimRobot):
         while self._rule_ns + to_ns(RULE_PERIOD_S) <= now_ns:
             self._rule_ns += to_ns(RULE_PERIOD_S)
             self._live()
-        self._hand_over()
 
     def move_part(self, part: BodyPart) -> None:
-        """A person's part goes there. Raises ValueError for a part that nobody has."""
-        self.move_person(part.part, (part.x_m, part.y_m, part.z_m))
+        super().move_part(part)
         self.pose[part.part] = part.yaw_rad, part.pitch_rad
-        half_yaw, half_pitch = part.yaw_rad / 2, part.pitch_rad / 2
-        cy, sy, cp, sp = math.cos(half_yaw), math.sin(half_yaw), math.cos(half_pitch), math.sin(half_pitch)
-        quat = (cy * cp, -sy * sp, cy * sp, sy * cp)  # yaw, then pitch around the turned y
-        self.data.mocap_quat[self.model.body(part.part).mocapid[0]] = quat
-        if part.part != "hand":
-            return
-        verb, _, name = part.gesture.partition(":")
-        if verb == "hold" and not self.in_hand and name in self._body_of:
-            if math.dist(self._at(name), (part.x_m, part.y_m, part.z_m)) < REACH_M and self._held != name:
-                self._give(name)
-        elif verb == "drop" and self.in_hand:
-            self._let_go()
-        self.gesture = verb
 
     # --- the rules
 
     def _hand_over(self) -> None:
-        """What robot and person take from each other, at each advance."""
-        held = self._name_of.get(self._grip.held, "")
-        if held == self._held:
-            return
-        before, self._held = self._held, held
-        if held:
-            state = self.states[held]
-            state.roll_rad, state.lifted_from_m = float(self._joint_position()[ROLL]), self._at(held)[2]
-            if held == self.in_hand:
-                self._let_go()
-        elif before:
+        before = self._held
+        super()._hand_over()
+        if self._held and self._held != before:
+            state = self.states[self._held]
+            state.roll_rad, state.lifted_from_m = float(self._joint_position()[ROLL]), self._at(self._held)[2]
+        elif before and not self._held:
             self.states[before].roll_rad = None
-            hand = self._part_m("hand")
-            x, y, z = self._at(before)
-            above = z - self._laid(before).thing.height_m / 2 - hand[2]
-            is_over = math.dist((x, y), hand[:2]) < PALM_M and -0.02 < above < PALM_ABOVE_M
-            if self.gesture == "open" and not self.in_hand and is_over:
-                self._give(before)
 
     def _live(self) -> None:
         self.ever_touched |= self._touched
@@ -206,15 +166,6 @@ class KitchenRobot(SimRobot):
             if self._wiped_m[where] > WIPE_M:
                 self.dirty_places.discard(where)
 
-    def _give(self, name: str) -> None:
-        fix(self.model, self.data, self.model.equality(f"give_{name}").id, self._hand_body, self._body_of[name])
-        self.in_hand = name
-
-    def _let_go(self) -> None:
-        self.data.eq_active[self.model.equality(f"give_{self.in_hand}").id] = 0
-        keep_awake(self.model, self.data, self._body_of[self.in_hand])
-        self.in_hand = ""
-
     # --- the truth
 
     def kitchen(self) -> KitchenTruth:
@@ -248,11 +199,3 @@ class KitchenRobot(SimRobot):
 
     def _laid(self, name: str) -> Laid:
         return next(one for one in self.layout.things if one.thing.name == name)
-
-    def _at(self, name: str) -> tuple[float, float, float]:
-        x, y, z = self._xpos[self._body_of[name]].tolist()
-        return x, y, z
-
-    def _part_m(self, part: str) -> tuple[float, float, float]:
-        x, y, z = np.asarray(self.data.mocap_pos[self.model.body(part).mocapid[0]]).tolist()
-        return x, y, z

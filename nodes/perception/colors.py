@@ -50,6 +50,13 @@ def name_colour(codes: NDArray[np.int64], value: NDArray[np.uint8]) -> str:
     return COLOURS[int(np.argmax(np.bincount(light)))]
 
 
+def is_skin(rgb: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Which pixels (n, 3) have the hue of skin, light or dark: the ratios of its channels vary little."""
+    red, green, blue = (rgb[:, channel].astype(np.float32) + 1.0 for channel in range(3))
+    first, second = green / red, blue / red
+    return (red > 60) & (first > 0.66) & (first < 0.84) & (second > 0.50) & (second < 0.72) & (second < first - 0.08)
+
+
 WIDTH_PX, MOST_HEIGHT_PX = 160, 4 * 160
 LEAST_SATURATION, LEAST_VALUE = 110, 60  # what stands out; of 255
 LEAST_SHARE = 0.01

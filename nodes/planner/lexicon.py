@@ -46,12 +46,32 @@ class LexiconFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     skill_of: dict[str, str]
     relations: dict[str, tuple[str, ...]]
     words: dict[str, tuple[str, ...]]
+    parts: dict[str, str]
+    frames: dict[str, tuple[str, ...]]
 
 
 @cache
 def lexicon_file() -> LexiconFile:
     """As read once."""
     return msgspec.convert(tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")), LexiconFile)
+
+
+FRAME_WORDS = 16
+"""The longest phrase that a frame makes."""
+
+
+@cache
+def frames_of(table: str) -> re.Pattern[str] | None:
+    """The frames of a table as one pattern, for words with a space behind each; None where it has none."""
+    data = lexicon_file()
+    frames = data.frames.get(table, ())
+
+    def written_out(text: str) -> str:
+        while (full := re.sub(r"\{([a-z]+)\}", lambda found: f"(?:{data.parts[found[1]]})", text)) != text:
+            text = full
+        return re.sub(r"\((?!\?)", "(?:", text)
+
+    return re.compile("|".join(f"(?:(?:{written_out(one)}) )" for one in frames)) if frames else None
 
 
 Phrase = tuple[str, ...]
@@ -123,7 +143,10 @@ class Lexicon:
         self._slips = frozenset(word for word in slips if word.isalpha())
         tables = (*data.words.values(), *data.relations.values(), *data.verbs.values())
         phrases = [*slips, *(phrase for table in tables for phrase in table), *NO_SLIPS]
-        self._vocabulary = frozenset(word for phrase in phrases for word in phrase.split())
+        frames = [*data.parts.values(), *(frame for frames in data.frames.values() for frame in frames)]
+        self._vocabulary = frozenset(word for phrase in phrases for word in phrase.split()) | frozenset(
+            word for frame in frames for word in re.findall(r"[a-z]+", frame)
+        )
         every = (*self._tables.values(), self._nouns, self.verbs, self.gerunds, self.pasts, self.relations)
         self._known = PhraseTable({" ".join(phrase): "" for table in every for phrase in table.phrases()})
         self._closed = {
@@ -133,11 +156,16 @@ class Lexicon:
 
     def has(self, table: str, words: Sequence[str], start: int) -> int:
         """How many words a phrase of that table has there; 0 where there is none."""
-        return self._tables[table].at(words, start)[0]
+        n, frames = self._tables[table].at(words, start)[0], frames_of(table)
+        if frames is None or start >= len(words):
+            return n
+        found = frames.match(" ".join([*words[start : start + FRAME_WORDS], ""]))
+        return max(n, found[0].count(" ")) if found is not None else n
 
     def known_at(self, words: Sequence[str], start: int) -> int:
         """How many words the longest phrase of any table has there; 0 where no table has the word."""
-        return self._known.at(words, start)[0] or (1 if self.colour(words[start]) else 0)
+        framed = max(self.has(table, words, start) for table in lexicon_file().frames)
+        return max(self._known.at(words, start)[0], framed) or (1 if self.colour(words[start]) else 0)
 
     def spelled(self, word: str) -> str:
         """The word of ours that it is but for two letters that changed places, or one that was doubled or lost a twin.

@@ -58,6 +58,7 @@ ARTICLES = frozenset({"the", "a", "an"})
 OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
 WHOLE_SEGMENTS: dict[str, ClauseType] = {
     "greetings": "social", "thanks": "social", "cancels": "cancel", "interjections": "statement", "unsure": "unsure",
+    "apologies": "social",
 }  # fmt: skip
 LONGEST = 120
 """Words of an utterance that are read; what comes after them is not understood."""
@@ -191,6 +192,10 @@ class Parser:
             if found and found[-1].type == "statement" and found[-1].word == "reported" and not is_first:
                 continue
             words = list(segment.words)
+            if len(segments) > 1 and self._says_nothing(segment, is_last=number + 1 == len(segments)):
+                if words[0] == "if":  # "An apple, if you would be so kind."
+                    found.append(Clause("fragment", word="please"))
+                continue
             if segment.is_quoted:
                 found.append(Clause("statement", word="quoted", left=words))
                 continue
@@ -228,6 +233,12 @@ class Parser:
                     clause.is_repair = True
             found += new
         return found
+
+    def _says_nothing(self, segment: Segment, *, is_last: bool) -> bool:
+        """Whether it only asks to be heard: "sorry to be a pain", "look, ..."."""
+        words = segment.words
+        is_call = words in (("look",), ("see",)) and segment.end == "," and not is_last
+        return is_call or self.lexicon.has("apologies", words, 0) == len(words) > 0
 
     def _without_openers(self, words: Sequence[str]) -> list[str]:
         """What is left of a segment without courtesy."""
@@ -327,6 +338,13 @@ class Parser:
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         if words[:2] in (["instead", "of"], ["rather", "than"]) and self.lexicon.gerunds.at(words, 2)[0]:
             return [Clause("statement", nouns=self._told(words, 2))]  # "Instead of leaving the mug on the table, ..."
+        if is_question and words[:1] in (["could"], ["can"], ["may"], ["might"]):
+            k = self._noun(words, 1)[1]
+            if k > 1 and words[k : k + 1] == ["go"]:  # "Could the plate go on the shelf?"
+                words = [*words[1:k], words[0], *words[k:]]
+        is_tagged = is_question and words[:1] == ["you"] and words[2:3] == ["not"]
+        if is_tagged and (words[1] in ("could", "can") or words[1:4] == ["would", "not", "mind"]):
+            words = [words[1], "you", *words[3:]]  # "You couldn't pass me the sponge, could you?"
         words, nots = self._uncontrasted(self._uncleft(words))
         if nots and not words:
             return [Clause("fragment", nots=nots)]
@@ -380,6 +398,12 @@ class Parser:
                 n > 0 and not self.lexicon.relations.at(words, 1)[0] and not self.lexicon.has("particles", words, 1)
             )
             return words[1:] if is_verb and verb not in ("go", "run", "hold") else words  # "go wash the cup"
+        if "where" in words and words[words.index("where") - 1] == "is":  # "The bin is where the can belongs."
+            at = words.index("where")
+            place, k = self._noun(words, 0)
+            n = self.lexicon.has("dues", words, len(words) - 1)
+            if n and place is not None and place.place and k == at - 1:
+                return [*words[at + 1 : -1], "goes", "to", *words[: at - 1]]
         if words[:1] == ["use"] and "to" in words:
             at = words.index("to")
             is_tool = {"sponge", "cloth", "rag", "towel"}.intersection(words[1:at])
@@ -517,7 +541,8 @@ class Parser:
             return clause, end
         if words[i] in lexicon_file().words["reasons"] and not lexicon.has("exceptions", words, i):
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
-        if is_question and words[i : i + 3] == ["do", "not", "you"] and not lexicon.has("opinions", words, i):
+        is_doubted = is_question and words[i : i + 3] == ["do", "not", "you"]
+        if is_doubted and not lexicon.has("opinions", words, i) and not lexicon.has("requests", words, i):
             return self._asking(words, i), end
         is_negated, j = self._negation(words, i)
         if lexicon.has("opinions", words, i) or (words[i] == "do" and lexicon.has("requests", words, i)):
@@ -537,7 +562,7 @@ class Parser:
                     return Clause("statement", nouns=self.named_in(words, i + n)), end
                 is_asked = words[i] in ("may", "can", "could", "might") and words[i + 1] == "i"
                 return self._desire(words, i + n, word="have" if is_asked else "want")
-            if n := lexicon.has("requests", words, i):
+            if (n := lexicon.has("requests", words, i)) and n >= lexicon.has("wishes", words, i):
                 j = i + n
                 while m := max(lexicon.has(table, words, j) for table in ("courtesy", "requests", "hedges")):
                     j += m
@@ -566,7 +591,8 @@ class Parser:
                 if verb == "tidy" and words[j] == "help" and j + 1 < end and words[j + 1] not in ("me", "us"):
                     pass
                 elif is_asking and (not n or verb == "see"):
-                    return self._asking(words, i), end
+                    is_told = words[i] == "you" and not is_question  # "You can hear the rain from here."
+                    return Clause("statement") if is_told else self._asking(words, i), end
                 if is_negated and words[i] in ("you",) and words[i + 1] == "do":
                     return Clause("statement"), end
                 if n:
@@ -758,7 +784,10 @@ class Parser:
             self._constituents(clause, words, i + 2)
             return clause, end
         is_finite = bool(rest) and (
-            self.lexicon.pasts.at(rest, 0)[0] > 0 or self.lexicon.verbs.at([rest[0].removesuffix("s")], 0)[0] > 0
+            self.lexicon.pasts.at(rest, 0)[0] > 0
+            or self.lexicon.has("finite", rest, 0) > 0
+            or (len(rest) > 1 and len(rest[0]) > 4 and rest[0].endswith("ed"))
+            or self.lexicon.verbs.at([rest[0].removesuffix("s")], 0)[0] > 0
         )
         is_plural = words[i].endswith("s") and not words[i].endswith("ss")
         if is_finite or (is_plural and rest):  # "Grandma gave us these", "crumbs everywhere": no imperative
@@ -882,7 +911,7 @@ class Parser:
             return None
         if words[j : j + 1] == ["you"] and MODALS.intersection(words[j + 1 : j + 2]):  # "The blue one you can ignore."
             return self._object_first(words, nouns, j + 1), end
-        n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 2
+        n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 0 if lexicon.has("welcome", words, j) else 2
         if words[j : j + 1] == ["would"] and (n := lexicon.has("welcome", words, j + n_be)):
             clause = Clause("order", verb="want", word="want", nouns=nouns)
             if all(noun.kind for noun in nouns) and not excepts:
@@ -942,7 +971,10 @@ class Parser:
             clause = Clause(
                 "order", verb="place", word="due", nouns=list(nouns), excepts=excepts, has_choice=has_choice
             )
-            is_state = n == 1 and words[j] in ("were", "was")
+            is_state = n == 1 and words[j] in ("were", "was", "went", "stood", "sat", "landed")
+            is_state = is_state or words[j] in ("ended", "found", "made") or words[j + 1 : j + 2] == ["put"]
+            if words[k : k + 2] == ["not", "to"]:  # "It would be better not to put the cup there."
+                return Clause("protect", nouns=self.named_in(words, k + 2)), end
             stop = self._constituents(clause, words, k)
             if is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, i)):
                 return Clause("statement", nouns=nouns), end
@@ -1012,7 +1044,8 @@ class Parser:
     def _wished(self, words: list[str], i: int) -> None:
         """ "Make sure (that) the cup is clean" as "the cup should be clean", in place."""
         noun, j = self._noun(words, i)
-        is_so = words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"])
+        is_done = self.lexicon.pasts.at(words, j + 1)[1] in STATES and words[j : j + 1] in (["was"], ["were"], ["got"])
+        is_so = is_done or words[j : j + 1] in (["is"], ["are"], ["gets"], ["get"])
         is_so = is_so and words[j + 1 : j + 2] not in (["not"], ["never"], ["no"], ["still"], [])
         if is_so and noun is not None and (noun.kind or noun.place):
             words[j : j + 1] = ["should", "be"]
@@ -1058,7 +1091,12 @@ class Parser:
                     behind[0] == "used"
                     or lexicon.has("finite", words, j + 1) > 0
                     or lexicon.pasts.at(words, j + 1)[0] > 0
-                    or (len(behind[0]) > 4 and behind[0].endswith("ed") and not lexicon.noun_at(words, j + 1)[0])
+                    or (
+                        len(behind[0]) > 4
+                        and (behind[0].endswith("ed") or (behind[0][-1] == "s" and len(behind) > 1))
+                        and not lexicon.noun_at(words, j + 1)[0]
+                        and not lexicon.is_closed(behind[0])
+                    )
                 )
             )
         )
@@ -1071,7 +1109,15 @@ class Parser:
         if words[i] == "you":
             is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"])
             is_free = is_free or words[i + 1 : i + 3] in (["have", "already"], ["need", "not"])
-            is_free = is_free or words[i + 1 : i + 2] in (["forgot"], ["have"], ["left"], ["dropped"], ["missed"])
+            is_free = is_free or words[i + 1 : i + 2] in (
+                ["forgot"],
+                ["have"],
+                ["left"],
+                ["dropped"],
+                ["missed"],
+                ["look"],
+            )
+            is_free = is_free or words[i + 1 : i + 2] in (["might"], ["could"], ["should"], ["would"], ["did"])
             is_free = is_free or any(word in words for word in ("ago", "already", "yesterday", "earlier", "before"))
             return Clause(
                 "statement" if is_free else "social", word=" ".join(words), nouns=self.named_in(words, i + 1)
@@ -1759,7 +1805,7 @@ class Parser:
             not self.lexicon.is_closed(words[i])
             and words[i] not in ("of", "'s", "standing", "lying", "sitting")
             and not self.lexicon.has("adjectives", words, i)
-            and not self.lexicon.has("finite", words, i)
+            and not any(self.lexicon.has(table, words, i) for table in ("finite", "dues"))
             and not self.lexicon.has("manners", words, i)
             and not (words[i].endswith("ed") and self.lexicon.pasts.at(words, i)[0])
         )

@@ -255,5 +255,6 @@ def _done(last: Finished | None, order: Order | None) -> str:
     if last is None:
         return "I have finished nothing yet." + (f" I am busy: {_deed(order)}." if order is not None else "")
     if not last.moved:
-        return f"The last thing I was asked was to {_deed(last.order)}. I moved nothing."
+        asked = f"The last thing I was asked was to {_deed(last.order)}."
+        return f"{asked} I moved nothing." if last.order.skill == "place" else asked
     return f"The last thing I did: {things_words(last.moved, last.order)}"

@@ -132,6 +132,8 @@ def condition_of(order: Order) -> Condition | None:
         return Condition(things=order.things, relation=order.relation, place=order.place)
     if order.skill == "pick":
         return Condition(things=order.things, relation="held by", place="robot")
+    if order.skill == "hand_over":
+        return Condition(things=order.things, relation="held by", place="person")
     return None
 
 
@@ -361,10 +363,11 @@ def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[Orde
     else:
         return plan, "I have not done anything yet that I could take back."
     spec = around.spec(done.order.skill)
-    if not done.moved:
+    is_undone = spec is not None and spec.undo != ""
+    if not done.moved and (is_undone or order is not None):
         return replace(plan, is_over=True), "All right, I stop that. I have moved nothing yet."
-    if spec is None or not spec.undo:
-        return plan, f"I cannot take that back: nothing undoes {done.order.skill}."
+    if not is_undone or spec is None:
+        return plan, f"I cannot take that back: nothing undoes {done.order.skill.replace('_', ' ')}."
     places = [place for place in around.world.places if place != done.order.place]
     if not places or around.spec(spec.undo) is None:
         return plan, "I cannot take that back: I know no other place."
@@ -426,6 +429,8 @@ def _outcome(order: Order, moved: tuple[Reference, ...]) -> str:
         return things_words(moved, order) + (f" I left {left}." if left else "")
     if order.skill == "pick":
         return f"I hold {list_words([name_of_reference(one) for one in order.things])}."
+    if order.skill == "hand_over":
+        return f"You have {list_words([name_of_reference(one) for one in order.things])}."
     if order.skill == "point":
         return f"That is {list_words([name_of_reference(one) for one in order.things]) or f'the {order.place}'}."
     return ""

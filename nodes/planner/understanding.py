@@ -226,7 +226,7 @@ class _Reader:
 
     def read(self, text: str) -> Intent:
         clauses = self.parser.clauses(text)
-        self.is_polite = "please" in text.lower()
+        self.is_polite = "please" in text.lower() or any(clause.word == "please" for clause in clauses)
         self.is_offered = re.search(r"(?:^|[.!?])\s*here,", text.lower()) is not None
         self.adds = adds(text)
         self.is_addition = bool(self.before.orders) and self.adds

@@ -143,8 +143,10 @@ class Confirmations:
             self._asked, self._yes_until_ns = None, 0  # one yes, one action
             return ""
         self._asked, self._yes_until_ns = wish, 0
-        what = " ".join(part for part in wish[:0:-1] if part)
-        return f"Shall I {action.skill}{' the ' + what if what else ''}? {PLEASE}"
+        name = " ".join(part for part in wish[:0:-1] if part)
+        to_person = any(argument.type == "person" for argument in spec.arguments)
+        what = " what I hold" if to_person else f" the {name}" if name else ""
+        return f"Shall I {action.skill.replace('_', ' ')}{what}? {PLEASE}"
 
     def hear(self, utterance: Utterance, now_ns: int) -> None:
         """Hear a person: a plain yes is for what was asked last; a correction or a stop after it takes it back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -42,12 +43,13 @@ class Moment:
     ns: int
     kind: Kind
     text: str
+    is_rare: bool = False  # the only success of its skill
 
 
 def moments(run: Run, most: int = MOST) -> list[Moment]:
     """The most telling moments in order of time: orders, interrupts, what succeeded, what went on, and the end."""
     chosen: list[Moment] = []
-    for moment in sorted(_candidates(run), key=lambda one: (_IMPORTANCE[one.kind], one.ns)):
+    for moment in sorted(_candidates(run), key=lambda one: (_IMPORTANCE[one.kind], not one.is_rare, one.ns)):
         if len(chosen) < most and _is_apart(moment.ns, chosen):
             chosen.append(moment)
     while len(chosen) < most and (len(chosen) < FEWEST or len(chosen) % COLUMNS):
@@ -90,12 +92,13 @@ def _candidates(run: Run) -> Iterable[Moment]:
         text = interrupt.message.text
         shown = text if interrupt.message.by == "contact" else _quoted(text)
         yield Moment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
+    succeeded = Counter(action.skill for action in action_spans(run) if action.end == "success")
     for action in action_spans(run):
-        is_telling = action.skill in ("pick", "place")
+        is_telling = action.skill in ("pick", "place", "hand_over")
         if action.end == "success" and is_telling:
             # A moment later, when the thing has left the gripper.
-            ns = action.end_ns + AFTER_PLACING_NS if action.skill == "place" else action.end_ns
-            yield Moment(min(ns, run.end_ns), "success", action.text)
+            ns = action.end_ns + (AFTER_PLACING_NS if action.skill != "pick" else 0)
+            yield Moment(min(ns, run.end_ns), "success", action.text, is_rare=succeeded[action.skill] == 1)
         elif action.end == "failure":
             yield Moment(action.end_ns, "failure", f"{action.text}: {action.why}")
         elif is_telling:

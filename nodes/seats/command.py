@@ -1,4 +1,4 @@
-"""`polyrhythm seat`: who holds each seat of a running graph; take a seat, and give it back."""
+"""`polyrhythm seat`: who holds each seat of a running graph; take one, give it back."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class SimDriver(Driver):
     def move_person(self, part: BodyPart) -> None:
         """Put a part of the collaborator where it says."""
         try:
-            self._sim.move_person(part.part, (part.x_m, part.y_m, part.z_m))
+            self._sim.move_part(part)
         except ValueError as error:
             self.log.warning("sim/body: %s", error)
 

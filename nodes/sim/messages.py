@@ -27,6 +27,7 @@ class ObjectTruth(Message, kind="state"):
     y_m: float
     z_m: float
     is_in_bin: bool
+    held_by: str = ""  # "robot", "person"
 
 
 class Truth(Message, kind="state"):

@@ -73,12 +73,10 @@ def build_around(
     *,
     tiles: tuple[Rgb, Rgb] = TILE_RGB,
     lamp: float = 0.45,
-    equality: str = "",
 ) -> Scene:
     """The robot in a world of bodies, with the colours of the floor's tiles and the strength of the lamp."""
     robot = f"""<equality>
 {_equality_xml(things)}
-{equality}
 </equality>
 <actuator>
 {_actuator_xml()}
@@ -205,9 +203,10 @@ def _equality_xml(things: tuple[Thing, ...]) -> str:
         f'<joint joint1="tube_{number}" joint2="arm" polycoef="0 {number / 4} 0 0 0" solref="0.01 1"/>'
         for number in (1, 2, 3)
     ]
-    # Off until both fingers press on the thing; the simulated robot then fixes it in the hand (see robot.py).
+    # Off until both fingers press on the thing, or it lies in a person's hand (see grip.py and robot.py).
     welds = [
-        f'<weld name="hold_{thing.name}" body1="wrist_roll" body2="{thing.name}" active="false" solref="0.01 1"/>'
+        f'<weld name="{name}_{thing.name}" body1="{hand}" body2="{thing.name}" active="false" solref="0.01 1"/>'
+        for name, hand in (("hold", "wrist_roll"), ("give", "hand"))
         for thing in things
     ]
     return "\n".join(tubes + welds)

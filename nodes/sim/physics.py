@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from nodes.robot.products import product
 from nodes.robot.protocol import JointLimit, RobotError, RobotLimits
 from nodes.sim.grip import Grip
-from nodes.sim.messages import ObjectTruth, Truth, World
+from nodes.sim.messages import BodyPart, ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.sim.table_scene import Thing, is_in_bin
 from runtime.clock import to_ns, to_s
@@ -101,6 +101,8 @@ class PhysicsRobot:
     is_hardware = False
     limits: RobotLimits
     person_parts: tuple[str, ...] = PERSON_PARTS
+    in_hand = ""
+    """What the person holds."""
 
     def __init__(self, built: BuiltRobot, begins: JointVector | None = None) -> None:
         self._built = built
@@ -228,6 +230,13 @@ class PhysicsRobot:
             raise ValueError(f"the collaborator has no {part!r} here; known: {', '.join(self.person_parts)}")
         self.data.mocap_pos[self.model.body(part).mocapid[0]] = place_m
 
+    def move_part(self, part: BodyPart) -> None:
+        """Put it there, turned as it says: yaw, then pitch. Raises ValueError for a part that nobody has."""
+        self.move_person(part.part, (part.x_m, part.y_m, part.z_m))
+        half_yaw, half_pitch = part.yaw_rad / 2, part.pitch_rad / 2
+        cy, sy, cp, sp = math.cos(half_yaw), math.sin(half_yaw), math.cos(half_pitch), math.sin(half_pitch)
+        self.data.mocap_quat[self.model.body(part.part).mocapid[0]] = (cy * cp, -sy * sp, cy * sp, sy * cp)
+
     def world(self) -> World:
         """All that a camera needs to draw the scene."""
         return World(
@@ -241,7 +250,9 @@ class PhysicsRobot:
         """Where everything is, and what of the collaborator was touched since the last call."""
         objects = []
         places = self._xpos.take(self._index.thing_body, axis=0).tolist()
-        for thing, (x, y, z) in zip(self._things, places, strict=True):
+        bodies = self._index.thing_body.tolist()
+        for thing, body, (x, y, z) in zip(self._things, bodies, places, strict=True):
+            is_given = thing.name == self.in_hand
             objects.append(
                 ObjectTruth(
                     name=thing.name,
@@ -251,6 +262,7 @@ class PhysicsRobot:
                     y_m=y,
                     z_m=z,
                     is_in_bin=is_in_bin(x, y, z),
+                    held_by="robot" if body == self._grip.held else "person" if is_given else "",
                 )
             )
         touched, self._touched = self._touched, set()

@@ -19,7 +19,7 @@ from nodes.planner.understanding import Conversation, Order, understand_in
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
-from nodes.vlm.next_action import Decision, Outcome, Situation, decide, is_in, is_meant_by, name_of
+from nodes.vlm.next_action import HAND, MOST_TRIES, Decision, Outcome, Situation, decide, is_in, is_meant_by, name_of
 from nodes.vlm.poses import pose_at
 from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscription, every, on, to_ns, to_s
 from runtime.msgs import (
@@ -35,6 +35,7 @@ from runtime.msgs import (
     Scene,
     SceneDescription,
     SeenObject,
+    SeenPerson,
     SkillCatalogue,
     Subtask,
     Utterance,
@@ -53,6 +54,10 @@ YES_WITHIN_S = 20.0
 """For how long a person may think about what the policy asked; then it counts as a failure, and may be asked again."""
 YES_TO_POLICY_S = 0.4
 """After a yes: until the policy, which hears it too, has surely done so."""
+STILL_M = 0.03
+"""A hand that is as near as this to where the image before showed it waits for something."""
+HAND_WITHIN_S = 20.0
+"""For how long a thing is held for a person's open hand."""
 REACTION_S = 1.0
 """Who objects to "that one" means what the robot did so long before they began to speak."""
 WORDS_PER_S = 2.8
@@ -65,6 +70,7 @@ PLACES = ("bin", "table")
 BESIDE_M = 0.2
 
 
+PointM = tuple[float, float, float]
 StopState = Literal["free", "told", "held"]
 """Free to act; told to stop by an interrupt; held by the guard."""
 StopEvent = Literal["stop", "resume", "guard stops", "guard moves"]
@@ -153,6 +159,9 @@ class LocalVLM(ForRobot, SeatNode):
         self.yes_until_ns = 0
         self.is_answered = False
         self.was_asking = False  # a model, when the last fence came
+        self.palm: PointM | None = None  # in the newest image; looked for where a hand is needed
+        self.hand: SeenObject | None = None  # that is held out, and still
+        self.hand_since_ns = 0  # one is waited for
         self.actions = 0
         self.table_z_m: float | None = None
         self.looked_ns = -1
@@ -185,12 +194,12 @@ class LocalVLM(ForRobot, SeatNode):
             return
         self.hear_of_yes("something else is to be done")
         before, self.task = self.task, subtask
-        is_amended = before is not None and (before.skill, before.things, before.place) == (
+        is_same = before is not None and (before.skill, before.things, before.place) == (
             subtask.skill,
             subtask.things,
             subtask.place,
         )
-        if not is_amended:
+        if before is None or not is_same or (before.state == "done" and subtask.state != "done"):
             self.failures.clear()
             self.looks = 0
             self.moved = ()
@@ -331,6 +340,7 @@ class LocalVLM(ForRobot, SeatNode):
         is_silent = self.doing is not None and not self.is_answered and not self.is_stopped
         if is_silent and self.clock.since_s(self.asked_ns) > SILENCE_S:
             self.doing = None
+        self._await_hand()
         decision = self._act()
         self._describe(decision)
         if self._has_seen():
@@ -375,6 +385,32 @@ class LocalVLM(ForRobot, SeatNode):
         if things:
             self.table_z_m = things[0].z_m - things[0].height_m / 2
         self._remember_things(seen, image, state)
+        before, self.palm = self.palm, self._palm_in(image, state) if self._is_giving() else None
+        is_still = before is not None and self.palm is not None and math.dist(before, self.palm) < STILL_M
+        self.hand = _hand_at(self.palm) if is_still and self.palm is not None else None
+
+    def _is_giving(self) -> bool:
+        """Whether what is held is to go into somebody's hand."""
+        task = self.task
+        return task is not None and task.state == "work" and task.skill == "hand_over" and self.holding is not None
+
+    def _palm_in(self, image: Image, state: RobotState) -> PointM | None:
+        from nodes.perception.hands import find_palm
+
+        assert image.depth_m is not None
+        if self.table_z_m is None:
+            return None
+        pose = self.body.head_camera(state)
+        return find_palm(image.rgb, image.depth_m, image.focal_px, *pose, table_z_m=self.table_z_m)
+
+    def _await_hand(self) -> None:
+        """Give up after a while where nobody holds out a hand."""
+        if not self._is_giving() or self.hand is not None or self.is_stopped:
+            self.hand_since_ns = 0
+        elif not self.hand_since_ns:
+            self.hand_since_ns = self.clock.now_ns()
+        elif self.clock.since_s(self.hand_since_ns) > HAND_WITHIN_S:
+            self.failures[HAND] = MOST_TRIES
 
     def _posed_image(self) -> tuple[Stamped[Image], RobotState] | None:
         """The newest image that was not looked at yet and of whose moment the robot's state is known.
@@ -441,7 +477,13 @@ class LocalVLM(ForRobot, SeatNode):
             for other in loose[number + 1 :]:
                 if box is None and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:
                     relations.append(Relation(subject=one.id, relation="beside", object=other.id))
-        return Scene(things=(*things, *held), relations=tuple(relations), kinds=self.kinds, places=self.places)
+        palm = self.hand
+        people = () if palm is None else (
+            SeenPerson(id="person", x_m=palm.x_m, y_m=palm.y_m, hand_m=(palm.x_m, palm.y_m, palm.z_m), hand="open"),
+        )  # fmt: skip
+        return Scene(
+            things=(*things, *held), relations=tuple(relations), people=people, kinds=self.kinds, places=self.places
+        )
 
     def _situation(self) -> Situation:
         catalogue = self.skills.latest()
@@ -465,6 +507,9 @@ class LocalVLM(ForRobot, SeatNode):
             is_stopped=self.is_stopped,
             is_waiting=self.waiting_since_ns > 0,
             is_unconfirmed=self.yes_state != "not asked",
+            hand=self.hand,
+            palm_m=self.palm,
+            is_grasping=bool(self.states) and self.states[-1].is_grasping,
             base=base,
         )
 
@@ -502,6 +547,9 @@ class LocalVLM(ForRobot, SeatNode):
             self.holding = action.target
             self.known = without(self.known, action.target)
             self.stored = tuple(one for one in self.stored if one.id != action.target.id)
+        elif action.skill == "hand_over" and self.holding is not None:
+            self.moved += (self.holding,)
+            self.holding, self.images_since_gaze = None, 0  # to be seen whether it stays there
         elif action.skill in ("place", "put_back") and self.holding is not None:
             held, place = self.holding, action.target
             for tried in (held, *((place,) if place is not None else ())):
@@ -523,12 +571,12 @@ class LocalVLM(ForRobot, SeatNode):
         is_grasping = bool(self.states) and self.states[-1].is_grasping
         if not is_grasping:
             self.holding = None
-        if action.target is None or action.skill not in ("pick", "place"):
+        if action.target is None or action.skill not in ("pick", "place", "hand_over"):
             return
         name = name_of(action.target)
         self.failures[name] = self.failures.get(name, 0) + 1
         self.known = without(self.known, action.target)  # not there, or not so: to be seen afresh before another try
-        if action.skill == "place":
+        if action.skill != "pick":
             return
         if is_grasping and self.holding is None:
             # Either this thing, which did not come up, or one from before a restart: both belong where the task says.
@@ -582,3 +630,12 @@ class LocalVLM(ForRobot, SeatNode):
             ),
             stems_from=self._sources(),
         )
+
+
+def _hand_at(palm_m: PointM) -> SeenObject:
+    """A palm as something to set a thing onto."""
+    x, y, z = palm_m
+    return SeenObject(
+        id=HAND, label=HAND, colour="", x_m=x, y_m=y, z_m=z, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
+        is_place=True,
+    )  # fmt: skip

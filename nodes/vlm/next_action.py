@@ -28,6 +28,12 @@ IN_BOX_M = 0.19
 """A thing this near the middle of a box lies in it."""
 GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 0.3))
 """Where to look for things, base frame, m: where the arm reaches, then ahead and behind of it, then straight ahead."""
+HAND = "hand"
+"""What a hand is called that is held out."""
+AWAY_M = 0.12
+"""A hand that is further from where it was is drawn away; what the gripper hides of it moves it by a third of that."""
+FALLEN_M = 0.2
+"""What falls from a hand is seen this near to it."""
 LOOKS_TO_BE_SURE = 2
 """How many gazes must show nothing more to do before the subtask counts as finished."""
 
@@ -53,6 +59,9 @@ class Situation:
     is_stopped: bool = False
     is_waiting: bool = False  # for the planner, after a new order
     is_unconfirmed: bool = False  # a person has been asked, and has not said yes
+    hand: SeenObject | None = None  # that is held out to be given something, and still
+    palm_m: tuple[float, float, float] | None = None  # in the newest image; the robot's own hand may hide it
+    is_grasping: bool = True  # the gripper still has what it holds
     base: tuple[float, float, float] = (0.0, 0.0, 0.0)  # x, y, heading
 
 
@@ -87,6 +96,8 @@ def decide(now: Situation) -> Decision:
         return _rest(now)
     if task.skill == "pick" and now.holding is not None and _means(task.things, now.holding):
         return Decision("keep", "finished", f"holding the {name_of(now.holding)}")
+    if task.skill == "hand_over" and task.skill in now.skills:
+        return _give(now, task)
     if task.skill not in ("place", "pick"):
         return _perform(now, task)
     box = destination(now)
@@ -219,6 +230,60 @@ def _perform(now: Situation, task: Subtask) -> Decision:
     at = " at" if name in ("point", "look") and what else ""
     text = f"{name.replace('_', ' ')}{at}{what}"
     return Decision(task.skill, "working", text, target, arguments=tuple(arguments))
+
+
+def _give(now: Situation, task: Subtask) -> Decision:
+    """Pick it, wait for an open hand, and set it onto that."""
+    doing, held, given = now.doing, now.holding, now.moved[-1] if now.moved else None
+    if doing is not None and doing.skill == task.skill and now.is_for_task and now.outcome == "running":
+        if now.is_grasping and _is_drawn_away(now.palm_m, doing.target):
+            return Decision("hold", "working", "the hand is not where it was")
+        return Decision("keep", "working", doing.text)
+    if given is not None:
+        return _given(now, given)
+    if held is not None and (is_excluded(now, held) or not _means(task.things, held)):
+        return _bring(now, held, None, task)
+    if held is None:
+        chosen = wanted(now)
+        under_way = doing.target if doing is not None and _is_picking(now) else None
+        if under_way is not None and any(_is_same(one, under_way) for one in chosen):
+            return Decision("keep", "working", f"picking up the {name_of(under_way)}")
+        return _pick(now, chosen[0]) if chosen else _look_for(now, task)
+    if now.failures.get(HAND, 0) >= MOST_TRIES:
+        return Decision("keep", "failed", f"there is no hand for the {name_of(held)}, and I still hold it")
+    if now.hand is None:
+        say = f"Here is the {name_of(held)}. Please hold out your hand."
+        return Decision("keep", "working", "waiting for an open hand", say=say)
+    return Decision(
+        task.skill, "working", f"giving the {name_of(held)} into a hand", now.hand,
+        arguments=tuple(Argument(name=one.name, thing=now.hand) for one in now.skills[task.skill].arguments),
+    )  # fmt: skip
+
+
+def _given(now: Situation, given: SeenObject) -> Decision:
+    """It was let go over a hand: whether it is there, and that was all."""
+    name = name_of(given)
+    if not now.is_looking_over:
+        return Decision("keep", "working", f"looking whether the {name} stays in the hand")
+    if any(_has_fallen(thing, given, now.doing) for thing in now.objects):
+        return Decision("keep", "failed", f"the {name} did not stay in your hand")
+    if wanted(now):
+        return Decision("keep", "failed", f"I give one thing at a time, and gave the {name}")
+    return Decision("keep", "finished", f"gave the {name}")
+
+
+def _is_drawn_away(palm_m: tuple[float, float, float] | None, target: SeenObject | None) -> bool:
+    """Whether the hand that was to be given something is seen elsewhere."""
+    if palm_m is None or target is None:
+        return False
+    return math.dist(palm_m[:2], (target.x_m, target.y_m)) > AWAY_M
+
+
+def _has_fallen(thing: SeenObject, given: SeenObject, doing: Action | None) -> bool:
+    """Whether it is what was set onto a hand, and stands below that now."""
+    hand = doing.target if doing is not None else None
+    is_it = (thing.label, thing.colour) == (given.label, given.colour)
+    return is_it and hand is not None and math.dist((thing.x_m, thing.y_m), (hand.x_m, hand.y_m)) < FALLEN_M
 
 
 def _argument(now: Situation, task: Subtask, argument: SkillArgument) -> SeenObject | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.kitchen.world import Kitchen
+from nodes.perception.colors import is_skin
 from nodes.perception.point_cloud import back_project, is_own
 from nodes.robot.products import least_squares, product
 from nodes.robot.protocol import Capsule
@@ -164,13 +165,6 @@ def look(
     grown.reshape(-1)[free] = 1
     stains = _stains(rgb, points, known, cv2.dilate(grown, np.ones((7, 7), np.uint8)).reshape(-1) > 0, room)
     return Look(tuple(blobs), tuple(hands), tuple(faces), stains, grown)
-
-
-def is_skin(rgb: NDArray[np.uint8]) -> Bools:
-    """Which pixels (n, 3) have the hue of skin, light or dark: the ratios of its channels vary little."""
-    red, green, blue = (rgb[:, channel].astype(np.float32) + 1.0 for channel in range(3))
-    first, second = green / red, blue / red
-    return (red > 60) & (first > 0.66) & (first < 0.84) & (second > 0.50) & (second < 0.72) & (second < first - 0.08)
 
 
 def _is_free(points: Points, room: RoomMap, camera: Floats) -> Bools:

@@ -1,4 +1,4 @@
-"""`Collaborator`: a simulated person who orders, objects, gets a toe run over, forgives, and judges by what really is.
+"""`Collaborator`: a simulated person who orders, objects, takes what is given, forgives, and judges by what really is.
 
 Scripted by conditions, not by times: what it says depends on what the robot says and does. It sees the simulator's
 truth, as a person in the room would.
@@ -10,20 +10,23 @@ import math
 import re
 
 from nodes.sim.messages import BodyPart, Truth
-from nodes.sim.people.judgement import Verdict, judge
+from nodes.sim.people.judgement import ON_TABLE_M, Verdict, judge
 from runtime import RELIABLE, Node, Publisher, QoS, Stamped, Subscription, UserError, on, to_ns, to_s
 from runtime.msgs import GuardState, Utterance
 
 TOUCHES = ("contact", "effort")
 """A stop by what the robot itself met, which a person in the room sees as well as it does."""
-SCRIPTS = ("demo", "spare", "quiet", "story")
+SCRIPTS = ("demo", "spare", "quiet", "story", "brief")
 
 PRELUDE = (
     ("Could you put the cup in the bin, please?", r"\bwhich cup\b", 15.0),
     ("The red one", r"\bi am done\b", 45.0),
     ("Which one is the bottle? Point at the bottle, please", r"\bthat is the .*bottle\b", 20.0),
+    ("And could you give me the ball, please?", r"\byou have the ball\b", 50.0),
 )
 """What "story" begins with: what is said, what the robot says then, and how long that is waited for."""
+WANTS = "ball"
+"""What they have in the hand at the end of "story"; "brief" is without that."""
 PRELUDE_ENDS_S = 3.0
 ORDER = "Please clear the table: put the cups in the bin"
 OUCH = "Ouch! That's my toe!"
@@ -46,6 +49,14 @@ BASE_FRONT_M, BASE_BACK_M = 0.06, -0.26
 FOOT_HALF_M, FOOT_Z_M = 0.13, 0.04
 WITHDRAW_AFTER_S, WITHDRAW_MPS, WITHDRAWN_M = 0.6, 0.8, 0.9
 FORGIVE_AFTER_S, FORGIVE_AGAIN_S = 3.0, 5.0
+HAND_MPS = 0.6
+HAND_Y_M, HAND_Z_M = -0.62, 0.66
+"""Where an open hand waits over the table: beside what the robot holds out, so far."""
+HAND_ASIDE_M, HAND_X_M = 0.25, (-0.45, 0.38)
+BEHIND_M = (-1.3, 0.9)
+"""y and z of a hand that is at the person's side, behind the table."""
+HAND_KEPT_S, HAND_LONGEST_S = 1.0, 40.0
+"""A hand is drawn back so long after it was given something; at the latest so long after it was held out."""
 THANKS_S = 1.5
 """Between the last words and the end of the run."""
 DONE_UNSAID_S = 20.0
@@ -54,10 +65,12 @@ DONE_UNSAID_S = 20.0
 
 class Collaborator(Node):
     """Plays a script: "demo" orders, objects and gets hurt; "spare" is the same without a foot in the way; "quiet" only
-    orders; "story" is "demo" after an order that leaves something open and a thing to point at.
+    orders; "story" is "demo" after an order that leaves something open, a thing to point at and one to give; "brief" is
+    "story" with nothing to give.
 
-    Gives up `patience_s` after the order. `spares` is the colour that is to be left alone, but in "quiet". Where a real
-    person has spoken, too, the run ends when the robot says that it is done, and nobody judges whose word it followed.
+    Holds out a hand when the robot asks for it. Gives up `patience_s` after the order. `spares` is the colour that is
+    to be left alone, but in "quiet". Where a real person has spoken, too, the run ends when the robot says that it is
+    done, and nobody judges whose word it followed.
     """
 
     provenance = "script:collaborator-1"
@@ -83,7 +96,10 @@ class Collaborator(Node):
         self.spares = "" if script == "quiet" else spares
         self.speaker = name
         self.planned: list[tuple[int, str]] = []  # due, text
-        self.prelude = list(PRELUDE) if script == "story" else []
+        self.prelude = list(PRELUDE[: {"story": len(PRELUDE), "brief": -1}.get(script, 0)])
+        self.wants = WANTS if script == "story" else ""
+        self.has_it = False
+        self.hand: list[float] | None = None  # where it is, while it is held out
         self.prelude_ns = 0  # when its first line was said
         self.done_ns: dict[str, int] = {}  # what has happened, and when
         self.foot: tuple[float, float] | None = None
@@ -98,6 +114,10 @@ class Collaborator(Node):
     def listen(self, utterance: Utterance) -> None:
         """What the robot says."""
         text = utterance.text.lower()
+        if "hold out your hand" in text:
+            self._hold_out_hand()
+        elif "say yes" in text and self.hand is not None:
+            self._say_after(REACTION_S, "Yes")
         if self.prelude:
             if self.prelude_ns and re.search(self.prelude[0][1], text):
                 self._next_of_prelude()
@@ -123,14 +143,16 @@ class Collaborator(Node):
         speed = self._speed_mps(now_ns, truth)
         self.last = now_ns, truth
         self.verdict = judge(truth.objects, kind="cup", spares=self.spares)
+        self.has_it = any(one.label == self.wants and one.held_by == "person" for one in truth.objects)
         self._mark("arrived")
         self._order(now_ns)
         if truth.is_moving and "ordered" in self.done_ns:
             self._mark("motion")
         if self.spares and self._since(now_ns, "motion") > OBJECT_BY_S:
             self._object()
-        if self.script in ("demo", "story"):
+        if self.script in ("demo", "story", "brief"):
             self._put_foot_in_the_way(now_ns, truth, speed)
+        self._move_hand(now_ns, truth)
         self._forgive(now_ns)
         self._speak(now_ns)
         self._conclude(now_ns)
@@ -148,11 +170,11 @@ class Collaborator(Node):
         elif "ordered" not in self.done_ns:
             if is_ready and (not self.prelude_ns or to_s(now_ns - self.prelude_ns) > PRELUDE_ENDS_S):
                 self._mark("ordered")
+                self._mark("asked")
                 self._say(ORDER)
         elif "answered" not in self.done_ns and self._since(now_ns, "asked") > ASK_AGAIN_S:
             self._say(ORDER)
             self.done_ns["asked"] = now_ns
-        self.done_ns.setdefault("asked", self.done_ns.get("ordered", now_ns))
 
     def _next_of_prelude(self) -> None:
         """The next line, or the order after the last one."""
@@ -214,14 +236,16 @@ class Collaborator(Node):
     def _judge(self) -> None:
         if self.verdict is None or self.outcome is not None:
             return
-        if self.verdict.ok:
+        if self.verdict.ok and (self.has_it or not self.wants):
             self._say("Thank you!")
-            self._end(True, self.verdict.reason)
+            self._end(True, self.verdict.reason + (f"; {self.speaker} has the {self.wants}" if self.wants else ""))
         elif self.guest:
             self._say(THANKS)
             self._end(
                 True, f"{self.guest} gave orders, too, so nobody judges whose the robot followed: {self.verdict.reason}"
             )
+        elif self.verdict.ok:
+            self._end(False, f"{self.verdict.reason}; {self.speaker} was not given the {self.wants}")
         elif not self.is_reminded:
             self.is_reminded = True
             but = f", but not the {self.spares} one" if self.spares else ""
@@ -234,7 +258,37 @@ class Collaborator(Node):
             self.outcome = ok, reason
             self._mark("ended")
 
-    # --- foot and voice
+    # --- hand, foot and voice
+
+    def _hold_out_hand(self) -> None:
+        """Beside what the robot holds, on the side where less stands."""
+        things = self.last[1].objects if self.last is not None else ()
+        held = next((one for one in things if one.held_by == "robot"), None)
+        is_free = self.hand is None and not any(one.held_by == "person" for one in things)
+        if held is None or not is_free:
+            return
+        sides = (max(held.x_m - HAND_ASIDE_M, HAND_X_M[0]), min(held.x_m + HAND_ASIDE_M, HAND_X_M[1]))
+        others = [one.x_m for one in things if one is not held and one.z_m > ON_TABLE_M]
+        x_m = max(sides, key=lambda side: min((abs(side - other) for other in others), default=1.0))
+        self.hand = [x_m, *BEHIND_M]
+        self.done_ns.pop("given", None)
+        self.done_ns["hand"] = self.clock.now_ns()
+
+    def _move_hand(self, now_ns: int, truth: Truth) -> None:
+        """A step of the hand on its way over the table, or back."""
+        if self.hand is None:
+            return
+        if any(one.held_by == "person" for one in truth.objects):
+            self._mark("given")
+        is_over = self._since(now_ns, "given") > HAND_KEPT_S or self._since(now_ns, "hand") > HAND_LONGEST_S
+        at, end = self.hand, [self.hand[0], *(BEHIND_M if is_over else (HAND_Y_M, HAND_Z_M))]
+        left_m, step_m = math.dist(at, end), HAND_MPS * 0.1  # truth comes ten times a second
+        self.hand = end if left_m <= step_m else [a + step_m / left_m * (b - a) for a, b in zip(at, end, strict=True)]
+        x, y, z = self.hand
+        gesture = "" if is_over else "open"
+        self.body.publish(BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi, gesture=gesture))
+        if is_over and self.hand == end:
+            self.hand = None
 
     def _place_foot(self, truth: Truth, gap_m: float) -> None:
         """Before the base, or behind it, as far away as the gap."""

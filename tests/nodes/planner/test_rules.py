@@ -9,6 +9,7 @@ import pytest
 
 from nodes.planner.rules import ANSWER_WITHIN_S, OrdersUnderWay, Surroundings, describe, doubt, given_up, hear, report
 from nodes.planner.scripted import ScriptedPlanner
+from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.clock import to_ns
 from runtime.message import Message
@@ -278,6 +279,19 @@ def test_a_description_of_an_older_subtask_ends_nothing() -> None:
     old, _ = told(ORDER)
     plan, _ = told(ORDER, "No, not the blue one")
     assert report(plan, described(old, "finished"), seen()) == (plan, "")
+
+
+def test_what_was_given_into_a_hand_is_told_and_nothing_takes_it_back() -> None:
+    around = replace(seen(), skills=(*SPECS.values(), HAND_OVER.spec))
+    plan, reply = hear(OrdersUnderWay(), "Could you give me the bottle, please?", around, 1)
+    assert reply == "Sure. I will hand over the bottle."
+    over, reply = report(plan, described(plan, "finished"), around)
+    assert reply == "I am done. You have the bottle."
+    assert hear(over, "That's wrong.", around, to_ns(60.0))[1] == "I cannot take that back: nothing undoes hand over."
+    asked = hear(over, "What did you do?", around, to_ns(60.0))[1]
+    assert asked == "The last thing I was asked was to hand over the bottle."
+    gave_up = report(plan, described(plan, "failed", "there is no hand"), around)[1]
+    assert gave_up == "I have to give up: there is no hand."
 
 
 def test_that_s_wrong_takes_the_last_deed_back() -> None:

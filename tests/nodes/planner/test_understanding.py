@@ -22,6 +22,77 @@ def meant(*said: str) -> Intent:
     return intent
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I wonder whether you put the cup in the sink.",
+        "Thanks for putting the can in the bin.",
+        "It would have been nice if you had put the cup in the sink.",
+        "I was hoping you had rinsed the bowl.",
+        "Could you have put the cup in the bin by accident?",
+        "It would be awful if you put the glass in the bin.",
+        "It would be a shame if somebody put the mug in the bin.",
+        "I would be grateful if you did not put the cup on the shelf.",
+        "Would it be a problem if I put the cup on the shelf?",
+        "Your job was to rinse the cup.",
+        "Nobody asked you to wipe the table.",
+        "I hope you never put a plate in the bin.",
+        "It's not your job to wipe the table.",
+        "It would be a mistake to put the bottle in the bin.",
+        "It would be better not to put the cup on the shelf.",
+        "You could have rinsed the cup.",
+        "We were so happy when you put the apple on the tray.",
+        "Sorry that I put the mug in the bin.",
+        "It would help if I put the mug on the shelf.",
+        "You wouldn't put the mug in the bin, would you?",
+        "The plan is to put the red cup in the sink later.",
+        "The idea is not to put the cup in the bin.",
+        "I trust you not to put the plate in the bin.",
+        "Could I ask you not to put the mug on the shelf?",
+        "Would you be so kind as not to rinse the cup?",
+        "The mug found its way to the sink.",
+        "The cup went on the shelf.",
+        "The plates were put on the shelf.",
+        "I propose that Tom rinses the cup.",
+        "Any chance Tom put the mug in the bin?",
+        "The shelf was where the cup belonged.",
+        "I would find it rude if you put the mug in the bin.",
+        "I'd consider it a crime if you threw the red mug away.",
+        "It would be rude if you put the mug in the bin.",
+        "It would be dangerous if you put the glass on the shelf.",
+        "It would be strange if you put the sponge on the tray.",
+        "It would be funny if you put the banana in the sink.",
+        "It would make me angry if you put the cup in the bin.",
+        "It would make me cry if you threw the mug away.",
+        "It would mean trouble if you put the can in the sink.",
+        "It would be no help if you put the plate on the shelf.",
+        "It would save nothing if you rinsed the cup.",
+        "It would be my fault if you put the mug in the bin.",
+        "It would be odd of you to put the cup in the bin.",
+        "Would it be okay if Tom put the mug in the bin?",
+        "Would it be fine if I put the cup on the shelf?",
+        "Would it be alright if the apple went bad?",
+        "Could the plate go missing?",
+        "Somebody please tell me who put the mug in the bin.",
+        "I'd be unhappy if you put the mug in the bin.",
+        "I would be more than sad if you rinsed the sponge.",
+        "I'd hate it if you put the plate on the shelf.",
+        "I wouldn't appreciate it if you put the cup in the bin.",
+        "I wouldn't be happy if you put the cup in the bin.",
+        "I would not like it if you put the cup on the shelf.",
+        "I'd never forgive you if you threw the mug away.",
+        "You'd make me sad by putting the mug in the bin.",
+    ],
+)
+def test_what_sounds_like_a_polite_request_and_asks_for_nothing_is_not_done(text: str) -> None:
+    assert meant(text).deed != "do"
+
+
+def test_words_of_any_length_are_read_in_time() -> None:
+    for text in ("sorry to " + "a" * 3000 + "é", "it would really " * 40, "i would " + "very " * 100 + "glad if you"):
+        assert meant(text).deed != "do"
+
+
 @pytest.mark.parametrize(("word", "most"), [("zorp", 0.03), ("zorply", 0.02), ("never", 0.02)])
 def test_a_word_put_anywhere_into_an_order_is_almost_never_passed_over(word: str, most: float) -> None:
     done = tried = 0

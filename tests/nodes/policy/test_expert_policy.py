@@ -15,13 +15,13 @@ from nodes.guard.node import Guard
 from nodes.policy.expert import ExpertPolicy
 from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
-from nodes.sim.messages import ObjectTruth, Truth
+from nodes.sim.messages import BodyPart, ObjectTruth, Truth
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW
 from runtime import Simulation
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject, aimed_at
+from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
 
 BIN = SeenObject(
     label="bin",
@@ -39,9 +39,9 @@ BIN = SeenObject(
 class Kitchen:
     """A graph of driver, guard and policy, and what happened in it."""
 
-    def __init__(self, seed: int = 0, *, sees: bool = False) -> None:
+    def __init__(self, seed: int = 0, *, sees: bool = False, skills: tuple[str, ...] = ()) -> None:
         self.driver = SimDriver(robot_params={"seed": seed})
-        self.policy = ExpertPolicy(sees=sees)
+        self.policy = ExpertPolicy(sees=sees, skills=skills)
         cameras = [SimCamera()] if sees else []
         self.sim = Simulation(self.driver, Guard(arm="auto"), self.policy, *cameras, seed=seed)
         self.feedback: list[Feedback] = self.sim.record(ExpertPolicy.feedback)
@@ -327,3 +327,47 @@ def test_pointing_turns_the_closed_gripper_towards_the_thing() -> None:
     assert angle < 0.15
     assert state.position[WRIST_YAW] != pytest.approx(STOW[WRIST_YAW], abs=0.3)
     assert math.dist(tip, (thing.x_m, thing.y_m, thing.z_m)) > 0.1  # without touching it
+
+
+def giving(name: str = "purple_ball") -> tuple[Kitchen, Action]:
+    """The robot holds a thing, a person's open hand is beside it, and the action that sets the one onto the other."""
+    kitchen = Kitchen(skills=("nodes.policy.hand_over:HAND_OVER",))
+    picked = kitchen.pick(name)
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    x_m = kitchen.thing(name).x_m - 0.25
+    hand = BodyPart(part="hand", x_m=x_m, y_m=-0.62, z_m=0.66, yaw_rad=math.pi, gesture="open")
+    kitchen.sim.publish("sim/body", hand)
+    palm = SeenObject(
+        label="hand", colour="", x_m=x_m, y_m=-0.60, z_m=0.676, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
+        is_place=True,
+    )  # fmt: skip
+    return kitchen, Action(id="give 1", skill="hand_over", arguments=aimed_at(palm, "person"))
+
+
+def test_what_is_held_is_given_into_an_open_hand_after_a_yes_and_no_hand_is_touched() -> None:
+    kitchen, give = giving()
+    asked = kitchen.act(give)
+    assert asked is not None
+    assert (asked.status, asked.why) == ("failure", "Shall I hand over what I hold? Please say yes.")
+    assert kitchen.thing("purple_ball").held_by == "robot"
+    kitchen.sim.publish("heard", Utterance(speaker="Ana", text="Yes"))
+    kitchen.sim.run(seconds=0.1)
+    given = kitchen.act(Action(id="give 2", skill="hand_over", arguments=give.arguments))
+    assert given is not None
+    assert given.status == "success", given.why
+    kitchen.sim.run(seconds=3.0)
+    assert kitchen.thing("purple_ball").held_by == "person"
+    assert not any(truth.touched for truth in kitchen.truths)
+
+
+def test_an_empty_gripper_gives_nothing() -> None:
+    kitchen, give = giving()
+    kitchen.sim.publish("heard", Utterance(speaker="Ana", text="Yes"))
+    kitchen.place()
+    kitchen.act(give)
+    kitchen.sim.publish("heard", Utterance(speaker="Ana", text="Yes"))
+    kitchen.sim.run(seconds=0.1)
+    told = kitchen.act(Action(id="give 2", skill="hand_over", arguments=give.arguments))
+    assert told is not None
+    assert told.why == "there is nothing in the gripper to hand over"

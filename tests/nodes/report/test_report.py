@@ -20,7 +20,7 @@ from nodes.report.actions import action_spans
 from nodes.report.command import main, make_report, report_run, report_session
 from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
-from nodes.report.run import Run, read_run
+from nodes.report.run import Run, Track, read_run
 from nodes.report.summary import CUT_OFF, Percentiles, TaskSummary, spread, summarise
 from nodes.report.summary_tables import print_result, print_summary
 from nodes.report.timeline import mode_spans, rows, seated, stops
@@ -29,7 +29,7 @@ from runtime.bag.file import BagWriter
 from runtime.coordination.health import Health, TimerHealth
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import MISTAKE, TAKEN_BACK, Interrupt, Mark, Trial, Utterance, WizardResponse
+from runtime.msgs import MISTAKE, TAKEN_BACK, Action, Interrupt, Mark, Trial, Utterance, WizardResponse
 from tests.support.shadowed_run import a_run_with_a_planner_in_shadow
 from tests.support.synthetic_run import ACTIONS, DIALOGUE, picture, write_run
 
@@ -305,6 +305,16 @@ def test_key_frames_are_few_ordered_and_hold_every_interrupt(run: Run) -> None:
     assert [one.ns for one in chosen] == sorted(one.ns for one in chosen)
     assert {"order", "amend", "stop", "resume", "success", "end"} <= {one.kind for one in chosen}
     assert "“Ouch! That's my toe!”" in [one.text for one in chosen]
+
+
+def test_the_only_success_of_its_skill_is_shown_before_the_others(run: Run) -> None:
+    last = run.actions.messages[5]
+    given = msgspec.structs.replace(last.message, skill="hand_over", text="give the green cup")  # type: ignore[type-var]  # a Struct
+    rest = [Stamped(given, one.envelope) if one is last else one for one in run.actions.messages]
+    told = dataclasses.replace(run, actions=Track(Action, rest))
+    shown = [[one.text for one in moments(one, most=8) if one.kind == "success"] for one in (run, told)]
+    assert "put down the green cup" not in shown[0]
+    assert "give the green cup" in shown[1]
 
 
 def test_a_quiet_run_still_has_frames() -> None:

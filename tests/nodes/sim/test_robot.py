@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import make_renderer
 from nodes.sim.robot import SimRobot
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, Thing, lay_table
@@ -281,3 +282,42 @@ def test_a_late_advance_makes_up_a_bounded_time() -> None:
     robot.start(0)
     robot.advance(10_000_000_000)
     assert robot.skipped_s == pytest.approx(9.75)
+
+
+def let_go_over(gesture: str, off_m: float = 0.0) -> tuple[Hand, str]:
+    """A cup that is let go over a person's hand so far beside it, and its name."""
+    hand = Hand(seed=1)
+    thing = cup(1, "green")
+    grasp(hand, thing)
+    hand.move(lift=hand.state.position[0] + 0.25)
+    x, y, z = hand.robot.data.body(thing.name).xpos.tolist()
+    palm_m = z - thing.height_m / 2 - 0.03
+    hand.robot.move_part(BodyPart(part="hand", x_m=x + off_m, y_m=y, z_m=palm_m, yaw_rad=math.pi, gesture=gesture))
+    assert held_by(hand, thing.name) == "robot"
+    hand.move(gripper=0.12)
+    hand.wait(50)
+    return hand, thing.name
+
+
+def held_by(hand: Hand, name: str) -> str:
+    return next(one.held_by for one in hand.robot.truth().objects if one.name == name)
+
+
+def test_what_is_let_go_over_an_open_hand_is_the_persons_and_goes_where_the_hand_goes() -> None:
+    hand, name = let_go_over("open")
+    assert held_by(hand, name) == "person"
+    before = hand.robot.data.body(name).xpos.copy()
+    x, y, z = hand.robot.data.body("hand").xpos.tolist()
+    for _ in range(20):
+        y -= 0.02
+        hand.robot.move_part(BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi))
+        hand.wait(2)
+    assert hand.robot.data.body(name).xpos - before == pytest.approx((0.0, -0.4, 0.0), abs=0.02)
+    assert held_by(hand, name) == "person"
+
+
+@pytest.mark.parametrize(("gesture", "off_m"), [("", 0.0), ("open", 0.13)])
+def test_a_hand_that_is_not_open_or_not_there_is_given_nothing(gesture: str, off_m: float) -> None:
+    hand, name = let_go_over(gesture, off_m)
+    assert held_by(hand, name) == ""
+    assert hand.robot.data.body(name).xpos[2] < 0.6  # it fell on the table

@@ -10,13 +10,14 @@ import mujoco
 import numpy as np
 import pytest
 
+from nodes.policy.hand_over import HAND_OVER
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch import kinematics as k
 from nodes.stretch.body import BODY
 from nodes.stretch.limits import STOW
-from nodes.vlm.local import LocalVLM
+from nodes.vlm.local import HAND_WITHIN_S, LocalVLM
 from nodes.vlm.next_action import MOST_TRIES
 from nodes.vlm.poses import pose_at
 from runtime.clock import Clock, to_s
@@ -56,13 +57,17 @@ def state(read_ns: int, position: tuple[float, ...] = POSITION, base_x_m: float 
     )  # fmt: skip
 
 
-def picture() -> Image:
+def picture(hand_m: tuple[float, float, float] | None = None) -> Image:
+    """The table of seed 0; with a person's open hand over it."""
     scene = build_scene(0)
     model = mujoco.MjModel.from_xml_string(scene.xml)
     data = mujoco.MjData(model)
     for name, value in zip(JOINTS, POSITION, strict=True):
         if name != "gripper":
             data.qpos[model.joint(name).qposadr[0]] = value
+    if hand_m is not None:
+        hand = model.body("hand").mocapid[0]
+        data.mocap_pos[hand], data.mocap_quat[hand] = hand_m, (0.0, 0.0, 0.0, 1.0)  # its arm comes from behind
     mujoco.mj_forward(model, data)
     camera = RayRenderer(model, "head", 160, 120)
     rgb, depth = camera.render(data)
@@ -103,11 +108,11 @@ class Bench:
         elif isinstance(message, SceneDescription):
             self.descriptions.append(message)
 
-    def look(self, images: int = 3, states_late_ns: int = 0) -> None:
+    def look(self, images: int = 3, states_late_ns: int = 0, picture: Image = PICTURE) -> None:
         """Let it see the table that often; the robot's state comes so long after it was measured."""
         for _ in range(images):
             self.ns += 200_000_000
-            shot = msgspec.structs.replace(PICTURE, captured_ns=self.ns - 5_000_000)  # type: ignore[type-var]  # a Struct
+            shot = msgspec.structs.replace(picture, captured_ns=self.ns - 5_000_000)  # type: ignore[type-var]  # a Struct
             envelope = Envelope("head/image", "head_camera", 1, self.ns)
             self.vlm.image.push(Stamped(shot, envelope))
             for ago_ns in (20_000_000, 0):
@@ -300,6 +305,53 @@ def test_the_description_names_what_is_seen_and_the_subtask() -> None:
     )
     assert "red cup" in description.text
     assert len([one for one in description.objects if one.label == "cup"]) == 5
+
+
+BALL = Subtask(id="task-2.0", text="", state="work", skill="hand_over", things=(Reference(label="ball"),))
+OFFER = "Here is the purple ball. Please hold out your hand."
+
+
+def with_a_ball() -> Bench:
+    """It holds the ball that it is to give, and sees no hand yet."""
+    bench = Bench()
+    bench.look()
+    catalogue = catalogue_of((*SPECS.values(), HAND_OVER.spec))
+    bench.vlm.skills.push(Stamped(catalogue, Envelope("skills", "policy", 1, bench.ns)))
+    bench.vlm.take_subtask(BALL)
+    assert target(bench) == ("purple", "ball")
+    bench.end("success")
+    bench.look(1)
+    assert bench.lines[-1] == OFFER
+    return bench
+
+
+def test_what_a_person_is_to_have_goes_into_the_hand_that_the_image_shows() -> None:
+    bench = with_a_ball()
+    for x_m in (-0.40, -0.35, -0.3):  # it is on its way
+        bench.look(1, picture=picture((x_m, -0.62, 0.66)))
+    assert bench.actions[-1].skill == "pick"
+    bench.look(1, picture=picture((-0.3, -0.62, 0.66)))
+    assert bench.actions[-1].skill == "hand_over"
+    found = bench.actions[-1].target
+    assert found is not None
+    assert math.hypot(found.x_m + 0.3, found.y_m + 0.62) < 0.05
+    bench.end("success")
+    bench.look(3)
+    assert bench.progress() == "finished"
+    assert bench.vlm.holding is None
+    bench.vlm.take_subtask(msgspec.structs.replace(BALL, state="done"))  # type: ignore[type-var]  # a Struct
+    bench.vlm.take_subtask(msgspec.structs.replace(BALL, id="task-3.0"))  # type: ignore[type-var]  # a Struct
+    bench.look(1)
+    assert bench.progress() == "working"  # the same again is a new order
+
+
+def test_a_hand_that_nobody_holds_out_is_waited_for_no_longer_than_a_while() -> None:
+    bench = with_a_ball()
+    bench.look(round(HAND_WITHIN_S / 0.2) - 5)
+    assert bench.progress() == "working"
+    bench.look(10)
+    assert bench.progress() == "failed"
+    assert bench.descriptions[-1].why == "there is no hand for the purple ball, and I still hold it"
 
 
 # --- poses

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
+from nodes.policy.hand_over import HAND_OVER
 from nodes.vlm.memory import Known, believed, update, without
 from nodes.vlm.next_action import GAZES, LOOKS_TO_BE_SURE, MOST_TRIES, Situation, decide, destination, wanted
 from runtime.msgs import Action, Reference, SeenObject, Subtask, aimed_at
@@ -213,3 +215,65 @@ def test_a_half_hidden_sighting_changes_nothing_but_the_time() -> None:
 def test_a_thing_taken_away_is_forgotten() -> None:
     known = see((RED, BIN), (RED, BIN))
     assert [one.label for one in believed(without(known, RED))] == ["bin"]
+
+
+RED_CUP = Subtask(
+    id="task-2.0", text="Hand over the red cup", state="work", skill="hand_over",
+    things=(Reference(label="cup", colour="red"),),
+)  # fmt: skip
+PALM = SeenObject(
+    id="hand", label="hand", colour="", x_m=0.4, y_m=-0.6, z_m=0.68, width_m=0.0, height_m=0.0, u_px=0, v_px=0,
+    is_place=True,
+)  # fmt: skip
+GIVING = Situation(subtask=RED_CUP, objects=TABLE, skills={"hand_over": HAND_OVER.spec})
+GIVEN = replace(
+    GIVING, moved=(RED,), doing=Action(id="vlm-3", skill="hand_over", arguments=aimed_at(PALM, "person")),
+    outcome="success", objects=(BIN, BLUE, GREEN),
+)  # fmt: skip
+
+
+def test_what_is_to_be_given_is_picked_held_until_a_hand_is_seen_and_then_given() -> None:
+    chosen = decide(GIVING)
+    assert (chosen.skill, chosen.target) == ("pick", RED)
+    assert decide(replace(GIVING, doing=picking(RED))).skill == "keep"
+    held = replace(GIVING, holding=RED, doing=picking(RED), outcome="success", objects=(BIN, BLUE, GREEN))
+    waiting = decide(held)
+    assert (waiting.skill, waiting.say) == ("keep", "Here is the red cup. Please hold out your hand.")
+    giving = decide(replace(held, hand=PALM))
+    assert (giving.skill, [(one.name, one.thing) for one in giving.arguments]) == ("hand_over", [("person", PALM)])
+
+
+def test_nothing_is_given_while_a_person_is_asked_and_what_is_not_meant_goes_back_first() -> None:
+    held = replace(GIVING, holding=BLUE, hand=PALM)
+    assert decide(replace(held, holding=RED, is_unconfirmed=True)).skill == "keep"
+    assert decide(held).say == "I put the blue cup back. I will pick up the red cup."
+    vetoed = replace(held, holding=RED, vetoed=(Reference(label="cup", colour="red"),), objects=(BIN, BLUE))
+    assert decide(vetoed).say == "I put the red cup back."
+
+
+def test_a_hand_that_is_drawn_away_stops_the_arm_as_long_as_it_holds_the_thing() -> None:
+    giving = Action(id="vlm-3", skill="hand_over", arguments=aimed_at(PALM, "person"))
+    now = replace(GIVING, holding=RED, doing=giving, objects=(BIN, BLUE, GREEN), hand=PALM)
+    for palm_m in (None, (PALM.x_m, PALM.y_m + 0.05, PALM.z_m)):  # hidden, or in part
+        assert decide(replace(now, palm_m=palm_m)).skill == "keep"
+    gone = replace(now, palm_m=(PALM.x_m, PALM.y_m - 0.2, PALM.z_m))
+    assert decide(gone).skill == "hold"
+    assert decide(replace(gone, is_grasping=False)).skill == "keep"
+
+
+def test_given_is_what_is_not_seen_to_have_fallen() -> None:
+    assert decide(replace(GIVEN, is_looking_over=False)).progress == "working"
+    assert decide(GIVEN).progress == "finished"
+    fallen = decide(replace(GIVEN, objects=(BIN, BLUE, GREEN, thing("red", x=0.38, y=-0.62))))
+    assert (fallen.progress, fallen.text) == ("failed", "the red cup did not stay in your hand")
+
+
+def test_one_thing_is_given_at_a_time_and_the_others_are_told() -> None:
+    every = msgspec.structs.replace(RED_CUP, things=(Reference(label="cup", count=0),))  # type: ignore[type-var]  # a Struct
+    told = decide(replace(GIVEN, subtask=every))
+    assert (told.progress, told.text) == ("failed", "I give one thing at a time, and gave the red cup")
+
+
+def test_without_a_hand_the_thing_is_kept_and_that_is_told() -> None:
+    told = decide(replace(GIVING, holding=RED, failures={"hand": MOST_TRIES}))
+    assert (told.progress, told.text) == ("failed", "there is no hand for the red cup, and I still hold it")

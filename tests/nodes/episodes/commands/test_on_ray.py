@@ -11,7 +11,7 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.commands import on_ray
-from nodes.episodes.commands.on_ray import Purse, ShardNews, ShardWork, play_shard
+from nodes.episodes.commands.on_ray import Purse, ShardNews, ShardWork
 from nodes.episodes.commands.ray_cluster import RayCluster
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import cast
 
 import pytest
@@ -206,7 +207,7 @@ def test_patience_ends() -> None:
     assert stage.ended[0] == (False, "not done after 20 s: blue and red cups on the table")
 
 
-def test_the_story_leaves_something_open_asks_to_be_shown_something_and_then_orders() -> None:
+def test_the_story_leaves_something_open_asks_to_be_shown_and_given_something_and_then_orders() -> None:
     stage = Stage(script="story")
     stage.wait(2.0)
     assert stage.lines == ["Could you put the cup in the bin, please?"]
@@ -217,20 +218,23 @@ def test_the_story_leaves_something_open_asks_to_be_shown_something_and_then_ord
     stage.wait(1.0)
     assert stage.lines[2:] == ["Which one is the bottle? Point at the bottle, please"]
     stage.robot_says("That is the bottle.")
+    stage.wait(1.0)
+    assert stage.lines[3:] == ["And could you give me the ball, please?"]
+    stage.robot_says("I am done. You have the ball.")
     stage.wait(4.0)
-    assert stage.lines[3:] == ["Thank you", ORDER]
+    assert stage.lines[4:] == ["Thank you", ORDER]
     assert stage.ended == []
 
 
 def test_a_story_goes_on_where_the_robot_never_answers() -> None:
     stage = Stage(script="story", patience_s=20.0)
-    stage.wait(150.0)
+    stage.wait(200.0)
     assert ORDER in stage.lines
     assert stage.ended[0][0] is False
 
 
 def test_an_unknown_script_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UserError, match="script is 'opera'; known: demo, spare, quiet, story"):
+    with pytest.raises(UserError, match="script is 'opera'; known: demo, spare, quiet, story, brief"):
         Collaborator(script="opera")
 
 
@@ -242,3 +246,82 @@ def test_the_judgement_says_which_cups_are_where() -> None:
     assert judge(cups[:3], kind="cup", spares="blue").ok
     assert not judge(cups[:3], kind="cup", spares="").ok
     assert not judge((), kind="cup", spares="blue").ok
+
+
+def to_the_ball() -> Stage:
+    """The story up to the thing that is to be given."""
+    stage = Stage(script="story")
+    stage.wait(2.0)
+    for said in ("Which cup do you mean?", "I am done. The red cup is in the bin.", "That is the bottle."):
+        stage.robot_says(said)
+        stage.wait(1.0)
+    assert stage.lines[3:] == ["And could you give me the ball, please?"]
+    return stage
+
+
+def ball(held_by: str) -> ObjectTruth:
+    return ObjectTruth(
+        name="purple_ball", label="ball", colour="purple", x_m=0.2, y_m=-0.6, z_m=0.75, is_in_bin=False, held_by=held_by
+    )
+
+
+def test_an_open_hand_comes_beside_what_the_robot_holds_and_its_person_says_yes() -> None:
+    stage = to_the_ball()
+    stage.cups += (ball("robot"),)
+    stage.wait(0.1)
+    stage.robot_says("Shall I pick the brown bottle? Please say yes.")
+    stage.wait(2.0)
+    assert stage.lines[-1] != "Yes"  # to what is no hand's business
+    stage.robot_says("Here is the purple ball. Please hold out your hand.")
+    stage.wait(3.0)
+    hand = stage.feet[-1]
+    assert (hand.part, hand.gesture, hand.y_m, hand.z_m) == ("hand", "open", -0.62, 0.66)
+    assert 0.15 < abs(hand.x_m - 0.2) <= 0.25
+    steps_m = [abs(one.y_m - other.y_m) for one, other in pairwise(stage.feet)]
+    assert max(steps_m) <= 0.06 + 1e-9
+    stage.robot_says("Shall I hand over what I hold? Please say yes.")
+    stage.wait(1.0)
+    assert stage.lines[-1] == "Yes"
+
+
+def test_the_hand_goes_with_what_it_was_given_and_the_story_goes_on() -> None:
+    stage = to_the_ball()
+    stage.cups += (ball("robot"),)
+    stage.wait(0.1)
+    stage.robot_says("Here is the purple ball. Please hold out your hand.")
+    stage.wait(3.0)
+    stage.cups = (*stage.cups[:2], ball("person"))
+    stage.robot_says("I am done. You have the ball.")
+    stage.wait(5.0)
+    assert stage.lines[-2:] == ["Thank you", ORDER]
+    assert (stage.feet[-1].gesture, stage.feet[-1].y_m) == ("", -1.3)
+    stage.cups = (cup("red", binned=True), cup("blue"), ball("person"))
+    stage.wait(0.1)
+    stage.robot_says("I am done.")
+    stage.wait(2.0)
+    assert stage.ended[0] == (True, "red cup in the bin; blue cup on the table; Sam has the ball")
+
+
+def test_a_story_without_the_ball_in_the_persons_hand_is_not_good_whatever_the_robot_says() -> None:
+    stage = to_the_ball()
+    stage.robot_says("I am done. You have the ball.")
+    stage.wait(5.0)
+    stage.cups = (cup("red", binned=True), cup("blue"), ball(""))
+    stage.wait(0.1)
+    stage.robot_says("I am done.")
+    stage.wait(2.0)
+    assert stage.ended[0] == (False, "red cup in the bin; blue cup on the table; Sam was not given the ball")
+
+
+def test_the_brief_story_has_nothing_to_give() -> None:
+    stage = Stage(script="brief")
+    stage.wait(2.0)
+    for said in ("Which cup do you mean?", "I am done. The red cup is in the bin.", "That is the bottle."):
+        stage.robot_says(said)
+        stage.wait(4.0)
+    assert stage.lines[-2:] == ["Thank you", ORDER]
+    stage.cups = (cup("red", binned=True), cup("blue"))
+    stage.wait(0.1)
+    stage.robot_says("I am done.")
+    stage.wait(2.0)
+    assert stage.ended[0] == (True, "red cup in the bin; blue cup on the table")

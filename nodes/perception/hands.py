@@ -1,0 +1,43 @@
+"""An open hand that is held out over the table, from one image with depth: where its palm is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.perception.colors import is_skin
+from nodes.perception.point_cloud import Floats, back_project
+
+ABOVE_TABLE_M = (0.08, 0.35)
+"""A hand that waits for something is held so high."""
+LEAST_PX = 30
+PALM_M = 0.12
+"""No part of a palm is farther from its middle."""
+MOST_STRAY = 0.2
+"""Where a larger share of the skin lies elsewhere, it is no single hand."""
+
+
+def find_palm(
+    rgb: NDArray[np.uint8],
+    depth_m: NDArray[np.float32],
+    focal_px: float,
+    camera_rotation: Floats,
+    camera_position: Floats,
+    *,
+    table_z_m: float,
+) -> tuple[float, float, float] | None:
+    """The middle of the palm's upper side, in the frame of the camera pose, m; None where no hand is held out."""
+    skin = np.flatnonzero(is_skin(rgb.reshape(-1, 3)) & (depth_m.reshape(-1) > 0.0))
+    if len(skin) < LEAST_PX:
+        return None
+    points = back_project(depth_m, focal_px, camera_rotation, camera_position).reshape(-1, 3).take(skin, axis=0)
+    low, high = (np.float32(table_z_m + above_m) for above_m in ABOVE_TABLE_M)
+    points = points[(points[:, 2] > low) & (points[:, 2] < high)]
+    if len(points) < LEAST_PX:
+        return None
+    middle = np.median(points, axis=0)
+    is_near = np.hypot(*(points[:, :2] - middle[:2]).T) < PALM_M
+    if np.count_nonzero(~is_near) > MOST_STRAY * len(points):
+        return None
+    x, y, z = middle[0], middle[1], np.quantile(points[is_near, 2], 0.9)
+    return float(x), float(y), float(z)
