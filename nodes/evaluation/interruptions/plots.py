@@ -9,7 +9,7 @@ from statistics import median
 
 from nodes.evaluation.interruptions.arm import REGIMES, swept_value
 from nodes.evaluation.interruptions.comparisons import quantile, value_of
-from nodes.evaluation.interruptions.measures import distances_to_goal
+from nodes.evaluation.interruptions.measures import distances_to_goal, of_kind
 from nodes.evaluation.trials import Result
 from nodes.plotting.figure import Axes, Figure
 from nodes.report.run import read_run
@@ -20,7 +20,7 @@ COLOURS = {
 }  # fmt: skip
 OTHERS = "#212529"
 REACTIONS = (("act after retraction", "act_s", "retraction"), ("rest after stop", "rest_s", "stop"),
-             ("act after revision", "act_s", "revision"), ("act after addition", "act_s", "addition"))  # fmt: skip
+             ("act after revision", "act_s", "revision"), ("act after burst", "act_s", "burst"))  # fmt: skip
 HARMFUL = ("retraction-approach", "retraction-near", "retraction-carry", "revision-carry")
 BEFORE_S, AFTER_S = 2.0, 12.0
 DPI = 110
@@ -42,7 +42,7 @@ def reactions(results: Sequence[Result], regime: str) -> bytes:
     figure = Figure(figsize=(11, 6.4))
     for axes, (title, measure, kind) in zip(figure.subplots(2, 2).flat, REACTIONS, strict=True):
         for arm, mine in _by_arm(results, regime).items():
-            runs = [one for one in mine if one.trial.task.startswith(f"{kind}-")]
+            runs = [one for one in mine if of_kind(kind)(one.trial.task)]
             times = sorted(value for one in runs if (value := value_of(one, measure)) is not None)
             if not runs:
                 continue
