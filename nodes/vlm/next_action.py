@@ -26,8 +26,6 @@ SPOT_STEP_M, ROOM_M = 0.08, 0.14
 """Where things are set down: points of a grid, this far from what stands there."""
 IN_BOX_M = 0.19
 """A thing this near the middle of a box lies in it."""
-IN_BOX_SPOTS_M = ((0.06, 0.06), (-0.06, -0.06), (0.06, -0.06), (-0.06, 0.06))
-"""Where the second thing and those after it are let go, from the middle: upon the first they would stand as a tower."""
 GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 0.3))
 """Where to look for things, base frame, m: where the arm reaches, then ahead and behind of it, then straight ahead."""
 HAND = "hand"
@@ -204,16 +202,6 @@ def free_spot(now: Situation, place: SeenObject) -> SeenObject:
     return spot
 
 
-def spot_in(now: Situation, box: SeenObject) -> SeenObject:
-    """Where in a box the next thing is let go: beside what is in it already."""
-    inside = sum(not one.is_place and is_in(one, box) for one in now.objects)
-    if not inside:
-        return box
-    x, y = IN_BOX_SPOTS_M[(inside - 1) % len(IN_BOX_SPOTS_M)]
-    spot: SeenObject = msgspec.structs.replace(box, x_m=box.x_m + x, y_m=box.y_m + y)  # type: ignore[type-var]  # a Struct
-    return spot
-
-
 def _perform(now: Situation, task: Subtask) -> Decision:
     """A declared skill that is one action by itself."""
     doing, name = now.doing, task.skill or "do that"
@@ -353,7 +341,7 @@ def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subta
     text = f"putting the {name_of(held)} {task.relation or 'in'} the {task.place}"
     if now.doing is not None and now.doing.skill == "place" and now.outcome == "running":
         return Decision("keep", "working", text)
-    return Decision("place", "working", text, (spot_in if box.height_m > 0.0 else free_spot)(now, box))
+    return Decision("place", "working", text, box if box.height_m > 0.0 else free_spot(now, box))
 
 
 def _pick(now: Situation, thing: SeenObject, before: str = "") -> Decision:

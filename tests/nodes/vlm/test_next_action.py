@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import msgspec
@@ -108,20 +107,6 @@ def test_what_is_held_goes_in_the_bin_once() -> None:
     placing = Action(id="vlm-2", skill="place", arguments=aimed_at(BIN, "place"))
     assert decide(replace(now, doing=placing, outcome="running")).skill == "keep"
     assert decide(replace(now, doing=placing, outcome="failure")).skill == "place"
-
-
-def test_things_in_a_bin_are_let_go_beside_each_other_and_well_inside_it() -> None:
-    inside: tuple[SeenObject, ...] = ()
-    spots: list[tuple[float, float]] = []
-    for colour in ("red", "green", "yellow", "white", "grey"):
-        held = thing(colour, x=0.5)
-        target = decide(replace(BUSY, holding=held, objects=(BIN, *inside))).target
-        assert target is not None
-        spots.append((target.x_m - BIN.x_m, target.y_m - BIN.y_m))
-        inside += (thing(colour, x=target.x_m, y=target.y_m),)
-    assert spots[0] == (0.0, 0.0)
-    assert all(math.dist(one, other) > 0.08 for number, one in enumerate(spots) for other in spots[:number])
-    assert all(math.hypot(*spot) < 0.1 for spot in spots), "a cup is 8 cm wide, the bin's wall 19 cm from its middle"
 
 
 def test_a_vetoed_thing_in_the_gripper_goes_back() -> None:
