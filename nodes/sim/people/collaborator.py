@@ -51,7 +51,7 @@ WITHDRAW_AFTER_S, WITHDRAW_MPS, WITHDRAWN_M = 0.6, 0.8, 0.9
 FORGIVE_AFTER_S, FORGIVE_AGAIN_S = 3.0, 5.0
 HAND_MPS = 0.6
 HAND_Y_M, HAND_Z_M = -0.62, 0.66
-"""Where an open hand waits over the table: beside what the robot holds out, so far."""
+"""Where an open hand waits over the table: beside what the robot holds out, so far, and within these."""
 HAND_ASIDE_M, HAND_X_M = 0.25, (-0.45, 0.38)
 BEHIND_M = (-1.3, 0.9)
 """y and z of a hand that is at the person's side, behind the table."""
@@ -267,7 +267,8 @@ class Collaborator(Node):
         is_free = self.hand is None and not any(one.held_by == "person" for one in things)
         if held is None or not is_free:
             return
-        sides = (max(held.x_m - HAND_ASIDE_M, HAND_X_M[0]), min(held.x_m + HAND_ASIDE_M, HAND_X_M[1]))
+        sides = [held.x_m + aside for aside in (-HAND_ASIDE_M, HAND_ASIDE_M)]
+        sides = [side for side in sides if HAND_X_M[0] <= side <= HAND_X_M[1]] or [HAND_X_M[held.x_m < 0.0]]
         others = [one.x_m for one in things if one is not held and one.z_m > ON_TABLE_M]
         x_m = max(sides, key=lambda side: min((abs(side - other) for other in others), default=1.0))
         self.hand = [x_m, *BEHIND_M]

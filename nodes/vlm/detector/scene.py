@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from nodes.vlm.detector.labels import HEIGHT_M, KINDS, PERSON, PLACES, USUAL_M
 from runtime.msgs import Scene, SeenObject, SeenPerson
 
@@ -245,5 +243,5 @@ def _minus(one: PointPx, other: PointPx) -> PointPx:
 
 
 def _angle(one: PointPx, other: PointPx) -> float:
-    cosine = float(np.dot(one, other)) / max(math.hypot(*one) * math.hypot(*other), 1e-9)
+    cosine = (one[0] * other[0] + one[1] * other[1]) / max(math.hypot(*one) * math.hypot(*other), 1e-9)
     return math.acos(max(-1.0, min(1.0, cosine)))

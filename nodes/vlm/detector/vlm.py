@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from nodes.policy.sight import state_at
+from nodes.robot.products import product
 from nodes.vlm.detector.folder import read_folder
 from nodes.vlm.detector.labels import KINDS, PLACES
 from nodes.vlm.local import LocalVLM
@@ -131,8 +134,8 @@ class DetectorVLM(LocalVLM):
         rotation, position = self.body.head_camera(state)
 
         def into_odometry(point_m: tuple[float, float, float]) -> tuple[float, float, float]:
-            x, y, z = rotation @ point_m + position
-            return float(x), float(y), float(z)
+            x, y, z = (position + product(rotation, np.array(point_m))).tolist()
+            return x, y, z
 
         height_px, width_px = image.rgb.shape[:2]
         self.now = scene_of(
