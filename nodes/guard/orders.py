@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from runtime.clock import SystemClock
-from runtime.command_line.attach import Arrival, Interruption, Sender, attach, hear, user_name
+from runtime.command_line.attach import Arrival, Sender, StopSignal, attach, hear, user_name
 from runtime.errors import PolyrhythmError, choices
 from runtime.message import Envelope
 from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
@@ -40,7 +40,7 @@ def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
     """
     by = by or user_name()
     run = attach(wanted, "laptop")
-    with Interruption() as interruption:
+    with StopSignal() as interruption:
         if do in SERVICES:
             return _served(run, do, by, interruption, as_json=as_json)
         if do in ("arm", "rearm", "resume"):
@@ -79,7 +79,7 @@ def _sentence(state: GuardState) -> str:
     return state.sentence + latched
 
 
-def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> GuardState:
+def _ordered(run: FoundRun, do: Order, by: str, interruption: StopSignal) -> GuardState:
     """Send the order and return the state by which the guard answers it, before any later event can have changed it."""
     token = token_of(run.folder)
     if do == "rearm":
@@ -100,7 +100,7 @@ def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> G
     return _known(after or before)
 
 
-def _served(run: FoundRun, verb: Service, by: str, interruption: Interruption, *, as_json: bool) -> int:
+def _served(run: FoundRun, verb: Service, by: str, interruption: StopSignal, *, as_json: bool) -> int:
     """Ask for an action of the robot itself, and print the guard's answer."""
     topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
     sender = Sender(run, topic, provenance="person")

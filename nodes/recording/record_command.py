@@ -12,7 +12,7 @@ import msgspec
 from nodes.recording.recorder import DEPTHS, Recorder
 from runtime.clock import SystemClock, wall_time_text
 from runtime.command_line.arguments import answered, seconds, unique_path
-from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
+from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
@@ -37,7 +37,7 @@ def _record(asked: argparse.Namespace) -> int:
     out: Path = asked.out or unique_path(Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap")
     if out.exists():
         raise UserError(f"{out}: is there already; choose another --out")
-    with Interruption() as interruption:  # until the file is closed, however often Ctrl-C is pressed
+    with StopSignal() as interruption:  # until the file is closed, however often Ctrl-C is pressed
         recorder = _recorder(run, out, asked)
         print(f"recording {run.title} into {out}; Ctrl-C ends it", file=sys.stderr)
         number = _hear_out(run, types, recorder, interruption, asked.for_s)
@@ -53,7 +53,7 @@ def _hear_out(
     run: FoundRun,
     types: dict[str, type[Message]],
     recorder: Recorder,
-    interruption: Interruption,
+    interruption: StopSignal,
     for_s: float | None,
 ) -> int:
     clock = SystemClock()

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, ClassVar
 
 from runtime.clock import SystemClock, to_ns, to_s
-from runtime.command_line.attach import Arrival, Interruption, Sender, hear, topic_of
+from runtime.command_line.attach import Arrival, Sender, StopSignal, hear, topic_of
 from runtime.commands.pub import prepare
 from runtime.coordination.lease import Kind, Lease
 from runtime.errors import UserError, choices
@@ -66,7 +66,7 @@ class TerminalHolder:
         """Take the seat, keep it until the end, and give it back; 1 where the guard did not give it."""
         give_up_ns = 0
         topics = ["lease"]
-        with Interruption() as interruption:
+        with StopSignal() as interruption:
             if self.keys:
                 from nodes.seats.keys import Keys
 

@@ -40,13 +40,13 @@ class Arrival:
         return decode_envelope(self.frames[1])
 
 
-class Interruption:
+class StopSignal:
     """A `with` block in which Ctrl-C and SIGTERM set `is_set` rather than ending the program."""
 
     def __init__(self) -> None:
         self.is_set = False
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> StopSignal:
         self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 
@@ -94,7 +94,7 @@ def topic_of(run: FoundRun, name: str) -> TopicInfo:
 def hear(
     run: FoundRun,
     topics: Iterable[str],
-    interruption: Interruption,
+    interruption: StopSignal,
     for_s: float | None = None,
     turn_s: float = _TURN_S,
 ) -> Generator[Arrival | None]:

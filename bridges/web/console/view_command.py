@@ -20,7 +20,7 @@ from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.clock import to_s
 from runtime.command_line.arguments import answered, port_number, seconds
-from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear
+from runtime.command_line.attach import Arrival, Sender, StopSignal, add_run_argument, attach, hear
 from runtime.command_line.plain_messages import find_type, in_one_line, to_plain
 from runtime.errors import CodecError, UserError
 from runtime.execution.executor import Executor, Transport
@@ -130,7 +130,7 @@ def _view(asked: argparse.Namespace) -> int:
         raise UserError(problem)
     run = attach(asked.run)
     node = Viewer(run.info, asked.address, asked.port)
-    with Interruption() as interruption:
+    with StopSignal() as interruption:
         asyncio.run(_serve(run, node, interruption, asked))
     return 0
 
@@ -166,7 +166,7 @@ def _open(url: str) -> None:
         print("no browser could be opened here; open that address in one", file=sys.stderr, flush=True)
 
 
-async def _serve(run: FoundRun, node: Viewer, interruption: Interruption, asked: argparse.Namespace) -> None:
+async def _serve(run: FoundRun, node: Viewer, interruption: StopSignal, asked: argparse.Namespace) -> None:
     stops = Stops(run)
     graph = Graph([NodeSpec("viewer", Viewer, instance=node)])
     executor = Executor(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
-from nodes.vlm.onnx.eyes import Eyes, Look
+from nodes.vlm.onnx.eyes import LocalVisionModel, Look
 from nodes.vlm.onnx.request import OnnxRequest
 from nodes.vlm.onnx.vlm import OnnxVLM
 from runtime import Simulation
@@ -28,7 +28,7 @@ from runtime.msgs import Action, Image, SceneDescription
 from tests.nodes.perception.test_objects import View, look
 from tests.nodes.vlm.onnx.vlm_model import write_model
 from tests.nodes.vlm.test_openai_vlm import TASK
-from tests.nodes.vlm.test_openai_vlm import Eyes as Camera
+from tests.nodes.vlm.test_openai_vlm import LocalVisionModel as Camera
 
 KNOWN = {"red", "yellow", "green", "blue", "purple"}
 BOUND_S = 30.0
@@ -68,13 +68,13 @@ class Watched:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.questions: list[str] = []
         self.instead: Callable[[], str] | None = None
-        answer = Eyes.answer
+        answer = LocalVisionModel.answer
 
-        def watched(eyes: Eyes, text: str, rgb: NDArray[np.uint8], look: Look) -> str:
+        def watched(eyes: LocalVisionModel, text: str, rgb: NDArray[np.uint8], look: Look) -> str:
             self.questions.append(text)
             return self.instead() if self.instead is not None else answer(eyes, text, rgb, look)
 
-        monkeypatch.setattr(Eyes, "answer", watched)
+        monkeypatch.setattr(LocalVisionModel, "answer", watched)
 
 
 @pytest.fixture
