@@ -28,7 +28,7 @@ from runtime.msgs import Action, Image, SceneDescription
 from tests.nodes.perception.test_objects import View, look
 from tests.nodes.vlm.onnx.vlm_model import write_model
 from tests.nodes.vlm.test_openai_vlm import TASK
-from tests.nodes.vlm.test_openai_vlm import LocalVisionModel as Camera
+from tests.nodes.vlm.test_openai_vlm import Eyes as Camera
 
 KNOWN = {"red", "yellow", "green", "blue", "purple"}
 BOUND_S = 30.0
