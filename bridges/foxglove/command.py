@@ -60,9 +60,9 @@ def _serve(asked: argparse.Namespace) -> int:
         print(f'services {" and ".join(services)}, request: {{"token": "{token}"}}', flush=True)
     unreadable: set[str] = set()
     shown = 0
-    with StopSignal() as interruption:
+    with StopSignal() as stop_signal:
         try:
-            for arrival in hear(run, run.info.topics, interruption, asked.for_s):
+            for arrival in hear(run, run.info.topics, stop_signal, asked.for_s):
                 if arrival is None:
                     continue
                 try:

@@ -60,9 +60,9 @@ def _serve(asked: argparse.Namespace) -> int:
         to.send("/v1/metrics", metrics_request(run.title, list(nodes.values()), wall_time_ns(), start_wall_ns))
         traced.clear()
 
-    with StopSignal() as interruption:
+    with StopSignal() as stop_signal:
         try:
-            for arrival in hear(run, run.info.topics if collector is not None else health, interruption, asked.for_s):
+            for arrival in hear(run, run.info.topics if collector is not None else health, stop_signal, asked.for_s):
                 try:
                     if arrival is not None and arrival.topic in health:
                         stamped = decode(arrival.frames, Health)

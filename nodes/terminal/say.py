@@ -42,8 +42,8 @@ def _say(asked: argparse.Namespace) -> int:
 
 
 def _one(run: FoundRun, text: str, asked: argparse.Namespace) -> int:
-    with StopSignal() as interruption:
-        answers = _answers(run, interruption, asked.wait)
+    with StopSignal() as stop_signal:
+        answers = _answers(run, stop_signal, asked.wait)
         next(answers)  # listening before the words leave
         sender = Speaker(run, asked.by)
         try:
@@ -71,13 +71,13 @@ def _lines(run: FoundRun, asked: argparse.Namespace) -> int:
         for line in sys.stdin:
             if not line.strip():
                 break
-            with StopSignal() as interruption:
-                answers = _answers(run, interruption, asked.wait)
+            with StopSignal() as stop_signal:
+                answers = _answers(run, stop_signal, asked.wait)
                 next(answers)
                 speaker.say(line.strip())
                 for who, text in answers:
                     print(plain(f"{who}: {text}"), flush=True)
-                if interruption.is_set:
+                if stop_signal.is_set:
                     break
     finally:
         speaker.close()
@@ -121,11 +121,11 @@ class Speaker:
         self._sender.close()
 
 
-def _answers(run: FoundRun, interruption: StopSignal, wait_s: float) -> Iterator[tuple[str, str]]:
+def _answers(run: FoundRun, stop_signal: StopSignal, wait_s: float) -> Iterator[tuple[str, str]]:
     """First an empty pair, once it listens; then who says what, and the guard where its mode changes."""
     clock = SystemClock()
     topics = [topic for topic in ("said", "guard/state") if topic in run.info.topics]
-    heard = hear(run, topics, interruption)
+    heard = hear(run, topics, stop_signal)
     try:
         mode = _first_mode(heard, turns=10 if "guard/state" in topics else 2)
         yield "", ""

@@ -185,8 +185,8 @@ def echo_main(argv: list[str]) -> int:
     if message is None:
         print(f"polyrhythm: {info.type} cannot be imported here; shown without its type", file=sys.stderr)
     number = 0
-    with StopSignal() as interruption:
-        for arrival in hear(run, [asked.topic], interruption, asked.for_s):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, [asked.topic], stop_signal, asked.for_s):
             if arrival is None:
                 continue
             number += 1
@@ -235,8 +235,8 @@ def measure(name: str, does: str, measure: Measure, argv: list[str]) -> int:
     clock = SystemClock()
     next_line_ns = clock.now_ns() + to_ns(1)
     number = told = 0
-    with StopSignal() as interruption:
-        for arrival in hear(run, [asked.topic], interruption, for_s):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, [asked.topic], stop_signal, for_s):
             if arrival is not None:
                 try:
                     measure.add(arrival)
