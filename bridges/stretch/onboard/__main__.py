@@ -29,7 +29,7 @@ import msgspec
 import zmq
 
 from bridges.stretch.onboard.body import BodyError, StretchHardware, calibration_file, grip_percent_of
-from bridges.stretch.onboard.keeper import CommandChannel, Keeper, Wanted
+from bridges.stretch.onboard.keeper import Keeper, Wanted, WireLane
 from bridges.stretch.onboard.words import Hello, MotionOrder, Seal
 
 LOOP_MS = 8
@@ -125,7 +125,7 @@ def _waiting(socket: zmq.Socket[bytes]) -> bytes | None:
         return None
 
 
-def _drive(lane: CommandChannel, keeper: Keeper) -> None:
+def _drive(lane: WireLane, keeper: Keeper) -> None:
     while True:
         lane.turn(keeper.wanted, time.monotonic_ns)
         time.sleep(0.008)

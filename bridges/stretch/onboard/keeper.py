@@ -30,7 +30,7 @@ class Wanted:
     heard_ns: int = 0
 
 
-class CommandChannel:
+class WireLane:
     """What goes over one wire: the newest goals no faster than it can take them, a hold at once."""
 
     def __init__(self, name: str, period_s: float, send: Callable[[Goals], None], hold: Callable[[], None]) -> None:
@@ -71,16 +71,14 @@ class Keeper:
         self._body, self._spawn = body, spawn
         self.wanted = Wanted()
         self.lanes = (
-            CommandChannel("steppers", STEPPER_PERIOD_S, body.send_steppers, body.hold_steppers),
-            CommandChannel(
+            WireLane("steppers", STEPPER_PERIOD_S, body.send_steppers, body.hold_steppers),
+            WireLane(
                 "wrist",
                 BUS_PERIOD_S,
                 lambda goals: body.send_bus("end_of_arm", goals),
                 lambda: body.hold_bus("end_of_arm"),
             ),
-            CommandChannel(
-                "head", BUS_PERIOD_S, lambda goals: body.send_bus("head", goals), lambda: body.hold_bus("head")
-            ),
+            WireLane("head", BUS_PERIOD_S, lambda goals: body.send_bus("head", goals), lambda: body.hold_bus("head")),
         )
         self.is_closing = False
         self._counter = self._lease = self._lapsed = 0
