@@ -28,7 +28,7 @@ from nodes.voice.hearing import whisper
 from nodes.voice.hearing.activity import Activity
 from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS
 from nodes.voice.hearing.recognition import ProgramRecognition, Recognition
-from nodes.voice.hearing.segments import Heard, Segmenter
+from nodes.voice.hearing.segments import Segmenter, SpeechSegment
 from nodes.voice.hearing.sound_file import decode_sound
 from nodes.voice.program import run_program
 from runtime.clock import NS_PER_S
@@ -111,7 +111,7 @@ def processor_s() -> float:
     return sum(os.times()[:4])
 
 
-def segments(sound: Samples) -> list[tuple[float, Heard]]:
+def segments(sound: Samples) -> list[tuple[float, SpeechSegment]]:
     """What the microphone hands on of it, and when."""
     data = np.asarray(np.clip(sound, -1, 1) * 32767, np.int16).tobytes()
     detector, segmenter, found = Activity(), Segmenter(), []

@@ -64,7 +64,7 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class MessageHandler:
     """A method that runs for each message of a port."""
 
     name: str
@@ -82,7 +82,7 @@ class DeadlineWatch:
     port: str
 
 
-Handler = Timer | Listener | DeadlineWatch
+Handler = Timer | MessageHandler | DeadlineWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,13 +437,13 @@ def _handlers_of(cls: Any) -> list[Handler]:
                     found[name] = [DeadlineWatch(name, style, port)]
                     continue
                 for other in chain(*found.values()):
-                    if isinstance(other, Listener) and other.port == port and other.name != name:
+                    if isinstance(other, MessageHandler) and other.port == port and other.name != name:
                         raise UserError(
                             f"{cls.__name__}.{name}: port {port!r} has the handler {other.name!r} already; "
                             "call one from the other"
                         )
                 takes_stamped = _takes_stamped(value, f"{cls.__name__}.{name}")
-                found[name].append(Listener(name, style, port, takes_stamped))
+                found[name].append(MessageHandler(name, style, port, takes_stamped))
     handlers = list(chain(*found.values()))
     watched = {handler.port for handler in handlers if isinstance(handler, DeadlineWatch)}
     for attribute, subscription in ports_of(cls, Subscription).items():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, count, port_number, seconds
-from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
+from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
 from runtime.msgs import TERMINAL, EStop, Image, Utterance
 from runtime.supervision.registry import FoundRun
@@ -60,9 +60,9 @@ def _serve(asked: argparse.Namespace) -> int:
         print(f'services {" and ".join(services)}, request: {{"token": "{token}"}}', flush=True)
     unreadable: set[str] = set()
     shown = 0
-    with Interruption() as interruption:
+    with StopSignal() as stop_signal:
         try:
-            for arrival in hear(run, run.info.topics, interruption, asked.for_s):
+            for arrival in hear(run, run.info.topics, stop_signal, asked.for_s):
                 if arrival is None:
                     continue
                 try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeeper
-from bridges.mqtt.connection import Outbox
+from bridges.mqtt.connection import MqttOutbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from nodes.robot.robot_from_launch import ForRobot, joint_names, load_limits
@@ -97,7 +97,7 @@ class MqttBridge(ForRobot, RobotPorts):
         self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
         self.accepted: deque[tuple[str, Command]] = deque()
         self.stamped_ns = 0
-        self.news = Outbox(joint_names(load_limits(limits)) if limits else JOINTS)
+        self.news = MqttOutbox(joint_names(load_limits(limits)) if limits else JOINTS)
 
     def problems(self) -> list[str]:
         """Return in sentences what is missing, unknown, or would be open to everybody on the network."""

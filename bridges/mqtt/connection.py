@@ -32,7 +32,7 @@ MOST_EVENTS = 200
 """Events that wait for a broker; the oldest make room."""
 
 
-class Outbox:
+class MqttOutbox:
     """The newest of all that stays true until it changes, and what happened, in order."""
 
     def __init__(self, joints: tuple[str, ...] = JOINTS) -> None:
@@ -78,7 +78,7 @@ class Connection:
         self,
         broker: Broker,
         topics: Topics,
-        news: Outbox,
+        news: MqttOutbox,
         take: Callable[[Incoming], tuple[CommandReply, str]] | None,
         *,
         discovery: Mapping[str, bytes],

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from bridges.stretch.link import NEEDS, OWN_ENVIRONMENT, Link, found_python, lacking
+from bridges.stretch.link import NEEDS, OWN_ENVIRONMENT, OnboardLink, found_python, lacking
 from bridges.stretch.robot import StretchRobot
 from nodes.robot.protocol import Robot, RobotError
 from runtime.clock import SystemClock
@@ -17,7 +17,7 @@ LOW_BATTERY_V = 11.5
 """An hour or so above the 10.5 V at which the robot stops."""
 
 
-def examine(link: Link | None = None) -> list[Finding]:
+def examine(link: OnboardLink | None = None) -> list[Finding]:
     """The library's own Python, configuration, whether the robot can be taken, and what it says of itself."""
     findings = [*([] if link else [_python()]), _fleet()]
     if any(finding.level == "problem" for finding in findings):

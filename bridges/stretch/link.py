@@ -1,4 +1,4 @@
-"""`Process`: the 3.10 process beside the driver that speaks to stretch_body, started, signed for, and listened to.
+"""`OnboardProcess`: the 3.10 process that speaks to stretch_body, started, signed for, and listened to by the driver.
 
 `docs/decisions/stretch-python.md` says why it is a process of its own. Its socket lies in a folder of mode 0700.
 """
@@ -20,7 +20,7 @@ from typing import Protocol
 
 import zmq
 
-from bridges.stretch.onboard.words import Goals, Hello, Order, Reading, Seal
+from bridges.stretch.onboard.words import Goals, Hello, MotionOrder, Reading, Seal
 from nodes.robot.protocol import RobotError
 
 ONBOARD = Path(__file__).with_name("onboard")
@@ -32,7 +32,7 @@ START_S = 60.0
 END_S = 6.0
 
 
-class Link(Protocol):
+class OnboardLink(Protocol):
     """The way to the one who speaks to stretch_body; tests have one without a process."""
 
     def open(self) -> Hello:
@@ -52,7 +52,7 @@ class Link(Protocol):
         ...
 
 
-class Process:
+class OnboardProcess:
     """One process, and the only peer it listens to."""
 
     def __init__(self, python: str = "", profile: str = "default", avoid_collisions: bool = True) -> None:
@@ -110,7 +110,7 @@ class Process:
                 return self._reading
             self._counter += 1
             with suppress(zmq.Again):  # a process that hangs; its silence is seen by the age of its readings
-                order = Order(self._counter, lease, goals, verb, verb_number)
+                order = MotionOrder(self._counter, lease, goals, verb, verb_number)
                 self._socket.send(self._seal.close(order), zmq.NOBLOCK)
             while (frame := self._heard(wait_ms=0)) is not None:
                 reading = self._seal.open(frame)

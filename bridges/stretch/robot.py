@@ -14,7 +14,7 @@ import msgspec
 
 from bridges.stretch import calibration as measured
 from bridges.stretch.following import FollowingRobot
-from bridges.stretch.link import Link, Process, found_python
+from bridges.stretch.link import OnboardLink, OnboardProcess, found_python
 from bridges.stretch.onboard.words import Goals, Hello, Reading
 from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits
 from runtime.clock import to_s
@@ -63,12 +63,12 @@ class StretchRobot(FollowingRobot):
         return ()
 
     def __init__(
-        self, speed: str = "default", avoid_collisions: bool = True, python: str = "", link: Link | None = None
+        self, speed: str = "default", avoid_collisions: bool = True, python: str = "", link: OnboardLink | None = None
     ) -> None:
         """`avoid_collisions`: let stretch_body narrow the joints' ranges where the arm would hit the robot itself.
         `python`: the interpreter that has stretch_body; found where none is named."""
         super().__init__(speed)
-        self._link: Link = link or Process(python, speed, avoid_collisions)
+        self._link: OnboardLink = link or OnboardProcess(python, speed, avoid_collisions)
         self._limits: RobotLimits | None = None
         self._reading = Reading()
         self.calibration = measured.Calibration()

@@ -25,7 +25,7 @@ from bridges.stretch4.status import (
     LIFT_AND_ARM,
     MALFORMED,
     TOOL,
-    Reading,
+    Stretch4Reading,
     radians_a_metre,
     read_status,
     servo_of,
@@ -83,7 +83,7 @@ class Stretch4Robot(FollowingRobot):
             )
             base = replace(self._limits.base, wheel_speed_mps=0.1, acceleration_mps2=0.1)
             self._limits = replace(self._limits, joints=joints, base=base)
-        self._reading: Reading | None = None
+        self._reading: Stretch4Reading | None = None
         self._origin = (0.0, 0.0, 0.0)  # where its server had it when it was first heard
         self._problem = ""  # why what the server says is not read
         self._gone = ""  # why this run cannot go on with it
@@ -104,7 +104,7 @@ class Stretch4Robot(FollowingRobot):
         return self._limits
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> Stretch4Reading:
         """All that the robot last said of itself. Raises RobotError before it has said anything."""
         if self._reading is None:
             raise RobotError("a Stretch 4 tells of itself once it is started")
@@ -265,7 +265,7 @@ class Stretch4Robot(FollowingRobot):
             alerts=(*found.alerts, *([f"{self._failed} failed"] if self._failed else [])),
         )
 
-    def _look_at_lease(self, before: Reading, found: Reading) -> None:
+    def _look_at_lease(self, before: Stretch4Reading, found: Stretch4Reading) -> None:
         is_ours = found.holder == self._link.client
         if is_ours:
             self._asked_ns = None
@@ -279,7 +279,7 @@ class Stretch4Robot(FollowingRobot):
 
     # what the server is told
 
-    def _followed(self, command: JointCommand, reading: Reading) -> dict[str, Command]:
+    def _followed(self, command: JointCommand, reading: Stretch4Reading) -> dict[str, Command]:
         """One message for all joints and the base: the server looks at the newest only."""
         for limit, target, at in zip(self.limits.joints, command.position, reading.position, strict=True):
             lead = limit.speed * limit.speed / (2 * limit.acceleration) + LEAD_S * limit.speed
@@ -298,7 +298,7 @@ class Stretch4Robot(FollowingRobot):
         commands["omnibase"] = ["omnibase", "set_velocity", ORDER, (*speeds, *faster), {}]
         return commands
 
-    def _rest(self, reading: Reading) -> dict[str, Command]:
+    def _rest(self, reading: Stretch4Reading) -> dict[str, Command]:
         """The base brakes, and each joint comes to rest where braking takes it; the gripper keeps its grip."""
         commands = brake_command()
         for limit, at, speed in zip(self.limits.joints, reading.position, reading.velocity, strict=True):
@@ -311,7 +311,7 @@ class Stretch4Robot(FollowingRobot):
             commands[name] = self._to(name, self._sent[name], reading)
         return commands
 
-    def _to(self, name: str, there: float, reading: Reading) -> Command:
+    def _to(self, name: str, there: float, reading: Stretch4Reading) -> Command:
         limit = self.limits.joints[JOINTS.index(name)]
         if name in LIFT_AND_ARM:
             there_and_how = {"v_m": limit.speed, "a_m": limit.acceleration}
@@ -329,7 +329,7 @@ def _command(subsystem: str, method: str) -> Command:
     return [subsystem, method, ORDER, (), {}]
 
 
-def _unheard(reading: Reading) -> list[str]:
+def _unheard(reading: Stretch4Reading) -> list[str]:
     return sorted(set(reading.stamps) - set(reading.read_ns))
 
 
@@ -339,7 +339,7 @@ def _seen_from(origin: tuple[float, float, float], pose: tuple[float, float, flo
     return c * x + s * y, c * y - s * x, heading
 
 
-def _narrowed(joint: JointLimit, reading: Reading) -> JointLimit:
+def _narrowed(joint: JointLimit, reading: Stretch4Reading) -> JointLimit:
     """With the range that the robot itself tells, where it tells one."""
     low, high = reading.ranges.get(joint.name, (-math.inf, math.inf))
     low, high = max(joint.lowest, low), min(joint.highest, high)

@@ -27,7 +27,7 @@ GRIP_RAD = -0.87
 """Where the servo is sent to grip: half of what it can close beyond touching; the fingers are springs."""
 
 
-class Reading(Told, frozen=True, kw_only=True):
+class Stretch4Reading(Told, frozen=True, kw_only=True):
     """What one status says. The pose is by the server's odometry, and by the driver's own once it is handed on."""
 
     stamps: dict[str, float]
@@ -66,7 +66,7 @@ def radians_a_metre(open_rad: float) -> float:
     return open_rad / (FINGER_M * _WIDEST_RAD)
 
 
-def gripper_words(reading: Reading) -> str:
+def gripper_words(reading: Stretch4Reading) -> str:
     """What is not known of the gripper's metres, for people."""
     makers = "nothing" if reading.makers_opening_m is None else f"{reading.makers_opening_m * 1000:.0f} mm"
     return (
@@ -75,7 +75,7 @@ def gripper_words(reading: Reading) -> str:
     )
 
 
-def read_status(status: Status) -> Reading:
+def read_status(status: Status) -> Stretch4Reading:
     """What matters of a status. Raises ValueError, KeyError or TypeError where it is not one of a Stretch 4."""
     tip, power, base, server = status["end_of_arm"], status["power_periph"], status["omnibase"], status["server"]
     if TOOL not in tip:
@@ -114,7 +114,7 @@ def read_status(status: Status) -> Reading:
     for name, servo_status in servos.items():
         alerts += [f"{words} {name}" for key, words in _SERVO_ALERTS.items() if servo_status.get(key)]
     routines = status["routines"]
-    return Reading(
+    return Stretch4Reading(
         stamps={
             **{name: float(chain["timestamp"]) for name, chain in chains.items()},
             **{name: float(servo_status["timestamp_pc"]) for name, servo_status in servos.items()},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bridges.telemetry.prometheus import MetricsPage, page_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_ns
 from runtime.command_line.arguments import answered, port_number, seconds
-from runtime.command_line.attach import Interruption, add_run_argument, attach, hear
+from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear
 from runtime.coordination.health import Health
 from runtime.errors import CodecError, UserError
 from runtime.serialization.codec import decode
@@ -60,9 +60,9 @@ def _serve(asked: argparse.Namespace) -> int:
         to.send("/v1/metrics", metrics_request(run.title, list(nodes.values()), wall_time_ns(), start_wall_ns))
         traced.clear()
 
-    with Interruption() as interruption:
+    with StopSignal() as stop_signal:
         try:
-            for arrival in hear(run, run.info.topics if collector is not None else health, interruption, asked.for_s):
+            for arrival in hear(run, run.info.topics if collector is not None else health, stop_signal, asked.for_s):
                 try:
                     if arrival is not None and arrival.topic in health:
                         stamped = decode(arrival.frames, Health)

@@ -18,7 +18,7 @@ import numpy as np
 
 from examples.train_eyes.scenes import FOCAL_PX, Shown, View, views_of
 from nodes.kitchen.vision.blobs import Blob, look
-from nodes.kitchen.vision.crops import FILLS, KINDS, OTHER, CropReader, Told, cut_out
+from nodes.kitchen.vision.crops import FILLS, KINDS, OTHER, Classification, CropReader, cut_out
 from nodes.kitchen.vision.grounding import ground
 from runtime.msgs import SeenObject
 
@@ -147,7 +147,7 @@ def measure(first: int, scenes: int, words: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _count_states(states: dict[str, list[int]], shown: Shown, one: Told) -> None:
+def _count_states(states: dict[str, list[int]], shown: Shown, one: Classification) -> None:
     level = FILLS[0 if shown.fill == 0 else 2 if shown.fill > 0.8 else 1]
     for name, is_asked, is_right in (
         ("colour", True, one.colour == shown.colour), ("fill", shown.kind in ("mug", "glass"), one.fill == level),
@@ -159,8 +159,8 @@ def _count_states(states: dict[str, list[int]], shown: Shown, one: Told) -> None
 
 
 def _count_words(
-    count: list[int], view: View, truth: dict[int, Box], blobs: Sequence[Blob], told: list[Told], drawn: random.Random,
-    words: str,
+    count: list[int], view: View, truth: dict[int, Box], blobs: Sequence[Blob], told: list[Classification],
+    drawn: random.Random, words: str,
 ) -> None:  # fmt: skip
     known = [k for k in truth if view.things[k].kind != OTHER]
     things = [

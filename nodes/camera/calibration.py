@@ -27,7 +27,7 @@ Pixels = NDArray[np.uint8]
 ROTATE = {90: cv2.ROTATE_90_CLOCKWISE, 180: cv2.ROTATE_180, 270: cv2.ROTATE_90_COUNTERCLOCKWISE}
 
 
-class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CameraCalibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file."""
 
     width: int
@@ -41,7 +41,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Lens:
     """Makes a published image of a frame. Without a calibration the focal length is unknown: 0."""
 
-    calibration: Calibration | None
+    calibration: CameraCalibration | None
     rotate_deg: int
     size: tuple[int, int]  # of what is published; (0, 0): as it comes
     _maps: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
@@ -54,7 +54,7 @@ class Lens:
         if not path:
             return cls(None, rotate_deg, size)
         try:
-            calibration = msgspec.convert(tomllib.loads(Path(path).read_text()), Calibration)
+            calibration = msgspec.convert(tomllib.loads(Path(path).read_text()), CameraCalibration)
         except (OSError, ValueError, msgspec.ValidationError) as problem:
             expected = "expected width, height, focal_px, centre_px and, where there is one, distortion"
             raise ParameterError(f"calibration {path}: {problem}; {expected}") from problem
@@ -83,7 +83,7 @@ class Lens:
             focal_px *= share
         return np.ascontiguousarray(rgb), focal_px
 
-    def _prepare(self, calibration: Calibration, height: int, width: int) -> None:
+    def _prepare(self, calibration: CameraCalibration, height: int, width: int) -> None:
         """Work out where each pixel comes from; a stream of another size than the calibration's is scaled."""
         across, down = width / calibration.width, height / calibration.height
         (fx, fy), (cx, cy) = calibration.focal_px, calibration.centre_px

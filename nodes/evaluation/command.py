@@ -17,7 +17,7 @@ from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.running import REPORT, Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
-from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, trials_of
+from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, trials_of
 from runtime.clock import SystemClock, wall_time_text
 from runtime.command_line.arguments import answered, count, seconds, share, unique_path
 from runtime.errors import PolyrhythmError, UserError
@@ -78,7 +78,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
 def run_to_end(
     asked: argparse.Namespace,
     launch: str,
-    variants: Sequence[Variant],
+    variants: Sequence[TrialVariant],
     trials: Sequence[EvaluationRun],
     folder: ResultsFolder,
     *,
@@ -120,7 +120,7 @@ def _interrupted_by_term() -> Iterator[None]:
 def _run_all(
     asked: argparse.Namespace,
     launch: str,
-    variants: Sequence[Variant],
+    variants: Sequence[TrialVariant],
     trials: Sequence[EvaluationRun],
     folder: ResultsFolder,
     *,
@@ -155,7 +155,7 @@ def _run_all(
         for trial in left:
             variant = by_name[trial.variant]
             changes = changes_of_task(trial.task, variant.changes) if trial.task else variant.changes
-            changed = Variant(variant.name, tuple(changes), variant.added)
+            changed = TrialVariant(variant.name, tuple(changes), variant.added)
             works.append(
                 TrialWork(trial, changed, launch, folder.card.launch, asked.for_s, keeps_all, asked.longest, report)
             )
@@ -205,7 +205,7 @@ def in_order(results: Sequence[Result], trials: Sequence[EvaluationRun]) -> list
     return [newest[trial] for trial in dict.fromkeys(trials) if trial in newest]
 
 
-def _checked(path: Path, variants: Sequence[Variant]) -> Launch:
+def _checked(path: Path, variants: Sequence[TrialVariant]) -> Launch:
     """The launch file, once it is known that it loads with each variant's changes. Raises UserError."""
     for variant in variants:
         try:
@@ -238,7 +238,7 @@ def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
     return changes_for(embodied_plan(task), changes)
 
 
-def _variants(asked: Sequence[tuple[str, str]]) -> list[Variant]:
+def _variants(asked: Sequence[tuple[str, str]]) -> list[TrialVariant]:
     """What `--set` before the first `--variant` changes is changed in all."""
     shared: list[str] = []
     named: list[tuple[str, list[str]]] = []
@@ -256,8 +256,8 @@ def _variants(asked: Sequence[tuple[str, str]]) -> list[Variant]:
     if doubled := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"--variant {doubled!r} is named twice")
     if not named:
-        return [Variant(FIRST, tuple(shared))]
-    return [Variant(name, (*shared, *own)) for name, own in named]
+        return [TrialVariant(FIRST, tuple(shared))]
+    return [TrialVariant(name, (*shared, *own)) for name, own in named]
 
 
 def seeds_of(text: str) -> range:

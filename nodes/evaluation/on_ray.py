@@ -13,7 +13,7 @@ import msgspec
 
 from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
 from nodes.evaluation.running import RECORDING, Runs
-from nodes.evaluation.trials import EvaluationRun, Result, Variant
+from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant
 from runtime import __version__
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import find
@@ -23,7 +23,7 @@ class TrialWork(msgspec.Struct, frozen=True):
     """What a worker is given: one run, and how it is run."""
 
     trial: EvaluationRun
-    variant: Variant  # with what the task changes
+    variant: TrialVariant  # with what the task changes
     launch: str  # its path here, or the shipped one of that name there
     launch_text: str
     for_s: float | None

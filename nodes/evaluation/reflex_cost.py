@@ -28,7 +28,7 @@ class Straight(Node):
         self.command.publish(JointCommand(position=KinematicRobot.folded, base_v_mps=SPEED_MPS))
 
 
-class Talker(Node):
+class UtteranceSource(Node):
     """Says the same again and again."""
 
     is_ears = True
@@ -42,7 +42,7 @@ class Talker(Node):
 def hold_delay_s() -> float:
     """How much later a robot arrives for each soft hold, s; measured in virtual time, with no second judge."""
     alone_s, none = _driven(())
-    held_s, holds = _driven((Talker(),))
+    held_s, holds = _driven((UtteranceSource(),))
     return (held_s - alone_s) / max(holds - none, 1)
 
 

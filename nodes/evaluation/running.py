@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from nodes.evaluation.child import run_trial
-from nodes.evaluation.trials import EvaluationRun, Result, Variant, result_of
+from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant, result_of
 from runtime.clock import SystemClock
 from runtime.commands.run import use_one_thread
 from runtime.errors import PolyrhythmError, UserError
@@ -59,7 +59,7 @@ class Runs:
         self,
         launch: str,
         launch_text: str,
-        variants: Sequence[Variant],
+        variants: Sequence[TrialVariant],
         changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
         folder: Path,
         *,

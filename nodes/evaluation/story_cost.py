@@ -15,7 +15,7 @@ from runtime.clock import NS_PER_S
 from runtime.errors import PolyrhythmError
 
 STORY = "laptop"
-TALKER = "visitor=nodes.evaluation.reflex_cost:Talker"
+TALKER = "visitor=nodes.evaluation.reflex_cost:UtteranceSource"
 LATEST_S = 600.0
 PATIENCE_S = 1800.0
 

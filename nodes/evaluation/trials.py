@@ -10,7 +10,7 @@ import msgspec
 NO_TASK = ""
 
 
-class Variant(msgspec.Struct, frozen=True):
+class TrialVariant(msgspec.Struct, frozen=True):
     """One way to run the graph: a name, and what `--set` changes in the launch file and `--add` adds to it."""
 
     name: str
@@ -50,7 +50,7 @@ class Card(msgspec.Struct, frozen=True):
     """What all results of a file have in common; another evaluation has another card."""
 
     launch: str  # the launch file's text
-    variants: tuple[Variant, ...]
+    variants: tuple[TrialVariant, ...]
     tasks: tuple[str, ...]
     is_virtual: bool
     for_s: float | None
@@ -58,7 +58,7 @@ class Card(msgspec.Struct, frozen=True):
     git: str
 
 
-def trials_of(variants: Sequence[Variant], tasks: Sequence[str], seeds: Iterable[int]) -> list[EvaluationRun]:
+def trials_of(variants: Sequence[TrialVariant], tasks: Sequence[str], seeds: Iterable[int]) -> list[EvaluationRun]:
     """All of them, seed by seed: what is stopped early has tried every variant about as often."""
     return [
         EvaluationRun(variant.name, task, seed)

@@ -19,7 +19,7 @@ from typing import Literal
 import msgspec
 
 from nodes.planner.parser import Parser
-from nodes.planner.understanding import Conversation, Intent, Order, World, after_robot, understand_in
+from nodes.planner.understanding import Conversation, Intent, Order, OrderVocabulary, after_robot, understand_in
 from nodes.statistics.paired import wilson
 from runtime.command_line.arguments import answered
 
@@ -31,7 +31,7 @@ SETS = {
     "fresh-tuning": "fresh_tuning.jsonl",
     "fresh-heldout": "fresh_heldout.jsonl",
 }
-KITCHEN = World(
+KITCHEN = OrderVocabulary(
     kinds=frozenset(
         ("cup", "mug", "glass", "plate", "bowl", "bottle", "can", "box", "sponge", "apple", "banana", "orange",
          "cookie jar")
@@ -53,7 +53,7 @@ class LabelledThing(msgspec.Struct, frozen=True):
     color: str = ""
 
 
-class SpokenLine(msgspec.Struct, frozen=True):
+class EarlierLine(msgspec.Struct, frozen=True):
     """What was said before."""
 
     who: Literal["person", "robot"]
@@ -73,7 +73,7 @@ class LabelledUtterance(msgspec.Struct, frozen=True):
     count: int | Literal["all", "both"] | None = None
     source: str | None = msgspec.field(name="from", default=None)
     tags: tuple[str, ...] = ()
-    context: tuple[SpokenLine, ...] = ()
+    context: tuple[EarlierLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import msgspec
 
 from nodes.evaluation.command import run_to_end
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.trials import Card, Result, Variant, trials_of
+from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from nodes.exploration.examiner import share
 from nodes.exploration.explorer import OTHER_ROOMS
 from nodes.exploration.messages import ExplorationResult
@@ -86,7 +86,9 @@ def _run(asked: argparse.Namespace) -> int:
     of_task = tuple(f"examiner.{name}={value}" for name, value in msgspec.structs.asdict(task).items())
     policies = tuple(dict.fromkeys(asked.policy or ("random", "frontier")))
     variants = [
-        Variant("".join(mark if mark.isalnum() else "-" for mark in one)[:40], (*of_task, f'explorer.policy="{one}"'))
+        TrialVariant(
+            "".join(mark if mark.isalnum() else "-" for mark in one)[:40], (*of_task, f'explorer.policy="{one}"')
+        )
         for one in policies
     ]
     for variant in variants:

@@ -10,7 +10,7 @@ import math
 
 from nodes.exploration.messages import Deed, ExplorationResult, StepDone, ThingInSight
 from nodes.exploration.policies import DONE
-from nodes.exploration.questions import MOST, Question, questions_of
+from nodes.exploration.questions import MOST, RoomQuestion, questions_of
 from nodes.exploration.room import MOVES, Cell, Room, cell_after, metres
 from nodes.exploration.sight import WIDTH_M, height_m, in_view
 from nodes.robot.robot_from_launch import load_body
@@ -59,7 +59,7 @@ class Examiner(Node):
             )
         self.steps, self.count, self.energy, self.most_steps = steps, questions, energy, most_steps
         self.room = Room(0)
-        self.questions: list[Question] = []
+        self.questions: list[RoomQuestion] = []
         self.answers: list[str] = []
         self.right: list[list[bool]] = []  # of each time that it was asked
         self.doing: tuple[str, int] | None = None  # the action under way, and since when

@@ -8,7 +8,7 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import OutageError
 from nodes.exploration.messages import Deed, StepDone
 from nodes.exploration.policies import DONE, Explorer, FrontierExplorer, Memory, ModelExplorer, RandomExplorer
-from nodes.exploration.questions import Question, answer, majority, question_in
+from nodes.exploration.questions import RoomQuestion, answer, majority, question_in
 from nodes.exploration.room import COLOURS, MOVES, TRIED_BY, Cell, cell_after, metres
 from nodes.models.servers import Servers
 from nodes.stretch.kinematics import HEAD_PAN
@@ -47,7 +47,7 @@ class ExplorerNode(Node):
         self.memory = Memory()
         self.explorer: Explorer = FrontierExplorer()
         self.usual: dict[str, str] = {}
-        self.asked: dict[str, Question] = {}  # by its text
+        self.asked: dict[str, RoomQuestion] = {}  # by its text
         self.began_at: Cell | None = None
         self.action = ""  # under way
         self.goal: Cell = (0, 0)

@@ -11,7 +11,7 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.repair import UnreadableError, read_object
 from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
 from nodes.exploration.messages import StepDone
-from nodes.exploration.questions import Question
+from nodes.exploration.questions import RoomQuestion
 from nodes.exploration.room import MOVES, SIDE, TRIED_BY, Cell, cell_after, ways
 from nodes.models.servers import Servers
 
@@ -47,7 +47,7 @@ class Memory:
         """Known things whose state is not known; of those wanted."""
         return [name for name in self.places if name not in self.states and (wanted is None or name in wanted)]
 
-    def is_open(self, question: Question) -> bool:
+    def is_open(self, question: RoomQuestion) -> bool:
         """Whether its answer has not been found out yet."""
         return question.about not in (self.states if question.needs_trying else self.places)
 
@@ -55,7 +55,7 @@ class Memory:
 class Explorer(Protocol):
     """Chooses one action at a time; `questions` are those it could not answer, in the second exploration."""
 
-    async def act(self, memory: Memory, questions: Sequence[Question]) -> str:
+    async def act(self, memory: Memory, questions: Sequence[RoomQuestion]) -> str:
         """An action of `memory.actions`, or `DONE`. Raises OutageError."""
         ...
 
@@ -67,7 +67,7 @@ class RandomExplorer:
         self._chance = random.Random(f"explorer {seed}")
         self._left = SIDE * SIDE
 
-    async def act(self, memory: Memory, questions: Sequence[Question]) -> str:
+    async def act(self, memory: Memory, questions: Sequence[RoomQuestion]) -> str:
         if questions:
             self._left -= 1
             if self._left < 0:
@@ -78,7 +78,7 @@ class RandomExplorer:
 class FrontierExplorer:
     """Tries what is near and untried, else goes to the nearest floor that it has not seen; then only what is asked."""
 
-    async def act(self, memory: Memory, questions: Sequence[Question]) -> str:
+    async def act(self, memory: Memory, questions: Sequence[RoomQuestion]) -> str:
         wanted = {one.about for one in questions if one.needs_trying} if questions else None
         unseen = {(x, y) for x in range(SIDE) for y in range(SIDE)} - memory.floor
         missing = {one.about for one in questions} - set(memory.places)
@@ -104,7 +104,7 @@ class ModelExplorer:
         self._left = SIDE * SIDE
         self.unreadable = 0
 
-    async def act(self, memory: Memory, questions: Sequence[Question]) -> str:
+    async def act(self, memory: Memory, questions: Sequence[RoomQuestion]) -> str:
         """One question to the model. Raises OutageError."""
         self._left -= bool(questions)
         if self._left < 0:

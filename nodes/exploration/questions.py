@@ -21,7 +21,7 @@ MOST = 100
 CORNERS = ("north-west", "north-east", "south-west", "south-east")
 
 
-class Question(msgspec.Struct, frozen=True):
+class RoomQuestion(msgspec.Struct, frozen=True):
     """One question with its answer; `about` and `fact` say as fields what the words ask."""
 
     text: str
@@ -52,11 +52,11 @@ def phrases() -> tuple[Phrase, ...]:
     return tuple(msgspec.json.decode(line, type=Phrase) for line in lines if line)
 
 
-def questions_of(room: Room, seed: int, count: int = PER_ROOM) -> list[Question]:
+def questions_of(room: Room, seed: int, count: int = PER_ROOM) -> list[RoomQuestion]:
     """Different questions, `TRIED_SHARE` of which need trying."""
     chance = random.Random(f"questions {seed}")
-    tried: list[Question] = []
-    seen: list[Question] = []
+    tried: list[RoomQuestion] = []
+    seen: list[RoomQuestion] = []
     for phrase in phrases():
         for thing in room.things.values():
             if phrase.kinds and thing.kind not in phrase.kinds:
@@ -66,18 +66,20 @@ def questions_of(room: Room, seed: int, count: int = PER_ROOM) -> list[Question]
             options = TRIED_BY[thing.kind][1] if phrase.fact == "state" else CORNERS
             if phrase.is_it:
                 options, truth = ("yes", "no"), "yes" if truth == phrase.is_it else "no"
-            (tried if phrase.fact == "state" else seen).append(Question(text, thing.name, phrase.fact, options, truth))
+            (tried if phrase.fact == "state" else seen).append(
+                RoomQuestion(text, thing.name, phrase.fact, options, truth)
+            )
     most = round(count * TRIED_SHARE)
     return chance.sample(tried, most) + chance.sample(seen, count - most)
 
 
-def question_in(text: str, names: Iterable[str]) -> Question | None:
+def question_in(text: str, names: Iterable[str]) -> RoomQuestion | None:
     """What a text asks about, by the phrases and the names of things; its answer is not known."""
     for phrase in phrases():
         for name in names:
             if phrase.text.replace("{thing}", name) == text:
                 options = TRIED_BY[name.split()[-1]][1] if phrase.fact == "state" else CORNERS
-                return Question(text, name, phrase.fact, ("yes", "no") if phrase.is_it else options, "")
+                return RoomQuestion(text, name, phrase.fact, ("yes", "no") if phrase.is_it else options, "")
     return None
 
 
@@ -93,7 +95,7 @@ def majority(seeds: Iterable[int]) -> dict[str, str]:
 
 
 def answer(
-    question: Question, states: dict[str, str], places: dict[str, tuple[int, int]], usual: dict[str, str]
+    question: RoomQuestion, states: dict[str, str], places: dict[str, tuple[int, int]], usual: dict[str, str]
 ) -> str:
     """From what was found out; where that is nothing, the usual answer."""
     if question.fact == "state":

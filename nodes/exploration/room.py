@@ -77,7 +77,7 @@ def ways(at: Cell, taken: Collection[Cell]) -> dict[Cell, tuple[int, str]]:
     return found
 
 
-class Thing(msgspec.Struct, frozen=True):
+class RoomThing(msgspec.Struct, frozen=True):
     """One thing: seen are kind, colour and place; its state has to be tried."""
 
     name: str  # "red mug", one of its kind and colour
@@ -105,7 +105,7 @@ class Room:
         self.began_at = self.at
         names = chance.sample([(colour, kind) for colour in COLOURS for kind in TRIED_BY], THINGS)
         self.things = {
-            f"{colour} {kind}": Thing(f"{colour} {kind}", kind, colour, at, chance.choice(TRIED_BY[kind][1]))
+            f"{colour} {kind}": RoomThing(f"{colour} {kind}", kind, colour, at, chance.choice(TRIED_BY[kind][1]))
             for (colour, kind), at in zip(names, places, strict=True)
         }
         self.steps = 0

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from nodes.exploration.room import CELL_M, Cell, Thing, cell_at, is_inside, metres
+from nodes.exploration.room import CELL_M, Cell, RoomThing, cell_at, is_inside, metres
 from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from runtime.msgs import RobotState
@@ -42,7 +42,7 @@ def height_m(kind: str) -> float:
     return HIGHER_M.get(kind, HEIGHT_M)
 
 
-def in_view(body: Body, state: RobotState, began_at: Cell, things: Collection[Thing]) -> tuple[set[str], set[Cell]]:
+def in_view(body: Body, state: RobotState, began_at: Cell, things: Collection[RoomThing]) -> tuple[set[str], set[Cell]]:
     """Names of the things, and the cells in whose middle nothing stands, as the head camera sees it now.
 
     `things` are all of the room.

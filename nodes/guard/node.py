@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from nodes.guard import persistence as ledger
+from nodes.guard import persistence
 from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
@@ -198,11 +198,11 @@ class Guard(ForRobot, Node):
         self.lifters: frozenset[str] = frozenset()  # nodes that may lift a stop; they check who asked for it
         self.ticks = 0
         self.raised_count = 0
-        self.felt = ""  # a fault that the guard has stopped for and not yet published
-        self.offered = ("", -1)
+        self.unpublished_fault = ""  # a fault that the guard has stopped for and not yet published
+        self.forwarded = ("", -1)
         self.reported: GuardState | None = None
         self.logged_refusal = ""
-        self.keeper: StateFile | None = None
+        self.state_file: StateFile | None = None
         self.run = ""  # identifies the run; the same for every guard in it
         self.armed_in = ""  # the run in which a guard was armed last
         self.disk_problem = ""
@@ -240,7 +240,7 @@ class Guard(ForRobot, Node):
             is_back = (Path(registry) / TOKEN_FILE).exists()
             self.proofs = Signatures(make_token(Path(registry)), now_ns)
         self.needed_files = tuple(path for path in map(Path, info.needed_files) if path.exists())
-        self._recall(ledger.place_of(self.memory, self.robot_name, info), now_ns, is_back=is_back)
+        self._recall(persistence.place_of(self.memory, self.robot_name, info), now_ns, is_back=is_back)
         if info.estop_signals:
             self.estop_signals = EstopSignals()
             self.estop_signals.start()
@@ -252,14 +252,14 @@ class Guard(ForRobot, Node):
         known: SavedState | None = None
         problem = ""
         try:
-            ledger.carry_over(path)
-            known = ledger.read(path)
+            persistence.carry_over(path)
+            known = persistence.read(path)
         except (OSError, ValueError) as error:
             problem = str(error)
         if known is None and (is_back or problem):
             self.log.error("%s: %s; the guard starts stopped", path, problem or "the file is gone")
             self.arbitration.begin_at(now_ns // 1_000_000)  # no guard issued more than one per millisecond
-            self.keeper = StateFile(path)
+            self.state_file = StateFile(path)
             self.machine.restore(UNKNOWN, "", now_ns)
             self._remember()
             if not is_back and not path.exists():
@@ -267,9 +267,9 @@ class Guard(ForRobot, Node):
                     f"{self.name}: {path}: cannot be kept there, so what is latched would be lost; {problem}"
                 )
             return
-        self.keeper = StateFile(path, known)
+        self.state_file = StateFile(path, known)
         try:
-            self.keeper.reserve()
+            self.state_file.reserve()
         except OSError as error:
             text = f"{path}: cannot be written ({error.strerror}), so what is latched would be lost; make room there"
             if path.parent != Path(self.run):
@@ -297,21 +297,21 @@ class Guard(ForRobot, Node):
             self.machine.update_status(status)
         if self.arm == "auto" and self.machine.mode == "disarmed":
             self.arm_robot(now_ns)
-        felt = self.machine.check_monitors(now_ns) or self.machine.check_conduct(now_ns)
+        fault = self.machine.check_monitors(now_ns) or self.machine.check_conduct(now_ns)
         self.check_estop_heartbeats(now_ns)
         lost = self.arbitration.expired(now_ns)
         if any(lease.seat == "policy" for lease in lost):
             self._stop("link", "the link to the person in command is lost", now_ns)
         if self.gone:
             self._stop("link", self.gone, now_ns)
-        if felt:
+        if fault:
             self._output()
-            self.felt = felt
-        elif self.felt:  # the reflex had one tick to publish it with its cause
-            self._announce(self.felt)
+            self.unpublished_fault = fault
+        elif self.unpublished_fault:  # the reflex had one tick to publish it with its cause
+            self._announce(self.unpublished_fault)
         for lease in lost:
             self._issue(lease)
-        self.offer(self.command.peek())
+        self.forward(self.command.peek())
         self._output(now_ns)
         self.ticks += 1
         if self.ticks % TICKS_PER_REPETITION == 1:
@@ -328,13 +328,15 @@ class Guard(ForRobot, Node):
             )
             self.log.error("%s", text)
             self.gone = text
-        if self.keeper is None:
+        if self.state_file is None:
             return
         try:
-            self.keeper.sync()
+            self.state_file.sync()
             self.disk_problem = ""
         except OSError as problem:
-            text = f"{self.keeper.path}: cannot be synced ({problem.strerror}); a power cut would lose what is latched"
+            text = (
+                f"{self.state_file.path}: cannot be synced ({problem.strerror}); a power cut would lose what is latched"
+            )
             if text != self.disk_problem:  # once, not five times a second
                 self.log.error("%s", text)
             self.disk_problem = text
@@ -366,8 +368,8 @@ class Guard(ForRobot, Node):
             interrupt = msgspec.structs.replace(interrupt, is_caught=False)  # type: ignore[type-var]  # a Struct
         heard_ns = trigger.envelope.begun_ns("utterance") if trigger is not None else now_ns
         was_stopped = self.machine.mode == "stopped"
-        if self.felt and interrupt.depth == "stop":
-            self.felt = ""
+        if self.unpublished_fault and interrupt.depth == "stop":
+            self.unpublished_fault = ""
             self.machine.name_stop(interrupt.id)
         refusal = self.machine.interrupt(interrupt, heard_ns, now_ns)
         if interrupt.depth in ("stop", "replan", "hold"):
@@ -498,11 +500,11 @@ class Guard(ForRobot, Node):
             self.machine.reject(why)
         self.report(is_due=True)
 
-    def offer(self, stamped: Stamped[JointCommand] | None) -> None:
-        """Give the machine a command that it has not seen; a source that does not hold the policy's seat is ignored."""
-        if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.offered:
+    def forward(self, stamped: Stamped[JointCommand] | None) -> None:
+        """Hand the machine a command that it has not seen; a source that does not hold the policy's seat is ignored."""
+        if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.forwarded:
             return
-        self.offered = (stamped.envelope.source, stamped.envelope.seq)
+        self.forwarded = (stamped.envelope.source, stamped.envelope.seq)
         lease = self.arbitration.leases.get("policy")
         if lease is not None and lease.holder != stamped.envelope.source:
             return  # it came before the hand-over; the ports drop what comes after
@@ -536,7 +538,7 @@ class Guard(ForRobot, Node):
 
     def _announce(self, by: str) -> None:
         """Publish a stop that this guard has decided and already carried out."""
-        self.felt = ""
+        self.unpublished_fault = ""
         self.raised_count += 1
         interrupt = Interrupt(
             id=f"{self.name}-{self.raised_count}", depth="stop", text=self.machine.reason.partition(": ")[2], by=by
@@ -587,13 +589,13 @@ class Guard(ForRobot, Node):
             armed_in=self.armed_in,
             stoppers=machine.stoppers,
         )
-        if self.keeper is None:
+        if self.state_file is None:
             return
         try:
-            self.keeper.note(now)
+            self.state_file.note(now)
         except OSError as problem:
             self.log.error(
-                "%s: cannot be written (%s); a restart would not know of this", self.keeper.path, problem.strerror
+                "%s: cannot be written (%s); a restart would not know of this", self.state_file.path, problem.strerror
             )
 
     def report(self, *, is_due: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from runtime.clock import SystemClock
-from runtime.command_line.attach import Arrival, Interruption, Sender, attach, hear, user_name
+from runtime.command_line.attach import Arrival, Sender, StopSignal, attach, hear, user_name
 from runtime.errors import PolyrhythmError, choices
 from runtime.message import Envelope
 from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
@@ -40,17 +40,17 @@ def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
     """
     by = by or user_name()
     run = attach(wanted, "laptop")
-    with Interruption() as interruption:
+    with StopSignal() as stop_signal:
         if do in SERVICES:
-            return _served(run, do, by, interruption, as_json=as_json)
+            return _served(run, do, by, stop_signal, as_json=as_json)
         if do in ("arm", "rearm", "resume"):
-            state = _ordered(run, do, by, interruption)
+            state = _ordered(run, do, by, stop_signal)
         else:
             if do == "estop":  # over the bus, where the platform has no signal for it
                 sender = Sender(run, "estop", provenance="person")
                 sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {by}"))
                 sender.close()
-            state = _known(_last(hear(run, ["guard/state"], interruption, for_s=ANSWER_S)))
+            state = _known(_last(hear(run, ["guard/state"], stop_signal, for_s=ANSWER_S)))
     if as_json:
         print(json.dumps(msgspec.to_builtins(state)))
     else:
@@ -79,7 +79,7 @@ def _sentence(state: GuardState) -> str:
     return state.sentence + latched
 
 
-def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> GuardState:
+def _ordered(run: FoundRun, do: Order, by: str, stop_signal: StopSignal) -> GuardState:
     """Send the order and return the state by which the guard answers it, before any later event can have changed it."""
     token = token_of(run.folder)
     if do == "rearm":
@@ -88,7 +88,7 @@ def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> G
             released.publish(EStop(source=source, is_pressed=False))
         released.close()
     sender = Sender(run, "guard/order", provenance="person")
-    states = hear(run, ["guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
+    states = hear(run, ["guard/state"], stop_signal, for_s=SILENT_S + ANSWER_S)
     try:
         before = _last(states, until_s=SystemClock().now_s() + SILENT_S, enough=lambda _: True)
         ident = sender.publish(order(token, do, by, SystemClock().now_ns())).ident
@@ -100,11 +100,11 @@ def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> G
     return _known(after or before)
 
 
-def _served(run: FoundRun, verb: Service, by: str, interruption: Interruption, *, as_json: bool) -> int:
+def _served(run: FoundRun, verb: Service, by: str, stop_signal: StopSignal, *, as_json: bool) -> int:
     """Ask for an action of the robot itself, and print the guard's answer."""
     topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
     sender = Sender(run, topic, provenance="person")
-    heard = hear(run, ["guard/answer", "guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
+    heard = hear(run, ["guard/answer", "guard/state"], stop_signal, for_s=SILENT_S + ANSWER_S)
     asked: RobotService | None = None
     try:
         for arrival in heard:

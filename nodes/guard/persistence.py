@@ -128,16 +128,16 @@ class StateFile:
         self._synced = known
         self._swap = threading.Lock()  # held while a draft takes the file's place, and never while anything is synced
 
-    def note(self, ledger: SavedState) -> None:
+    def note(self, state: SavedState) -> None:
         """Replace the file where the state has changed; it may not be on the disk itself yet. Raises OSError.
 
         A full disk has no room for a draft. Then the file itself is written over, within its padded size.
         """
-        if ledger == self._newest:
+        if state == self._newest:
             return
         make_folder(self.path.parent)
         draft = self.path.with_name(self.path.name + ".new")
-        data = _encoded(ledger)
+        data = _encoded(state)
         try:
             self._disk.write(draft, data)
         except OSError as problem:
@@ -146,11 +146,11 @@ class StateFile:
                     self._disk.overwrite(self.path, data)
                 except OSError:
                     raise problem from None
-                self._newest = ledger
+                self._newest = state
             return
         with self._swap:
             self._disk.replace(draft, self.path)
-            self._newest = ledger
+            self._newest = state
 
     def reserve(self) -> None:
         """Create the file where there is none, while the disk has room for it. Raises OSError."""
@@ -165,13 +165,13 @@ class StateFile:
     def sync(self) -> None:
         """Bring the newest state to the disk itself. Raises OSError."""
         draft = self.path.with_name(self.path.name + ".sync")
-        while (ledger := self._newest) is not self._synced and ledger is not None and ledger != SavedState():
-            self._disk.write(draft, _encoded(ledger))
+        while (newest := self._newest) is not self._synced and newest is not None and newest != SavedState():
+            self._disk.write(draft, _encoded(newest))
             self._disk.sync(draft)
             with self._swap:
-                is_newest = ledger is self._newest
+                is_newest = newest is self._newest
                 if is_newest:  # a newer state must not be replaced by this one
                     self._disk.replace(draft, self.path)
             if is_newest:
                 self._disk.sync(self.path.parent)
-                self._synced = ledger
+                self._synced = newest

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from nodes.interrupts.phrase_matcher import Clause, Match, clauses_in, clipped, find, is_cjk, is_clipped, words_of
+from nodes.interrupts.phrase_matcher import (
+    Match,
+    MatchedClause,
+    clauses_in,
+    clipped,
+    find,
+    is_cjk,
+    is_clipped,
+    words_of,
+)
 
 Wants = Literal["stop", "resume", "amend", "order", "nothing"]
 Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]
@@ -140,7 +149,7 @@ def _understand(text: str) -> Meaning:
     )
 
 
-def _stop(clauses: Sequence[Clause]) -> Meaning:
+def _stop(clauses: Sequence[MatchedClause]) -> Meaning:
     """A plain stop; colours that it names ("Stop! Not the blue one!") are kept for when the robot goes on."""
     excluding, including = _colours(clauses)
     kinds = [match.name for clause in clauses for match in clause.of("kind")]
@@ -153,7 +162,7 @@ def _stop(clauses: Sequence[Clause]) -> Meaning:
 # --- stops
 
 
-def _is_plain_stop(clauses: Sequence[Clause]) -> bool:
+def _is_plain_stop(clauses: Sequence[MatchedClause]) -> bool:
     """Whether it contains a stop that is more than a short sound which may be meant for anybody."""
     if any(_stops(clause) for clause in clauses):
         return True
@@ -161,7 +170,7 @@ def _is_plain_stop(clauses: Sequence[Clause]) -> bool:
     return said_no >= _SHOUTED_NO and all(clause.is_all(("no",), "courtesy") for clause in clauses)
 
 
-def _stops(clause: Clause) -> bool:
+def _stops(clause: MatchedClause) -> bool:
     found = clause.found
     if "cry" in found or "stop" in found:
         first = clause.opening(*_BEFORE_STOP)
@@ -177,7 +186,7 @@ def _stops(clause: Clause) -> bool:
     return _is_distress(clause) or _forbids_going_on(clause)
 
 
-def _is_distress(clause: Clause) -> bool:
+def _is_distress(clause: MatchedClause) -> bool:
     """Whether it says that somebody is hurt or caught, here and now."""
     found = clause.found
     if "elsewhere" in found:
@@ -190,7 +199,7 @@ def _is_distress(clause: Clause) -> bool:
     return any(one.name in languages and not _is_negated(clause, one.start) for one in found.get("harm", ()))
 
 
-def _is_pain(clauses: Sequence[Clause]) -> bool:
+def _is_pain(clauses: Sequence[MatchedClause]) -> bool:
     """Whether the words of a stop cry out or report distress; "my foot", and "aaah" next to a part of the body, do."""
     if _is_caught(clauses) or any(
         _is_distress(clause) or (clause.has("cry") and not _denies(clause, "cry")) for clause in clauses
@@ -201,20 +210,20 @@ def _is_pain(clauses: Sequence[Clause]) -> bool:
     return any(is_cried or (clause.ends("body") and len(clause.words) == 2) for clause in bodies)
 
 
-def _is_caught(clauses: Sequence[Clause]) -> bool:
+def _is_caught(clauses: Sequence[MatchedClause]) -> bool:
     """Whether the words of a stop ask to let go, or say that somebody cannot get away."""
     here = [clause for clause in clauses if not clause.has("others") and not clause.has("elsewhere")]
     return any(not _is_negated(clause, one.start) for clause in here for one in clause.of("caught"))
 
 
-def _forbids_going_on(clause: Clause) -> bool:
+def _forbids_going_on(clause: MatchedClause) -> bool:
     """Whether it opens with "don't go on" and says little more."""
     first = clause.opening("courtesy")
     negators = [one.end for one in clause.of("negator") if one.start in first]
     return any(one.start - end in (0, 1) for one in clause.of("resume") for end in negators) and len(clause.words) < 6
 
 
-def _is_negated(clause: Clause, start: int) -> bool:
+def _is_negated(clause: MatchedClause, start: int) -> bool:
     """Whether one of the three words before that place negates it; in Chinese and Japanese only the last one."""
     for one in clause.of("negator"):
         if (
@@ -228,20 +237,20 @@ def _is_negated(clause: Clause, start: int) -> bool:
     return False
 
 
-def _is_doubled(clause: Clause, match: Match) -> bool:
+def _is_doubled(clause: MatchedClause, match: Match) -> bool:
     """Whether the word is said twice: "nie, nie" refuses, and negates nothing that follows."""
     word, around = clause.words[match.start], clause.words[max(match.start - 1, 0) : match.start]
     return match.end == match.start + 1 and word in (*around, *clause.words[match.end : match.end + 1])
 
 
-def _denies(clause: Clause, *tables: str) -> bool:
+def _denies(clause: MatchedClause, *tables: str) -> bool:
     return any(_is_negated(clause, one.start) for one in clause.of(*tables))
 
 
 # --- going on
 
 
-def _lifts(clauses: Sequence[Clause]) -> bool:
+def _lifts(clauses: Sequence[MatchedClause]) -> bool:
     """Whether it plainly asks to go on: all that is said is on the list of such phrases, in one language.
 
     Only what is listed may stand beside it. So nothing has to be known of the ways to tell of going on, to ask about
@@ -263,14 +272,14 @@ def _lifts(clauses: Sequence[Clause]) -> bool:
     )  # fmt: skip
 
 
-def _requests(clause: Clause) -> bool:
+def _requests(clause: MatchedClause) -> bool:
     return clause.opens("request", "courtesy", "assent")
 
 
 # --- the rest
 
 
-def _wants(clauses: Sequence[Clause], names_something: bool, has_exclusion: bool, is_whole: bool) -> Wants:
+def _wants(clauses: Sequence[MatchedClause], names_something: bool, has_exclusion: bool, is_whole: bool) -> Wants:
     if _is_bare_sound(clauses):
         return "stop"
     if is_whole and _lifts(clauses):
@@ -288,18 +297,18 @@ def _wants(clauses: Sequence[Clause], names_something: bool, has_exclusion: bool
     return "nothing"
 
 
-def _is_bare_sound(clauses: Sequence[Clause]) -> bool:
+def _is_bare_sound(clauses: Sequence[MatchedClause]) -> bool:
     """Whether there is an "ah" or "hey", with nothing beside it that explains it."""
     sounds = [clause for clause in clauses if clause.is_all(("stop_unsure",), "courtesy")]
     others = [clause for clause in clauses if clause not in sounds]
     return bool(sounds) and not (_talk(others) or any(clause.opens("order", "courtesy") for clause in others))
 
 
-def _corrects(clause: Clause) -> bool:
+def _corrects(clause: MatchedClause) -> bool:
     return clause.opens("correction", "courtesy") or clause.ends("correction_end")
 
 
-def _talk(clauses: Sequence[Clause]) -> Talk:
+def _talk(clauses: Sequence[MatchedClause]) -> Talk:
     """What kind of talk an utterance is that asks for nothing."""
     if not clauses:
         return ""
@@ -318,7 +327,7 @@ def _talk(clauses: Sequence[Clause]) -> Talk:
     return "statement" if all(clause.is_all(("allowed", "false_alarm"), "courtesy") for clause in clauses) else ""
 
 
-def _is_short(clauses: Sequence[Clause], text: str) -> bool:
+def _is_short(clauses: Sequence[MatchedClause], text: str) -> bool:
     words = sum(0.5 if is_cjk(word) else 1.0 for clause in clauses for word in clause.words)
     return 0 < words <= SHORT_WORDS or (words > 0 and not _is_known_script(text))
 
@@ -330,7 +339,7 @@ def _is_known_script(text: str) -> bool:
     return 2 * known >= len(letters)
 
 
-def _colours(clauses: Sequence[Clause]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _colours(clauses: Sequence[MatchedClause]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Colours to leave alone, and colours wanted; "I like the blue cup" wants none."""
     excluding: list[str] = []
     including: list[str] = []
@@ -342,7 +351,7 @@ def _colours(clauses: Sequence[Clause]) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(dict.fromkeys(excluding)), tuple(dict.fromkeys(c for c in including if c not in excluding))
 
 
-def _is_everything(clause: Clause) -> bool:
+def _is_everything(clause: MatchedClause) -> bool:
     """Whether things of any kind are meant: "all the cups" means cups, "all but the cup" means everything else."""
     if clause.has("everything"):
         return True
@@ -352,11 +361,11 @@ def _is_everything(clause: Clause) -> bool:
     return False
 
 
-def _take_back(clauses: Sequence[Clause]) -> tuple[tuple[Clause, ...], bool]:
+def _take_back(clauses: Sequence[MatchedClause]) -> tuple[tuple[MatchedClause, ...], bool]:
     """The clauses without the words that take something back, and whether there were such words."""
     if not any(clause.has("false_alarm") for clause in clauses):
         return tuple(clauses), False
-    left: list[Clause] = []
+    left: list[MatchedClause] = []
     languages: set[str] = set()
     is_asked = False
     for clause in clauses:

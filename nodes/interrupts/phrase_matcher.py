@@ -50,7 +50,7 @@ class Match:
 
 
 @dataclass(slots=True)
-class Clause:
+class MatchedClause:
     """The words between two punctuation marks, and the phrases of each table among them, in order."""
 
     words: tuple[str, ...]
@@ -146,9 +146,9 @@ def is_clipped(text: str) -> bool:
     return len(text) > 2 * END_CHARS or len(normalised(text)) > 4 * END_CHARS
 
 
-def clauses_in(text: str) -> tuple[Clause, ...]:
+def clauses_in(text: str) -> tuple[MatchedClause, ...]:
     """The parts between punctuation marks with the phrases found in them, without empty ones."""
-    clauses: list[Clause] = []
+    clauses: list[MatchedClause] = []
     text = normalised(clipped(text))
     if len(text) > 4 * END_CHARS:  # one character may stand for eighteen
         text = f"{text[: 2 * END_CHARS]}\n{text[-2 * END_CHARS :]}"
@@ -165,7 +165,7 @@ def clauses_in(text: str) -> tuple[Clause, ...]:
     return tuple(clauses)
 
 
-def find(words: tuple[str, ...]) -> Clause:
+def find(words: tuple[str, ...]) -> MatchedClause:
     """The clause made of these words, with every phrase that occurs in it."""
     phrases = load()
     found: dict[str, list[Match]] = {}
@@ -194,7 +194,7 @@ def find(words: tuple[str, ...]) -> Clause:
                     found.setdefault(table, []).append(Match(start, end, name))
     if ordinary := found.get("ordinary"):
         _drop_ordinary(found, ordinary)
-    return Clause(words, found, is_corrected)
+    return MatchedClause(words, found, is_corrected)
 
 
 _DROPPED = (

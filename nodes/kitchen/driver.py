@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodes.kitchen.eyes import Eyes
+from nodes.kitchen.eyes import IdealDetector
 from nodes.kitchen.messages import KitchenTruth, Obstacles
 from nodes.kitchen.robot import KitchenRobot
 from nodes.kitchen.scenario import load_scenario
@@ -25,7 +25,7 @@ class KitchenDriver(SimDriver):
     def __init__(self, scenario: str = "", limits: str = "") -> None:
         super().__init__(ROBOT, {"scenario": scenario}, limits)
         self._scenario = scenario
-        self._eyes: Eyes | None = None
+        self._eyes: IdealDetector | None = None
 
     def problems(self) -> list[str]:
         """What is wrong with the scenario."""
@@ -41,7 +41,7 @@ class KitchenDriver(SimDriver):
         super().on_start()
         person = load_scenario(Path(self._scenario)).person if self._scenario else "Ann"
         seed = self.run_info.seed
-        self._eyes = Eyes(self._robot.layout.kitchen, person, seed)
+        self._eyes = IdealDetector(self._robot.layout.kitchen, person, seed)
 
     @every(hz=10)
     def show_world(self) -> None:

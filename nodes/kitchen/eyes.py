@@ -26,7 +26,7 @@ POINT_AT_M, LOOK_AT_M = 0.10, 0.25
 GESTURE_S = 1.6
 
 
-class Eyes:
+class IdealDetector:
     """Remembers numbers of things and the last moments of a head."""
 
     def __init__(self, kitchen: Kitchen, person: str, seed: int) -> None:

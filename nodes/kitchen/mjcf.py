@@ -10,7 +10,7 @@ import random
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.world import Kind, Laid, Layout, Obstacle, Place
-from nodes.sim.mjcf import Scene, build_around
+from nodes.sim.mjcf import SimScene, build_around
 from nodes.sim.table_scene import (
     COLLISION_NONE,
     COLLISION_PERSON,
@@ -36,7 +36,7 @@ _STAIN = "0.27 0.17 0.08 1"
 _LIQUIDS = {"water": "0.36 0.56 0.80 1", "coffee": "0.20 0.11 0.06 1", "cream": "0.96 0.93 0.84 1"}
 
 
-def build_kitchen(layout: Layout, shown: KitchenTruth | None = None) -> Scene:
+def build_kitchen(layout: Layout, shown: KitchenTruth | None = None) -> SimScene:
     """Room, furniture, things and a person, with the robot among them; `shown`: as a camera sees them then."""
     world = [_walls(layout)]
     world += [_body(name, _place(name, place, layout.rgb[name])) for name, place in layout.kitchen.places.items()]

@@ -16,7 +16,7 @@ import msgspec
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth, ScenarioVerdict
 from nodes.kitchen.mjcf import PARKED_M
-from nodes.kitchen.scenario import DOES, Event, Scenario, holds, load_scenario, named, thing_of
+from nodes.kitchen.scenario import DOES, KitchenScenario, ScenarioEvent, holds, load_scenario, named, thing_of
 from nodes.kitchen.world import Kitchen, load_world
 from nodes.sim.messages import BodyPart
 from nodes.sim.people.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
@@ -39,7 +39,7 @@ DONE_S = 10.0
 PointM = tuple[float, float, float]
 
 
-class Motion(msgspec.Struct, frozen=True):
+class Waypoint(msgspec.Struct, frozen=True):
     """A place that a part goes to, and how it is held there."""
 
     part: str
@@ -66,7 +66,7 @@ class ScenarioPerson(Node):
 
     def __init__(self, scenario: str, words: str = "") -> None:
         self.path = Path(scenario)
-        self.scenario: Scenario = load_scenario(self.path)
+        self.scenario: KitchenScenario = load_scenario(self.path)
         self.words = {**self.scenario.words, **(_words_of(Path(words), self.path.stem) if words else {})}
         self.world: Kitchen = load_world(Path(self.scenario.world) if self.scenario.world else None)
         self.drawn = random.Random(0)
@@ -75,8 +75,8 @@ class ScenarioPerson(Node):
         self.due_ns: dict[int, int] = {}
         self.done: set[int] = set()
         self.wrong = ""
-        self.motions: list[Motion] = []
-        self.at: dict[str, Motion] = {part: Motion(part, place) for part, place in PARKED_M.items()}
+        self.motions: list[Waypoint] = []
+        self.at: dict[str, Waypoint] = {part: Waypoint(part, place) for part, place in PARKED_M.items()}
         self.paused_until_ns = 0
         self.swing: tuple[str, int] | None = None
         self.truth: KitchenTruth | None = None
@@ -169,7 +169,7 @@ class ScenarioPerson(Node):
     def _plan(self, number: int) -> None:
         self.due_ns.setdefault(number, self.clock.now_ns() + to_ns(self.scenario.events[number].after_s))
 
-    def _happen(self, number: int, event: Event) -> None:
+    def _happen(self, number: int, event: ScenarioEvent) -> None:
         self.done.add(number)
         self.lively_ns = self.clock.now_ns()
         if event.do:
@@ -187,11 +187,11 @@ class ScenarioPerson(Node):
             case "nod" | "shake":
                 self.swing = verb, self.clock.now_ns()
             case "withdraw":
-                self.motions += [Motion("hand", self._over(self.at["hand"].at_m)), Motion("hand", PARKED_M["hand"])]
+                self.motions += [Waypoint("hand", self._over(self.at["hand"].at_m)), Waypoint("hand", PARKED_M["hand"])]
             case "offer hand" | "hold out":
                 x = self.drawn.uniform(-0.35, 0.30)
-                self.motions += [Motion("hand", (x, -1.2, 0.9))]
-                self.motions += [Motion("hand", (x, *OFFER_M), gesture="open")]
+                self.motions += [Waypoint("hand", (x, -1.2, 0.9))]
+                self.motions += [Waypoint("hand", (x, *OFFER_M), gesture="open")]
             case "step in":
                 self.motions += self._step_in()
             case "step aside":
@@ -206,17 +206,17 @@ class ScenarioPerson(Node):
             hand = (x, y + behind * BEFORE_M, z + 0.14)
             pitch = math.atan2(0.14, BEFORE_M)
             self.motions += [
-                Motion("hand", self._over(hand)),
-                Motion("hand", hand, -behind * math.pi / 2, pitch, "point"),
+                Waypoint("hand", self._over(hand)),
+                Waypoint("hand", hand, -behind * math.pi / 2, pitch, "point"),
             ]
         elif verb == "look at":
             face = self.at["face"].at_m
             yaw = math.atan2(y - face[1], x - face[0])
             pitch = math.atan2(face[2] - z, math.hypot(x - face[0], y - face[1]))
-            self._show(Motion("face", face, yaw, pitch))
+            self._show(Waypoint("face", face, yaw, pitch))
         elif verb == "rest at":
             hand = (x, y - 0.13, z)
-            self.motions += [Motion("hand", self._over(hand)), Motion("hand", hand)]
+            self.motions += [Waypoint("hand", self._over(hand)), Waypoint("hand", hand)]
         else:  # put, bring
             place = self.world.places[do.rpartition(" on ")[2] if " on " in do else do.rpartition(" in ")[2]]
             px, py = self._free(place.slots_m(), thing)
@@ -226,54 +226,54 @@ class ScenarioPerson(Node):
             start = self.at["hand"].at_m if carried else (x, y, z - 0.02)
             hold = "" if carried else f"hold:{thing.name}"
             if not carried:
-                self.motions += [Motion("hand", self._over(start)), Motion("hand", start, gesture=hold)]
-            self.motions.append(Motion("hand", _above(start)))  # what stands beside it is not touched
-            self.motions += [*self._way(start, drop), Motion("hand", _above(drop)), Motion("hand", drop)]
-            self.motions += [Motion("hand", drop, gesture="drop", pause_s=0.3), Motion("hand", _above(drop))]
-            self.motions += [*self._way(drop, PARKED_M["hand"]), Motion("hand", PARKED_M["hand"])]
+                self.motions += [Waypoint("hand", self._over(start)), Waypoint("hand", start, gesture=hold)]
+            self.motions.append(Waypoint("hand", _above(start)))  # what stands beside it is not touched
+            self.motions += [*self._way(start, drop), Waypoint("hand", _above(drop)), Waypoint("hand", drop)]
+            self.motions += [Waypoint("hand", drop, gesture="drop", pause_s=0.3), Waypoint("hand", _above(drop))]
+            self.motions += [*self._way(drop, PARKED_M["hand"]), Waypoint("hand", PARKED_M["hand"])]
 
     def _free(self, slots: list[tuple[float, float]], thing: KitchenThing) -> tuple[float, float]:
         """The slot that is furthest from all that stands there."""
         others = [one for one in (self.truth.things if self.truth is not None else ()) if one.name != thing.name]
         return max(slots, key=lambda at: min((math.dist(at, (o.x_m, o.y_m)) for o in others), default=1.0))
 
-    def _step_in(self) -> list[Motion]:
+    def _step_in(self) -> list[Waypoint]:
         """Into the robot's way to the countertop."""
         assert self.truth is not None
         x, y = self.truth.robot_x_m, self.truth.robot_y_m
         at = (x * 0.3, min(y + 0.62, 0.9))
         return [
-            Motion("body", (AISLE_X_M, -1.2, 0.75)),
-            Motion("body", (AISLE_X_M, at[1], 0.75)),
-            Motion("body", (*at, 0.75)),
+            Waypoint("body", (AISLE_X_M, -1.2, 0.75)),
+            Waypoint("body", (AISLE_X_M, at[1], 0.75)),
+            Waypoint("body", (*at, 0.75)),
         ]
 
-    def _step_aside(self) -> list[Motion]:
+    def _step_aside(self) -> list[Waypoint]:
         """Out by the aisle; away from a robot that stands between, until it has gone by."""
         assert self.truth is not None
         x, y, z = self.at["body"].at_m
         robot_x, robot_y = self.truth.robot_x_m, self.truth.robot_y_m
         if x < robot_x and abs(robot_y - y) < ROBOT_ROOM_M:
-            return [Motion("body", (min(x, robot_x - 2 * ROBOT_ROOM_M), y, z))]
-        return [Motion("body", (AISLE_X_M, y, z)), Motion("body", PARKED_M["body"])]
+            return [Waypoint("body", (min(x, robot_x - 2 * ROBOT_ROOM_M), y, z))]
+        return [Waypoint("body", (AISLE_X_M, y, z)), Waypoint("body", PARKED_M["body"])]
 
     def _over(self, at: PointM) -> PointM:
         """Where a hand comes from that reaches there: from behind the table, or from behind the countertop."""
         return (at[0], -1.2, max(at[2], 0.9)) if at[1] < 1.0 else (at[0], NORTH_Y_M, max(at[2], 0.9))
 
-    def _way(self, start: PointM, end: PointM) -> list[Motion]:
+    def _way(self, start: PointM, end: PointM) -> list[Waypoint]:
         """Round the robot: along the east wall."""
         if (start[1] < 1.0) == (end[1] < 1.0):
-            return [Motion("hand", self._over(start)), Motion("hand", self._over(end))]
+            return [Waypoint("hand", self._over(start)), Waypoint("hand", self._over(end))]
         corners = [(AISLE_X_M, -1.2, 1.0), (AISLE_X_M, NORTH_Y_M, 1.0)]
         corners = corners if start[1] < 1.0 else corners[::-1]
-        return [Motion("hand", point) for point in (self._over(start), *corners, self._over(end))]
+        return [Waypoint("hand", point) for point in (self._over(start), *corners, self._over(end))]
 
     def _thing(self, words: str) -> KitchenThing:
         assert self.truth is not None
         return named(words, self.truth.things)[0]
 
-    def _show(self, motion: Motion) -> None:
+    def _show(self, motion: Waypoint) -> None:
         self.at[motion.part] = motion
         x, y, z = motion.at_m
         self.body.publish(

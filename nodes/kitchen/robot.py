@@ -15,7 +15,7 @@ from nodes.kitchen.mjcf import PARTS, build_kitchen
 from nodes.kitchen.scenario import load_scenario
 from nodes.kitchen.world import Laid, Layout, default_specs, lay_out, load_world, place_at
 from nodes.sim.messages import BodyPart
-from nodes.sim.mjcf import Scene
+from nodes.sim.mjcf import SimScene
 from nodes.sim.robot import SimRobot
 from runtime.clock import to_ns
 from runtime.msgs import JOINTS
@@ -73,7 +73,7 @@ class KitchenRobot(SimRobot):
         self._wiped_m: dict[str, float] = {}
         self._wiped_at: tuple[str, float, float] | None = None
 
-    def _build(self, seed: int) -> Scene:
+    def _build(self, seed: int) -> SimScene:
         return build_kitchen(self.layout)
 
     def start(self, now_ns: int) -> None:

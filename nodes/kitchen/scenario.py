@@ -33,7 +33,7 @@ _CONDITION = re.compile(
 )
 
 
-class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScenarioEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One thing that a person says (the name of a list of wordings, or the words), does, or both."""
 
     when: str
@@ -42,21 +42,21 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     do: str = ""
 
 
-class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SuccessCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`right` holds in the end, nothing of `wrong` ever does."""
 
     right: tuple[str, ...]
     wrong: tuple[str, ...] = ()
 
 
-class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class KitchenScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file."""
 
     sentence: str
     skill: int
     things: tuple[ThingSpec, ...]
-    events: tuple[Event, ...]
-    verdict: Verdict
+    events: tuple[ScenarioEvent, ...]
+    verdict: SuccessCriteria
     words: dict[str, tuple[str, ...]] = {}
     dirty: tuple[str, ...] = ()
     person: str = "Ann"
@@ -66,11 +66,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def load_scenario(path: Path) -> Scenario:
+def load_scenario(path: Path) -> KitchenScenario:
     """The scenario of a file, or the shipped one of a name; one that can succeed. Raises UserError."""
     path = path if path.suffix else SHIPPED / f"{path}.toml"
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Scenario)
+        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), KitchenScenario)
     except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
         raise UserError(f"scenario {path}: {problem}") from problem
     if problems := problems_of(found):
@@ -78,7 +78,7 @@ def load_scenario(path: Path) -> Scenario:
     return found
 
 
-def problems_of(scenario: Scenario) -> list[str]:
+def problems_of(scenario: KitchenScenario) -> list[str]:
     """Why the file cannot be played, or cannot succeed."""
     world = load_world(Path(scenario.world) if scenario.world else None)
     try:
@@ -133,7 +133,9 @@ def _condition_problems(condition: str, known: Mapping[str, ThingSpec], world: K
     return []
 
 
-def _unreachable(condition: str, known: Mapping[str, ThingSpec], world: Kitchen, scenario: Scenario) -> list[str]:
+def _unreachable(
+    condition: str, known: Mapping[str, ThingSpec], world: Kitchen, scenario: KitchenScenario
+) -> list[str]:
     """A thing that has to be moved, that no arm gets to or no gripper holds, and that nobody's hands help with."""
     found = _CONDITION.fullmatch(condition)
     if found is None or found["no"]:

@@ -126,7 +126,7 @@ class RoomSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     robot_radius_m: float
 
 
-class Looks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Palette(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the seed draws from."""
 
     table: tuple[Rgb, ...]
@@ -140,7 +140,7 @@ class Kitchen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole world file."""
 
     room: RoomSize
-    looks: Looks
+    looks: Palette
     places: dict[str, Place]
     obstacles: dict[str, Obstacle]
     kinds: dict[str, Kind]

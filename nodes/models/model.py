@@ -51,7 +51,7 @@ class Patience:
     attempts: int = 0
 
 
-class Pace:
+class RequestPacer:
     """When the next call may leave: at a given rate, slower after a 429, slowly faster again. Times are the loop's.
 
     It is not slower than half the best rate of answers so far, while a tenth of the calls is answered: 429s
@@ -207,12 +207,12 @@ class Server:
     prices: Prices | None = None
     in_flight: int = 0
     answers: int = 0
-    pace: Pace = field(init=False)
+    pace: RequestPacer = field(init=False)
     breaker: Breaker = field(default_factory=Breaker)
     dialects: dict[str, Dialect] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.pace = Pace(self.calls_per_minute)
+        self.pace = RequestPacer(self.calls_per_minute)
 
     @property
     def where(self) -> str:

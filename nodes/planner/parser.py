@@ -119,7 +119,7 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class PunctuatedWords:
     """The words between two punctuation marks, and the mark behind them."""
 
     words: tuple[str, ...]
@@ -128,11 +128,11 @@ class Segment:
     is_quoted: bool = False
 
 
-def segments_of(text: str) -> list[Segment]:
+def segments_of(text: str) -> list[PunctuatedWords]:
     """The utterance in segments, contractions written out."""
     table = lexicon_file().contractions
     words: list[str] = []
-    found: list[Segment] = []
+    found: list[PunctuatedWords] = []
     raw_first = ""
     tokens = _WORD.findall(text.replace("’", "'").replace(" - ", " – "))[:LONGEST]
     if len(tokens) > 1 and tokens[0] in _QUOTES and tokens[-1] in _QUOTES and not _QUOTES.intersection(tokens[1:-1]):
@@ -141,12 +141,12 @@ def segments_of(text: str) -> list[Segment]:
     for number, token in enumerate(tokens):
         if token in _QUOTES:
             if words:
-                found.append(Segment(tuple(words), ",", raw_first[:1].isupper(), is_quoted))
+                found.append(PunctuatedWords(tuple(words), ",", raw_first[:1].isupper(), is_quoted))
             words, raw_first, is_quoted = [], "", not is_quoted
             continue
         if token in _ENDS:
             if words:
-                found.append(Segment(tuple(words), token, raw_first[:1].isupper(), is_quoted))
+                found.append(PunctuatedWords(tuple(words), token, raw_first[:1].isupper(), is_quoted))
             elif found and token in "?!":
                 found[-1] = replace(found[-1], end=token)
             words, raw_first = [], ""
@@ -154,7 +154,7 @@ def segments_of(text: str) -> list[Segment]:
         raw_first = raw_first or token
         words += _written_out(token.lower(), tokens[number + 1].lower() if number + 1 < len(tokens) else "", table)
     if words:
-        found.append(Segment(tuple(words), "", raw_first[:1].isupper(), is_quoted))
+        found.append(PunctuatedWords(tuple(words), "", raw_first[:1].isupper(), is_quoted))
     return found
 
 
@@ -234,7 +234,7 @@ class Parser:
             found += new
         return found
 
-    def _says_nothing(self, segment: Segment, *, is_last: bool) -> bool:
+    def _says_nothing(self, segment: PunctuatedWords, *, is_last: bool) -> bool:
         """Whether it only asks to be heard: "sorry to be a pain", "look, ..."."""
         words = segment.words
         is_call = words in (("look",), ("see",)) and segment.end == "," and not is_last
@@ -285,7 +285,7 @@ class Parser:
         at = words.index("what") if "what" in words[:3] else -1
         return at > 0 and any(self.lexicon.has("reports", words, k) for k in range(at, len(words)))
 
-    def _is_to_another(self, segment: Segment, *, is_first: bool, has_more: bool) -> bool:
+    def _is_to_another(self, segment: PunctuatedWords, *, is_first: bool, has_more: bool) -> bool:
         words = list(segment.words)
         if words and self.lexicon.has("interjections", words, 0) == len(words):
             return False  # "Oh dear"
@@ -1840,7 +1840,7 @@ def _kinds_in(clause: Clause) -> list[Noun]:
     return [noun for noun in behind if noun.kind or noun.pronoun or noun.colour] or clause.nouns or behind
 
 
-def _ends_with(segments: Sequence[Segment], number: int) -> str:
+def _ends_with(segments: Sequence[PunctuatedWords], number: int) -> str:
     """The mark at the end of the sentence that the segment is part of."""
     for segment in segments[number:]:
         if segment.end in (".", "!", "?", "...", "…"):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from nodes.planner.rules import Surroundings, covers, parser_of
-from nodes.planner.understanding import Conversation, Order, World, understand_in
+from nodes.planner.understanding import Conversation, Order, OrderVocabulary, understand_in
 from runtime import Message, Node, Publisher, QoS, Subscription, on
 from runtime.msgs import Reference, Scene, SkillCatalogue, Utterance
 
@@ -42,7 +42,7 @@ class PartnerMind:
     def __init__(self) -> None:
         self.odds: dict[tuple[str, str], float] = {}
 
-    def hear(self, text: str, world: World) -> None:
+    def hear(self, text: str, world: OrderVocabulary) -> None:
         """Take in words: what is forbidden, owned, used, named or ordered."""
         intent, talk = understand_in(text, world, Conversation(), parser_of(world))
         ordered = [one for order in intent.orders for one in order.things if one.colour]
@@ -65,7 +65,7 @@ class PartnerMind:
         ]
         return tuple(sorted(found, key=lambda one: (-one.probability, one.thing.colour, one.thing.label)))
 
-    def _weigh(self, things: Iterable[Reference], why: str, world: World) -> None:
+    def _weigh(self, things: Iterable[Reference], why: str, world: OrderVocabulary) -> None:
         for thing in things:
             for label in sorted(world.kinds) if thing.label == "*" else (thing.label,):
                 key = (label, thing.colour)

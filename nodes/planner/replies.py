@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nodes.planner.lexicon import plural_of
-from nodes.planner.understanding import ALL, Intent, Order, World
+from nodes.planner.understanding import ALL, Intent, Order, OrderVocabulary
 from runtime.msgs import Reference, Scene, SeenObject, SkillSpec
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def anything_else(order: Order | None) -> str:
     return "" if order is None else "I go on with what I was doing."
 
 
-def _places(world: World) -> str:
+def _places(world: OrderVocabulary) -> str:
     return list_words([f"the {place}" for place in sorted(world.places)]) or "no place yet"
 
 
@@ -72,7 +72,7 @@ def _short(word: str) -> str:
     return word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..."
 
 
-def question(intent: Intent, scene: Scene, world: World) -> str:
+def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
     """What to ask where something is missing or contradicts itself."""
     order = intent.orders[0] if intent.orders else Order("")
     thing = list_words([name_of_reference(one) for one in order.things]) or "it"
@@ -118,7 +118,7 @@ def _deed(order: Order) -> str:
     return f"{verb} {things}{place}".replace("  ", " ").strip()
 
 
-def refusal(intent: Intent, world: World, skills: Sequence[SkillSpec]) -> str:
+def refusal(intent: Intent, world: OrderVocabulary, skills: Sequence[SkillSpec]) -> str:
     """Why not, and what there is instead; nothing is substituted."""
     what = _short(intent.what)
     match intent.why:

@@ -25,7 +25,7 @@ from nodes.planner.replies import (
     remark,
     things_words,
 )
-from nodes.planner.understanding import ALL, MOST_ORDERS, Conversation, Intent, Order, World, understand_in
+from nodes.planner.understanding import ALL, MOST_ORDERS, Conversation, Intent, Order, OrderVocabulary, understand_in
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 
@@ -47,13 +47,13 @@ class Surroundings:
     skills: tuple[SkillSpec, ...] = ()
 
     @property
-    def world(self) -> World:
+    def world(self) -> OrderVocabulary:
         """The words that an order may use here."""
         kinds = {thing.label for thing in self.scene.things if not thing.is_place} | set(self.scene.kinds)
         places = {thing.label for thing in self.scene.things if thing.is_place} | set(self.scene.places)
         names = {spec.name for spec in self.skills}
         names |= {alias for alias, name in ALIASES.items() if name in names} | {"undo"}
-        return World(
+        return OrderVocabulary(
             kinds=frozenset(kinds - places),
             places=frozenset(places),
             skills=frozenset(names),
@@ -73,7 +73,7 @@ def _needs_thing(spec: SkillSpec) -> bool:
 
 
 @cache
-def parser_of(world: World) -> Parser:
+def parser_of(world: OrderVocabulary) -> Parser:
     """The parser with the words of a world; building one takes some ms."""
     return Parser(world.lexicon())
 

@@ -35,7 +35,7 @@ Targets = list[tuple[str, Noun | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class OrderVocabulary:
     """What there can be and what can be done: all that an order may name."""
 
     kinds: frozenset[str]
@@ -109,7 +109,9 @@ class _Draft:
     heard: int | None = None  # how much was spoken of up to its last word: what comes later is nothing that "it" means
 
 
-def understand_in(text: str, world: World, before: Conversation, parser: Parser) -> tuple[Intent, Conversation]:
+def understand_in(
+    text: str, world: OrderVocabulary, before: Conversation, parser: Parser
+) -> tuple[Intent, Conversation]:
     """The intent of a person's utterance, and the conversation after it."""
     reader = _Reader(world, before, parser)
     intent = reader.read(text)
@@ -145,9 +147,9 @@ def after_robot(text: str, before: Conversation, parser: Parser) -> Conversation
     return replace(before, question=question, awaits=awaits, choices=choices, mentioned=tuple(mentioned[-12:]))
 
 
-def _world_of(parser: Parser) -> World:
+def _world_of(parser: Parser) -> OrderVocabulary:
     lexicon = parser.lexicon
-    return World(
+    return OrderVocabulary(
         lexicon.kinds, lexicon.places, frozenset(lexicon.skill_of.values()) | {"place", "hand_over", "take", "drive"}
     )
 
@@ -181,7 +183,7 @@ def _is_same(one: Reference, other: Reference) -> bool:
 class _Reader:
     """Puts the clauses of one utterance together."""
 
-    def __init__(self, world: World, before: Conversation, parser: Parser) -> None:
+    def __init__(self, world: OrderVocabulary, before: Conversation, parser: Parser) -> None:
         self.world = world
         self.before = before
         self.parser = parser

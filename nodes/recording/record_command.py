@@ -12,7 +12,7 @@ import msgspec
 from nodes.recording.recorder import DEPTHS, Recorder
 from runtime.clock import SystemClock, wall_time_text
 from runtime.command_line.arguments import answered, seconds, unique_path
-from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
+from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
@@ -37,10 +37,10 @@ def _record(asked: argparse.Namespace) -> int:
     out: Path = asked.out or unique_path(Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap")
     if out.exists():
         raise UserError(f"{out}: is there already; choose another --out")
-    with Interruption() as interruption:  # until the file is closed, however often Ctrl-C is pressed
+    with StopSignal() as stop_signal:  # until the file is closed, however often Ctrl-C is pressed
         recorder = _recorder(run, out, asked)
         print(f"recording {run.title} into {out}; Ctrl-C ends it", file=sys.stderr)
-        number = _hear_out(run, types, recorder, interruption, asked.for_s)
+        number = _hear_out(run, types, recorder, stop_signal, asked.for_s)
         missed = sum(recorder.missed.number.values())
         is_whole = recorder.is_recording
         recorder.on_stop()
@@ -53,13 +53,13 @@ def _hear_out(
     run: FoundRun,
     types: dict[str, type[Message]],
     recorder: Recorder,
-    interruption: Interruption,
+    stop_signal: StopSignal,
     for_s: float | None,
 ) -> int:
     clock = SystemClock()
     flush_s = clock.now_s() + FLUSH_S
     number = 0
-    for arrival in hear(run, types, interruption, for_s):
+    for arrival in hear(run, types, stop_signal, for_s):
         if arrival is not None and (stamped := _decoded(arrival, types, recorder)) is not None:
             recorder.on_any(stamped)
             number += 1

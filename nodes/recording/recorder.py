@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nodes.recording.missed_messages import MissedMessages
-from nodes.recording.ring_buffer import Ring, free_space, is_unfinished, last_written, model_files, next_part
+from nodes.recording.ring_buffer import RingBuffer, free_space, is_unfinished, last_written, model_files, next_part
 from nodes.robot.robot_from_launch import ForRobot
 from runtime import (
     Health,
@@ -102,7 +102,7 @@ class Recorder(ForRobot, Node):
         self._unwritten = 0
         self._most_behind_ns = self._slowest_write_ns = 0
         self.split_s, self.split_mb, self.ring_s, self.reserve_mb = split_s, split_mb, ring_s, reserve_mb
-        self._ring = Ring(ring_s) if ring_s else None
+        self._ring = RingBuffer(ring_s) if ring_s else None
         self._ledger: dict[str, dict[str, dict[str, int]]] = {}  # node -> topic -> reason -> messages not delivered
         self._opened_ns = 0
         self._typed: TypedTopics | None = None

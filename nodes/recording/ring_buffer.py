@@ -22,7 +22,7 @@ LONGEST_LOOK_S = 2.0
 MODEL_SUFFIXES = (".onnx", ".gguf", ".pt", ".safetensors", ".tflite")
 
 
-class Ring:
+class RingBuffer:
     """The messages of the last seconds, bounded in time and in bytes."""
 
     def __init__(self, seconds: float) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from nodes.plotting.figure import FONTS
-from nodes.report.key_frames import COLUMNS, Kind, Moment, frames, moments
+from nodes.report.key_frames import COLUMNS, KeyMoment, Kind, frames, moments
 from nodes.report.room_pictures import room_pictures
 from nodes.report.run import Run
 
@@ -73,7 +73,7 @@ def draw_strip(run: Run, topic: str, stamps: Mapping[str, int]) -> bytes:
 
 def _sheet(
     run: Run,
-    shown: list[Moment],
+    shown: list[KeyMoment],
     pictures: list[NDArray[np.uint8]],
     insets: list[NDArray[np.uint8]] | list[None],
 ) -> Image.Image:
@@ -130,7 +130,7 @@ def _fitted(picture: NDArray[np.uint8], size: tuple[int, int]) -> Image.Image:
     return image.crop((left, top, left + size[0], top + size[1]))
 
 
-def _caption(draw: ImageDraw.ImageDraw, at: tuple[int, int], moment: Moment, at_s: float) -> None:
+def _caption(draw: ImageDraw.ImageDraw, at: tuple[int, int], moment: KeyMoment, at_s: float) -> None:
     left, top = at
     colour = COLOURS[moment.kind]
     draw.rectangle((left, top, left + FRAME_PX[0] - 1, top + 4), colour)

@@ -34,7 +34,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Caption:
     """Something said or done, from when it is to be read."""
 
     ns: int
@@ -102,14 +102,14 @@ def _captioned(
         yield _frame(picture, small, shown[-2:], f"{run.at_s(ns):.1f} s" + (f"  ×{speed}" * (speed > 1)))
 
 
-def _lines(run: Run) -> list[Line]:
+def _lines(run: Run) -> list[Caption]:
     """All that is to be read, in order of time."""
-    found = [Line(one.envelope.published_ns, one.message.speaker, one.message.text, COLOURS["order"])
+    found = [Caption(one.envelope.published_ns, one.message.speaker, one.message.text, COLOURS["order"])
              for one in run.heard.messages]  # fmt: skip
-    found += [Line(one.envelope.published_ns, "robot", one.message.text, COLOURS["success"])
+    found += [Caption(one.envelope.published_ns, "robot", one.message.text, COLOURS["success"])
               for one in run.said.messages]  # fmt: skip
     found += [
-        Line(one.envelope.published_ns, "stop" if one.message.depth == "stop" else "hold", f"by {one.message.by}",
+        Caption(one.envelope.published_ns, "stop" if one.message.depth == "stop" else "hold", f"by {one.message.by}",
              COLOURS["stop" if one.message.depth == "stop" else "amend"])
         for one in run.interrupts.messages
         if one.message.depth in ("stop", "hold")
@@ -118,7 +118,7 @@ def _lines(run: Run) -> list[Line]:
 
 
 def _frame(
-    picture: NDArray[np.uint8], small: NDArray[np.uint8] | None, lines: Sequence[Line], time: str
+    picture: NDArray[np.uint8], small: NDArray[np.uint8] | None, lines: Sequence[Caption], time: str
 ) -> NDArray[np.uint8]:
     image = Image.fromarray(picture)
     draw = ImageDraw.Draw(image)

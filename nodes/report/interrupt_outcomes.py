@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nodes.report.run import Run, Track
+from nodes.report.run import Run, TopicMessages
 from nodes.robot.rest import is_at_rest
 from runtime.clock import to_s
 from runtime.message import Stamped
@@ -70,7 +70,9 @@ def followed(run: Run, interrupt: Stamped[Interrupt]) -> str:
     return "; ".join(parts) or "nothing changed"
 
 
-def _change(track: Track[Subtask] | Track[Action], at_ns: int) -> Stamped[Subtask] | Stamped[Action] | None:
+def _change(
+    track: TopicMessages[Subtask] | TopicMessages[Action], at_ns: int
+) -> Stamped[Subtask] | Stamped[Action] | None:
     """The first plan or action soon after that stamp that is another than before."""
     before = track.last_before(at_ns)
     text = "" if before is None else before.message.text

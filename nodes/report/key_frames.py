@@ -37,7 +37,7 @@ _IMPORTANCE: dict[Kind, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class KeyMoment:
     """A point of a run worth a picture."""
 
     ns: int
@@ -46,9 +46,9 @@ class Moment:
     is_rare: bool = False  # the only success of its skill
 
 
-def moments(run: Run, most: int = MOST) -> list[Moment]:
+def moments(run: Run, most: int = MOST) -> list[KeyMoment]:
     """The most telling moments in order of time: orders, interrupts, what succeeded, what went on, and the end."""
-    chosen: list[Moment] = []
+    chosen: list[KeyMoment] = []
     for moment in sorted(_candidates(run), key=lambda one: (_IMPORTANCE[one.kind], not one.is_rare, one.ns)):
         if len(chosen) < most and _is_apart(moment.ns, chosen):
             chosen.append(moment)
@@ -56,11 +56,11 @@ def moments(run: Run, most: int = MOST) -> list[Moment]:
         ns = _middle_of_longest_gap([run.begin_ns, *sorted(one.ns for one in chosen), run.end_ns])
         if not _is_apart(ns, chosen):
             break
-        chosen.append(Moment(ns, "between", _under_way(run, ns)))
+        chosen.append(KeyMoment(ns, "between", _under_way(run, ns)))
     return sorted(chosen, key=lambda one: one.ns)
 
 
-def _is_apart(ns: int, chosen: Iterable[Moment]) -> bool:
+def _is_apart(ns: int, chosen: Iterable[KeyMoment]) -> bool:
     return all(abs(ns - other.ns) >= APART_NS for other in chosen)
 
 
@@ -74,10 +74,10 @@ def _under_way(run: Run, ns: int) -> str:
     return next((one.text for one in action_spans(run) if one.start_ns <= ns < one.end_ns), "")
 
 
-def _candidates(run: Run) -> Iterable[Moment]:
+def _candidates(run: Run) -> Iterable[KeyMoment]:
     if run.heard.messages:
         first = run.heard.messages[0]
-        yield Moment(_first_look(run, first.envelope.published_ns), "order", _quoted(first.message.text))
+        yield KeyMoment(_first_look(run, first.envelope.published_ns), "order", _quoted(first.message.text))
     depths: dict[str, Kind] = {"replan": "order", "amend": "amend", "stop": "stop", "resume": "resume"}
     first_ns = run.heard.messages[0].envelope.published_ns if run.heard.messages else 0
     for interrupt in run.interrupts.messages:
@@ -91,19 +91,19 @@ def _candidates(run: Run) -> Iterable[Moment]:
             continue  # what was felt and cried out is one moment, and the words tell more
         text = interrupt.message.text
         shown = text if interrupt.message.by == "contact" else _quoted(text)
-        yield Moment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
+        yield KeyMoment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
     succeeded = Counter(action.skill for action in action_spans(run) if action.end == "success")
     for action in action_spans(run):
         is_telling = action.skill in ("pick", "place", "hand_over")
         if action.end == "success" and is_telling:
             # A moment later, when the thing has left the gripper.
             ns = action.end_ns + (AFTER_PLACING_NS if action.skill != "pick" else 0)
-            yield Moment(min(ns, run.end_ns), "success", action.text, is_rare=succeeded[action.skill] == 1)
+            yield KeyMoment(min(ns, run.end_ns), "success", action.text, is_rare=succeeded[action.skill] == 1)
         elif action.end == "failure":
-            yield Moment(action.end_ns, "failure", f"{action.text}: {action.why}")
+            yield KeyMoment(action.end_ns, "failure", f"{action.text}: {action.why}")
         elif is_telling:
-            yield Moment((action.start_ns + action.end_ns) // 2, "action", action.text)
-    yield Moment(run.end_ns, "end", run.outcome[1])
+            yield KeyMoment((action.start_ns + action.end_ns) // 2, "action", action.text)
+    yield KeyMoment(run.end_ns, "end", run.outcome[1])
 
 
 def _first_look(run: Run, ns: int) -> int:

@@ -27,7 +27,7 @@ AT_ONCE = 24
 """Pictures that a process draws in one go; one of 960 x 720 is 2 MB."""
 
 
-class Room(NamedTuple):
+class RoomView(NamedTuple):
     """Which room it is, with which robot in it, and how large its pictures are."""
 
     size_px: tuple[int, int]
@@ -55,14 +55,14 @@ def room_pictures(
     return len(worlds), _pictures(room, worlds)
 
 
-def _room_of(run: Run, size_px: tuple[int, int]) -> Room:
+def _room_of(run: Run, size_px: tuple[int, int]) -> RoomView:
     robot, parameters = run.noted("robot"), run.noted("parameters")
     told: dict[str, Any] = {}
     for params in parameters.values() if isinstance(parameters, dict) else ():
         told = {**params, **told} if isinstance(params, dict) else told
     scene, things = told.get("scene", "cubes"), told.get("things", "")
     file = robot if isinstance(robot, str) and is_file(robot) else ""
-    return Room(size_px, file, str(scene), things if isinstance(things, str) else "")
+    return RoomView(size_px, file, str(scene), things if isinstance(things, str) else "")
 
 
 def _worlds(run: Run, wanted: Sequence[int]) -> list[World]:
@@ -86,7 +86,7 @@ def _worlds(run: Run, wanted: Sequence[int]) -> list[World]:
     return found + [newest] * len(waiting) if newest is not None else []
 
 
-def _pictures(room: Room, worlds: Sequence[World]) -> Iterator[NDArray[np.uint8]]:
+def _pictures(room: RoomView, worlds: Sequence[World]) -> Iterator[NDArray[np.uint8]]:
     """The room at each of them, drawn side by side on all cores; one process where no other can be started."""
     batches = [(room, worlds[start : start + AT_ONCE]) for start in range(0, len(worlds), AT_ONCE)]
     cores = min(len(batches), os.cpu_count() or 1)
@@ -104,13 +104,13 @@ def _pictures(room: Room, worlds: Sequence[World]) -> Iterator[NDArray[np.uint8]
             yield from pictures
 
 
-def _draw(batch: tuple[Room, Sequence[World]]) -> list[NDArray[np.uint8]]:
+def _draw(batch: tuple[RoomView, Sequence[World]]) -> list[NDArray[np.uint8]]:
     """What the room's camera sees of each of these worlds."""
     room, worlds = batch
     return [_view(room).see(world)[0] for world in worlds]
 
 
 @cache
-def _view(room: Room) -> WorldView:
+def _view(room: RoomView) -> WorldView:
     """The view of the room's camera, made once in each process. Raises UserError without its robot file."""
     return WorldView(model_of(room.robot, room.scene, room.things), "room", *room.size_px)

@@ -43,7 +43,7 @@ IMAGE_SCHEMA = "foxglove.CompressedImage"
 
 
 @dataclass
-class Track(Generic[M]):
+class TopicMessages(Generic[M]):
     """All messages of one topic, in order of publication."""
 
     message: type[M]
@@ -82,22 +82,22 @@ class Run:
     start_ns: int = 0
     begin_ns: int = 0
     end_ns: int = 0
-    heard: Track[Utterance] = field(default_factory=lambda: Track(Utterance))
-    said: Track[Utterance] = field(default_factory=lambda: Track(Utterance))
-    subtasks: Track[Subtask] = field(default_factory=lambda: Track(Subtask))
-    actions: Track[Action] = field(default_factory=lambda: Track(Action))
-    feedback: Track[Feedback] = field(default_factory=lambda: Track(Feedback))
-    interrupts: Track[Interrupt] = field(default_factory=lambda: Track(Interrupt))
-    records: Track[InterruptRecord] = field(default_factory=lambda: Track(InterruptRecord))
-    guard: Track[GuardState] = field(default_factory=lambda: Track(GuardState))
-    descriptions: Track[SceneDescription] = field(default_factory=lambda: Track(SceneDescription))
-    robot: Track[RobotState] = field(default_factory=lambda: Track(RobotState))
-    health: Track[Health] = field(default_factory=lambda: Track(Health))
-    leases: Track[Lease] = field(default_factory=lambda: Track(Lease))
-    truths: Track[Truth] = field(default_factory=lambda: Track(Truth))
-    marks: Track[Mark] = field(default_factory=lambda: Track(Mark))
-    responses: Track[WizardResponse] = field(default_factory=lambda: Track(WizardResponse))
-    interruptions: Track[Interruption] = field(default_factory=lambda: Track(Interruption))
+    heard: TopicMessages[Utterance] = field(default_factory=lambda: TopicMessages(Utterance))
+    said: TopicMessages[Utterance] = field(default_factory=lambda: TopicMessages(Utterance))
+    subtasks: TopicMessages[Subtask] = field(default_factory=lambda: TopicMessages(Subtask))
+    actions: TopicMessages[Action] = field(default_factory=lambda: TopicMessages(Action))
+    feedback: TopicMessages[Feedback] = field(default_factory=lambda: TopicMessages(Feedback))
+    interrupts: TopicMessages[Interrupt] = field(default_factory=lambda: TopicMessages(Interrupt))
+    records: TopicMessages[InterruptRecord] = field(default_factory=lambda: TopicMessages(InterruptRecord))
+    guard: TopicMessages[GuardState] = field(default_factory=lambda: TopicMessages(GuardState))
+    descriptions: TopicMessages[SceneDescription] = field(default_factory=lambda: TopicMessages(SceneDescription))
+    robot: TopicMessages[RobotState] = field(default_factory=lambda: TopicMessages(RobotState))
+    health: TopicMessages[Health] = field(default_factory=lambda: TopicMessages(Health))
+    leases: TopicMessages[Lease] = field(default_factory=lambda: TopicMessages(Lease))
+    truths: TopicMessages[Truth] = field(default_factory=lambda: TopicMessages(Truth))
+    marks: TopicMessages[Mark] = field(default_factory=lambda: TopicMessages(Mark))
+    responses: TopicMessages[WizardResponse] = field(default_factory=lambda: TopicMessages(WizardResponse))
+    interruptions: TopicMessages[Interruption] = field(default_factory=lambda: TopicMessages(Interruption))
     trial: Trial | None = None  # of a study, the last one that ended
     sent: list[tuple[int, int | None]] = field(default_factory=list)  # robot/command: published_ns, image_ns
     stamps: dict[str, list[int]] = field(default_factory=dict)  # published_ns by topic, images included
@@ -227,5 +227,5 @@ def _take(run: Run, record: BagMessage) -> None:
         trial = record.message(Trial)
         run.trial = trial if trial.phase in TRIAL_ENDS else None
     elif record.topic in _TRACKS or record.topic.startswith("health/"):
-        track: Track[Any] = getattr(run, _TRACKS.get(record.topic, "health"))
+        track: TopicMessages[Any] = getattr(run, _TRACKS.get(record.topic, "health"))
         track.messages.append(Stamped(record.message(track.message), envelope))

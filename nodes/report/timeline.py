@@ -9,7 +9,7 @@ from pathlib import Path
 from nodes.plotting.figure import Axes, Figure, settings
 from nodes.report.actions import action_spans
 from nodes.report.interrupt_outcomes import stop_times
-from nodes.report.run import Run, Track
+from nodes.report.run import Run, TopicMessages
 from runtime.msgs import Utterance
 
 INK = "#202124"
@@ -137,7 +137,7 @@ class Spoken:
     row: int
 
 
-def _speech_of(track: Track[Utterance], run: Run, length_s: float) -> list[Spoken]:
+def _speech_of(track: TopicMessages[Utterance], run: Run, length_s: float) -> list[Spoken]:
     starts = [run.at_s(one.envelope.published_ns) for one in track.messages]
     texts = [_shortened(one.message.text, 58) for one in track.messages]
     widths = [(len(text) + 3) * CHARACTER * length_s for text in texts]

@@ -14,7 +14,7 @@ import msgspec
 from nodes.seats.terminal_holder import TerminalHolder
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.command_line.arguments import seconds
-from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
+from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import Comparison
@@ -105,8 +105,8 @@ def leases(run: FoundRun, for_s: float = LIST_S) -> dict[str, Lease]:
     found: dict[str, Lease] = {}
     if not run.info.seats or LEASE_TOPIC not in run.info.topics:
         raise PolyrhythmError(f"nobody issues leases in {run.title}: it has {_tables(run)}, or no guard")
-    with Interruption() as interruption:
-        for arrival in hear(run, [LEASE_TOPIC], interruption, for_s=for_s):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, [LEASE_TOPIC], stop_signal, for_s=for_s):
             if arrival is not None:
                 lease = decode(arrival.frames, Lease).message
                 found[lease.seat] = lease
@@ -161,8 +161,8 @@ def _shadow(run: FoundRun, seat: str, for_s: float | None, *, as_json: bool) -> 
             f"nobody compares shadows in {run.title}; start it with --add compare=nodes.seats.compare:ShadowCompare"
         )
     count, pace = 0, ComparisonLimit()
-    with Interruption() as interruption:
-        for arrival in hear(run, [COMPARISONS], interruption, for_s=for_s):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, [COMPARISONS], stop_signal, for_s=for_s):
             if arrival is None:
                 continue
             stamped = decode(arrival.frames, Comparison)

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, ClassVar
 
 from runtime.clock import SystemClock, to_ns, to_s
-from runtime.command_line.attach import Arrival, Interruption, Sender, hear, topic_of
+from runtime.command_line.attach import Arrival, Sender, StopSignal, hear, topic_of
 from runtime.commands.pub import prepare
 from runtime.coordination.lease import Kind, Lease
 from runtime.errors import UserError, choices
@@ -66,14 +66,14 @@ class TerminalHolder:
         """Take the seat, keep it until the end, and give it back; 1 where the guard did not give it."""
         give_up_ns = 0
         topics = ["lease"]
-        with Interruption() as interruption:
+        with StopSignal() as stop_signal:
             if self.keys:
                 from nodes.seats.keys import Keys
 
                 self.driver = Keys(self._sender("command"), self.run.info.joints or JOINTS)
                 topics += [topic for topic in ("robot/command", "guard/state") if topic in self.run.info.topics]
             try:
-                for arrival in hear(self.run, topics, interruption, self.for_s, self.turn_s):
+                for arrival in hear(self.run, topics, stop_signal, self.for_s, self.turn_s):
                     give_up_ns = give_up_ns or self._take()  # now that the answer will be heard
                     if arrival is not None and arrival.topic == "lease" and not self._heard(arrival):
                         return 0

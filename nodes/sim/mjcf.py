@@ -54,14 +54,14 @@ FINGER = Servo(1500.0, 25.0, 14.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SimScene:
     """A model's text and what stands on its table at the start."""
 
     xml: str
     things: tuple[Thing, ...]
 
 
-def build_scene(seed: int = 0, things: str = "") -> Scene:
+def build_scene(seed: int = 0, things: str = "") -> SimScene:
     """The scene whose table the seed has laid; `things`: with these alone. Raises UserError for an unknown one."""
     laid = lay_table(seed, kinds_of(things))
     return build_around(kitchen_xml(laid), laid)
@@ -73,7 +73,7 @@ def build_around(
     *,
     tiles: tuple[Rgb, Rgb] = TILE_RGB,
     lamp: float = 0.45,
-) -> Scene:
+) -> SimScene:
     """The robot in a world of bodies, with the colours of the floor's tiles and the strength of the lamp."""
     robot = f"""<equality>
 {_equality_xml(things)}
@@ -81,7 +81,7 @@ def build_around(
 <actuator>
 {_actuator_xml()}
 </actuator>"""
-    return Scene(xml=kitchen_alone(world + _robot_xml(), tiles=tiles, lamp=lamp, beside=robot), things=things)
+    return SimScene(xml=kitchen_alone(world + _robot_xml(), tiles=tiles, lamp=lamp, beside=robot), things=things)
 
 
 def kitchen_alone(world: str, *, tiles: tuple[Rgb, Rgb] = TILE_RGB, lamp: float = 0.45, beside: str = "") -> str:

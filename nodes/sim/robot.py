@@ -13,7 +13,7 @@ import numpy as np
 from nodes.robot.protocol import RobotLimits
 from nodes.sim.grip import fix, keep_awake
 from nodes.sim.messages import BodyPart
-from nodes.sim.mjcf import BASE_JOINTS, FINGER, SERVOS, Scene, build_scene
+from nodes.sim.mjcf import BASE_JOINTS, FINGER, SERVOS, SimScene, build_scene
 from nodes.sim.physics import STILL_SPEED, BuiltRobot, DrivenJoint, PhysicsRobot
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.errors import UserError
@@ -78,7 +78,7 @@ class SimRobot(PhysicsRobot):
         self._hand_body = int(self.model.body("hand").id)
         self._held = ""
 
-    def _build(self, seed: int) -> Scene:
+    def _build(self, seed: int) -> SimScene:
         """The scene that the robot stands in; another world builds another one."""
         return build_scene(seed, self._things_named)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from nodes.interrupts.intent import understand
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, seconds
-from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
+from runtime.command_line.attach import Arrival, Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs import GuardState, Utterance
 from runtime.msgs.signature import order, token_of
@@ -42,8 +42,8 @@ def _say(asked: argparse.Namespace) -> int:
 
 
 def _one(run: FoundRun, text: str, asked: argparse.Namespace) -> int:
-    with Interruption() as interruption:
-        answers = _answers(run, interruption, asked.wait)
+    with StopSignal() as stop_signal:
+        answers = _answers(run, stop_signal, asked.wait)
         next(answers)  # listening before the words leave
         sender = Speaker(run, asked.by)
         try:
@@ -71,13 +71,13 @@ def _lines(run: FoundRun, asked: argparse.Namespace) -> int:
         for line in sys.stdin:
             if not line.strip():
                 break
-            with Interruption() as interruption:
-                answers = _answers(run, interruption, asked.wait)
+            with StopSignal() as stop_signal:
+                answers = _answers(run, stop_signal, asked.wait)
                 next(answers)
                 speaker.say(line.strip())
                 for who, text in answers:
                     print(plain(f"{who}: {text}"), flush=True)
-                if interruption.is_set:
+                if stop_signal.is_set:
                     break
     finally:
         speaker.close()
@@ -107,7 +107,7 @@ class Speaker:
         run = self._run
         if not understand(text).lifts_stop or not {"guard/order", "guard/state"} <= set(run.info.topics):
             return False
-        states = hear(run, ["guard/state"], Interruption())  # maybe not in the thread that signals reach
+        states = hear(run, ["guard/state"], StopSignal())  # maybe not in the thread that signals reach
         mode = _first_mode(states, turns=10)
         states.close()
         if mode != "stopped":
@@ -121,11 +121,11 @@ class Speaker:
         self._sender.close()
 
 
-def _answers(run: FoundRun, interruption: Interruption, wait_s: float) -> Iterator[tuple[str, str]]:
+def _answers(run: FoundRun, stop_signal: StopSignal, wait_s: float) -> Iterator[tuple[str, str]]:
     """First an empty pair, once it listens; then who says what, and the guard where its mode changes."""
     clock = SystemClock()
     topics = [topic for topic in ("said", "guard/state") if topic in run.info.topics]
-    heard = hear(run, topics, interruption)
+    heard = hear(run, topics, stop_signal)
     try:
         mode = _first_mode(heard, turns=10 if "guard/state" in topics else 2)
         yield "", ""

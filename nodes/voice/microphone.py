@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nodes.voice.hearing.blocks import BLOCK_NS
-from nodes.voice.hearing.segments import Heard, Segmenter, SegmentRules
+from nodes.voice.hearing.segments import Segmenter, SegmentRules, SpeechSegment
 from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
 from runtime.msgs import MicrophoneState, Saying, Sound, SoundSoFar, Speech
 
@@ -152,7 +152,7 @@ class Microphone(Node):
         if (heard := self.segmenter.cut()) is not None:
             self._hand_on(heard)
 
-    def _hand_on(self, heard: Heard) -> None:
+    def _hand_on(self, heard: SpeechSegment) -> None:
         kind: type[Sound] = Sound if heard.is_over else SoundSoFar
         sound = kind(
             speaker=self.speaker,

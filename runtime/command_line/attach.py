@@ -40,13 +40,13 @@ class Arrival:
         return decode_envelope(self.frames[1])
 
 
-class Interruption:
+class StopSignal:
     """A `with` block in which Ctrl-C and SIGTERM set `is_set` rather than ending the program."""
 
     def __init__(self) -> None:
         self.is_set = False
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> StopSignal:
         self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 
@@ -94,7 +94,7 @@ def topic_of(run: FoundRun, name: str) -> TopicInfo:
 def hear(
     run: FoundRun,
     topics: Iterable[str],
-    interruption: Interruption,
+    stop_signal: StopSignal,
     for_s: float | None = None,
     turn_s: float = _TURN_S,
 ) -> Generator[Arrival | None]:
@@ -107,7 +107,7 @@ def hear(
     kinds = {topic: topic_of(run, topic).kind for topic in topics}
     tap = Tap(run.folder, run.info.processes, kinds, f"tool-{os.getpid()}-{next(_numbers)}")
     try:
-        while not interruption.is_set and (end_ns is None or clock.now_ns() < end_ns):
+        while not stop_signal.is_set and (end_ns is None or clock.now_ns() < end_ns):
             frames = tap.receive(turn_s)
             if frames is not None and len(frames) >= 2:
                 yield Arrival(bytes(frames[0]).decode(errors="replace"), frames, clock.now_ns(), tap.size_bytes)

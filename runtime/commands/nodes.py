@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.command_line.arguments import seconds
-from runtime.command_line.attach import Interruption, add_run_argument, attach, hear
+from runtime.command_line.attach import StopSignal, add_run_argument, attach, hear
 from runtime.coordination.health import Health
 from runtime.errors import CodecError
 from runtime.launch.graph import health_topic
@@ -120,8 +120,8 @@ def measure_rates(run: FoundRun, window_s: float) -> dict[str, float]:
     topics = [health_topic(node) for node in run.info.nodes]
     first: dict[str, tuple[int, dict[str, int]]] = {}
     rates_hz: dict[str, dict[str, float]] = {}
-    with Interruption() as interruption:
-        for arrival in hear(run, topics, interruption, window_s + _PATIENCE_S):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, topics, stop_signal, window_s + _PATIENCE_S):
             if arrival is None:
                 continue
             try:

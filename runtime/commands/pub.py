@@ -11,7 +11,7 @@ import msgspec
 
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.arguments import count, positive
-from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, topic_of
+from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, topic_of
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, UserError, choices
 from runtime.message import Envelope, Message
@@ -30,11 +30,11 @@ def pub_main(argv: list[str]) -> int:
         print(f"polyrhythm: {', '.join(sender.unreached)} did not answer and will not hear it", file=sys.stderr)
     clock = SystemClock()
     try:
-        with Interruption() as interruption:
+        with StopSignal() as stop_signal:
             start_ns = clock.now_ns()
             for number in range(asked.count):
-                _wait(clock, start_ns + to_ns(number / asked.hz), interruption)
-                if interruption.is_set:
+                _wait(clock, start_ns + to_ns(number / asked.hz), stop_signal)
+                if stop_signal.is_set:
                     break
                 envelope = sender.publish(message)
                 if asked.json:
@@ -117,8 +117,8 @@ def _unknown(value: Any, made: Any, where: str = "") -> list[str]:
     return []
 
 
-def _wait(clock: SystemClock, until_ns: int, interruption: Interruption) -> None:
-    while not interruption.is_set and clock.now_ns() < until_ns:
+def _wait(clock: SystemClock, until_ns: int, stop_signal: StopSignal) -> None:
+    while not stop_signal.is_set and clock.now_ns() < until_ns:
         clock.block(min(0.1, max(0.0, (until_ns - clock.now_ns()) * 1e-9)))
 
 

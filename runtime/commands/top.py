@@ -12,7 +12,7 @@ import msgspec
 
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.arguments import seconds
-from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear
+from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear
 from runtime.commands.nodes import table
 from runtime.commands.top_table import COLUMNS, ENDED, WRAPPED, NodeRow, budgets, cells, fitting, node_row, trouble
 from runtime.coordination.health import Health
@@ -87,8 +87,8 @@ def top_main(argv: list[str]) -> int:
     if is_live:
         return _draw(run, accounts, topics, asked.for_s)
     clock = SystemClock()
-    with Interruption() as interruption:
-        for arrival in hear(run, topics, interruption, asked.for_s or _PATIENCE_S):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, topics, stop_signal, asked.for_s or _PATIENCE_S):
             if arrival is not None:
                 accounts.add(arrival)
                 if accounts.is_complete and asked.for_s is None:
@@ -116,8 +116,8 @@ def _draw(run: FoundRun, accounts: Accounts, topics: Sequence[str], for_s: float
 
     clock = SystemClock()
     next_ns = clock.now_ns()
-    with Interruption() as interruption, Live(auto_refresh=False, screen=True) as live:
-        for arrival in hear(run, topics, interruption, for_s):
+    with StopSignal() as stop_signal, Live(auto_refresh=False, screen=True) as live:
+        for arrival in hear(run, topics, stop_signal, for_s):
             if arrival is not None:
                 accounts.add(arrival)
             if clock.now_ns() >= next_ns:

@@ -11,7 +11,7 @@ import msgspec
 
 from runtime.clock import SystemClock, to_ns
 from runtime.command_line.arguments import count, seconds
-from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
+from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type, in_many_lines, in_one_line, to_plain
 from runtime.commands.distribution import Distribution, MessageGaps
 from runtime.errors import CodecError
@@ -185,8 +185,8 @@ def echo_main(argv: list[str]) -> int:
     if message is None:
         print(f"polyrhythm: {info.type} cannot be imported here; shown without its type", file=sys.stderr)
     number = 0
-    with Interruption() as interruption:
-        for arrival in hear(run, [asked.topic], interruption, asked.for_s):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, [asked.topic], stop_signal, asked.for_s):
             if arrival is None:
                 continue
             number += 1
@@ -235,8 +235,8 @@ def measure(name: str, does: str, measure: Measure, argv: list[str]) -> int:
     clock = SystemClock()
     next_line_ns = clock.now_ns() + to_ns(1)
     number = told = 0
-    with Interruption() as interruption:
-        for arrival in hear(run, [asked.topic], interruption, for_s):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, [asked.topic], stop_signal, for_s):
             if arrival is not None:
                 try:
                     measure.add(arrival)

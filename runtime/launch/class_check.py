@@ -18,7 +18,7 @@ import msgspec
 
 from runtime.errors import ParameterError
 from runtime.message import Stamped
-from runtime.node import Handler, Listener, Node, is_marked, ports_of
+from runtime.node import Handler, MessageHandler, Node, is_marked, ports_of
 from runtime.ports import Port, Publisher, Subscription
 
 _RUNTIME = str(Path(__file__).resolve().parents[1]) + os.sep
@@ -35,8 +35,8 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
     found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
     found += _ports_inside(cls)
     for handler in handlers:
-        message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, Listener) else None
-        ports = [other.port for other in handlers if isinstance(other, Listener) and other.name == handler.name]
+        message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, MessageHandler) else None
+        ports = [other.port for other in handlers if isinstance(other, MessageHandler) and other.name == handler.name]
         if message is None:
             wanted, calls = "self", "takes no message"
         elif len(ports) == 1:

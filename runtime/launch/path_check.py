@@ -22,7 +22,7 @@ from runtime.launch.class_check import parameters_of
 from runtime.launch.graph import Graph, NodeSpec, age_limits
 from runtime.launch.latency import Latency
 from runtime.launch.links_table import LinkModel
-from runtime.node import Listener, Node, Timer, handlers_of, ports_of
+from runtime.node import MessageHandler, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 
@@ -109,7 +109,7 @@ def kept_silently(graph: Graph) -> list[str]:
             source = "".join(_source(cls) for cls in spec.cls.__mro__ if issubclass(cls, Node) and cls is not Node)
             handlers = handlers_of(spec.cls)
             for handler in handlers if source and "stems_from" not in source else ():
-                port = ports_of(spec.cls, Subscription)[handler.port] if isinstance(handler, Listener) else None
+                port = ports_of(spec.cls, Subscription)[handler.port] if isinstance(handler, MessageHandler) else None
                 if port is None or port.message.message_origin not in origins or port.message.message_kind == "event":
                     continue
                 reads = any(f"self.{port.attribute}.{verb}()" in source for verb in ("latest", "stamped"))
@@ -264,7 +264,10 @@ def _works(spec: NodeSpec, topic: str) -> list[Part]:
     """The longest declared latency of the handlers that may have a part in it."""
     names = set(_rates(spec))
     for handler in handlers_of(spec.cls):
-        if isinstance(handler, Listener) and spec.topic_of(ports_of(spec.cls, Subscription)[handler.port]) == topic:
+        if (
+            isinstance(handler, MessageHandler)
+            and spec.topic_of(ports_of(spec.cls, Subscription)[handler.port]) == topic
+        ):
             names.add(handler.name)
     longest = max(((_longest(spec.latency[name]), name) for name in names if name in spec.latency), default=(0.0, ""))
     return [Part(spec.name, longest[0], f"{longest[1]} takes up to {longest[0]:.3g} s (latency)")] if longest[0] else []

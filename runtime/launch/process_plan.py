@@ -25,7 +25,7 @@ from runtime.launch.nodes_table import with_robot
 from runtime.launch.processes_table import RealTime
 from runtime.launch.seats_table import holders_of, topics_of
 from runtime.message import Kind, Message
-from runtime.node import Listener, handlers_of, ports_of
+from runtime.node import MessageHandler, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 from runtime.serialization.codec import fingerprint
@@ -162,9 +162,9 @@ def _direct_from(
     topics = Counter(spec.topic_of(port) for spec in specs for port in ports_of(spec.cls, Subscription).values())
     found = {}
     for spec in specs:
-        handled = Counter(one.port for one in handlers_of(spec.cls) if isinstance(one, Listener))
+        handled = Counter(one.port for one in handlers_of(spec.cls) if isinstance(one, MessageHandler))
         for handler in handlers_of(spec.cls):
-            if not isinstance(handler, Listener) or handler.style != "plain" or handled[handler.port] > 1:
+            if not isinstance(handler, MessageHandler) or handler.style != "plain" or handled[handler.port] > 1:
                 continue
             port = ports_of(spec.cls, Subscription)[handler.port]
             topic = spec.topic_of(port)

@@ -208,6 +208,27 @@ def test_all_imports_are_absolute() -> None:
                 assert not (isinstance(node, ast.ImportFrom) and node.level), f"{file}:{node.lineno}"
 
 
+def named_twice(files: dict[str, ast.Module]) -> dict[str, list[str]]:
+    """The public classes at the top of more than one of these files, each with the files; `files` by path."""
+    places: dict[str, list[str]] = {}
+    for path, tree in files.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path)
+    return {name: paths for name, paths in places.items() if len(paths) > 1}
+
+
+def test_the_search_for_names_that_stand_twice_finds_them() -> None:
+    programs = {"a": "class One: ...\nclass _Own: ...", "b": "class One: ...\nclass _Own: ...", "c": "class Two: ..."}
+    assert named_twice({path: ast.parse(text) for path, text in programs.items()}) == {"One": ["a", "b"]}
+
+
+def test_a_public_class_name_of_the_packages_stands_once() -> None:
+    files = [file for folder in ("runtime", "nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
+    assert len(files) > 300
+    assert named_twice({str(file.relative_to(ROOT)): parsed(file) for file in files}) == {}
+
+
 PUBLIC = {"runtime", "runtime.msgs", "runtime.msgs.episode"}
 FENCES, SIGNED = "runtime.coordination.fence", "runtime.msgs.signature"
 BEYOND_PUBLIC = {

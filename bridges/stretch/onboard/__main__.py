@@ -28,9 +28,9 @@ if __name__ == "__main__" and "bridges" not in sys.modules:
 import msgspec
 import zmq
 
-from bridges.stretch.onboard.body import Body, BodyError, calibration_file, grip_percent_of
-from bridges.stretch.onboard.keeper import Keeper, Lane, Wanted
-from bridges.stretch.onboard.words import Hello, Order, Seal
+from bridges.stretch.onboard.body import BodyError, StretchHardware, calibration_file, grip_percent_of
+from bridges.stretch.onboard.keeper import Keeper, Wanted, WireLane
+from bridges.stretch.onboard.words import Hello, MotionOrder, Seal
 
 LOOP_MS = 8
 TELL_NS = 20_000_000
@@ -47,7 +47,7 @@ def main() -> int:
     os.register_at_fork(after_in_child=_die_with_parent)  # stretch_body forks a worker that would keep its lock
     ended = threading.Event()
     _start("end of input", lambda: _wait_for_end(ended))  # a driver may die while the library starts
-    body = Body(settings["profile"], settings["avoid_collisions"], grip_percent_of(calibration_file()))
+    body = StretchHardware(settings["profile"], settings["avoid_collisions"], grip_percent_of(calibration_file()))
     try:
         hello = body.open()
     except BodyError as problem:
@@ -56,7 +56,7 @@ def main() -> int:
     socket.setsockopt(zmq.LINGER, 500)
     socket.setsockopt(zmq.SNDHWM, 20)
     socket.bind(settings["endpoint"])
-    seal: Seal[Order] = Seal(bytes.fromhex(settings["key"]), b"body", b"driver", Order)
+    seal: Seal[MotionOrder] = Seal(bytes.fromhex(settings["key"]), b"body", b"driver", MotionOrder)
     while not ended.is_set() and not _is_sent(socket, seal.close(hello)):
         time.sleep(0.02)
     if hello.problem:
@@ -80,7 +80,7 @@ def _end_anyway() -> None:
     os._exit(3)
 
 
-def _keep(body: Body, socket: zmq.Socket[bytes], seal: Seal[Order], ended: threading.Event) -> None:
+def _keep(body: StretchHardware, socket: zmq.Socket[bytes], seal: Seal[MotionOrder], ended: threading.Event) -> None:
     now = time.monotonic_ns
     keeper = Keeper(body, lambda call: _start("call", call), now())
     for lane in keeper.lanes:
@@ -125,7 +125,7 @@ def _waiting(socket: zmq.Socket[bytes]) -> bytes | None:
         return None
 
 
-def _drive(lane: Lane, keeper: Keeper) -> None:
+def _drive(lane: WireLane, keeper: Keeper) -> None:
     while True:
         lane.turn(keeper.wanted, time.monotonic_ns)
         time.sleep(0.008)

@@ -1,4 +1,4 @@
-"""`Body`: stretch_body's robot, read chain by chain and commanded lane by lane. Knows no sockets and starts no threads.
+"""`StretchHardware`: stretch_body's robot, read and commanded chain by chain. Knows no sockets and starts no threads.
 
 Joints are sent to positions no further ahead than they need to brake plus `LEAD_S`, wrist and head a bus period more:
 whatever becomes of this process, they come to rest there. The base is given velocities, which its firmware drops after
@@ -66,7 +66,7 @@ class BodyError(Exception):
     """stretch_body, or the robot, cannot be had; the text says what to do."""
 
 
-class Body:
+class StretchHardware:
     """One Stretch. `grip_percent` is how far the gripper closes when it is to close."""
 
     def __init__(

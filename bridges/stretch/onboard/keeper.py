@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from bridges.stretch.onboard.body import BUS_PERIOD_S, STEPPER_PERIOD_S, Body
-from bridges.stretch.onboard.words import BUSY_SILENCE_S, SILENCE_S, Goals, Order, Reading
+from bridges.stretch.onboard.body import BUS_PERIOD_S, STEPPER_PERIOD_S, StretchHardware
+from bridges.stretch.onboard.words import BUSY_SILENCE_S, SILENCE_S, Goals, MotionOrder, Reading
 
 BREATH_NS = 12_500_000
 """Beyond 80 pushes a second the power board drops some: so soon after goals a hold waits."""
@@ -30,7 +30,7 @@ class Wanted:
     heard_ns: int = 0
 
 
-class Lane:
+class WireLane:
     """What goes over one wire: the newest goals no faster than it can take them, a hold at once."""
 
     def __init__(self, name: str, period_s: float, send: Callable[[Goals], None], hold: Callable[[], None]) -> None:
@@ -67,18 +67,18 @@ class Lane:
 class Keeper:
     """The state of the conversation with the one driver. `spawn` runs what blocks, beside everything else."""
 
-    def __init__(self, body: Body, spawn: Callable[[Callable[[], None]], None], now_ns: int) -> None:
+    def __init__(self, body: StretchHardware, spawn: Callable[[Callable[[], None]], None], now_ns: int) -> None:
         self._body, self._spawn = body, spawn
         self.wanted = Wanted()
         self.lanes = (
-            Lane("steppers", STEPPER_PERIOD_S, body.send_steppers, body.hold_steppers),
-            Lane(
+            WireLane("steppers", STEPPER_PERIOD_S, body.send_steppers, body.hold_steppers),
+            WireLane(
                 "wrist",
                 BUS_PERIOD_S,
                 lambda goals: body.send_bus("end_of_arm", goals),
                 lambda: body.hold_bus("end_of_arm"),
             ),
-            Lane("head", BUS_PERIOD_S, lambda goals: body.send_bus("head", goals), lambda: body.hold_bus("head")),
+            WireLane("head", BUS_PERIOD_S, lambda goals: body.send_bus("head", goals), lambda: body.hold_bus("head")),
         )
         self.is_closing = False
         self._counter = self._lease = self._lapsed = 0
@@ -90,7 +90,7 @@ class Keeper:
         self._press: tuple[bool, int, int] | None = None  # on or off, again at, until
         self.replayed = 0
 
-    def hear(self, order: Order, now_ns: int) -> None:
+    def hear(self, order: MotionOrder, now_ns: int) -> None:
         """An order that the driver signed."""
         if order.counter <= self._counter:
             self.replayed += 1

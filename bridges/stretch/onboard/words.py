@@ -33,7 +33,7 @@ class Goals(msgspec.Struct, frozen=True, array_like=True):
     w_radps: float
 
 
-class Order(msgspec.Struct, frozen=True, array_like=True):
+class MotionOrder(msgspec.Struct, frozen=True, array_like=True):
     """What the driver wants from now on; without goals, that everything stands."""
 
     counter: int

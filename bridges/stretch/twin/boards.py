@@ -23,7 +23,7 @@ SYNC_MODE, GUARDED_MODE, VEL_WATCHDOG = 4, 8, 64
 
 
 @dataclass
-class Command:
+class MotorCommand:
     """What a motor board is told to do."""
 
     mode: int = SAFETY
@@ -40,8 +40,8 @@ class MotorBoard:
 
     def __init__(self, motor: Motor, kind: int, now_s: Callable[[], float]) -> None:
         self.motor, self._kind, self._now_s = motor, kind, now_s
-        self.command = Command()
-        self._queued: Command | None = None
+        self.command = MotorCommand()
+        self._queued: MotorCommand | None = None
         self._config = SYNC_MODE | GUARDED_MODE
         self._increment = 0
         self._commanded_s = 0.0
@@ -81,7 +81,7 @@ class MotorBoard:
         self.is_runstopped = is_on
         if is_on:
             self._queued = None
-            self.command = Command()
+            self.command = MotorCommand()
             self.motor.stand()
 
     def step(self, seconds: float) -> None:
@@ -97,18 +97,18 @@ class MotorBoard:
                 self._guarded += 1
                 self._is_guarded = True
                 motor.stand()
-                self.command = Command()
+                self.command = MotorCommand()
 
     def _take(self, data: bytes) -> None:
         mode, x, v, a, _, _, positive, negative, increment = struct.unpack_from("<BfffffffB", data)
-        command = Command(mode, x, v, a, positive, negative, increment)
+        command = MotorCommand(mode, x, v, a, positive, negative, increment)
         is_pulsed = self._config & SYNC_MODE and mode != SAFETY
         if is_pulsed:
             self._queued = command
         else:
             self._begin(command)
 
-    def _begin(self, command: Command) -> None:
+    def _begin(self, command: MotorCommand) -> None:
         if self.is_runstopped and command.mode != SAFETY:
             return
         self.command, self._commanded_s, motor = command, self._now_s(), self.motor

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bridges.stretch.twin.boards import MotorBoard, PowerBoard, WristBoard
 from bridges.stretch.twin.motion import Motor
-from bridges.stretch.twin.servos import Bus, Servo
+from bridges.stretch.twin.servos import ServoBus, ServoTwin
 from runtime.msgs import JOINTS
 
 LIFT_RAD_PER_M = 1 / (12 * 0.005 / math.pi / 2)
@@ -58,7 +58,7 @@ class TwinRobot:
         }
         self.power = PowerBoard(list(self.motors.values()), now_s)
         self.servos = {
-            name: Servo(
+            name: ServoTwin(
                 number,
                 Motor(low, high, place, sag=sag, load_percent=4.0),
                 model,
@@ -67,8 +67,8 @@ class TwinRobot:
             for name, (number, low, high, place, model, sag) in SERVOS.items()
         }
         self.buses = {
-            "head": Bus([self.servos[name] for name in HEAD]),
-            "end_of_arm": Bus([servo for name, servo in self.servos.items() if name not in HEAD]),
+            "head": ServoBus([self.servos[name] for name in HEAD]),
+            "end_of_arm": ServoBus([servo for name, servo in self.servos.items() if name not in HEAD]),
         }
         self.calls: Mapping[str, Callable[[bytes], bytes]] = {
             "pimu": self.power.call,

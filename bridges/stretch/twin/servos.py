@@ -18,7 +18,7 @@ FASTEST = 4000.0
 BITS_PER_BYTE = 10
 
 
-class Servo:
+class ServoTwin:
     """One servo. Its motor counts in ticks."""
 
     def __init__(self, number: int, motor: Motor, model: int = 1060, touching: float | None = None) -> None:
@@ -120,10 +120,10 @@ class Servo:
         self._table[address : address + size] = value.to_bytes(size, "little", signed=value < 0)
 
 
-class Bus:
+class ServoBus:
     """The servos of one chain. Every byte takes its time at `baud`, the answer's included."""
 
-    def __init__(self, servos: list[Servo], baud: int = 115_200) -> None:
+    def __init__(self, servos: list[ServoTwin], baud: int = 115_200) -> None:
         self.servos = {servo.number: servo for servo in servos}
         self._reader = PacketReader()
         self._byte_s = BITS_PER_BYTE / baud
@@ -152,7 +152,7 @@ class Bus:
         return b"".join(_one(servo, instruction, parameters) for servo in servos)
 
 
-def _one(servo: Servo, instruction: int, parameters: bytes) -> bytes:
+def _one(servo: ServoTwin, instruction: int, parameters: bytes) -> bytes:
     if instruction == PING:
         return status_packet(servo.number, _alert(servo), servo.model.to_bytes(2, "little") + b"\x2d")
     if instruction == READ:
@@ -165,5 +165,5 @@ def _one(servo: Servo, instruction: int, parameters: bytes) -> bytes:
     return status_packet(servo.number, _alert(servo))
 
 
-def _alert(servo: Servo) -> int:
+def _alert(servo: ServoTwin) -> int:
     return 0x80 if servo.error else 0

@@ -20,7 +20,7 @@ from nodes.robot.protocol import RobotLimits
 from nodes.robot.robot_from_launch import DEFAULT, load_limits
 from runtime.clock import to_s
 from runtime.command_line.arguments import answered, port_number, seconds
-from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear
+from runtime.command_line.attach import Arrival, Sender, StopSignal, add_run_argument, attach, hear
 from runtime.command_line.plain_messages import find_type, in_one_line, to_plain
 from runtime.errors import CodecError, UserError
 from runtime.execution.executor import Executor, Transport
@@ -130,8 +130,8 @@ def _view(asked: argparse.Namespace) -> int:
         raise UserError(problem)
     run = attach(asked.run)
     node = Viewer(run.info, asked.address, asked.port)
-    with Interruption() as interruption:
-        asyncio.run(_serve(run, node, interruption, asked))
+    with StopSignal() as stop_signal:
+        asyncio.run(_serve(run, node, stop_signal, asked))
     return 0
 
 
@@ -166,7 +166,7 @@ def _open(url: str) -> None:
         print("no browser could be opened here; open that address in one", file=sys.stderr, flush=True)
 
 
-async def _serve(run: FoundRun, node: Viewer, interruption: Interruption, asked: argparse.Namespace) -> None:
+async def _serve(run: FoundRun, node: Viewer, stop_signal: StopSignal, asked: argparse.Namespace) -> None:
     stops = Stops(run)
     graph = Graph([NodeSpec("viewer", Viewer, instance=node)])
     executor = Executor(
@@ -195,7 +195,7 @@ async def _serve(run: FoundRun, node: Viewer, interruption: Interruption, asked:
 
     def feed() -> None:
         try:
-            for arrival in hear(run, {*shown, *(listed if node.topics else ())}, interruption, asked.for_s):
+            for arrival in hear(run, {*shown, *(listed if node.topics else ())}, stop_signal, asked.for_s):
                 if arrival is not None:
                     take(arrival)
         finally:
@@ -206,7 +206,7 @@ async def _serve(run: FoundRun, node: Viewer, interruption: Interruption, asked:
     try:
         await executor.run(stop)
     finally:
-        interruption.is_set = True
+        stop_signal.is_set = True
         await asyncio.to_thread(feeder.join)
         stops.close()
 

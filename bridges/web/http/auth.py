@@ -156,7 +156,7 @@ class AllowedOrigins:
         return origin is not None and origin in self.also and urlsplit(origin).netloc == host
 
 
-class RateLimit:
+class TokenBucket:
     """A bucket of permissions that fills at a rate; empty means: too fast."""
 
     def __init__(self, per_s: float, burst: float) -> None:

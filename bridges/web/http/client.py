@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from bridges.web.http.auth import RateLimit, Role
+from bridges.web.http.auth import Role, TokenBucket
 from bridges.web.http.jpeg import LinkPace
 from runtime import Stamped
 
@@ -60,8 +60,8 @@ class Session:
         self.role = role
         self.name = name
         self.wake = asyncio.Event()
-        self.pace = RateLimit(MESSAGES_PER_S, MESSAGE_BURST)
-        self.words = RateLimit(WORDS_PER_S, WORDS_BURST)
+        self.pace = TokenBucket(MESSAGES_PER_S, MESSAGE_BURST)
+        self.words = TokenBucket(WORDS_PER_S, WORDS_BURST)
         self.views: dict[str, CameraStream] = {}
         self.watched: tuple[str, ...] = ()
         self.state_number = 0

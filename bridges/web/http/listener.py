@@ -32,7 +32,7 @@ def missing_libraries() -> list[str]:
 
 
 @dataclass(slots=True)
-class Servers:
+class WebServers:
     """The servers of one process, by host and port."""
 
     by_address: dict[tuple[str, int], WebServer] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class PageHost:
         self._certificate, self._key, self._reached_as = certificate, key, tuple(reached_as)
         check_origins(self._reached_as)
         self._server: WebServer | None = None
-        self._servers = Servers()
+        self._servers = WebServers()
         self._log: logging.Logger | logging.LoggerAdapter[Any] = logging.getLogger("console")
         self.pages: list[Page] = []
 
@@ -97,7 +97,7 @@ class PageHost:
         `node`: whose page it is; none for a command's. Raises UserError where that cannot be.
         """
         if node is not None:
-            self._servers = node.of_process(Servers)
+            self._servers = node.of_process(WebServers)
         with self._servers.lock:
             if self._host == LAN and not self._certificate:
                 self._certificate, self._key = certificate_for(own_names())

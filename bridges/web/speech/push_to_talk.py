@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.web.http.auth import RateLimit
+from bridges.web.http.auth import TokenBucket
 from bridges.web.http.client import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked, Talks
 from bridges.web.speech.ports import VoicePorts
@@ -84,7 +84,7 @@ class PartialRecognition:
 class _Person:
     """What is known of the one who speaks at a page, for as long as it is open."""
 
-    pace: RateLimit = field(default_factory=lambda: RateLimit(UTTERANCES_PER_S, UTTERANCES_BURST))
+    pace: TokenBucket = field(default_factory=lambda: TokenBucket(UTTERANCES_PER_S, UTTERANCES_BURST))
     speaker: str = ""
     begun_ns: int = 0  # 0: nobody speaks
     last_ns: int = 0  # when the newest piece came

@@ -1,4 +1,4 @@
-"""`Condition`: under what a trial runs, and what that changes in the graph while it runs."""
+"""`StudyCondition`: under what a trial runs, and what that changes in the graph while it runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stop: bool = True
 
 
-class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StudyCondition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Participants never see its name. While a trial runs, each seat named here has this node as its holder, the
     console has these sentences, and the participant's page shows this instead of `[participant]`."""
 
@@ -50,7 +50,9 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(read_canned(folder / self.utterances)) if self.utterances else ()
 
 
-def seat_problems(conditions: Sequence[Condition], candidates: Mapping[str, Sequence[str]], path: str) -> list[str]:
+def seat_problems(
+    conditions: Sequence[StudyCondition], candidates: Mapping[str, Sequence[str]], path: str
+) -> list[str]:
     """Where a condition names a seat or holder that this graph does not have; `candidates`: of each seat."""
     found = []
     for condition in conditions:

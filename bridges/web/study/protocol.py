@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from bridges.web.questionnaire.questionnaire import Questionnaire, questionnaire_of, shipped, shipped_names
-from bridges.web.study.condition import Allowed, Condition
+from bridges.web.study.condition import Allowed, StudyCondition
 from runtime.errors import UserError, choices
 from runtime.serialization.toml_errors import Table, convert, parse_toml, read_text
 
@@ -98,7 +98,7 @@ class Written(Table, frozen=True):
     title: str
     consent: Consent
     task: tuple[StudyTask, ...]
-    condition: tuple[Condition, ...]
+    condition: tuple[StudyCondition, ...]
     code: str = "P{number:02}"
     language: Language = "en"  # of the participant's page; texts of the protocol are in it already
     thanks: str = "Thank you. You are done; please call the experimenter."
@@ -135,7 +135,7 @@ class Protocol(Written, frozen=True):
         """The questionnaire of that id."""
         return next(one for one in self.questionnaire if one.id == name)
 
-    def practice_of(self, number: int) -> list[tuple[StudyTask, Condition]]:
+    def practice_of(self, number: int) -> list[tuple[StudyTask, StudyCondition]]:
         """The practice trials of a participant, under the condition of their first trial."""
         trials = self.trials_of(number)
         return [(task, trials[0][1]) for task in self.task if task.practice]
@@ -147,7 +147,7 @@ class Protocol(Written, frozen=True):
         names += [item.media for asked in self.questionnaire for item in asked.item if item.media]
         return {name: self.folder / name for name in names}
 
-    def trials_of(self, number: int) -> list[tuple[StudyTask, Condition]]:
+    def trials_of(self, number: int) -> list[tuple[StudyTask, StudyCondition]]:
         """The trials of a participant (numbered from 1), in their order."""
         design, own = self.design, tuple(task for task in self.task if not task.practice)
         conditions = order_of(len(self.condition), number, design.conditions, design.seed)

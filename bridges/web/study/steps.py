@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bridges.web.questionnaire.questionnaire import Questionnaire, Value
-from bridges.web.study.condition import Condition
+from bridges.web.study.condition import StudyCondition
 from bridges.web.study.protocol import Protocol, StudyTask
 
 Kind = Literal["consent", "questionnaire", "trial", "thanks"]
@@ -26,7 +26,7 @@ class SessionStep:
     agent: str = ""  # whom the questionnaire is about
     trial: int = 0  # its number from 1; 0 outside trials
     task: StudyTask | None = None
-    condition: Condition | None = None
+    condition: StudyCondition | None = None
     is_practice: bool = False
 
     def is_due(self, answers: Mapping[str, Value]) -> bool:

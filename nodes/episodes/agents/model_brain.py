@@ -27,14 +27,14 @@ SMALL_TALK_URGENCY = 0.55
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class AnswerLatency:
     """How long a model's answer takes in virtual time: as long as it took, or always the same."""
 
     is_wall: bool = False
     fixed_s: float = 0.0
 
     @classmethod
-    def parse(cls, text: str) -> Latency:
+    def parse(cls, text: str) -> AnswerLatency:
         """Of "none", "wall" or "fixed:0.8". Raises UserError."""
         kind, _, seconds = text.partition(":")
         if text in ("none", "wall"):
@@ -55,14 +55,14 @@ class Latency:
         return answer
 
 
-NO_LATENCY = Latency()
+NO_LATENCY = AnswerLatency()
 
 
 class ModelBrain:
     """Asks its caller; `latency` is how long an answer takes in virtual time."""
 
     def __init__(
-        self, caller: SeatCaller, *, latency: Latency = NO_LATENCY, prompts: PackagePrompts | None = None
+        self, caller: SeatCaller, *, latency: AnswerLatency = NO_LATENCY, prompts: PackagePrompts | None = None
     ) -> None:
         """`prompts`: a published package's, in place of ours."""
         self._caller = caller

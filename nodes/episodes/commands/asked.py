@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.model_brain import Latency
+from nodes.episodes.agents.model_brain import AnswerLatency
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, mean_scores, read_dimensions, with_steps
 from nodes.episodes.results.show import print_list
@@ -161,7 +161,7 @@ def settings_of(
         jobs=jobs,
         temperature=playing.temperature,
         stream=playing.stream,
-        latency=Latency.parse(playing.latency),
+        latency=AnswerLatency.parse(playing.latency),
         like=like,
     )
 

@@ -139,11 +139,11 @@ def _interval(found: dict[str, Any] | None) -> str:
 
 
 def _game(asked: argparse.Namespace) -> int:
-    from nodes.episodes.partner.reference_game import SPEAKERS, Mind, play, read_minds, write_minds
+    from nodes.episodes.partner.reference_game import SPEAKERS, ListenerBelief, play, read_minds, write_minds
 
     found = {}
     minds = read_minds(asked.minds) if asked.minds else {}
-    learning = [minds.setdefault(seed, Mind()) for seed in range(asked.listeners)]
+    learning = [minds.setdefault(seed, ListenerBelief()) for seed in range(asked.listeners)]
     for speaker in SPEAKERS:
         games = [
             play(speaker, seed, asked.rounds, learning[seed] if speaker == "partner in mind" else None)

@@ -22,7 +22,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import prompt_text, small_prompt_text
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.evaluation.encoders import token_counter
-from nodes.episodes.learning.filters import Decision, best_of_runs, decide
+from nodes.episodes.learning.filters import FilterDecision, best_of_runs, decide
 from nodes.episodes.results.store import Store
 from nodes.models.budget import estimated_tokens
 from runtime.errors import UserError
@@ -142,7 +142,7 @@ def write_dataset(
     return statistics
 
 
-def pairs_of(store: Store, kept: Decision, prompts: PromptKind) -> Iterator[Pair]:
+def pairs_of(store: Store, kept: FilterDecision, prompts: PromptKind) -> Iterator[Pair]:
     """The pairs of one seat of one episode: no failed turns, no silence that the rules forced."""
     plan, turns = store.plan(kept.episode), store.turns(kept.episode)
     name = plan.names[kept.seat]

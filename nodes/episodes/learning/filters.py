@@ -34,7 +34,7 @@ class SeatGoal(msgspec.Struct, frozen=True):
     goal: float
 
 
-class Decision(msgspec.Struct, frozen=True):
+class FilterDecision(msgspec.Struct, frozen=True):
     """Whether one seat's part of a conversation is learned from, and why."""
 
     episode: str
@@ -47,7 +47,7 @@ class Decision(msgspec.Struct, frozen=True):
     run: str = ""  # the file's name, where decisions are written
 
 
-def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") -> list[Decision]:
+def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") -> list[FilterDecision]:
     """A decision for every seat of every finished episode; `agent` limits it to seats that this agent played.
 
     Raises UserError for an unknown filter, or an agent that played nowhere.
@@ -66,7 +66,7 @@ def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") 
                 continue
             goal = means.get(name, {}).get("GOAL")
             if goal is None:
-                unjudged.append(Decision(row.id, row.scenario, seat, None, 0, False, "nobody judged its goal"))
+                unjudged.append(FilterDecision(row.id, row.scenario, seat, None, 0, False, "nobody judged its goal"))
             else:
                 goals.append(SeatGoal(row.id, row.scenario, seat, goal))
     if filter_name == "omega":
@@ -76,7 +76,7 @@ def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") 
     return FILTERS[filter_name](goals) + unjudged
 
 
-def behavior_cloning(goals: Sequence[SeatGoal]) -> list[Decision]:
+def behavior_cloning(goals: Sequence[SeatGoal]) -> list[FilterDecision]:
     """The top 2 per task and seat; at ranks 3 to 10 both seats' data, where both lie above their seat's threshold.
 
     A seat's threshold is the smaller of its mean in the task and its mean in all tasks.
@@ -104,11 +104,11 @@ def behavior_cloning(goals: Sequence[SeatGoal]) -> list[Decision]:
                 else:
                     shown = ", ".join(f"{here[s].goal:g} > {bars[s]:.2f}" for s in sorted(here))
                     is_kept, why = True, f"all seats at this rank are above min(local, global mean): {shown}"
-                found.append(Decision(one.episode, task, seat, one.goal, rank, is_kept, why))
+                found.append(FilterDecision(one.episode, task, seat, one.goal, rank, is_kept, why))
     return found
 
 
-def self_reinforcement(goals: Sequence[SeatGoal]) -> list[Decision]:
+def self_reinforcement(goals: Sequence[SeatGoal]) -> list[FilterDecision]:
     """The top 20 % per task and seat, rounded up: of ten conversations two."""
     found = []
     for (task, seat), ranks in sorted(_ranked(goals).items()):
@@ -116,11 +116,11 @@ def self_reinforcement(goals: Sequence[SeatGoal]) -> list[Decision]:
         for rank, one in enumerate(ranks, start=1):
             is_kept = rank <= most
             why = f"rank {rank} of {len(ranks)}; the top {SR_SHARE:.0%} are {most}"
-            found.append(Decision(one.episode, task, seat, one.goal, rank, is_kept, why))
+            found.append(FilterDecision(one.episode, task, seat, one.goal, rank, is_kept, why))
     return found
 
 
-def released_cutoff(goals: Sequence[SeatGoal]) -> list[Decision]:
+def released_cutoff(goals: Sequence[SeatGoal]) -> list[FilterDecision]:
     """The released code's filter: a goal of at least 7.0, and as many of each seat; the lowest surplus ones go."""
     passing: dict[int, list[SeatGoal]] = defaultdict(list)
     for one in goals:
@@ -138,11 +138,11 @@ def released_cutoff(goals: Sequence[SeatGoal]) -> list[Decision]:
             why = f"{one.goal:g} is at least {RELEASED_CUTOFF:g}"
         else:
             why = f"dropped for balance: each seat keeps {most}"
-        found.append(Decision(one.episode, one.task, one.seat, one.goal, 0, is_kept, why))
+        found.append(FilterDecision(one.episode, one.task, one.seat, one.goal, 0, is_kept, why))
     return found
 
 
-def coached(store: Store) -> list[Decision]:
+def coached(store: Store) -> list[FilterDecision]:
     """SOTOPIA-Omega: of each coached episode's attempts the first that was rated high enough, else the best."""
     found = []
     for attempts in attempts_of(store).values():
@@ -152,11 +152,11 @@ def coached(store: Store) -> list[Decision]:
             is_kept = one is best
             for seat in range(len(plan.names)):
                 said = why if is_kept else f"attempt {best.episode} is kept"
-                found.append(Decision(one.episode, plan.scenario, seat, one.goal_c, rank, is_kept, said))
+                found.append(FilterDecision(one.episode, plan.scenario, seat, one.goal_c, rank, is_kept, said))
     return found
 
 
-def best_of_runs(runs: Sequence[tuple[Store, list[Decision]]]) -> list[list[Decision]]:
+def best_of_runs(runs: Sequence[tuple[Store, list[FilterDecision]]]) -> list[list[FilterDecision]]:
     """Of several runs of the same tasks the one whose kept dialogues are rated highest, task by task; else the first.
 
     SOTOPIA-Omega's "Raw mix NSI".

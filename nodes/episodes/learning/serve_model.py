@@ -20,7 +20,7 @@ from runtime.command_line.arguments import answered, port_number
 MOST_TOKENS = 512
 
 
-class Answerer:
+class LocalModel:
     """A loaded model that goes on with chats."""
 
     def __init__(self, model: str, template: Path | None, threads: int) -> None:
@@ -57,7 +57,7 @@ class Answerer:
                 "usage": usage}  # fmt: skip
 
 
-def handler(answerer: Answerer) -> type[BaseHTTPRequestHandler]:
+def handler(answerer: LocalModel) -> type[BaseHTTPRequestHandler]:
     """What answers requests with that model."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -97,7 +97,7 @@ def main(argv: list[str]) -> int:
     asked = parser.parse_args(argv)
 
     def serve() -> int:
-        answerer = Answerer(asked.model, asked.chat_template, asked.threads)
+        answerer = LocalModel(asked.model, asked.chat_template, asked.threads)
         server = ThreadingHTTPServer(("127.0.0.1", asked.port), handler(answerer))
         print(f"serves {asked.model} at http://127.0.0.1:{asked.port}/v1", flush=True)
         server.serve_forever()

@@ -68,7 +68,7 @@ class AdaptedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     belief: dict[str, float]  # languages, "german+polish" -> probability
 
 
-class Mind:
+class ListenerBelief:
     """A belief over which languages the other speaks, updated by Bayes' rule from each choice."""
 
     def __init__(self, learned: AdaptedModel | None = None) -> None:
@@ -115,7 +115,7 @@ def messages_for(picture: Picture) -> list[Description]:
     ]
 
 
-def read_minds(path: Path) -> dict[int, Mind]:
+def read_minds(path: Path) -> dict[int, ListenerBelief]:
     """What was learned of each listener, by its seed; without a file of nobody. Raises UserError naming the line."""
     minds = {}
     for number, line in enumerate(read_text(path).splitlines() if path.exists() else (), start=1):
@@ -123,14 +123,14 @@ def read_minds(path: Path) -> dict[int, Mind]:
             learned = msgspec.json.decode(line, type=AdaptedModel)
         except msgspec.MsgspecError as problem:
             raise UserError(f"{path}: line {number}: is no model of a listener: {problem}") from None
-        mind = Mind(learned)
+        mind = ListenerBelief(learned)
         if not math.isclose(sum(mind.belief.values()), 1.0, abs_tol=1e-6) or min(mind.belief.values()) < 0.0:
             raise UserError(f"{path}: line {number}: belief is no distribution over {', '.join(sorted(WORDS))}")
         minds[learned.listener] = mind
     return minds
 
 
-def write_minds(path: Path, minds: dict[int, Mind]) -> None:
+def write_minds(path: Path, minds: dict[int, ListenerBelief]) -> None:
     """One line for each listener; the file is whole or as before. Raises UserError."""
     part = path.with_name(path.name + ".part")
     try:
@@ -140,9 +140,9 @@ def write_minds(path: Path, minds: dict[int, Mind]) -> None:
         raise UserError(f"{path}: cannot be written: {problem.strerror}") from problem
 
 
-def play(speaker: str, seed: int, rounds: int, mind: Mind | None = None) -> list[bool]:
+def play(speaker: str, seed: int, rounds: int, mind: ListenerBelief | None = None) -> list[bool]:
     """So many rounds with one listener; which were understood. A `mind` goes on learning from where it is."""
-    mind = mind or Mind()
+    mind = mind or ListenerBelief()
     met = mind.rounds
     listener, chance = PartnerListener(seed), random.Random(f"game {seed} {met}" if met else f"game {seed}")
     if speaker == "knows the listener":

@@ -11,7 +11,7 @@ import msgspec
 
 from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.model_brain import NO_LATENCY, Latency, ModelBrain
+from nodes.episodes.agents.model_brain import NO_LATENCY, AnswerLatency, ModelBrain
 from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain, read_script
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.script_mode import write_script
@@ -67,7 +67,7 @@ class Settings:
     jobs: int = 8
     temperature: float = 0.7
     stream: bool = False
-    latency: Latency = NO_LATENCY
+    latency: AnswerLatency = NO_LATENCY
     ask: Ask | None = None
     by_hand: Terminal | None = None  # where people play
     like: PackagePrompts | None = None  # the published package that models are asked as; None: our own prompts

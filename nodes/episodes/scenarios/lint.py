@@ -52,7 +52,7 @@ _SMALL = frozenset(
 )
 
 
-class Finding(msgspec.Struct, frozen=True):
+class LintFinding(msgspec.Struct, frozen=True):
     """One place in one scenario, which `name` calls by its codename too; or a row of the set that could not be read."""
 
     scenario: str
@@ -66,11 +66,11 @@ class Finding(msgspec.Struct, frozen=True):
         return self.code in WRONG
 
 
-def lint(library: Library, casts: int = 5) -> list[Finding]:
+def lint(library: Library, casts: int = 5) -> list[LintFinding]:
     """All findings, by scenario. `casts`: so many each scenario should have in this library (the paper has 5)."""
-    left_out = [Finding("", "left-out", row, library.name) for row in library.left_out]
+    left_out = [LintFinding("", "left-out", row, library.name) for row in library.left_out]
     return left_out + [
-        Finding(scenario.id, code, text, scenario.label)
+        LintFinding(scenario.id, code, text, scenario.label)
         for scenario in library.scenarios.values()
         for code, text in _findings(library, scenario, casts)
     ]

@@ -16,7 +16,7 @@ from nodes.evaluation.interruptions.arm import ARMS, PARTNER, PARTNER_ARMS, REGI
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table, variant_name
 from nodes.evaluation.interruptions.scenarios import names, partner_names, shipped
 from nodes.evaluation.running import Runs
-from nodes.evaluation.trials import Card, Result, Variant, trials_of
+from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import count, seconds, unique_path
 from runtime.errors import UserError, choices
@@ -118,9 +118,9 @@ def _sheets(results: Sequence[Result], out: Path, jobs: int | None) -> list[tupl
     return [sheets[name] for name in sorted(sheets)]
 
 
-def _variant(arm: str, regime: str, *, recogniser_s: float = 0.0) -> Variant:
+def _variant(arm: str, regime: str, *, recogniser_s: float = 0.0) -> TrialVariant:
     added = (PARTNER,) if arm in PARTNER_ARMS else ()
-    return Variant(variant_name(arm, regime), changes_of(arm, regime, recogniser_s=recogniser_s), added)
+    return TrialVariant(variant_name(arm, regime), changes_of(arm, regime, recogniser_s=recogniser_s), added)
 
 
 def _arm_and_regime(variant: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ class Moment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     length_s: float
 
 
-class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class InterruptionKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One kind of interruption, or a control; `burst`: lines one after the other, "NAME: " before another's."""
 
     wants: str
@@ -47,8 +47,8 @@ class Scenarios(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of them."""
 
     moments: dict[str, Moment]
-    kinds: dict[str, Kind]
-    controls: dict[str, Kind]
+    kinds: dict[str, InterruptionKind]
+    controls: dict[str, InterruptionKind]
     partner: PartnerKind
 
 

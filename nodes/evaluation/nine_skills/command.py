@@ -16,9 +16,9 @@ import msgspec
 from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.interruptions.arm import ARMS, ROUTED, ROUTER, changes_of
-from nodes.evaluation.trials import Card, Result, Variant, trials_of
+from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from nodes.kitchen.messages import ScenarioVerdict
-from nodes.kitchen.scenario import SHIPPED, Scenario, load_scenario
+from nodes.kitchen.scenario import SHIPPED, KitchenScenario, load_scenario
 from nodes.statistics.paired import wilson
 from runtime.bag.file import BagReader
 from runtime.clock import wall_time_text
@@ -46,7 +46,9 @@ def main(argv: list[str]) -> int:
     files = files_in(asked.tasks or SHIPPED)
     names = _chosen(files, asked.task)
     changes = [*asked.change, *([f"person.words={HELD_OUT}"] if asked.words == "heldout" else [])]
-    variants = [with_arm(arm, changes) for arm in dict.fromkeys(asked.arm)] or [Variant(asked.words, tuple(changes))]
+    variants = [with_arm(arm, changes) for arm in dict.fromkeys(asked.arm)] or [
+        TrialVariant(asked.words, tuple(changes))
+    ]
     path = find(LAUNCH)
     for variant in variants:
         check(load(path, overrides=variant.changes, added=variant.added))
@@ -83,9 +85,9 @@ def main(argv: list[str]) -> int:
     return 1 if any(result.has_broken for result in results) else 0
 
 
-def with_arm(arm: str, changes: Sequence[str]) -> Variant:
+def with_arm(arm: str, changes: Sequence[str]) -> TrialVariant:
     """The kitchen with an arm of the interruption experiment between the person and the models."""
-    return Variant(arm, (*ROUTED, *changes_of(arm), *changes), (ROUTER,))
+    return TrialVariant(arm, (*ROUTED, *changes_of(arm), *changes), (ROUTER,))
 
 
 def files_in(folder: Path) -> dict[str, Path]:
@@ -130,7 +132,7 @@ def report_verdict(
     return ok
 
 
-def figures_of_skills(results: Sequence[Result], scenarios: Mapping[str, Scenario]) -> dict[str, object]:
+def figures_of_skills(results: Sequence[Result], scenarios: Mapping[str, KitchenScenario]) -> dict[str, object]:
     """Shares with 95 % intervals, in all and by skill."""
     by_skill = {
         f"{number} {SKILLS[number - 1]}": [one for one in results if scenarios[one.trial.task].skill == number]

@@ -16,7 +16,7 @@ from nodes.interrupts.intent import understand
 from nodes.kitchen.mind import phrases
 from nodes.kitchen.mind.household import FRUIT, household
 from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
-from nodes.kitchen.mind.tasks import About, Deed, OpenQuestion, SkillCall, about_alone, call_of
+from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.parser import Clause
 from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal, remark
@@ -45,7 +45,7 @@ class Mind:
     number: int = 0
     current: SkillCall | None = None
     origin: str = ""
-    deeds: list[Deed] = field(default_factory=list)
+    deeds: list[CompletedCall] = field(default_factory=list)
     questions: list[OpenQuestion] = field(default_factory=list)
     talk: Conversation = field(default_factory=Conversation)
     world: Surroundings = field(default_factory=Surroundings)
@@ -143,7 +143,7 @@ class Mind:
         place = self.seen.place_of(task.thing)
         if task.place and place == task.place:
             self.questions.remove(asked)
-            self.deeds.append(Deed(task, ""))
+            self.deeds.append(CompletedCall(task, ""))
             return ["Thank you for your help!", *self._then_wipe(now_ns)]
         moved = (thing.x_m - asked.at_m[0]) ** 2 + (thing.y_m - asked.at_m[1]) ** 2 > MOVED_M**2
         if not moved or not place:
@@ -196,9 +196,9 @@ class Mind:
         place = self.seen.place_in(plain)
         if not self.deeds and self.current is None:
             return ["I have not done anything yet that I could take back."]
-        deed = self.deeds[-1] if self.deeds else Deed(SkillCall(""), "")
+        deed = self.deeds[-1] if self.deeds else CompletedCall(SkillCall(""), "")
         if self.current is not None and self.current.skill == "place" and not self.deeds:
-            deed = Deed(self.current, self.origin)
+            deed = CompletedCall(self.current, self.origin)
         thing = self.seen.thing(deed.task.thing)
         if thing is None or deed.task.skill not in ("place", "hand_over"):
             return ["I am sorry. I cannot take that back."]
@@ -658,7 +658,7 @@ class Mind:
         return False
 
     def _finished(self, task: SkillCall, now_ns: int) -> list[str]:
-        self.deeds.append(Deed(task, self.origin))
+        self.deeds.append(CompletedCall(task, self.origin))
         if task.text:
             self.done_names.append(task.text)
         return self._next(now_ns)

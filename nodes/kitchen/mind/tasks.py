@@ -38,7 +38,7 @@ class OpenQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class CompletedCall:
     """What was done: for who says that it was wrong."""
 
     task: SkillCall

@@ -90,7 +90,7 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
+class HandPose:
     """The middle of a palm, and where its fingers point."""
 
     palm_m: PointM
@@ -106,11 +106,11 @@ class Face:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ImageGeometry:
     """All that one image shows."""
 
     blobs: tuple[Blob, ...]
-    hands: tuple[Hand, ...]
+    hands: tuple[HandPose, ...]
     faces: tuple[Face, ...]
     stains: dict[str, bool]  # of surfaces of which enough is seen
     grown: NDArray[np.uint8]  # (height, width): the pixels of blobs
@@ -139,7 +139,7 @@ def look(
     position: Floats,
     room: RoomMap,
     own: tuple[Capsule, ...] = (),
-) -> Look:
+) -> ImageGeometry:
     """What stands out; `own` are parts of the robot. Empty where nothing is ahead."""
     points = back_project(depth_m, focal_px, rotation, position).transpose(2, 0, 1).reshape(3, -1)
     known = depth_m.reshape(-1) > 0.0
@@ -147,7 +147,7 @@ def look(
     free = free[~is_own(points.take(free, axis=1), own, position)]
     skin = is_skin(rgb.reshape(-1, 3).take(free, axis=0))
     blobs: list[Blob] = []
-    hands: list[Hand] = []
+    hands: list[HandPose] = []
     faces: list[Face] = []
     shape = depth_m.shape
     for group in _groups(points.take(free, axis=1), position):
@@ -164,7 +164,7 @@ def look(
     grown: NDArray[np.uint8] = np.zeros(shape, dtype=np.uint8)
     grown.reshape(-1)[free] = 1
     stains = _stains(rgb, points, known, cv2.dilate(grown, np.ones((7, 7), np.uint8)).reshape(-1) > 0, room)
-    return Look(tuple(blobs), tuple(hands), tuple(faces), stains, grown)
+    return ImageGeometry(tuple(blobs), tuple(hands), tuple(faces), stains, grown)
 
 
 def _is_free(points: Points, room: RoomMap, camera: Floats) -> Bools:
@@ -272,7 +272,7 @@ def _ball(points: Points) -> tuple[float, float, float] | None:
     return float(middle[0] + solution[0]), float(middle[1] + solution[1]), radius
 
 
-def _hand(points: Points, is_skin_: Bools) -> list[Hand]:
+def _hand(points: Points, is_skin_: Bools) -> list[HandPose]:
     """The hand of an arm: the line from the sleeve to the fingers, and the palm on it."""
     low = points[2] < FACE_FROM_M
     skin, all_ = points[:, is_skin_ & low].astype(np.float64), points[:, low].astype(np.float64)
@@ -293,7 +293,7 @@ def _hand(points: Points, is_skin_: Bools) -> list[Hand]:
     palm[2] -= 0.01  # its upper side is seen
     x, y, z = palm.tolist()
     a, b, c = line.tolist()
-    return [Hand((x, y, z), (a, b, c))]
+    return [HandPose((x, y, z), (a, b, c))]
 
 
 def _face(points: Points, is_skin_: Bools) -> list[Face]:

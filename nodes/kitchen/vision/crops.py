@@ -36,7 +36,7 @@ Sizes = NDArray[np.float32]  # (4,)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Classification:
     """What the network says of one group; `sure` is how likely its kind is."""
 
     kind: str  # "other": of none
@@ -77,7 +77,7 @@ class CropReader:
 
         self._session, _ = open_session(model.read_bytes(), name=model.name, providers=("CPUExecutionProvider",))
 
-    def read(self, cuts: Sequence[tuple[Cut, Sizes]]) -> list[Told]:
+    def read(self, cuts: Sequence[tuple[Cut, Sizes]]) -> list[Classification]:
         """What each of them is."""
         if not cuts:
             return []
@@ -90,11 +90,11 @@ class CropReader:
 def _told(
     kind: NDArray[np.float32], colour: NDArray[np.float32], fill: NDArray[np.float32], held: NDArray[np.float32],
     flags: NDArray[np.float32],
-) -> Told:  # fmt: skip
+) -> Classification:  # fmt: skip
     best = int(kind.argmax())
     is_known = kind[best] >= KNOWN_FROM
     level = FILLS[int(fill.argmax())]
-    return Told(
+    return Classification(
         kind=KINDS[best] if is_known else OTHER, sure=float(kind[best]), colour=COLOURS[int(colour.argmax())],
         fill=level,
         contents=CONTENTS[1 + int(held[1:].argmax())] if level else "", is_dirty=bool(flags[0] > 0.5),

@@ -20,7 +20,7 @@ SIDES = {"left": -1.0, "right": 1.0}
 NEAR_M = 0.45
 
 
-class Meaning(msgspec.Struct, frozen=True):
+class Vocabulary(msgspec.Struct, frozen=True):
     """What people call kinds and colours."""
 
     nouns: dict[str, tuple[str, ...]]
@@ -28,9 +28,9 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 @cache
-def meaning() -> Meaning:
+def meaning() -> Vocabulary:
     """The table of `grounding.toml`."""
-    return msgspec.toml.decode(Path(__file__).with_name("grounding.toml").read_bytes(), type=Meaning)
+    return msgspec.toml.decode(Path(__file__).with_name("grounding.toml").read_bytes(), type=Vocabulary)
 
 
 def ground(

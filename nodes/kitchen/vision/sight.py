@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from nodes.kitchen.vision.blobs import Blob, Face, Hand, Look, look, map_of
-from nodes.kitchen.vision.crops import OTHER, CropReader, Told, cut_out
+from nodes.kitchen.vision.blobs import Blob, Face, HandPose, ImageGeometry, look, map_of
+from nodes.kitchen.vision.crops import OTHER, Classification, CropReader, cut_out
 from nodes.kitchen.vision.gestures import nearest_to_line, swings
 from nodes.kitchen.world import Kitchen
 from nodes.perception.objects import place_is_empty
@@ -77,7 +77,7 @@ class Track:
 
 @dataclass(slots=True)
 class _Person:
-    hand: Hand | None = None
+    hand: HandPose | None = None
     hand_ns: int = 0
     moved_m: float = 1.0  # of the palm, since the image before
     face: Face | None = None
@@ -156,7 +156,7 @@ class Sight:
 
     # --- things
 
-    def _match(self, seen: Look, told: Sequence[Told], empty: dict[int, bool]) -> None:
+    def _match(self, seen: ImageGeometry, told: Sequence[Classification], empty: dict[int, bool]) -> None:
         left = [one for one in self._tracks if one.holder != "robot"]
         pairs = sorted(
             (math.dist((blob.x_m, blob.y_m), (track.x_m, track.y_m)), number, place)
@@ -194,7 +194,7 @@ class Sight:
             track.misses += is_taken or empty.get(id(track), False)
         self._tracks = [one for one in self._tracks if one.id or one.misses < MISSES]
 
-    def _take_in(self, track: Track, blob: Blob, told: Told) -> None:
+    def _take_in(self, track: Track, blob: Blob, told: Classification) -> None:
         is_far = math.dist((blob.x_m, blob.y_m), (track.x_m, track.y_m)) > 0.03
         weight = min(len(blob.pixels) / FULL_PX, 1.0) * (0.3 if blob.is_cut else 1.0)
         share = 1.0 if is_far or not track.sightings else 0.4 * weight
@@ -260,7 +260,7 @@ class Sight:
 
     # --- people
 
-    def _follow_person(self, seen: Look, now_ns: int) -> None:
+    def _follow_person(self, seen: ImageGeometry, now_ns: int) -> None:
         person = self._person
         if seen.hands:
             hand = min(seen.hands, key=lambda one: one.palm_m[1])
@@ -307,7 +307,7 @@ class Sight:
             ),
         )  # fmt: skip
 
-    def _is_high(self, hand: Hand) -> bool:
+    def _is_high(self, hand: HandPose) -> bool:
         x, y, z = hand.palm_m
         below = [one.z_m for one in self._room.surfaces if one.x_m[0] < x < one.x_m[1] and one.y_m[0] < y < one.y_m[1]]
         return bool(below) and z > max(below) + OPEN_ABOVE_M

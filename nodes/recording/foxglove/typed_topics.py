@@ -87,7 +87,7 @@ MADE_OF: Mapping[str, tuple[str, ...]] = {
 """By our topic."""
 
 
-class Typed(NamedTuple):
+class ViewerDocument(NamedTuple):
     """One document for viewers."""
 
     topic: str
@@ -130,7 +130,7 @@ class TypedTopics:
         """A new file, or somebody who begins to look: what is told once is told once more."""
         self._again.clear()
 
-    def of(self, stamped: Stamped[Any]) -> Iterator[Typed]:
+    def of(self, stamped: Stamped[Any]) -> Iterator[ViewerDocument]:
         """What viewers see of one message."""
         message, envelope = stamped.message, stamped.envelope
         for made in self._made(message, envelope.topic, envelope.published_ns):
@@ -141,9 +141,9 @@ class TypedTopics:
         if isinstance(message, Calls):
             for line in message.logs:
                 document = self._log(line.at_ns, line.text, envelope.source, line.level)
-                yield Typed("log", LOG_NAME, {**document, ENVELOPE_KEY: envelope_document(envelope)})
+                yield ViewerDocument("log", LOG_NAME, {**document, ENVELOPE_KEY: envelope_document(envelope)})
 
-    def _made(self, message: Any, topic: str, now_ns: int) -> Iterator[Typed]:
+    def _made(self, message: Any, topic: str, now_ns: int) -> Iterator[ViewerDocument]:
         match message:
             case RobotState() if topic == "robot/state":
                 yield from self._of_state(message, now_ns)
@@ -166,27 +166,27 @@ class TypedTopics:
             case GuardState() if topic == "guard/state":
                 self._mode = message.mode
             case Utterance() if topic in ("heard", "said"):
-                yield Typed("log/conversation", LOG_NAME, self._log(now_ns, message.text, message.speaker, 20))
+                yield ViewerDocument("log/conversation", LOG_NAME, self._log(now_ns, message.text, message.speaker, 20))
             case Interrupt():
                 facts = [{"key": key, "value": str(getattr(message, key))} for key in ("id", "depth", "by", "text")]
                 stamp = time_document(now_ns + self.wall_offset_ns)
-                yield Typed("events", EVENT_NAME, {"start_time": stamp, "end_time": stamp, "metadata": facts})
+                yield ViewerDocument("events", EVENT_NAME, {"start_time": stamp, "end_time": stamp, "metadata": facts})
             case _:
                 pass
 
-    def _of_state(self, state: RobotState, now_ns: int) -> Iterator[Typed]:
+    def _of_state(self, state: RobotState, now_ns: int) -> Iterator[ViewerDocument]:
         if not self._is_known:
             self._learn(len(state.position))
         looks = self._looks if self._looks is not None and len(self._looks.joints) == len(state.position) else None
         if looks is not None and self._is_due("robot", now_ns, 0):
-            yield Typed("robot_description", DESCRIPTION_NAME, {"data": described(looks)})
+            yield ViewerDocument("robot_description", DESCRIPTION_NAME, {"data": described(looks)})
             entities, problem = drawn.robot_entities(looks)
             if problem:
                 self.tell(f"not all of the robot is shown: {problem}")
             yield self._update("scene/robot", entities, now_ns)
         if self._is_due("transforms", state.read_ns, TRANSFORM_PERIOD_NS):
-            yield Typed("transforms", TRANSFORMS_NAME, self.transforms(state))
-            yield Typed("joints", JOINTS_NAME, self._joint_states(state))
+            yield ViewerDocument("transforms", TRANSFORMS_NAME, self.transforms(state))
+            yield ViewerDocument("joints", JOINTS_NAME, self._joint_states(state))
         if self._is_due("scene", now_ns, SCENE_PERIOD_NS):
             yield self._update("scene/plan", list(self._plan(state, looks, now_ns)), now_ns)
             yield self._update("scene/guard", list(self._guard(state)), now_ns)
@@ -246,7 +246,7 @@ class TypedTopics:
         for name, ends, is_allowed in self._boxes:
             yield drawn.box_entity(name, ends, is_allowed=is_allowed)
 
-    def _of_image(self, image: Image, topic: str, now_ns: int) -> Iterator[Typed]:
+    def _of_image(self, image: Image, topic: str, now_ns: int) -> Iterator[ViewerDocument]:
         height, width = image.rgb.shape[:2]
         lens = (image.focal_px, width, height)
         name = f"{topic}/calibration"
@@ -255,7 +255,7 @@ class TypedTopics:
         self._lenses[name] = lens
         if image.focal_px and self._is_due(name, now_ns, CALIBRATION_PERIOD_NS):
             focal_px, cx, cy = image.focal_px, width / 2, height / 2
-            yield Typed(
+            yield ViewerDocument(
                 name,
                 CALIBRATION_NAME,
                 {
@@ -281,8 +281,8 @@ class TypedTopics:
             "line": 0,
         }
 
-    def _update(self, topic: str, entities: list[Document], now_ns: int) -> Typed:
-        return Typed(topic, SCENE_NAME, self._sketches[topic].update(entities, now_ns + self.wall_offset_ns))
+    def _update(self, topic: str, entities: list[Document], now_ns: int) -> ViewerDocument:
+        return ViewerDocument(topic, SCENE_NAME, self._sketches[topic].update(entities, now_ns + self.wall_offset_ns))
 
     def _is_due(self, key: str, now_ns: int, period_ns: int) -> bool:
         """Whether it has not been told for that long; 0: not at all."""

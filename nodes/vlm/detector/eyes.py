@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nodes.models.onnx_runtime import OnnxModel, Timing, timed
 from nodes.vlm.detector.folder import DETECTOR, POSE, read_folder
 from nodes.vlm.detector.labels import LABELS, PERSON
-from nodes.vlm.detector.scene import JOINTS_OF_A_BODY, Box, Joint, distinct
+from nodes.vlm.detector.scene import JOINTS_OF_A_BODY, BoundingBox, Keypoint, distinct
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
 
@@ -26,8 +26,8 @@ AROUND = 0.15
 class Looked:
     """What was found in one image, in its pixels."""
 
-    boxes: tuple[Box, ...]
-    pose: tuple[Joint, ...] | None  # of the largest person
+    boxes: tuple[BoundingBox, ...]
+    pose: tuple[Keypoint, ...] | None  # of the largest person
 
 
 class Eyes:
@@ -69,7 +69,7 @@ class Eyes:
         side_px = self._side_px(self._detector)
         scale = np.array([width_px, height_px, width_px, height_px]) / side_px
         boxes = [
-            Box(LABELS[int(kind)], float(score), *(corners * scale).tolist())
+            BoundingBox(LABELS[int(kind)], float(score), *(corners * scale).tolist())
             for *corners_, score, kind in found[0]
             if score >= SURE_FROM and 0 <= kind < len(LABELS)
             for corners in [np.array(corners_)]
@@ -78,7 +78,7 @@ class Eyes:
         person = max((box for box in kept if box.label == PERSON), key=lambda box: box.area, default=None)
         return Looked(kept, None if person is None else self.pose(rgb, person))
 
-    def pose(self, rgb: NDArray[np.uint8], box: Box | None = None) -> tuple[Joint, ...]:
+    def pose(self, rgb: NDArray[np.uint8], box: BoundingBox | None = None) -> tuple[Keypoint, ...]:
         """The joints of the person in a box, or in the whole image. Raises PolyrhythmError."""
         height_px, width_px = rgb.shape[:2]
         left, top, right, bottom = (0.0, 0.0, float(width_px), float(height_px))
@@ -95,7 +95,7 @@ class Eyes:
             expected = (1, 1, JOINTS_OF_A_BODY, 3)
             raise PolyrhythmError(f"{self._pose.name} gave a pose of shape {found.shape}; expected {expected}")
         return tuple(
-            Joint(int(left) + side * float(across), int(top) + side * float(down), float(score))
+            Keypoint(int(left) + side * float(across), int(top) + side * float(down), float(score))
             for down, across, score in found[0, 0]
         )
 

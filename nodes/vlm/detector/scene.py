@@ -40,7 +40,7 @@ JOINTS_OF_A_BODY = 17
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class BoundingBox:
     """One thing in an image, in its pixels."""
 
     label: str
@@ -58,7 +58,7 @@ class Box:
     def area(self) -> float:
         return max(self.right - self.left, 0.0) * max(self.bottom - self.top, 0.0)
 
-    def overlap(self, other: Box) -> float:
+    def overlap(self, other: BoundingBox) -> float:
         """Share of both together that is in both, 0 to 1."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.bottom, other.bottom) - max(self.top, other.top)
@@ -71,7 +71,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class Keypoint:
     """One joint of a body, in the image's pixels."""
 
     u_px: float
@@ -88,20 +88,22 @@ class Tracked:
     """A thing that was seen lately."""
 
     id: str
-    box: Box
+    box: BoundingBox
     seen_ns: int
 
 
-def distinct(boxes: Sequence[Box], least_overlap: float = 0.5) -> list[Box]:
+def distinct(boxes: Sequence[BoundingBox], least_overlap: float = 0.5) -> list[BoundingBox]:
     """The surest box of each thing, where a detector gives several."""
-    kept: list[Box] = []
+    kept: list[BoundingBox] = []
     for box in sorted(boxes, key=lambda one: -one.score):
         if all(box.label != other.label or box.overlap(other) < least_overlap for other in kept):
             kept.append(box)
     return kept
 
 
-def track(known: Sequence[Tracked], boxes: Sequence[Box], now_ns: int, number: int) -> tuple[tuple[Tracked, ...], int]:
+def track(
+    known: Sequence[Tracked], boxes: Sequence[BoundingBox], now_ns: int, number: int
+) -> tuple[tuple[Tracked, ...], int]:
     """What is there now, and the next new thing's number: a box of the same kind that overlaps is the same thing."""
     left = list(known)
     found: list[Tracked] = []
@@ -117,7 +119,7 @@ def track(known: Sequence[Tracked], boxes: Sequence[Box], now_ns: int, number: i
     return (*found, *(one for one in left if now_ns - one.seen_ns < KEPT_NS)), number
 
 
-def pointing(pose: Sequence[Joint]) -> tuple[PointPx, PointPx] | None:
+def pointing(pose: Sequence[Keypoint]) -> tuple[PointPx, PointPx] | None:
     """Wrist and direction, of length 1, of an arm that is held out straight; None where none is."""
     best: tuple[float, PointPx, PointPx] | None = None
     for shoulder, elbow, wrist in ((pose[one], pose[two], pose[three]) for one, two, three in ARMS):
@@ -133,7 +135,7 @@ def pointing(pose: Sequence[Joint]) -> tuple[PointPx, PointPx] | None:
     return None if best is None else best[1:]
 
 
-def gaze(pose: Sequence[Joint]) -> tuple[PointPx, PointPx] | None:
+def gaze(pose: Sequence[Keypoint]) -> tuple[PointPx, PointPx] | None:
     """Nose and direction, of length 1, of a face that is turned to a side; None where it is not, or is not seen."""
     nose, left, right = pose[NOSE], pose[LEFT_EYE], pose[RIGHT_EYE]
     if min(nose.score, left.score, right.score) < KEYPOINT_FROM:
@@ -163,7 +165,7 @@ def aimed_at(line: tuple[PointPx, PointPx] | None, things: Sequence[Tracked], wi
 
 def scene_of(
     tracked: Sequence[Tracked],
-    pose: Sequence[Joint] | None,
+    pose: Sequence[Keypoint] | None,
     *,
     size_px: tuple[int, int],
     focal_px: float,
@@ -227,12 +229,12 @@ def _thing(one: Tracked, at: PointM, size_px: tuple[int, int], focal_px: float) 
     )
 
 
-def _ahead_m(box: Box, focal_px: float) -> float:
+def _ahead_m(box: BoundingBox, focal_px: float) -> float:
     larger_px = max(box.right - box.left, box.bottom - box.top, 1.0)
     return focal_px * HEIGHT_M.get(box.label, USUAL_M) / larger_px
 
 
-def _in_camera(box: Box, size_px: tuple[int, int], focal_px: float) -> PointM:
+def _in_camera(box: BoundingBox, size_px: tuple[int, int], focal_px: float) -> PointM:
     ahead_m = _ahead_m(box, focal_px)
     u_px, v_px = box.middle
     return (u_px - size_px[0] / 2) / focal_px * ahead_m, (v_px - size_px[1] / 2) / focal_px * ahead_m, ahead_m

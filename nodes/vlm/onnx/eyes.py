@@ -1,4 +1,4 @@
-"""`Eyes`: a question and an image in, an answer out, one token after the other, with a model in this process.
+"""`LocalVisionModel`: a question and an image in, an answer out, token by token, with a model in this process.
 
 The instructions come before the image and are read once. The answer follows `answer_script`: what is certain the
 model is not asked, and reads in one go.
@@ -17,7 +17,7 @@ from nodes.models.onnx_runtime import StopFlag
 from nodes.vlm.model_prompt import Coordinates, words
 from nodes.vlm.onnx.answer_script import Script, continuations, missing_letters, remaining, script
 from nodes.vlm.onnx.folder import ModelFolder
-from nodes.vlm.onnx.model import Memory, VisionLanguageModel
+from nodes.vlm.onnx.model import KeyValueCache, VisionLanguageModel
 from nodes.vlm.onnx.words import ModelWords
 from runtime.errors import PolyrhythmError
 
@@ -65,7 +65,7 @@ class Look:
         return things < self.most_things and needs < self.longest and not self.is_late()
 
 
-class Eyes:
+class LocalVisionModel:
     """A model, its tokenizer and what it has read of the instructions."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Eyes:
             raise PolyrhythmError(f"{folder.tokenizer} has no tokens for {missing!r}; answers need them")
         self._opening_tokens = self.words.opening(system)
         self._opening = self.model.embed(self._opening_tokens)
-        self._memory: Memory | None = None
+        self._memory: KeyValueCache | None = None
         self.notes = [note for note in (self.model.fallback, self._prove()) if note]
 
     def answer(self, text: str, rgb: NDArray[np.uint8], look: Look) -> str:
@@ -103,7 +103,7 @@ class Eyes:
         lines = script(words().sizes_m, words().colours, right, bottom, look.has_room, look.skills, words().say.led)
         return self._follow(lines, logits, memory, look)
 
-    def _follow(self, lines: Script, logits: NDArray[np.float32], memory: Memory, look: Look) -> str:
+    def _follow(self, lines: Script, logits: NDArray[np.float32], memory: KeyValueCache, look: Look) -> str:
         said: list[str] = []
         unread: list[int] = []
 

@@ -17,7 +17,7 @@ LEAST_LIKENESS = 0.98
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class KeyValueCache:
     """What the decoder keeps of the tokens that it has read; never changed, so a question can begin anew from it."""
 
     length: int = 0  # in tokens
@@ -38,7 +38,7 @@ class VisionLanguageModel:
         self.fallback = self._decoder.fallback
         past = [name for name in self._decoder.inputs if name.startswith(PAST)]
         self._presents = {PRESENT + name.removeprefix(PAST): name for name in past}
-        self.nothing = Memory(0, {name: self._decoder.hold(name, np.zeros(self._empty(name))) for name in past})
+        self.nothing = KeyValueCache(0, {name: self._decoder.hold(name, np.zeros(self._empty(name))) for name in past})
         self.reads_many = True  # several tokens at once after others; `prove` finds out whether that is so
 
     def see(self, pixels: NDArray[np.float32], stop: StopFlag | None = None) -> NDArray[np.generic]:
@@ -56,8 +56,8 @@ class VisionLanguageModel:
         return embedded.reshape(len(tokens), -1)
 
     def read(
-        self, embeddings: NDArray[np.generic], memory: Memory, stop: StopFlag | None = None
-    ) -> tuple[NDArray[np.float32], Memory]:
+        self, embeddings: NDArray[np.generic], memory: KeyValueCache, stop: StopFlag | None = None
+    ) -> tuple[NDArray[np.float32], KeyValueCache]:
         """How likely each token is after these (logits, by token), and the memory of all.
 
         Raises PolyrhythmError where the model fails or what it says is not finite, StoppedError where it was stopped.
@@ -85,8 +85,8 @@ class VisionLanguageModel:
         )
 
     def forward(
-        self, embeddings: NDArray[np.generic], memory: Memory, stop: StopFlag | None
-    ) -> tuple[NDArray[np.float32], Memory]:
+        self, embeddings: NDArray[np.generic], memory: KeyValueCache, stop: StopFlag | None
+    ) -> tuple[NDArray[np.float32], KeyValueCache]:
         """One pass over embeddings after what `memory` holds: the logits of the last, and what is remembered then."""
         count = len(embeddings)
         length = memory.length + count
@@ -103,7 +103,7 @@ class VisionLanguageModel:
         last = np.asarray(logits[0, -1], np.float32)
         if not np.isfinite(last).all():
             raise PolyrhythmError(f"{self._decoder.name} gave numbers that are not finite")
-        return last, Memory(length, {self._presents[name]: value for name, value in presents.items()})
+        return last, KeyValueCache(length, {self._presents[name]: value for name, value in presents.items()})
 
     def _empty(self, name: str) -> tuple[int, int, int, int]:
         _, heads, _, width = self._decoder.shape(name)

@@ -15,7 +15,7 @@ from runtime.errors import PolyrhythmError
 from runtime.msgs import Image
 
 if TYPE_CHECKING:
-    from nodes.vlm.onnx.eyes import Eyes, Look
+    from nodes.vlm.onnx.eyes import LocalVisionModel, Look
 
 LATE = 0.7
 """After this part of its time an answer is brought to its end."""
@@ -37,10 +37,10 @@ class OnnxRequest(ModelRequest):
         self.answers = 0  # complete ones, and in how much time
         self.answering_ns = 0
         self.answer_tokens = 0
-        self._eyes: Eyes | None = None
+        self._eyes: LocalVisionModel | None = None
         self._last_prompt = 0
 
-    def start(self, clock: Clock, eyes: Eyes, budget: Budget) -> None:
+    def start(self, clock: Clock, eyes: LocalVisionModel, budget: Budget) -> None:
         """From now on these eyes are asked."""
         self._begin(clock, budget)
         self._eyes = eyes

@@ -91,14 +91,14 @@ class OnnxVLM(PointingVLM):
             problems.append(lacking)
         if found is None or problems:
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
-        from nodes.vlm.onnx.eyes import Eyes
+        from nodes.vlm.onnx.eyes import LocalVisionModel
 
         size_mb = sum(file.stat().st_size for file in found.parts.values()) / 1e6
         names = ", ".join(file.name for file in found.parts.values())
         self.log.info("loading %s: %s (%.0f MB)", found.name, names, size_mb)
         begun_ns = self.clock.now_ns()
         try:
-            eyes = Eyes(
+            eyes = LocalVisionModel(
                 found,
                 system=system_prompt(self.coordinates),
                 coordinates=self.coordinates,

@@ -12,7 +12,7 @@ SHORTEST_VOICED_S = 0.12  # "Ouch!" is about three times as long; a click is sho
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SpeechSegment:
     """Speech so far (`is_over` False: the speaker may go on) or as a whole."""
 
     number: int
@@ -53,7 +53,7 @@ class Segmenter:
         """Whether somebody speaks, or has only just stopped; False for a click that may become speech."""
         return self._state == "speech" and self._voiced * BLOCK_S >= SHORTEST_VOICED_S
 
-    def add(self, probability: float, block: bytes, end_ns: int) -> Heard | None:
+    def add(self, probability: float, block: bytes, end_ns: int) -> SpeechSegment | None:
         """The next block, and what there is to recognise because of it; `end_ns`: when its last sample was taken."""
         rules = self.rules
         if self._state == "silence":
@@ -75,7 +75,7 @@ class Segmenter:
             return self._look()
         return None
 
-    def cut(self) -> Heard | None:
+    def cut(self) -> SpeechSegment | None:
         """Sound is missing from here on: what was said until now is all of it."""
         heard = self._end() if self._state == "speech" else None
         self._before.clear()
@@ -90,19 +90,19 @@ class Segmenter:
         self._before.clear()
         self._voiced = self._silent = self._since_look = self._looked_at = 0
 
-    def _look(self) -> Heard | None:
+    def _look(self) -> SpeechSegment | None:
         self._since_look = 0
         if not self.is_speech or self._looked_at == self._voiced:
             return None  # nothing was added but silence
         self._looked_at = self._voiced
         return self._heard(is_over=False)
 
-    def _end(self) -> Heard | None:
+    def _end(self) -> SpeechSegment | None:
         heard = self._heard(is_over=True) if self.is_speech else None
         self._before.extend(self._blocks)  # the last of them: what follows may be the next word
         self._state, self._blocks, self.begun_ns = "silence", [], 0
         return heard
 
-    def _heard(self, *, is_over: bool) -> Heard:
+    def _heard(self, *, is_over: bool) -> SpeechSegment:
         sound = b"".join(self._blocks)
-        return Heard(self._number, sound, self.begun_ns, self._before_s, self._voiced * BLOCK_S, is_over)
+        return SpeechSegment(self._number, sound, self.begun_ns, self._before_s, self._voiced * BLOCK_S, is_over)

@@ -17,7 +17,7 @@ from bridges.mqtt import client
 from bridges.mqtt import connection as mqtt_link
 from bridges.mqtt.client import Broker, Incoming
 from bridges.mqtt.commands import CommandReply
-from bridges.mqtt.connection import Connection, Outbox
+from bridges.mqtt.connection import Connection, MqttOutbox
 from bridges.mqtt.topics import Topics
 from runtime.clock import SystemClock
 from tests.bridges.mqtt.mosquitto import Mosquitto, needs_mosquitto
@@ -69,7 +69,7 @@ async def held_until_asked(
 
     monkeypatch.setattr(mqtt_link, "connect", connected)
     link = Connection(
-        Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), Outbox(), take, discovery={}, reborn="",
+        Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), MqttOutbox(), take, discovery={}, reborn="",
         clock=SystemClock(), log=logging.getLogger("link"),
     )  # fmt: skip
     held = asyncio.create_task(link.hold(random.Random(0)))
@@ -122,7 +122,7 @@ def test_a_frozen_broker_is_told_in_the_log_once_and_found_again(
 
     async def story(broker: Mosquitto) -> None:
         link = Connection(
-            Broker("127.0.0.1", broker.port), Topics("polyrhythm", "arm7"), Outbox(), None, discovery={}, reborn="",
+            Broker("127.0.0.1", broker.port), Topics("polyrhythm", "arm7"), MqttOutbox(), None, discovery={}, reborn="",
             clock=SystemClock(), log=logging.getLogger("link"),
         )  # fmt: skip
         held = asyncio.create_task(link.hold(random.Random(0)))

@@ -13,9 +13,9 @@ from typing import Literal
 import pytest
 
 from bridges.stretch.doctor import examine
-from bridges.stretch.onboard.body import Body, BodyError, wheel_clamped
+from bridges.stretch.onboard.body import BodyError, StretchHardware, wheel_clamped
 from bridges.stretch.onboard.keeper import Keeper
-from bridges.stretch.onboard.words import Goals, Hello, Order, Reading, Seal
+from bridges.stretch.onboard.words import Goals, Hello, MotionOrder, Reading, Seal
 from bridges.stretch.robot import CHAIN_WORDS, StretchRobot
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.state_machine import GuardMachine
@@ -36,14 +36,14 @@ class InProcess:
     def __init__(self, bench: Bench | None = None, avoid_collisions: bool = True) -> None:
         self.bench, self.avoid_collisions = bench, avoid_collisions
         self.counter = 0
-        self.body: Body | None = None
+        self.body: StretchHardware | None = None
         self.reading = Reading()
 
     def now_ns(self) -> int:
         return self.bench.now_ns if self.bench is not None else SystemClock().now_ns()
 
     def open(self) -> Hello:
-        body = Body(avoid_collisions=self.avoid_collisions)
+        body = StretchHardware(avoid_collisions=self.avoid_collisions)
         try:
             hello = body.open()
         except BodyError as problem:
@@ -53,7 +53,7 @@ class InProcess:
 
     def exchange(self, goals: Goals | None, lease: int, verb: str = "", verb_number: int = 0) -> Reading:
         self.counter += 1
-        self.keeper.hear(Order(self.counter, lease, goals, verb, verb_number), self.now_ns())
+        self.keeper.hear(MotionOrder(self.counter, lease, goals, verb, verb_number), self.now_ns())
         return self.turn()
 
     def turn(self) -> Reading:
@@ -135,10 +135,10 @@ def up(bench: StretchBench, by_m: float = 0.3, v_mps: float = 0.0) -> JointComma
 
 
 def test_percent_of_gripper_and_metres_of_opening_are_the_librarys_model(world: World) -> None:
-    body = Body(grip_percent=-70.0)
+    body = StretchHardware(grip_percent=-70.0)
     assert body.percent_of(0.09) == pytest.approx(70.0)
     assert body.percent_of(0.0) == -70.0, "to close is to grip, not to touch"
-    assert Body(grip_percent=-300.0).percent_of(0.0) == -100.0
+    assert StretchHardware(grip_percent=-300.0).percent_of(0.0) == -100.0
 
 
 def test_each_wheel_is_clamped_by_itself() -> None:
@@ -342,15 +342,15 @@ def test_after_a_driver_that_hung_while_it_drove_nothing_goes_on_before_a_person
 
 def test_an_order_that_comes_again_or_from_somebody_else_changes_nothing(bench: StretchBench) -> None:
     seal, other = (Seal(key, b"driver", b"body", Reading) for key in (b"k" * 32, b"x" * 32))
-    ears: Seal[Order] = Seal(b"k" * 32, b"body", b"driver", Order)
-    order = Order(7, 1, Goals((0.0,) * 8, 0.1, 0.0))
+    ears: Seal[MotionOrder] = Seal(b"k" * 32, b"body", b"driver", MotionOrder)
+    order = MotionOrder(7, 1, Goals((0.0,) * 8, 0.1, 0.0))
     assert ears.open(seal.close(order)) == order
     assert ears.open(other.close(order)) is None
     assert ears.open(ears.close(order)) is None, "its own words sent back"
     assert ears.open(b"") is None
     assert ears.refused == 3
     heard = bench.link.keeper
-    heard.hear(Order(10_000, 1, None), bench.now_ns)
+    heard.hear(MotionOrder(10_000, 1, None), bench.now_ns)
     heard.hear(order, bench.now_ns)
     assert heard.replayed == 1
     assert heard.wanted.goals is None

@@ -19,7 +19,7 @@ import pytest
 from bridges.stretch.bringup import STEPS, Progress, Refused, StretchBringup, report
 from bridges.stretch.calibration import load
 from bridges.stretch.following import BRAKED
-from bridges.stretch.link import Process, found_python
+from bridges.stretch.link import OnboardProcess, found_python
 from bridges.stretch.robot import StretchRobot, calibration_file
 from bridges.stretch.twin.played import PatientStretch, TwinProcess, TwinStretch
 from bridges.stretch.twin.wire import PacketReader, framed, packet_crc, status_packet, unframed
@@ -48,7 +48,7 @@ class TwinBench(PatientBench):
 
     def __init__(self, twin: TwinProcess) -> None:
         self.twin = twin
-        self.link = Process(python_with_library(), "default", avoid_collisions=False)
+        self.link = OnboardProcess(python_with_library(), "default", avoid_collisions=False)
         super().__init__(PatientStretch(link=self.link))
         self.now_ns = CLOCK.now_ns()
         self.due_ns = self.now_ns
@@ -318,7 +318,7 @@ def test_bring_up_goes_through_all_its_steps_and_leaves_the_robot_as_it_was(twin
                 twin.do(what, value)
 
     twin.do("unhome")
-    robot = PatientStretch(link=Process(python_with_library(), "default", avoid_collisions=False))
+    robot = PatientStretch(link=OnboardProcess(python_with_library(), "default", avoid_collisions=False))
     progress = Progress("twin")
     robot.start(CLOCK.now_ns())
     try:

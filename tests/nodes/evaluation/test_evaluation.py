@@ -21,7 +21,7 @@ from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.picture import draw, shorten
 from nodes.evaluation.running import Runs
 from nodes.evaluation.table import sentences, table
-from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, result_of, trials_of
+from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, result_of, trials_of
 from runtime.errors import PolyrhythmError, UserError
 from tests.support.running import eventually
 
@@ -56,7 +56,7 @@ def test_nothing_is_known_of_no_runs() -> None:
 
 
 def test_every_seed_is_tried_with_every_variant_before_the_next() -> None:
-    trials = trials_of([Variant("a"), Variant("b")], ["cup", "bowl"], range(2))
+    trials = trials_of([TrialVariant("a"), TrialVariant("b")], ["cup", "bowl"], range(2))
     assert [(trial.seed, trial.task, trial.variant) for trial in trials[:5]] == [
         (0, "cup", "a"), (0, "cup", "b"), (0, "bowl", "a"), (0, "bowl", "b"), (1, "cup", "a"),
     ]  # fmt: skip
@@ -339,7 +339,7 @@ def test_a_launch_file_that_changes_in_the_midst_ends_the_evaluation(tmp_path: P
     file = tmp_path / "lot.toml"
     file.write_text(LAUNCH)
     runs = Runs(
-        str(file), LAUNCH + "# other", [Variant("a")], lambda _, changes: changes, tmp_path,
+        str(file), LAUNCH + "# other", [TrialVariant("a")], lambda _, changes: changes, tmp_path,
         is_virtual=True, for_s=None, keeps_all=False, longest_s=60.0,
     )  # fmt: skip
     with pytest.raises(PolyrhythmError, match=r"lot\.toml has changed since the evaluation began"):

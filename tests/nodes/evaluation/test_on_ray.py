@@ -15,7 +15,7 @@ from nodes.evaluation import on_ray
 from nodes.evaluation.command import main
 from nodes.evaluation.on_ray import TrialNews, TrialWork, play_trial
 from nodes.evaluation.running import REPORT
-from nodes.evaluation.trials import EvaluationRun, Variant
+from nodes.evaluation.trials import EvaluationRun, TrialVariant
 from runtime.errors import PolyrhythmError, UserError
 
 LAUNCH = """
@@ -64,7 +64,7 @@ def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def work(launch: Path) -> TrialWork:
-    return TrialWork(EvaluationRun("a", "", 0), Variant("a"), str(launch), LAUNCH, None, False, 60.0, REPORT)
+    return TrialWork(EvaluationRun("a", "", 0), TrialVariant("a"), str(launch), LAUNCH, None, False, 60.0, REPORT)
 
 
 def told(launch: Path, out: Path, capsys: pytest.CaptureFixture[str], *more: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from nodes.exploration.explorer import LOOK_DOWN_RAD, ExplorerNode
 from nodes.exploration.messages import ExplorationResult, StepDone
 from nodes.exploration.policies import FrontierExplorer, Memory
 from nodes.exploration.questions import MOST, answer, majority, phrases, question_in, questions_of
-from nodes.exploration.room import MOVES, SIDE, THINGS, TRIED_BY, Cell, Room, Thing, cell_after, metres, ways
+from nodes.exploration.room import MOVES, SIDE, THINGS, TRIED_BY, Cell, Room, RoomThing, cell_after, metres, ways
 from nodes.exploration.sight import in_view
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
@@ -90,7 +90,7 @@ HERE = (2, 6)
 def seen_from(*things: str, pan_rad: float = 0.0, heading_rad: float = 0.0) -> tuple[set[str], set[Cell]]:
     """Of "red mug 5 6" and the like by the head camera of a robot in `HERE` that faces east."""
     told = [one.rsplit(" ", 2) for one in things]
-    laid = [Thing(name, name.split()[-1], name.split()[0], (int(x), int(y)), "") for name, x, y in told]
+    laid = [RoomThing(name, name.split()[-1], name.split()[0], (int(x), int(y)), "") for name, x, y in told]
     state = RobotState(
         read_ns=0, position=(*STOW[:HEAD_PAN], pan_rad, LOOK_DOWN_RAD), velocity=(0.0,) * 8, effort=(0.0,) * 8,
         base_x_m=0.0, base_y_m=0.0, base_heading_rad=heading_rad, base_v_mps=0.0, base_w_radps=0.0,

@@ -1,4 +1,4 @@
-"""What the guard's node tells others, word by word: stops that it found out itself, refusals, leases, its ledger."""
+"""What the guard tells others, word by word: stops that it found out itself, refusals, leases, its state file."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def test_a_reflex_that_says_the_same_spares_the_guard_its_own_announcement() -> 
     room.robot.contact = ("base",)
     for _ in range(60):
         room.sim.run(seconds=0.001)
-        if room.guard.felt:
+        if room.guard.unpublished_fault:
             break
-    assert room.guard.felt == "contact"
+    assert room.guard.unpublished_fault == "contact"
     room.say("interrupt", Interrupt(id="reflex-1", depth="stop", text="contact: base", by="contact"), "reflex")
-    assert room.guard.felt == ""
+    assert room.guard.unpublished_fault == ""
     assert [one.id for one in room.interrupts] == ["reflex-1"]
     assert room.states[-1].stop_cause == "reflex-1"
 
@@ -330,7 +330,7 @@ def test_a_ladder_that_is_not_in_the_launch_file_hands_nothing_over() -> None:
     assert "is not proven" in room.guard.machine.refusal
 
 
-def test_a_command_of_somebody_who_no_longer_holds_the_seat_is_not_even_offered() -> None:
+def test_a_command_of_somebody_who_no_longer_holds_the_seat_is_not_even_forwarded() -> None:
     room = Room()
     room.ask("take", "me-1")
     rejected = room.states[-1].rejected
@@ -362,11 +362,11 @@ def started(folder: Path, memory: str = "run") -> Guard:
     return guard
 
 
-def test_what_is_latched_stands_in_the_ledger_as_it_is(tmp_path: Path) -> None:
+def test_what_is_latched_stands_in_the_state_file_as_it_is(tmp_path: Path) -> None:
     guard = started(tmp_path)
     assert guard.proofs.token == token_of(tmp_path)
-    assert guard.keeper is not None
-    path = guard.keeper.path
+    assert guard.state_file is not None
+    path = guard.state_file.path
     guard.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
     assert read(path) == SavedState(
         epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="stopped by Ana: Ouch!", stoppers=("Ana",)
@@ -422,7 +422,7 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     Guard().settle()  # and before a start nothing that could be gone
 
 
-def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know_and_why(
+def test_a_guard_whose_state_file_cannot_be_read_says_that_it_does_not_know_and_why(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "guard.json"
@@ -434,7 +434,7 @@ def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know_and_why(
     assert told.endswith("; the guard starts stopped")
 
 
-def test_a_guard_whose_ledger_is_gone_in_mid_run_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_guard_whose_state_file_is_gone_in_mid_run_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     started(tmp_path)
     (tmp_path / "guard.json").unlink()
     started(tmp_path)
@@ -442,16 +442,16 @@ def test_a_guard_whose_ledger_is_gone_in_mid_run_says_so(tmp_path: Path, caplog:
     assert told == [f"{tmp_path / 'guard.json'}: the file is gone; the guard starts stopped"]
 
 
-def test_a_guard_without_a_place_for_its_ledger_goes_on_without() -> None:
+def test_a_guard_without_a_place_for_its_state_file_goes_on_without() -> None:
     guard = Guard()
     guard.on_start()
-    assert guard.keeper is None
+    assert guard.state_file is None
     assert guard.proofs.token == ""
     guard.emergency(EStop(source="button", is_pressed=True))
     assert guard.machine.mode == "estopped"
 
 
-def test_a_ledger_has_its_own_folder_in_the_home_where_no_other_is_named(
+def test_a_state_file_has_its_own_folder_in_the_home_where_no_other_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
@@ -505,7 +505,13 @@ def test_what_a_launch_file_does_not_say_is_on_the_safe_side() -> None:
     assert guard.machine.settings.lifespan_s == guard.command.qos.lifespan_s == 0.150
     assert (guard.machine.settings.max_image_age_s, guard.machine.settings.max_effort_percent) == (1.0, 95.0)
     assert guard.machine.limits == STRETCH_3
-    assert (guard.ticks, guard.pressed, guard.heard_ns, guard.felt, guard.reported) == (0, set(), {}, "", None)
+    assert (guard.ticks, guard.pressed, guard.heard_ns, guard.unpublished_fault, guard.reported) == (
+        0,
+        set(),
+        {},
+        "",
+        None,
+    )
     assert (guard.run, guard.armed_in, guard.disk_problem, guard.gone, guard.logged_refusal) == ("",) * 5
 
 
@@ -516,22 +522,22 @@ def test_a_restarted_guard_writes_nothing_that_stands_there_already(tmp_path: Pa
     known = read(path)
     assert known is not None
     second = started(tmp_path)
-    assert second.keeper is not None
+    assert second.state_file is not None
     path.unlink()
-    second.keeper.note(known)
+    second.state_file.note(known)
     assert not path.exists()
 
 
-def test_what_somebody_else_said_before_a_hand_over_is_not_offered_to_the_machine() -> None:
+def test_what_somebody_else_said_before_a_hand_over_is_not_forwarded_to_the_machine() -> None:
     guard = Guard()
     guard.arbitration = Arbitration({"policy": SeatConfig(holder="other")})
-    guard.offer(command("policy", 1, guard.clock.now_ns()))
+    guard.forward(command("policy", 1, guard.clock.now_ns()))
     assert guard.machine.rejected == 0
     mine = command("other", 1, guard.clock.now_ns())
     for _ in range(2):
-        guard.offer(mine)
+        guard.forward(mine)
         assert guard.machine.rejected == 1, "it is looked at once"
-    guard.offer(command("other", 2, guard.clock.now_ns()))
+    guard.forward(command("other", 2, guard.clock.now_ns()))
     assert guard.machine.rejected == 2
 
 

@@ -28,7 +28,7 @@ class Robot(Story):
     def __init__(self, *, is_armed: bool = True) -> None:
         super().__init__(is_armed=is_armed)
         self.position = HOME
-        self.felt = ""
+        self.fault = ""
 
     def press(self, is_on: bool = True) -> None:
         self.machine.update_status(status(self.now_ns, is_runstopped=is_on))
@@ -37,7 +37,7 @@ class Robot(Story):
         self.now_ns += TICK
         if sees:
             self.machine.update_state(standing(self.now_ns, self.position))
-        self.felt = self.machine.check_monitors(self.now_ns)
+        self.fault = self.machine.check_monitors(self.now_ns)
         return self.machine.tick(self.now_ns)
 
     def say_go_on(self) -> str:
@@ -60,13 +60,13 @@ def test_a_runstop_ends_all_output_at_the_next_tick_and_is_latched() -> None:
     robot = driving()
     robot.press()
     assert robot.tick() is None
-    assert robot.felt == "runstop"
+    assert robot.fault == "runstop"
     said = robot.machine.report()
     assert (said.mode, said.reason) == ("stopped", "stopped by runstop: the robot's runstop is pressed")
     assert said.held_ns == robot.now_ns
     assert not said.is_armed
     assert robot.tick() is None
-    assert robot.felt == "", "told once"
+    assert robot.fault == "", "told once"
     assert robot.send(v=0.3) == "policy: the guard is stopped"
 
 
@@ -111,7 +111,7 @@ def test_words_from_before_a_runstop_in_a_stop_do_not_lift_it() -> None:
     said_ns = robot.now_ns + MS
     robot.press()
     assert robot.tick() is None
-    assert robot.felt == "", "it was stopped already"
+    assert robot.fault == "", "it was stopped already"
     robot.press(is_on=False)
     robot.tick()
     robot.machine.interrupt(interrupt("resume", by="Ana"), said_ns, robot.now_ns)
@@ -184,7 +184,7 @@ def test_a_guard_that_was_frozen_stops_and_waits_to_be_told() -> None:
     robot.now_ns += to_ns(3.0)
     assert robot.send(v=0.3) == ""
     robot.tick()
-    assert robot.felt == "guard"
+    assert robot.fault == "guard"
     assert robot.machine.reason == "stopped by guard: the guard stood still for 3.0 s"
 
 
@@ -201,12 +201,12 @@ def test_a_guard_that_was_frozen_does_not_brake_from_the_speed_it_remembers() ->
     assert None not in outputs
 
 
-@pytest.mark.parametrize(("late_ns", "felt"), [(0, ""), (1, "guard")])
-def test_a_late_tick_is_no_frozen_guard(late_ns: int, felt: str) -> None:
+@pytest.mark.parametrize(("late_ns", "fault"), [(0, ""), (1, "guard")])
+def test_a_late_tick_is_no_frozen_guard(late_ns: int, fault: str) -> None:
     robot = driving()
     robot.now_ns += SLEPT_NS - TICK + late_ns
     robot.tick()
-    assert robot.felt == felt
+    assert robot.fault == fault
 
 
 def test_a_frozen_guard_that_was_never_armed_has_nothing_to_stop() -> None:
@@ -214,7 +214,7 @@ def test_a_frozen_guard_that_was_never_armed_has_nothing_to_stop() -> None:
     robot.tick()
     robot.now_ns += to_ns(3.0)
     robot.tick()
-    assert (robot.felt, robot.machine.mode) == ("", "disarmed")
+    assert (robot.fault, robot.machine.mode) == ("", "disarmed")
 
 
 # --- a policy that was away
@@ -263,7 +263,7 @@ def test_a_policy_that_fell_silent_without_a_restart_goes_on_by_itself() -> None
     assert robot.machine.report().mode == "holding"
     assert robot.send(v=0.3) == ""
     robot.tick()
-    assert (robot.machine.mode, robot.felt) == ("moving", "")
+    assert (robot.machine.mode, robot.fault) == ("moving", "")
 
 
 def test_a_seat_that_is_taken_again_by_a_new_tool_of_the_same_name_is_no_restart() -> None:
@@ -274,7 +274,7 @@ def test_a_seat_that_is_taken_again_by_a_new_tool_of_the_same_name_is_no_restart
     robot.now_ns += MS
     assert robot.machine.accept_command(command(robot.now_ns, seq=1), robot.now_ns) == ""
     robot.tick()
-    assert (robot.machine.mode, robot.felt) == ("moving", "")
+    assert (robot.machine.mode, robot.fault) == ("moving", "")
 
 
 def test_a_hand_over_does_not_let_old_commands_in_again() -> None:
@@ -355,7 +355,7 @@ def test_a_robot_that_says_it_is_lost_is_stopped_let_go_of_and_armed_again_by_a_
     robot = driving()
     robot.machine.update_status(lost(robot.now_ns))
     assert robot.tick() is None
-    assert robot.felt == "driver"
+    assert robot.fault == "driver"
     assert robot.machine.mode == "stopped"
     assert robot.machine.reason == "stopped by driver: the robot does not follow: gamepad_7 commands it"
     assert robot.say_go_on() == ""

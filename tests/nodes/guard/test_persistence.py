@@ -61,34 +61,34 @@ def test_what_is_noted_is_there_at_once_and_waits_for_no_disk(tmp_path: Path, di
 
 
 def test_a_sync_writes_syncs_renames_and_syncs_the_folder_in_this_order(tmp_path: Path, disk: NotedDisk) -> None:
-    keeper = StateFile(tmp_path / "guard.json", disk=disk)
-    keeper.note(PRESSED)
+    state_file = StateFile(tmp_path / "guard.json", disk=disk)
+    state_file.note(PRESSED)
     disk.calls.clear()
-    keeper.sync()
+    state_file.sync()
     assert disk.calls == [
         ("write", "guard.json.sync"),
         ("sync", "guard.json.sync"),
         ("replace", "guard.json.sync -> guard.json"),
         ("sync", tmp_path.name),
     ]
-    keeper.sync()
+    state_file.sync()
     assert len(disk.calls) == 4, "nothing is new, nothing is written"
-    assert read(keeper.path) == PRESSED
+    assert read(state_file.path) == PRESSED
 
 
 def test_what_was_noted_during_a_sync_is_not_put_back(tmp_path: Path, disk: NotedDisk) -> None:
-    keeper = StateFile(tmp_path / "guard.json", disk=disk)
-    keeper.note(RELEASED)
+    state_file = StateFile(tmp_path / "guard.json", disk=disk)
+    state_file.note(RELEASED)
     seen = []
 
     def press() -> None:
-        keeper.note(PRESSED)
-        seen.append(read(keeper.path))
+        state_file.note(PRESSED)
+        seen.append(read(state_file.path))
 
     disk.meanwhile = press
-    keeper.sync()
+    state_file.sync()
     assert seen == [PRESSED]
-    assert read(keeper.path) == PRESSED
+    assert read(state_file.path) == PRESSED
     assert disk.calls[-2] == ("replace", "guard.json.sync -> guard.json"), "the newest was synced too"
     assert [call for call in disk.calls if call[0] == "sync"] == [
         ("sync", "guard.json.sync"),
@@ -97,10 +97,10 @@ def test_what_was_noted_during_a_sync_is_not_put_back(tmp_path: Path, disk: Note
     ]
 
 
-def test_a_ledger_that_was_read_is_not_written_again(tmp_path: Path, disk: NotedDisk) -> None:
-    keeper = StateFile(tmp_path / "guard.json", PRESSED, disk)
-    keeper.note(PRESSED)
-    keeper.sync()
+def test_a_state_file_that_was_read_is_not_written_again(tmp_path: Path, disk: NotedDisk) -> None:
+    state_file = StateFile(tmp_path / "guard.json", PRESSED, disk)
+    state_file.note(PRESSED)
+    state_file.sync()
     assert disk.calls == []
 
 
@@ -128,7 +128,7 @@ def test_a_full_disk_stops_no_guard_and_is_told_once(
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own for a keeper's first note, and for nothing more."""
+    """A file system of its own for a state file's first note, and for nothing more."""
     place = tmp_path / "small"
     place.mkdir()
     try:
@@ -143,23 +143,23 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_an_emergency_stop_on_a_full_disk_outlives_the_guard(full_disk: Path) -> None:
     path = full_disk / "guard.json"
-    keeper = StateFile(path, disk=Disk())
-    keeper.note(SavedState(armed_in="this run"))
+    state_file = StateFile(path, disk=Disk())
+    state_file.note(SavedState(armed_in="this run"))
     with (full_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
         while True:
             filler.write(bytes(1 << 12))
-    keeper.note(PRESSED)
+    state_file.note(PRESSED)
     assert read(path) == PRESSED
-    keeper.note(RELEASED)
+    state_file.note(RELEASED)
     assert read(path) == RELEASED, "a shorter one leaves no end of the longer one"
 
 
-def driven(keeper: StateFile) -> tuple[Simulation, Guard]:
+def driven(state_file: StateFile) -> tuple[Simulation, Guard]:
     """A robot that drives under a guard which keeps what it latches there."""
     guard = Guard(arm="auto", memory="run")
     sim = Simulation(StillRobot(), NodeSpec("guard", Guard, instance=guard))
     sim.run(seconds=0.2)
-    guard.keeper = keeper
+    guard.state_file = state_file
     for _ in range(10):
         sim.publish("command", JointCommand(position=HOME, base_v_mps=0.2), source="policy")
         sim.run(seconds=0.05)
@@ -168,9 +168,9 @@ def driven(keeper: StateFile) -> tuple[Simulation, Guard]:
 
 
 def test_a_stop_on_a_disk_that_has_filled_up_brakes_at_once_and_outlives_the_guard(full_disk: Path) -> None:
-    keeper = StateFile(full_disk / "guard.json")
-    keeper.reserve()
-    sim, guard = driven(keeper)
+    state_file = StateFile(full_disk / "guard.json")
+    state_file.reserve()
+    sim, guard = driven(state_file)
     with (full_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
         while True:
             filler.write(bytes(1 << 12))
@@ -179,7 +179,7 @@ def test_a_stop_on_a_disk_that_has_filled_up_brakes_at_once_and_outlives_the_gua
     sim.run(seconds=0.1)
     assert guard.machine.mode == "stopped"
     assert 0 <= guard.machine.held_ns - asked_ns < 25_000_000
-    found = read(keeper.path)
+    found = read(state_file.path)
     assert found is not None
     assert (found.stop, found.stoppers) == ("stopped by Ann: Stop!", ("Ann",))
 
@@ -211,10 +211,10 @@ def test_where_the_file_cannot_be_written_at_all_the_reason_is_the_disks(tmp_pat
         def write(self, path: Path, data: bytes) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    keeper = StateFile(tmp_path / "guard.json", disk=Full())
+    state_file = StateFile(tmp_path / "guard.json", disk=Full())
     for _ in range(2):  # it is tried again
         with pytest.raises(OSError, match="No space left"):
-            keeper.note(PRESSED)
+            state_file.note(PRESSED)
 
 
 def test_a_file_that_was_deleted_is_made_again_with_all_that_is_known(tmp_path: Path) -> None:
@@ -236,19 +236,19 @@ def test_a_file_for_which_there_was_no_room_at_first_is_made_once_there_is(tmp_p
             super().write(path, data)
 
     disk = Filling()
-    keeper = StateFile(tmp_path / "guard.json", disk=disk)
+    state_file = StateFile(tmp_path / "guard.json", disk=disk)
     with pytest.raises(OSError, match="No space left"):
-        keeper.reserve()
-    keeper.note(SavedState())  # nothing new
-    assert not keeper.path.exists()
+        state_file.reserve()
+    state_file.note(SavedState())  # nothing new
+    assert not state_file.path.exists()
     disk.is_full = False
-    keeper.reserve()
-    assert read(keeper.path) == SavedState()
+    state_file.reserve()
+    assert read(state_file.path) == SavedState()
 
 
 def test_nothing_latched_needs_no_sync(tmp_path: Path, disk: NotedDisk) -> None:
-    keeper = StateFile(tmp_path / "guard.json", disk=disk)
-    keeper.reserve()
+    state_file = StateFile(tmp_path / "guard.json", disk=disk)
+    state_file.reserve()
     disk.calls.clear()
-    keeper.sync()
+    state_file.sync()
     assert disk.calls == []

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nodes.interrupts import phrase_matcher
 from nodes.interrupts.phrase_matcher import (
     END_CHARS,
-    Clause,
     Match,
+    MatchedClause,
     clauses_in,
     find,
     is_cjk,
@@ -53,7 +53,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     load.cache_clear()
 
 
-def in_short(clause: Clause) -> list[str]:
+def in_short(clause: MatchedClause) -> list[str]:
     """Each match as "table name start-end", in the order of the clause."""
     return [f"{table} {one.name} {one.start}-{one.end}" for table, matches in clause.found.items() for one in matches]
 
@@ -172,7 +172,7 @@ match = places.map(lambda two: Match(min(two), max(two), ""))
 clauses = st.dictionaries(st.sampled_from("abc"), st.lists(match, min_size=1, max_size=4))
 
 
-def ways(clause: Clause, place: int, tables: str) -> Iterator[tuple[int, str]]:
+def ways(clause: MatchedClause, place: int, tables: str) -> Iterator[tuple[int, str]]:
     """Every place that phrases of these tables lead to, one behind the other, with the tables they are of."""
     yield place, ""
     for table in tables:
@@ -184,7 +184,7 @@ def ways(clause: Clause, place: int, tables: str) -> Iterator[tuple[int, str]]:
 
 @given(clauses)
 def test_where_phrases_stand_is_what_trying_every_way_finds(found: dict[str, list[Match]]) -> None:
-    clause = Clause(tuple("wxyz"), found)
+    clause = MatchedClause(tuple("wxyz"), found)
     reached = {end for end, _ in ways(clause, 0, "bc")}
     assert clause.opening("b", "c") == reached
     behind = {place for place in range(PLACES + 1) if PLACES in {end for end, _ in ways(clause, place, "bc")}}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.eyes import Eyes
+from nodes.kitchen.eyes import IdealDetector
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.scenario import SHIPPED, holds, load_scenario
 from nodes.kitchen.world import FreeSpace, ThingSpec, default_specs, lay_out, load_world
@@ -114,7 +114,7 @@ def test_conditions_are_about_the_world() -> None:
 
 
 def test_eyes_tell_what_a_finger_points_at_from_its_direction_alone() -> None:
-    eyes = Eyes(load_world(), "Ann", 0)
+    eyes = IdealDetector(load_world(), "Ann", 0)
     mugs = (thing("red_mug", -0.2), thing("blue_mug", 0.2))
     hand = {"hand_m": (0.2, -0.8, 0.55), "hand_yaw_rad": math.pi / 2, "gesture": "point"}
     scene = eyes.see(truth_of(*mugs, **hand), 0)
@@ -123,7 +123,7 @@ def test_eyes_tell_what_a_finger_points_at_from_its_direction_alone() -> None:
 
 
 def test_eyes_see_a_nod_in_the_movement_of_a_head_and_nothing_in_a_still_one() -> None:
-    eyes = Eyes(load_world(), "Ann", 0)
+    eyes = IdealDetector(load_world(), "Ann", 0)
     gestures = []
     for step in range(20):
         pitch = 0.3 * math.sin(2 * math.pi * step * 0.1 / 0.7) if step < 16 else 0.0

@@ -1,4 +1,4 @@
-"""`Pace`: how fast a server is asked after 429s, by its own times: no clock runs."""
+"""`RequestPacer`: how fast a server is asked after 429s, by its own times: no clock runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from nodes.models.model import Pace
+from nodes.models.model import RequestPacer
 
 
 def asked(calls: int, is_refused: Callable[[float], bool]) -> tuple[float, int]:
     """Answers a second, and how many calls were refused, of a server that asks for a pause of 1 s each time."""
-    pace, now_s, refused = Pace(), 0.0, 0
+    pace, now_s, refused = RequestPacer(), 0.0, 0
     for _ in range(calls):
         now_s = pace.next_s(now_s)
         if is_refused(now_s):
@@ -49,7 +49,7 @@ def test_refusals_that_come_whatever_the_rate_is_do_not_end_in_a_halt(share: flo
 
 def test_a_minute_of_refusals_slows_nothing_after_it() -> None:
     """What was 50 calls a second is that again within seconds, and the server was asked now and then meanwhile."""
-    pace, now_s, knocked, after = Pace(), 0.0, 0, []
+    pace, now_s, knocked, after = RequestPacer(), 0.0, 0, []
     while now_s < 100.0:
         now_s = pace.next_s(now_s)
         if 5.0 < now_s < 65.0:

@@ -15,7 +15,7 @@ from nodes.recording import recorder as recorder_module
 from nodes.recording.bag.command import main as bag_main
 from nodes.recording.foxglove.schemas import LOG_NAME, TRANSFORMS_NAME
 from nodes.recording.recorder import Recorder, SaveRecording
-from nodes.recording.ring_buffer import Ring, last_written, model_files
+from nodes.recording.ring_buffer import RingBuffer, last_written, model_files
 from nodes.report.run import read_run
 from runtime.bag.file import BagReader
 from runtime.bag.journal import Calls, LogLine
@@ -114,7 +114,7 @@ def test_a_ring_writes_the_last_seconds_when_asked(tmp_path: Path) -> None:
 
 def test_a_ring_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nodes.recording.ring_buffer.RING_BYTES", 3 * 8600)
-    ring = Ring(1000.0)
+    ring = RingBuffer(1000.0)
     for number in range(10):
         ring.add(stamped(Image(camera="c", captured_ns=1, rgb=np.zeros((50, 50, 3), np.uint8)), "i", number), number)
     assert [one.envelope.seq for one in ring.messages] == [7, 8, 9]
@@ -123,7 +123,7 @@ def test_a_ring_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_ring_counts_the_bytes_of_any_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nodes.recording.ring_buffer.RING_BYTES", 50_000)
-    ring = Ring(1000.0)
+    ring = RingBuffer(1000.0)
     for number in range(1, 11):
         ring.add(stamped(Utterance(speaker="robot", text="x" * 20_000), "words", number), number)
     assert [one.envelope.seq for one in ring.messages] == [9, 10]

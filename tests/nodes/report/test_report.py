@@ -20,7 +20,7 @@ from nodes.report.actions import action_spans
 from nodes.report.command import main, make_report, report_run, report_session
 from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
-from nodes.report.run import Run, Track, read_run
+from nodes.report.run import Run, TopicMessages, read_run
 from nodes.report.summary import CUT_OFF, Percentiles, TaskSummary, spread, summarise
 from nodes.report.summary_tables import print_result, print_summary
 from nodes.report.timeline import mode_spans, rows, seated, stops
@@ -311,7 +311,7 @@ def test_the_only_success_of_its_skill_is_shown_before_the_others(run: Run) -> N
     last = run.actions.messages[5]
     given = msgspec.structs.replace(last.message, skill="hand_over", text="give the green cup")  # type: ignore[type-var]  # a Struct
     rest = [Stamped(given, one.envelope) if one is last else one for one in run.actions.messages]
-    told = dataclasses.replace(run, actions=Track(Action, rest))
+    told = dataclasses.replace(run, actions=TopicMessages(Action, rest))
     shown = [[one.text for one in moments(one, most=8) if one.kind == "success"] for one in (run, told)]
     assert "put down the green cup" not in shown[0]
     assert "give the green cup" in shown[1]

@@ -20,7 +20,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of
 from runtime.clock import SystemClock, to_ns
-from runtime.command_line.attach import Interruption, Sender, hear
+from runtime.command_line.attach import Sender, StopSignal, hear
 from runtime.coordination.lease import Lease
 from runtime.msgs import Comparison, GuardState, JointCommand, Utterance
 from runtime.msgs.signature import order, token_of
@@ -81,8 +81,8 @@ class Started:
 
     def await_guard(self, is_so: Callable[[GuardState], bool], what: str, within_s: float = LONG_S) -> GuardState:
         """The first state of the guard of which that is true."""
-        with Interruption() as interruption:
-            for arrival in hear(self.found[0], ["guard/state"], interruption, for_s=within_s):
+        with StopSignal() as stop_signal:
+            for arrival in hear(self.found[0], ["guard/state"], stop_signal, for_s=within_s):
                 if arrival is not None and is_so(state := decode(arrival.frames, GuardState).message):
                     return state
         raise AssertionError(f"not within {within_s:g} s: {what}\n{self.text[-2000:]}")
@@ -285,8 +285,8 @@ def test_the_ladder_of_a_vlm_that_dies_says_why_and_holds_and_its_return_moves_n
     eventually(lambda: is_running_again(rig, "vlm"), "it is restarted", LONG_S)
     rig.send_signal("vlm", signal.SIGSTOP)
     try:
-        with Interruption() as interruption:
-            for arrival in hear(rig.run, ["said"], interruption, for_s=LONG_S):
+        with StopSignal() as stop_signal:
+            for arrival in hear(rig.run, ["said"], stop_signal, for_s=LONG_S):
                 if arrival is not None:
                     said.append(decode(arrival.frames, Utterance).message.text)
                 if said[-1:] == ["I wait."]:

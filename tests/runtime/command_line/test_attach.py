@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from runtime.cli import main
-from runtime.command_line.attach import Interruption, Sender, choose, hear
+from runtime.command_line.attach import Sender, StopSignal, choose, hear
 from runtime.commands.nodes import node_rows
 from runtime.coordination.health import Health
 from runtime.errors import PolyrhythmError, UserError
@@ -51,8 +51,8 @@ def hello(runs: Runs, tmp_path: Path) -> FoundRun:
 
 def healths(run: FoundRun, node: str) -> Iterator[Health]:
     """A node's accounts of itself as they come, for at most half a minute."""
-    with Interruption() as interruption:
-        for arrival in hear(run, [f"health/{node}"], interruption, 30.0):
+    with StopSignal() as stop_signal:
+        for arrival in hear(run, [f"health/{node}"], stop_signal, 30.0):
             if arrival is not None:
                 yield decode(arrival.frames, Health).message
 
@@ -116,8 +116,8 @@ def test_what_a_person_publishes_reaches_the_subscriber_and_the_tool_that_listen
     command = [sys.executable, "-m", "runtime", "pub", "beat", '{"count": 7}', "--count", "3", "--hz", "50"]
     publisher: subprocess.Popen[bytes] | None = None
     heard = []
-    with Interruption() as interruption:
-        for arrival in hear(hello, ["beat"], interruption, 30.0):
+    with StopSignal() as stop_signal:
+        for arrival in hear(hello, ["beat"], stop_signal, 30.0):
             if arrival is None:
                 continue
             if publisher is None:
@@ -163,8 +163,8 @@ def test_who_only_listens_and_is_frozen_keeps_nobody_from_stopping_the_robot_or_
 
 @pytest.mark.processes
 def test_who_listens_and_sends_does_not_wait_for_themselves(hello: FoundRun) -> None:
-    with Interruption() as interruption:
-        for _ in hear(hello, ["beat"], interruption):
+    with StopSignal() as stop_signal:
+        for _ in hear(hello, ["beat"], stop_signal):
             sender = Sender(hello, "beat", provenance="person")
             waited_for = sender.unreached
             sender.close()
@@ -203,8 +203,8 @@ def test_twenty_visitors_leave_published_equal_to_delivered(runs: Runs, tmp_path
     pid = run.states()["talker"].pid
     files_after_first = 0
     for number in range(20):
-        with Interruption() as interruption:
-            for arrival in hear(run, ["beat"], interruption, 30.0):
+        with StopSignal() as stop_signal:
+            for arrival in hear(run, ["beat"], stop_signal, 30.0):
                 if arrival is not None or _is_silent(run):
                     break
         if number == 0:
@@ -238,8 +238,8 @@ def _is_silent(run: FoundRun) -> bool:
 def test_a_restarted_node_finds_its_listeners_and_the_tool_that_listens_hears_it_again(hello: FoundRun) -> None:
     first = hello.states()["talker"]
     seqs: list[int] = []
-    with Interruption() as interruption:
-        for arrival in hear(hello, ["beat"], interruption, 30.0):
+    with StopSignal() as stop_signal:
+        for arrival in hear(hello, ["beat"], stop_signal, 30.0):
             if arrival is None:
                 continue
             seqs.append(arrival.envelope.seq)
@@ -289,8 +289,8 @@ def test_a_killed_supervisor_leaves_nothing_that_a_tool_would_find(
 
 @pytest.mark.processes
 def test_listening_ends_by_itself_when_the_run_does(runs: Runs, hello: FoundRun) -> None:
-    with Interruption() as interruption:
-        arrivals = hear(hello, ["beat"], interruption, 30.0)
+    with StopSignal() as stop_signal:
+        arrivals = hear(hello, ["beat"], stop_signal, 30.0)
         next(arrivals)
         runs.kill_supervisor(hello)
         for _ in arrivals:
@@ -333,8 +333,8 @@ def test_a_state_that_has_a_publisher_is_published_by_a_person_only_with_a_reaso
     capsys.readouterr()
     forced = [sys.executable, "-m", "runtime", "pub", "health/talker", message, "--force", "a test"]
     publisher: subprocess.Popen[bytes] | None = None
-    with Interruption() as interruption:
-        for arrival in hear(hello, ["health/talker"], interruption, 30.0):
+    with StopSignal() as stop_signal:
+        for arrival in hear(hello, ["health/talker"], stop_signal, 30.0):
             if publisher is None and arrival is not None:
                 publisher = subprocess.Popen(forced, stdout=subprocess.DEVNULL)
             elif arrival is not None and arrival.envelope.source != "talker":

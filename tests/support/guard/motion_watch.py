@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import TracebackType
 
 from runtime.clock import to_ns
-from runtime.command_line.attach import Interruption, hear
+from runtime.command_line.attach import StopSignal, hear
 from runtime.msgs import JointCommand
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import find_runs
@@ -27,7 +27,7 @@ class MotionWatch:
         self._pid = supervisor_pid
         self._speeds: list[tuple[int, float]] = []  # when it was sent, base speed in m/s
         self._hands: list[int] = []  # when the console passed on what a person drives
-        self._end = Interruption()
+        self._end = StopSignal()
         self._thread = threading.Thread(target=self._hear, name="motion watch")
 
     @property

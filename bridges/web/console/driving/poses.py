@@ -14,7 +14,7 @@ from runtime.serialization.toml_errors import Table, convert, read_toml
 POSES = Path(__file__).with_name("poses.toml")
 
 
-class Pose(Table, frozen=True):
+class NamedPose(Table, frozen=True):
     """Where some joints go; a posture of the head alone is a look."""
 
     name: Annotated[str, Meta(min_length=1, max_length=24)]
@@ -22,7 +22,7 @@ class Pose(Table, frozen=True):
 
 
 class _File(Table, frozen=True):
-    pose: tuple[Pose, ...] = ()
+    pose: tuple[NamedPose, ...] = ()
 
 
 def read_poses(path: Path, limits: RobotLimits, *, is_own: bool) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridges.web.http.auth import ROLES, AllowedOrigins, RateLimit, Tokens, check_bind
+from bridges.web.http.auth import ROLES, AllowedOrigins, TokenBucket, Tokens, check_bind
 from bridges.web.http.server import Capacity
 from runtime.errors import ParameterError
 
@@ -53,7 +53,7 @@ def test_host_and_origin_are_exact() -> None:
 
 
 def test_pace_allows_a_burst_and_then_the_rate() -> None:
-    pace = RateLimit(per_s=10.0, burst=3.0)
+    pace = TokenBucket(per_s=10.0, burst=3.0)
     assert [pace.allows(0) for _ in range(4)] == [True, True, True, False]
     assert pace.allows(100_000_000)
     assert not pace.allows(100_000_000)

@@ -18,9 +18,9 @@ from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
-from bridges.web.http.auth import RateLimit
+from bridges.web.http.auth import TokenBucket
 from bridges.web.http.client import CameraStream, Session
-from bridges.web.http.listener import PageHost, Servers
+from bridges.web.http.listener import PageHost, WebServers
 from bridges.web.http.page import Page
 from bridges.web.http.server import MOST_WAITING, TOO_FAST, WebServer
 from bridges.web.http.wire import Emergency, StopPressed, decode
@@ -72,8 +72,8 @@ def page(path: str, page: str, roles: dict[str, str]) -> Page:
 class Fellow(Node):
     """A node whose process has these servers."""
 
-    def __init__(self, servers: Servers | None = None, name: str = "fellow", **parameters: Any) -> None:
-        self.servers = servers or Servers()
+    def __init__(self, servers: WebServers | None = None, name: str = "fellow", **parameters: Any) -> None:
+        self.servers = servers or WebServers()
         self.called = name
         self.run_info = RunFacts.of({"parameters": parameters})
 
@@ -254,7 +254,7 @@ def test_a_page_that_says_too_much_is_cut_off_but_its_stop_counts(last: str) -> 
     handled: list[Any] = []
     here, socket, session = page("console", "console/page.html", {}), Socket(), Session("s", "operator", "Flo")
     here.handler.handle = lambda _, message: handled.append(message)  # type: ignore[method-assign, assignment]
-    session.pace = RateLimit(1.0, 0.0)
+    session.pace = TokenBucket(1.0, 0.0)
     asyncio.run(WebServer(SystemClock()).listen(socket, session, here))  # type: ignore[arg-type]
     assert socket.closed == TOO_FAST
     assert [type(message) for message in handled] == [StopPressed if last == "stop" else Emergency]

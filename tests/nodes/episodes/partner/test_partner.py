@@ -9,7 +9,7 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.partner.predictions import NEXT, WANTS, AskedTurn, all_moments, baseline
-from nodes.episodes.partner.reference_game import PICTURES, Description, Mind, PartnerListener, play
+from nodes.episodes.partner.reference_game import PICTURES, Description, ListenerBelief, PartnerListener, play
 from nodes.episodes.results.store import Store
 from runtime.msgs.episode import ActKind, Turn
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
@@ -110,7 +110,7 @@ def test_each_remembers_its_own_meetings_and_no_more_than_it_perceived(tmp_path:
 
 def test_a_belief_follows_bayes_rule_and_a_listener_is_learned_in_few_rounds() -> None:
     shown = PICTURES[:4]  # all red circles and squares, big and small
-    mind = Mind()
+    mind = ListenerBelief()
     before = sum(share for kind, share in mind.belief.items() if "german" in kind)
     said = Description("german", ("circle", "big"))
     mind.saw(said, shown, shown[0])  # the big circle: understood

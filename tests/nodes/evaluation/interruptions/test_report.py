@@ -17,7 +17,7 @@ from nodes.evaluation.interruptions.comparisons import compare
 from nodes.evaluation.interruptions.findings import falsifiers, secondaries
 from nodes.evaluation.interruptions.plots import side_by_side
 from nodes.evaluation.interruptions.report import LOOKS_S, harm_sheet, write_report
-from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant
+from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant
 from nodes.report.contact_sheet import STRIP_PX
 from nodes.sim.messages import Interruption
 from runtime.errors import UserError
@@ -151,7 +151,9 @@ def test_runs_in_real_time_are_compared_with_the_same_runs_in_virtual_time(tmp_p
 
 
 def test_arms_stand_in_the_order_in_which_they_were_asked_for(tmp_path: Path, capsys: Any) -> None:
-    card = msgspec.structs.replace(CARD, variants=(Variant("A-cloud"), Variant("B-cloud"), Variant("B+-cloud")))
+    card = msgspec.structs.replace(
+        CARD, variants=(TrialVariant("A-cloud"), TrialVariant("B-cloud"), TrialVariant("B+-cloud"))
+    )
     folder = ResultsFolder(tmp_path, card)
     for arm in ("B+", "B", "A"):  # as they came to their ends
         folder.add(result(arm, "stop-near", 0, rest_s=0.4))

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from nodes.guard import orders as command
-from runtime.command_line.attach import Arrival, Interruption
+from runtime.command_line.attach import Arrival, StopSignal
 from runtime.errors import PolyrhythmError
 from runtime.message import Envelope, Message
 from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState
@@ -70,7 +70,7 @@ class Desk:
 
     def hear(self, run: Any, topics: Sequence[str], asked: object, *, for_s: float) -> Iterator[Arrival | None]:
         assert run.folder == Path("run")
-        assert isinstance(asked, Interruption), "Ctrl-C ends it"
+        assert isinstance(asked, StopSignal), "Ctrl-C ends it"
         self.listened.append((list(topics), for_s))
         end_s = self.now_s + for_s
         self.open.append("hear")

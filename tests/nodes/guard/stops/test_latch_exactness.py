@@ -1,4 +1,4 @@
-"""Exact words, stamps and edges of what latches: felt contacts, efforts and silences, emergency stops, restarts."""
+"""Exact words, stamps and edges of what latches: contacts, efforts and silences, emergency stops, restarts."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodes.guard import persistence as ledger
+from nodes.guard import persistence
 from nodes.guard.node import Guard
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.table import with_table
@@ -140,9 +140,9 @@ def test_a_restarted_guard_is_stopped_as_the_one_before_was(tmp_path: Path) -> N
     assert second.machine.mode == "estopped"
     assert second.machine.estop_cause == "button: pressed"
     assert second.arbitration.epochs == first.arbitration.epochs == {"planner": 1, "vlm": 1, "policy": 1}
-    StateFile(tmp_path / ledger.FILE_NAME).note(SavedState(stop="stopped by Sam: Ouch!"))
+    StateFile(tmp_path / persistence.FILE_NAME).note(SavedState(stop="stopped by Sam: Ouch!"))
     assert start().machine.mode == "stopped"
-    (tmp_path / ledger.FILE_NAME).write_text("{")
+    (tmp_path / persistence.FILE_NAME).write_text("{")
     assert start().machine.mode == "stopped"
 
 
@@ -152,10 +152,12 @@ def test_the_file_is_kept_from_run_to_run_unless_the_launch_file_says_otherwise(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     info = {"registry": str(tmp_path), "launch_file": "x/stretch.toml"}
     robots = tmp_path / "state" / "polyrhythm" / "robots"
-    assert ledger.place_of("machine", "stretch_3", RunFacts.of(info)) == robots / "stretch_3" / "guard.json"
-    assert ledger.place_of("machine", "my.arm:LIMITS", RunFacts.of(info)) == robots / "my.arm_LIMITS" / "guard.json"
-    assert ledger.place_of("run", "stretch_3", RunFacts.of(info)) == tmp_path / "guard.json"
-    assert ledger.place_of("machine", "stretch_3", RunFacts.of({"clock": "virtual"})) is None
+    assert persistence.place_of("machine", "stretch_3", RunFacts.of(info)) == robots / "stretch_3" / "guard.json"
+    assert (
+        persistence.place_of("machine", "my.arm:LIMITS", RunFacts.of(info)) == robots / "my.arm_LIMITS" / "guard.json"
+    )
+    assert persistence.place_of("run", "stretch_3", RunFacts.of(info)) == tmp_path / "guard.json"
+    assert persistence.place_of("machine", "stretch_3", RunFacts.of({"clock": "virtual"})) is None
 
 
 def test_the_page_shows_the_table_as_it_is() -> None:

@@ -125,13 +125,13 @@ def test_what_is_latched_on_a_real_robot_stands_whatever_the_environment_says(
 def test_a_latch_moves_to_the_shared_folder_once_there_is_one(tmp_path: Path, state: Path) -> None:
     first = started(tmp_path / "1", devices=("robot r",))
     first.emergency(EStop(source="button", is_pressed=True, why="toe"))
-    assert first.keeper is not None
+    assert first.state_file is not None
     (tmp_path / "shared").mkdir()
     second = started(tmp_path / "2", devices=("robot r",))
     assert second.machine.estop_cause == "button: toe"
-    assert second.keeper is not None
-    assert second.keeper.path == tmp_path / "shared" / "robots" / "r" / "guard.json"
-    assert not first.keeper.path.exists(), "it stands in one place"
+    assert second.state_file is not None
+    assert second.state_file.path == tmp_path / "shared" / "robots" / "r" / "guard.json"
+    assert not first.state_file.path.exists(), "it stands in one place"
 
 
 @pytest.mark.parametrize("newer", ["home", "elsewhere"])
@@ -211,9 +211,9 @@ def test_in_the_shared_folder_each_account_that_may_write_there_finds_and_change
     (tmp_path / "shared").chmod(0o2770)
     guard = started(tmp_path / "1", devices=("robot r",))
     guard.emergency(EStop(source="button", is_pressed=True))
-    assert guard.keeper is not None
+    assert guard.state_file is not None
     guard.settle()
-    path = guard.keeper.path
+    path = guard.state_file.path
     assert [oct(one.stat().st_mode & 0o7777) for one in (path.parents[1], path.parent, path)] == [
         "0o2770",
         "0o2770",
@@ -247,10 +247,10 @@ class Full(Disk):
 
 def test_the_first_write_of_all_makes_room_for_what_is_latched_on_a_full_disk(tmp_path: Path, state: Path) -> None:
     guard = started(tmp_path / "1")
-    assert guard.keeper is not None
-    path = guard.keeper.path
+    assert guard.state_file is not None
+    path = guard.state_file.path
     assert path.stat().st_size == BLOCK_BYTES
-    guard.keeper = StateFile(path, disk=Full())
+    guard.state_file = StateFile(path, disk=Full())
     guard.emergency(EStop(source="button", is_pressed=True))
     assert path.stat().st_size == BLOCK_BYTES, "it needs no block more"
     assert started(tmp_path / "1").machine.mode == "estopped"
@@ -261,9 +261,9 @@ def test_all_that_may_be_latched_has_room_in_the_file_that_was_made_while_there_
     tmp_path: Path, state: Path, letter: str
 ) -> None:
     guard = started(tmp_path / "1")
-    assert guard.keeper is not None
-    path, text = guard.keeper.path, letter * 5000
-    guard.keeper = StateFile(path, disk=Full())
+    assert guard.state_file is not None
+    path, text = guard.state_file.path, letter * 5000
+    guard.state_file = StateFile(path, disk=Full())
     for number in range(40):
         name = f"{number}{text}"
         guard.interrupted(Interrupt(id=name, depth="stop", text=text, by=name))
@@ -280,16 +280,16 @@ def test_where_the_file_is_lost_in_mid_run_epochs_and_leases_go_on_above_all_tha
     first = started(tmp_path / "1")
     for number in range(3):
         first.interrupted(Interrupt(id=str(number), depth="stop", text="Ouch!", by="Ana"))
-    assert first.keeper is not None
+    assert first.state_file is not None
     if damage is None:
-        first.keeper.path.unlink()
+        first.state_file.path.unlink()
     else:
-        first.keeper.path.write_text(damage)
+        first.state_file.path.write_text(damage)
     second = started(tmp_path / "1")
     assert second.machine.reason == "stopped by guard: what was latched before is not known"
     assert all(second.arbitration.epochs[seat] > epoch for seat, epoch in first.arbitration.epochs.items())
     assert second.arbitration.leases["policy"].number > first.arbitration.leases["policy"].number
-    known = read(first.keeper.path)
+    known = read(first.state_file.path)
     assert known is not None
     assert known.stop
     assert known != SavedState()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.vision.crops import OTHER, CropReader, Cut, Sizes, Told
+from nodes.kitchen.vision.crops import OTHER, Classification, CropReader, Cut, Sizes
 from nodes.kitchen.vision.sight import Sight
 from nodes.kitchen.world import load_world
 from nodes.stretch.body import BODY
@@ -127,8 +127,8 @@ class Knowing(CropReader):
     def __init__(self) -> None:
         pass
 
-    def read(self, cuts: Sequence[tuple[Cut, Sizes]]) -> list[Told]:
-        return [Told("mug" if size[3] < 1.1 else OTHER, 0.9, "red", "", "", False, False) for _, size in cuts]
+    def read(self, cuts: Sequence[tuple[Cut, Sizes]]) -> list[Classification]:
+        return [Classification("mug" if size[3] < 1.1 else OTHER, 0.9, "red", "", "", False, False) for _, size in cuts]
 
 
 def test_what_is_not_in_view_is_still_believed_and_keeps_its_id() -> None:

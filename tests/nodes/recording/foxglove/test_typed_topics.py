@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from nodes.recording.foxglove.schemas import SCHEMAS
-from nodes.recording.foxglove.typed_topics import TOPICS, Typed, TypedTopics
+from nodes.recording.foxglove.typed_topics import TOPICS, TypedTopics, ViewerDocument
 from nodes.sim.messages import BodyPart
 from nodes.stretch.kinematics import grasp_point
 from nodes.stretch.limits import STOW
@@ -61,7 +61,7 @@ class Shown:
         made = self.typed.of(Stamped(message, Envelope(topic, "node", self.number, to_ns(at_s))))
         return dict(self.checked(made))
 
-    def checked(self, made: Iterator[Typed]) -> Iterator[tuple[str, Any]]:
+    def checked(self, made: Iterator[ViewerDocument]) -> Iterator[tuple[str, Any]]:
         for one in made:
             document = msgspec.json.decode(msgspec.json.encode(one.document))
             Draft202012Validator(msgspec.json.decode(SCHEMAS[one.schema])).validate(document)

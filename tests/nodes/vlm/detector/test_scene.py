@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.vlm.detector.scene import Box, Joint, Tracked, aimed_at, distinct, gaze, pointing, scene_of, track
+from nodes.vlm.detector.scene import BoundingBox, Keypoint, Tracked, aimed_at, distinct, gaze, pointing, scene_of, track
 
 SIZE_PX = (640, 480)
 S_NS = 1_000_000_000
 
 
-def box(label: str, left: float, top: float, width: float = 60.0, height: float = 60.0, score: float = 0.8) -> Box:
-    return Box(label, score, left, top, left + width, top + height)
+def box(
+    label: str, left: float, top: float, width: float = 60.0, height: float = 60.0, score: float = 0.8
+) -> BoundingBox:
+    return BoundingBox(label, score, left, top, left + width, top + height)
 
 
-def body(**joints: tuple[float, float]) -> tuple[Joint, ...]:
+def body(**joints: tuple[float, float]) -> tuple[Keypoint, ...]:
     """The named joints of a body in pixels; all others are not seen."""
     numbers = {"nose": 0, "left_eye": 1, "right_eye": 2, "shoulder": 5, "elbow": 7, "wrist": 9}
-    found = [Joint(0.0, 0.0, 0.0)] * 17
+    found = [Keypoint(0.0, 0.0, 0.0)] * 17
     for name, (u_px, v_px) in joints.items():
-        found[numbers[name]] = Joint(u_px, v_px, 0.9)
+        found[numbers[name]] = Keypoint(u_px, v_px, 0.9)
     return tuple(found)
 
 
-def arm(elbow: tuple[float, float], wrist: tuple[float, float]) -> tuple[Joint, ...]:
+def arm(elbow: tuple[float, float], wrist: tuple[float, float]) -> tuple[Keypoint, ...]:
     return body(shoulder=(100.0, 200.0), elbow=elbow, wrist=wrist)
 
 
@@ -38,7 +40,7 @@ def arm(elbow: tuple[float, float], wrist: tuple[float, float]) -> tuple[Joint, 
     ],
     ids=["held out", "up", "hanging", "bent", "no hand"],
 )
-def test_a_straight_arm_that_does_not_hang_points(pose: tuple[Joint, ...], points: bool) -> None:
+def test_a_straight_arm_that_does_not_hang_points(pose: tuple[Keypoint, ...], points: bool) -> None:
     assert (pointing(pose) is not None) is points
 
 
@@ -52,7 +54,7 @@ def test_a_face_looks_to_the_side_that_its_nose_is_on(nose: tuple[float, float],
         assert line[1][0] * turned > 0
 
 
-def scene(*things: Tracked, pose: tuple[Joint, ...]) -> dict[str, str]:
+def scene(*things: Tracked, pose: tuple[Keypoint, ...]) -> dict[str, str]:
     """What the one person in it holds, points at and looks at, by word."""
     person = Tracked("person-1", box("person", 40.0, 40.0, 120.0, 400.0), 0)
     found = scene_of((person, *things), pose, size_px=SIZE_PX, focal_px=0.0, into_odometry=lambda at: at)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
-from nodes.vlm.onnx.eyes import Eyes, Look
+from nodes.vlm.onnx.eyes import LocalVisionModel, Look
 from nodes.vlm.onnx.request import OnnxRequest
 from nodes.vlm.onnx.vlm import OnnxVLM
 from runtime import Simulation
@@ -68,13 +68,13 @@ class Watched:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.questions: list[str] = []
         self.instead: Callable[[], str] | None = None
-        answer = Eyes.answer
+        answer = LocalVisionModel.answer
 
-        def watched(eyes: Eyes, text: str, rgb: NDArray[np.uint8], look: Look) -> str:
+        def watched(eyes: LocalVisionModel, text: str, rgb: NDArray[np.uint8], look: Look) -> str:
             self.questions.append(text)
             return self.instead() if self.instead is not None else answer(eyes, text, rgb, look)
 
-        monkeypatch.setattr(Eyes, "answer", watched)
+        monkeypatch.setattr(LocalVisionModel, "answer", watched)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.voice.hearing.blocks import BLOCK_NS, BLOCK_S
-from nodes.voice.hearing.segments import SHORTEST_VOICED_S, Heard, Segmenter, SegmentRules
+from nodes.voice.hearing.segments import SHORTEST_VOICED_S, Segmenter, SegmentRules, SpeechSegment
 
 START_NS = 5_000_000_000
 
@@ -16,7 +16,7 @@ def block(number: int) -> bytes:
     return number.to_bytes(2, "little") * 512
 
 
-def hear(probabilities: list[float], rules: SegmentRules | None = None) -> list[Heard]:
+def hear(probabilities: list[float], rules: SegmentRules | None = None) -> list[SpeechSegment]:
     segmenter = Segmenter(rules)
     heard = (
         segmenter.add(probability, block(number), START_NS + (number + 1) * BLOCK_NS)
