@@ -25,6 +25,7 @@ from runtime.launch.graph import Graph, NodeSpec
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.signature import TOKEN_FILE, make_token
 from runtime.node import ports_of
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs" / "guard.md").read_text()
@@ -114,9 +115,8 @@ def test_a_driver_of_somebodys_own_has_to_speak_alone_and_to_say_whether_it_move
 
     why = "topic 'robot/state': guard stops by it, and OwnDriver "
     assert told(NodeSpec("guard", Guard), NodeSpec("mine", OwnDriver)) == [
-        f"{why}lets any tool publish it; write qos=ALONE into its Publisher",
-        f"{why}does not say which real things it moves; write a method devices(self) that returns "
-        '("robot NAME",), or () where all of it is simulated',
+        f"{why}{sentence('guard.anybody_publishes')}",
+        f"{why}{sentence('guard.devices_are_unknown')}",
     ]
     assert told(NodeSpec("guard", Guard), NodeSpec("mine", SafeDriver)) == []
     assert "stops by it" not in " ".join(told(NodeSpec("mine", OwnDriver))), "nobody does"
@@ -211,7 +211,7 @@ def test_no_launch_file_lets_a_driver_take_its_commands_from_anybody_but_the_gua
         NodeSpec("driver", Driver, remap={"robot/command": "command"}, process="robot"),
         NodeSpec("policy", Policy, process="robot"),
     ]
-    assert [node for node, problem in Graph(specs).problems() if "because a stop depends on it" in problem] == [
+    assert [node for node, problem in Graph(specs).problems() if sentence("guard.stop_depends_on_it") in problem] == [
         "driver"
     ]
 
