@@ -225,7 +225,7 @@ def test_limits_that_are_named_by_module_are_scaled_alike_and_an_unknown_robot_i
     assert limits_of("nodes.stretch.limits:STRETCH_3", 0.5) == limits_of("stretch_3", 0.5)
     with pytest.raises(ParameterError) as refusal:
         limits_of("tank")
-    assert str(refusal.value) == ("guard: " + sentence("guard.unknown_robot", name="tank"))
+    assert str(refusal.value) == "guard: " + sentence("guard.unknown_robot", name="tank")
 
 
 def test_a_joint_arrives_as_early_as_its_brake_allows() -> None:

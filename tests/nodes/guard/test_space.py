@@ -358,7 +358,7 @@ def test_what_is_no_box_is_told(params: dict[str, object], told: str) -> None:
 def test_a_box_needs_a_robot_whose_body_is_known() -> None:
     with pytest.raises(ParameterError) as refusal:
         Space(replace(STRETCH_3, cartesian=None), keep_in=(0, 1, 0, 1, 0, 1))
-    assert str(refusal.value) == (sentence("guard.space_needs_a_body"))
+    assert str(refusal.value) == sentence("guard.space_needs_a_body")
 
 
 @pytest.mark.parametrize(

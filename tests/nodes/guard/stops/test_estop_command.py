@@ -187,7 +187,7 @@ def test_a_guard_that_never_comes_back_is_told_after_fifteen_seconds(
         {"run": "kitchen", "pid": 10, "ended": None, "latched": True},
         {"run": "hall", "pid": 20, "ended": 21, "latched": False},
     ]
-    assert told.err == (f"hall (pid 20): {sentence('guard.no_guard_came_back', seconds=15)}\n")
+    assert told.err == f"hall (pid 20): {sentence('guard.no_guard_came_back', seconds=15)}\n"
 
 
 def test_what_is_typed_in_need_waits_for_no_parser(two: Presses, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,9 +167,9 @@ def fixed() -> list[tuple[type[Node], str, str]]:
 @pytest.mark.parametrize(("cls", "name", "key"), fixed())
 def test_no_launch_file_makes_a_stop_unheard_by_another_name_or_rate(cls: type[Node], name: str, key: str) -> None:
     changed: Any = {"remap": {name: "nobody"}} if key == "remap" else {"hz": {name: 0.1}}
-    found = [sentence for _, sentence in Graph([NodeSpec("it", cls, **changed)]).problems()]
-    sentence = f"{key} of {name!r}: {cls.__name__} has it as it is, because a stop depends on it; leave it out"
-    assert sentence in found
+    found = [told for _, told in Graph([NodeSpec("it", cls, **changed)]).problems()]
+    told = f"{key} of {name!r}: {cls.__name__} has it as it is, because a stop depends on it; leave it out"
+    assert told in found
 
 
 class Button(Node):
@@ -192,11 +192,11 @@ def test_no_launch_file_makes_a_stop_unheard_by_renaming_it_where_it_is_said(
     cls: type[Node], topic: str, hearer: str
 ) -> None:
     graph = [NodeSpec("guard", Guard), NodeSpec("reflex", Reflex)]
-    sentence = f"remap of {topic!r}: {hearer} hears of a stop by it; leave it out"
+    told = f"remap of {topic!r}: {hearer} hears of a stop by it; leave it out"
     found = Graph([*graph, NodeSpec("it", cls, remap={topic: "nobody"})]).problems()
-    assert [node for node, problem in found if problem == sentence] == ["it"]
-    assert sentence not in str(Graph([*graph, NodeSpec("it", cls, remap={topic: topic})]).problems())
-    assert sentence not in str(Graph([NodeSpec("it", cls, remap={topic: "nobody"})]).problems()), "nobody hears it"
+    assert [node for node, problem in found if problem == told] == ["it"]
+    assert told not in str(Graph([*graph, NodeSpec("it", cls, remap={topic: topic})]).problems())
+    assert told not in str(Graph([NodeSpec("it", cls, remap={topic: "nobody"})]).problems()), "nobody hears it"
     assert "hears of a stop" not in str(
         Graph([*graph, NodeSpec("it", Button, remap={"robot/battery": "b"})]).problems()
     )
