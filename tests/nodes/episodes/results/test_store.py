@@ -20,6 +20,7 @@ from nodes.models.servers import Servers
 from runtime import UserError
 from runtime.msgs.episode import Score, Scores
 from tests.support.episode_cast import plan
+from tests.support.sentences import pattern
 
 KILLS = (5, pytest.param(50, marks=pytest.mark.long))
 
@@ -165,7 +166,7 @@ def test_a_second_writer_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 
 def test_what_is_no_run_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no such run"):
+    with pytest.raises(UserError, match=pattern("episodes.no_such_run")):
         Store.read(tmp_path / "none.sqlite")
     noise = tmp_path / "noise.sqlite"
     noise.write_bytes(b"hello" * 1000)
