@@ -122,7 +122,7 @@ def test_what_is_no_command_is_refused_in_words(gate: Gatekeeper, payload: bytes
 def test_read_only_is_the_default() -> None:
     bridge = MqttBridge()
     reply, _ = bridge.take(Incoming("polyrhythm/v1/robot/cmd/stop", json.dumps(command("n" * 8)).encode(), False))
-    assert reply.why == sentence("bridges.verb_not_allowed", verb="stop", allowed="none: it is read-only")
+    assert reply.why == sentence("bridges.verb_not_allowed", verb="stop", allowed=sentence("bridges.read_only"))
     assert not bridge.accepted
 
 

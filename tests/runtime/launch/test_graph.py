@@ -15,6 +15,8 @@ from runtime.launch.graph import Graph, NodeSpec, convert_params
 from runtime.node import FASTEST_HZ, SLOWEST_HZ, handlers_of, rate_problem
 from tests.support.sentences import sentence
 
+NEGATIVE = "gain is negative; expected 0 or more"
+
 
 class Level(Message, kind="state"):
     value: int
@@ -29,7 +31,7 @@ class Source(Node):
 
     def __init__(self, start: int, names: list[str] | None = None, *, gain: float = 1.0) -> None:
         if gain < 0:
-            raise ValueError("gain is negative; expected 0 or more")
+            raise ValueError(NEGATIVE)
         self.values = (start, names, gain)
 
     @every(hz=10)
@@ -153,7 +155,7 @@ def test_events_may_have_many_publishers_and_optional_ports_none() -> None:
         ({"start": 1, "names": [2]}, "parameter 'names' of Source is [2]: Expected `str`, got `int` - at `$[0]`"),
         (
             {"start": 1, "gain": -1},
-            sentence("runtime.refuses_parameters", node="Source", why="gain is negative; expected 0 or more"),
+            sentence("runtime.refuses_parameters", node="Source", why=NEGATIVE),
         ),
     ],
 )

@@ -217,7 +217,7 @@ def test_a_file_that_is_not_there_is_told_with_the_shipped_ones(capsys: pytest.C
         ("my/arms.toml", "did you mean my/arm.toml? "),
         ("lapptop", "did you mean laptop? "),
         ("my", sentence("runtime.is_a_folder", files="my/arm.toml")),
-        ("empty", f"{sentence('runtime.is_an_empty_folder')}; expected a launch file"),
+        ("empty", sentence("runtime.is_an_empty_folder")),
     ],
 )
 def test_a_name_that_is_nearly_right_is_told_with_what_was_meant(

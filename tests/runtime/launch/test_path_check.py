@@ -191,7 +191,7 @@ def test_a_node_that_refuses_what_the_path_makes_is_told() -> None:
                 last="robot/command",
                 readers="doer",
                 writer="gate",
-                hint="no way of nodes and topics leads there",
+                hint=sentence("runtime.no_way_leads"),
             ),
         ),
         (

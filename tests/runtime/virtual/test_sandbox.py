@@ -342,7 +342,7 @@ for name in ("default_rng", "rand", "RandomState"):
     assert done.stdout.splitlines() == [
         f"culprit.tick {sentence('runtime.drew_randomness', what='default_rng')}",
         f"culprit.tick {sentence('runtime.drew_randomness', what='numpy.random.rand')}",
-        f"culprit.tick {sentence('runtime.drew_randomness', what='RandomState without a seed')}",
+        f"culprit.tick {sentence('runtime.drew_randomness', what=sentence('runtime.random_state'))}",
     ], done.stderr
 
 

@@ -367,7 +367,7 @@ def test_shards_of_runs_with_other_agents_or_seeds_are_not_merged(
         capsys.readouterr()
         assert main(["merge", str(tmp_path / "1.sqlite"), str(path), "--out", str(tmp_path / "out.sqlite")]) == 2
         differs = "other settings" if "--temperature" in other else "other agents, tasks, seeds or rules"
-        assert f"is of another run than the files before it, with {differs}" in capsys.readouterr().err
+        assert f"{sentence('episodes.of_another_run')} {differs}" in capsys.readouterr().err
         assert not (tmp_path / "out.sqlite").exists()
 
 
