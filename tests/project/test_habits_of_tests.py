@@ -108,7 +108,15 @@ def test_a_wait_for_a_time_is_told_from_one_for_a_fact(text: str, number: int) -
     assert len(list(sleeps(ast.parse(text)))) == number
 
 
-SENTENCES_ARE_KEPT = ("bridges", "nodes/episodes", "nodes/guard", "nodes/kitchen", "nodes/planner", "runtime")
+SENTENCES_ARE_KEPT = (
+    "bridges",
+    "nodes/episodes",
+    "nodes/guard",
+    "nodes/kitchen",
+    "nodes/planner",
+    "nodes/recording",
+    "runtime",
+)
 """The folders whose tests hold no sentence of the product: `tests.support.sentences` has them, a line for each."""
 SHORTEST_SENTENCE = 20
 
