@@ -114,7 +114,9 @@ SENTENCES_ARE_KEPT = (
     "nodes/guard",
     "nodes/kitchen",
     "nodes/planner",
+    "nodes/policy",
     "nodes/recording",
+    "nodes/voice",
     "runtime",
 )
 """The folders whose tests hold no sentence of the product: `tests.support.sentences` has them, a line for each."""
