@@ -67,9 +67,7 @@ def test_an_origin_is_any_word_and_nothing_else() -> None:
         pass
 
     assert Scan.message_origin == "lidar"
-    with pytest.raises(
-        TypeError, match=re.escape(f"message Odd: {pattern('runtime.origin_is_no_name', origin='A Sound')}")
-    ):
+    with pytest.raises(TypeError, match=f"message Odd: {pattern('runtime.origin_is_no_name', origin='A Sound')}"):
 
         class Odd(Message, origin="A Sound"):
             pass
