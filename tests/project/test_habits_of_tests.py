@@ -1,15 +1,16 @@
-"""Tests touch no private names of the product, and do not sleep."""
+"""Tests touch no private names of the product, do not sleep, and keep its sentences in one file for each area."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
+from tests.support.sentences import FILES, TESTS, golden
+
 PRODUCT = ("runtime", "nodes", "bridges", "polyrhythm")
 NOT_OURS = ("os", "sys", "asyncio", "pytest")
 
@@ -105,3 +106,91 @@ def test_each_way_to_touch_a_private_name_is_seen(text: str) -> None:
 )
 def test_a_wait_for_a_time_is_told_from_one_for_a_fact(text: str, number: int) -> None:
     assert len(list(sleeps(ast.parse(text)))) == number
+
+
+SENTENCES_ARE_KEPT = (
+    "bridges",
+    "nodes/episodes",
+    "nodes/guard",
+    "nodes/kitchen",
+    "nodes/planner",
+    "nodes/policy",
+    "nodes/recording",
+    "nodes/voice",
+    "runtime",
+)
+"""The folders whose tests hold no sentence of the product: `tests.support.sentences` has them, a line for each."""
+SHORTEST_SENTENCE = 20
+
+
+def is_long(text: str) -> bool:
+    """Whether a text is a sentence: not a word, and no command."""
+    is_command = text.startswith(("polyrhythm ", "apt install ", "pip install "))
+    return len(text) >= SHORTEST_SENTENCE and text.count(" ") >= 2 and not is_command
+
+
+def texts_in(tree: ast.AST) -> Iterator[str]:
+    """Strings and the fixed parts of f-strings; no docstrings."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value.strip()
+
+
+@cache
+def sentences_of_the_product() -> frozenset[str]:
+    sources = [path for room in PRODUCT for path in (TESTS.parent / room).rglob("*.py")]
+    return frozenset(text for path in sources for text in texts_in(ast.parse(path.read_text())) if is_long(text))
+
+
+def expected_sentences(tree: ast.AST, product: Iterable[str]) -> Iterator[str]:
+    """What a test expects literally, in an assert, in `match=` or in its table of cases, and the product says."""
+    roots: list[ast.AST] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            roots.append(node.test)  # without its own message
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "raises":
+            roots += [word.value for word in node.keywords if word.arg == "match"]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            roots += node.decorator_list
+    for text in sorted({re.sub(r"\\(.)", r"\1", text) for root in roots for text in texts_in(root)}):
+        if is_long(text) and any(said in text or text in said for said in product):
+            yield text
+
+
+def keys_used(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("sentence", "pattern"):
+            yield str(getattr(node.args[0], "value", ast.unparse(node.args[0])))
+
+
+def test_every_sentence_that_is_kept_is_expected_and_every_one_expected_is_kept() -> None:
+    assert {key for _, tree in trees() for key in keys_used(tree)} == set(golden())
+
+
+def test_the_sentences_of_an_area_stand_in_its_file_alone() -> None:
+    found = {
+        name: some
+        for name, tree in trees()
+        if name.startswith(SENTENCES_ARE_KEPT)
+        if (some := list(expected_sentences(tree, sentences_of_the_product())))
+    }
+    assert found == {}
+    areas = [path.parent.relative_to(TESTS).as_posix() for path in FILES]
+    assert sorted(areas) == sorted(SENTENCES_ARE_KEPT), "an area has a file, and a file an area"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ('assert said == "the guard was restarted now"', 1),
+        ('assert said == f"{name}: the guard was restarted now; {why}"', 1),
+        ('assert "guard was restarted now" in said', 1),
+        ('assert said, "the guard was restarted now"', 0),
+        ('@mark.parametrize("said", ["the guard was restarted now"])\ndef test(): pass', 1),
+        ('with pytest.raises(UserError, match=r"the guard was restarted now\\."): pass', 1),
+        ('assert said == sentence("guard.guard_was_restarted")', 0),
+    ],
+)
+def test_a_sentence_that_a_test_holds_is_seen(text: str, number: int) -> None:
+    assert len(list(expected_sentences(ast.parse(text), ["the guard was restarted now"]))) == number

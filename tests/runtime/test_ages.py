@@ -19,6 +19,7 @@ from runtime.launch.latency import Latency
 from runtime.launch.path_check import kept_silently
 from runtime.message import UNKNOWN_NS
 from runtime.msgs import Image, JointCommand
+from tests.support.sentences import sentence
 
 COMMAND = JointCommand(position=(0.0,) * 8, base_v_mps=0.1)
 
@@ -194,9 +195,7 @@ def test_what_is_kept_without_a_word_never_drives_and_the_line_and_the_remedy_ar
     [line] = [one.getMessage() for one in caplog.records if one.name == "node.policy"]
     assert line.startswith(f"policy: {policy.__qualname__}.tick (test_ages.py:")
     assert "(head/image)" in line
-    assert (
-        "Read the port in this handler, or keep the Stamped message and say publish(message, stems_from=kept)" in line
-    )
+    assert sentence("runtime.read_in_the_handler") in line
 
 
 @pytest.mark.parametrize("policy", [ReadsAgain, SaysWhat, ThinksAndSaysWhat])
@@ -207,7 +206,7 @@ def test_with_one_line_it_drives_and_stops_when_the_picture_is_old(policy: type[
     assert run.oldest_driven_s() <= 1.0
     assert run.guard.machine.mode == "holding"
     assert (
-        run.guard.machine.reason == "the image behind the command is older than 1 s"
+        run.guard.machine.reason == sentence("runtime.origin_is_old", origin="image", seconds=1)
         or "older" in run.guard.machine.refusal
     )
 

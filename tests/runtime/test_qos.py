@@ -9,6 +9,7 @@ import pytest
 
 from runtime.errors import UserError
 from runtime.qos import QoS
+from tests.support.sentences import sentence
 
 
 def test_depth_is_one_for_states_and_sixty_four_for_events() -> None:
@@ -22,36 +23,32 @@ def test_a_depth_that_is_given_stays(kind: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "sentence"),
+    ("values", "told"),
     [
-        ({"depth": -1}, "QoS depth is -1; expected 0 (by kind) or a positive whole number"),
-        ({"depth": 1.5}, "QoS depth is 1.5; expected 0 (by kind) or a positive whole number"),
-        ({"depth": True}, "QoS depth is True; expected 0 (by kind) or a positive whole number"),
-        ({"lifespan_s": "1"}, "QoS lifespan_s is '1'; expected a positive number of seconds or None"),
-        ({"hold_s": None}, "QoS hold_s is None; expected a number of seconds, or 0 to wait for nothing"),
-        ({"reliable": "yes"}, "QoS reliable is 'yes'; expected True or False"),
-        ({"lifespan_s": 0}, "QoS lifespan_s is 0; expected a positive number of seconds or None"),
-        ({"lifespan_s": float("nan")}, "QoS lifespan_s is nan; expected a positive number of seconds or None"),
-        ({"deadline_s": float("inf")}, "QoS deadline_s is inf; expected a positive number of seconds or None"),
-        ({"hold_s": -1}, "QoS hold_s is -1; expected a number of seconds, or 0 to wait for nothing"),
-        ({"drop": "random"}, "QoS drop is 'random'; known: oldest, newest"),
+        ({"depth": -1}, sentence("runtime.wrong_depth", value="-1")),
+        ({"depth": 1.5}, sentence("runtime.wrong_depth", value=1.5)),
+        ({"depth": True}, sentence("runtime.wrong_depth", value="True")),
+        ({"lifespan_s": "1"}, sentence("runtime.wrong_seconds", name="lifespan_s", value="'1'")),
+        ({"hold_s": None}, sentence("runtime.wrong_hold", value="None")),
+        ({"reliable": "yes"}, sentence("runtime.wrong_truth", name="reliable", value="'yes'")),
+        ({"lifespan_s": 0}, sentence("runtime.wrong_seconds", name="lifespan_s", value=0)),
+        ({"lifespan_s": float("nan")}, sentence("runtime.wrong_seconds", name="lifespan_s", value="nan")),
+        ({"deadline_s": float("inf")}, sentence("runtime.wrong_seconds", name="deadline_s", value="inf")),
+        ({"hold_s": -1}, sentence("runtime.wrong_hold", value="-1")),
+        ({"drop": "random"}, sentence("runtime.wrong_drop", value="random")),
     ],
 )
-def test_what_means_nothing_is_refused_in_words(values: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(UserError, match=f"^{re.escape(sentence)}$"):
+def test_what_means_nothing_is_refused_in_words(values: dict[str, Any], told: str) -> None:
+    with pytest.raises(UserError, match=f"^{re.escape(told)}$"):
         QoS(**values)
 
 
 def test_reliable_is_for_events() -> None:
     assert QoS(reliable=True).problems("event") == []
-    assert QoS(reliable=True).problems("state") == [
-        "reliable is for events: of a state the newest one makes good for those that were lost"
-    ]
+    assert QoS(reliable=True).problems("state") == [sentence("runtime.reliable_state")]
 
 
 def test_a_subscription_that_insists_on_reliable_events_is_told_where_nobody_offers_them() -> None:
     assert QoS(reliable=True).mismatches(QoS(reliable=True)) == []
     assert QoS().mismatches(QoS(reliable=True)) == []
-    assert QoS(reliable=True).mismatches(QoS()) == [
-        "asks for reliable events, which {publisher} does not offer; add QoS(reliable=True) there"
-    ]
+    assert QoS(reliable=True).mismatches(QoS()) == [sentence("runtime.reliable_not_offered", publisher="{publisher}")]

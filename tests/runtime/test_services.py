@@ -31,6 +31,7 @@ from runtime.errors import GraphError, PolyrhythmError, UserError
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.process_plan import load_type, type_name
 from runtime.services import GoalRequest, GoalUpdate, ServiceAnswer, ServiceRequest
+from tests.support.sentences import pattern, sentence
 from tests.support.served_nodes import (
     Adder,
     AddTwo,
@@ -287,7 +288,11 @@ def test_the_graph_shows_a_service_as_its_two_topics_and_each_end_of_a_goal_once
 
 
 def test_a_service_without_a_server_and_one_with_two_are_told_before_the_start() -> None:
-    with pytest.raises(GraphError, match=r"service 'add': nobody publishes it for asker; add a node that serves it"):
+    with pytest.raises(
+        GraphError,
+        match=f"service {pattern('runtime.nobody_publishes', name='add', node='asker')}; "
+        f"{pattern('runtime.add_a_server')}",
+    ):
         Graph([NodeSpec("asker", Asker)]).check()
     with pytest.raises(GraphError, match=r"service 'add': one, two all serve it; one service has one server: remap"):
         Graph([NodeSpec("one", Adder), NodeSpec("two", Adder)]).check()
@@ -298,7 +303,7 @@ class Unserved(Node):
 
 
 def test_a_server_that_no_method_serves_is_told() -> None:
-    with pytest.raises(GraphError, match=r"Unserved.add: no method serves 'add'; mark one with @serve\(add\)"):
+    with pytest.raises(GraphError, match=pattern("runtime.nothing_serves", node="Unserved", name="add", service="add")):
         Graph([NodeSpec("unserved", Unserved)]).check()
 
 
@@ -346,8 +351,7 @@ class MadeTooLate(Node):
         ),
         (
             MadeTooLate,
-            "makes self.add, a ServiceClient('add') that nobody connects; "
-            "declare it on the class: `add = ServiceClient(...)`",
+            sentence("runtime.nobody_connects", name="add", value="ServiceClient('add')", type="ServiceClient"),
         ),
     ],
 )
@@ -449,7 +453,7 @@ class Indirect(Node):
         both = await asyncio.gather(*map(self.asked, (1, 2)))
         task = asyncio.create_task(self.add.call(AddTwo(a=3, b=3)))
         self.sums = [one.total for one in (*both, await task)]
-        with pytest.raises(UserError, match=r"calls show with its feedback and does not await it; write `def show`"):
+        with pytest.raises(UserError, match=pattern("runtime.feedback_not_awaited", name="show")):
             await self.count.call(CountTo(number=1), feedback=self.show)  # type: ignore[arg-type]  # mypy says so
 
     async def show(self, counted: Counted) -> None: ...
@@ -476,7 +480,7 @@ def test_a_server_that_answers_nothing_is_told_to_return_it() -> None:
 
 
 def test_what_cannot_serve_is_refused_where_it_stands() -> None:
-    with pytest.raises(UserError, match=r"a goal is served by an `async def` method, which a cancel can end"):
+    with pytest.raises(UserError, match=pattern("runtime.goal_is_async")):
 
         class Plain(Node):
             count = GoalServer(CountTo, Counted, Done, "count")
@@ -485,7 +489,7 @@ def test_what_cannot_serve_is_refused_where_it_stands() -> None:
             def go(self, run: GoalHandle[CountTo, Counted]) -> Done:
                 return Done(number=0)
 
-    with pytest.raises(UserError, match=r"@serve takes a server, not ServiceClient\('add'\); write @serve\(add\)"):
+    with pytest.raises(UserError, match=pattern("runtime.serve_takes_a_server", value=r"ServiceClient\('add'\)")):
         serve(ServiceClient(AddTwo, Sum, "add"))  # type: ignore[call-overload]  # mypy says so, too
     with pytest.raises(GraphError, match=r"topic 'Add Two/request' is no topic name"):
         ServiceServer(AddTwo, Sum, "Add Two")

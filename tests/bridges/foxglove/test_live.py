@@ -19,6 +19,8 @@ import pytest
 from websockets import Subprotocol
 from websockets.sync.client import connect
 
+from tests.support.sentences import sentence
+
 pytest.importorskip("foxglove", reason="needs the extra foxglove")
 
 from jsonschema import Draft202012Validator
@@ -283,5 +285,5 @@ def test_a_recording_is_opened_without_a_server(tmp_path: Path, capsys: pytest.C
     assert "Open local file" in capsys.readouterr().out
     assert "scene/robot" in layout.read_text()
     assert main([str(tmp_path / "run.mcap"), "--layout", str(tmp_path / "no" / "folder.json")]) == 2
-    assert "choose another place" in capsys.readouterr().err
+    assert sentence("bridges.another_place") in capsys.readouterr().err
     assert main([str(layout)]) == 1

@@ -24,6 +24,7 @@ from runtime.msgs import EStop, Interrupt, RobotService, RobotStatus, Utterance
 from runtime.supervision.registry import FoundRun
 from tests.bridges.mqtt.mosquitto import Mosquitto, free_port, needs_mosquitto
 from tests.support.running import Runs, eventually
+from tests.support.sentences import pattern, sentence
 
 ROOT = "polyrhythm/v1/arm7"
 
@@ -53,16 +54,16 @@ FRESH: dict[str, Any] = {"id": "1", "nonce": "12345678", "expires_ms": 5000}
     ("verb", "change", "why"),
     [
         ("stop", {"expires_ms": 0}, "expired 0.0 s ago"),
-        ("stop", {"expires_ms": -3_600_000}, "expired 3600.0 s ago; are both clocks right?"),
+        ("stop", {"expires_ms": -3_600_000}, sentence("bridges.has_expired", seconds="3600.0")),
         ("stop", {"expires_ms": LONGEST_LIFE_MS + 1}, "at most 30 s are accepted"),
         ("stop", {"robot": "arm8"}, "it is for 'arm8'; this is 'arm7'"),
         ("stop", {"nonce": "short"}, "not a command"),
         ("stop", {"speed": 3}, "not a command: Object contains unknown field"),
         ("stop", {"text": "now"}, "stop takes no text"),
-        ("stop", {"reply_to": "home/lights/set"}, "expected a topic below polyrhythm/v1/arm7/reply/"),
-        ("stop", {"reply_to": f"{ROOT}/reply/#"}, "expected a topic below"),
+        ("stop", {"reply_to": "home/lights/set"}, f"{sentence('bridges.topic_expected')} polyrhythm/v1/arm7/reply/"),
+        ("stop", {"reply_to": f"{ROOT}/reply/#"}, sentence("bridges.topic_expected")),
         ("say", {}, "say needs a text"),
-        ("home", {}, "'home' is not allowed here; allowed: say, stop"),
+        ("home", {}, sentence("bridges.verb_not_allowed", verb="home", allowed="say, stop")),
         ("fly", {}, "'fly' is not allowed here"),
     ],
 )
@@ -75,7 +76,7 @@ def test_what_is_not_fresh_known_and_ours_is_refused(
 
 def test_a_command_counts_once(gate: Gatekeeper) -> None:
     assert judge(gate, "stop", FRESH) == ""
-    assert judge(gate, "stop", FRESH) == "this nonce was used already"
+    assert judge(gate, "stop", FRESH) == sentence("bridges.nonce_was_used")
     assert "expired" in judge(gate, "stop", FRESH, now_ms=5000)
 
 
@@ -121,7 +122,7 @@ def test_what_is_no_command_is_refused_in_words(gate: Gatekeeper, payload: bytes
 def test_read_only_is_the_default() -> None:
     bridge = MqttBridge()
     reply, _ = bridge.take(Incoming("polyrhythm/v1/robot/cmd/stop", json.dumps(command("n" * 8)).encode(), False))
-    assert reply.why == "'stop' is not allowed here; allowed: none: it is read-only"
+    assert reply.why == sentence("bridges.verb_not_allowed", verb="stop", allowed=sentence("bridges.read_only"))
     assert not bridge.accepted
 
 
@@ -178,7 +179,7 @@ def test_what_would_be_open_to_the_network_is_refused(monkeypatch: pytest.Monkey
 
 
 def test_virtual_time_has_no_broker() -> None:
-    with pytest.raises(ParameterError, match="a broker lives in real time"):
+    with pytest.raises(ParameterError, match=pattern("bridges.broker_is_real")):
         Simulation(MqttBridge()).run(seconds=1.0)
 
 

@@ -21,6 +21,7 @@ from runtime.errors import ParameterError, TransportError
 from tests.bridges.mqtt.mosquitto import Foreigners, free_port, make_certificate, needs_clients
 from tests.bridges.mqtt.test_bridge import GRAPH, ROOT, command, is_online
 from tests.support.running import Runs, eventually
+from tests.support.sentences import pattern, sentence
 
 NODE = """
 [nodes.broker]
@@ -43,7 +44,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
 
 def test_what_would_be_open_to_others_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (problem,) = MqttBroker(address="0.0.0.0", port=free_port()).problems()
-    assert problem == "at 0.0.0.0 others reach it: give certificate, key and MQTT_USERNAME, MQTT_PASSWORD"
+    assert problem == sentence("bridges.others_reach_it", address="0.0.0.0")
     certificate = {"certificate": str(make_certificate(tmp_path)), "key": str(tmp_path / "key.pem")}
     assert MqttBroker(address="0.0.0.0", port=free_port(), **certificate).problems() == [problem]
     monkeypatch.setenv("MQTT_USERNAME", "fleet")
@@ -54,11 +55,11 @@ def test_what_would_be_open_to_others_is_refused(tmp_path: Path, monkeypatch: py
 def test_mistakes_are_sentences() -> None:
     texts = MqttBroker(port=0, certificate="none.pem").problems()
     assert texts == [
-        "certificate is 'none.pem': there is no such file",
-        "certificate and key belong together: give both or neither",
-        "port is 0; expected 1 to 65535",
+        f"certificate is 'none.pem': {sentence('bridges.no_such_file')}",
+        sentence("bridges.belong_together"),
+        sentence("bridges.wrong_port", port=0),
     ]
-    with pytest.raises(ParameterError, match="a broker lives in real time"):
+    with pytest.raises(ParameterError, match=pattern("bridges.broker_is_real")):
         Simulation(MqttBroker()).run(seconds=1.0)
 
 
@@ -66,7 +67,7 @@ def test_a_port_that_is_taken_is_said_before_anything_starts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         (problem,) = MqttBroker(port=other.getsockname()[1]).problems()
     assert "Address already in use" in problem
-    assert "does a broker run there already?" in problem
+    assert sentence("bridges.broker_is_there") in problem
 
 
 def test_with_a_login_in_the_environment_nobody_comes_in_without(monkeypatch: pytest.MonkeyPatch) -> None:

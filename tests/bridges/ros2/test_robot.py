@@ -8,6 +8,8 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 
+from tests.support.sentences import pattern
+
 pytest.importorskip("rosbags", reason="needs the extra ros2")
 pytest.importorskip("zenoh", reason="needs the extra ros2")
 pytest.importorskip("roslibpy", reason="needs roslibpy, a client of rosbridge that others wrote")
@@ -144,7 +146,7 @@ def test_parameters_that_cannot_be_are_refused_before_a_start(parameters: dict[s
 def test_rmw_zenoh_carries_both_ways_and_a_type_that_changed_is_told() -> None:
     side = ZenohSide()
     told: list[str] = []
-    links = [open_link(side.at, "rmw_zenoh", 3, lambda _, sentence: told.append(sentence)) for _ in range(2)]
+    links = [open_link(side.at, "rmw_zenoh", 3, lambda _, words: told.append(words)) for _ in range(2)]
     try:
         heard: list[Any] = []
         links[0].subscribe("/chatter", "std_msgs/msg/String", heard.append)
@@ -161,7 +163,7 @@ def test_rmw_zenoh_carries_both_ways_and_a_type_that_changed_is_told() -> None:
 
         def is_told() -> bool:
             side.session.put("3/chatter/geometry_msgs::msg::dds_::Twist_/RIHS01_0", to_cdr(twist(0.0, 0.0)))
-            return any("Twist" in sentence for sentence in told)
+            return any("Twist" in words for words in told)
 
         eventually(is_told, "another type is told")
         before = len(heard)
@@ -195,7 +197,7 @@ def test_a_service_that_nobody_offers_is_a_sentence() -> None:
         with pytest.raises(RobotError, match="names no service"):
             robot.stow()
         robot.start(SystemClock().now_ns())
-        with pytest.raises(RobotError, match="nobody in ROS answers /nowhere"):
+        with pytest.raises(RobotError, match=pattern("bridges.nobody_answers", service="/nowhere")):
             robot.home()
         robot.close()
     finally:

@@ -21,6 +21,7 @@ from runtime.supervision.registry import Claims
 from tests.bridges.stretch import fake_stretch_body
 from tests.bridges.stretch.fake_stretch_body import World, install
 from tests.bridges.stretch.test_robot import InProcess
+from tests.support.sentences import sentence
 
 
 def test_a_machine_without_a_robots_configuration_is_refused_and_can_go_on(
@@ -118,8 +119,8 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
     ("wrong", "says"),
     [
         ("model", "this is a SE2; the bridge was written for a Stretch 3"),
-        ("lift", "lift ends at 0.900 m, the robot's model at 1.1 m; calibrate it again"),
-        ("range", "arm has no range: its limits contradict each other; calibrate it again"),
+        ("lift", sentence("bridges.joint_ends_elsewhere", joint="lift", m="0.900", model_m=1.1)),
+        ("range", sentence("bridges.joint_has_no_range", joint="arm")),
         ("battery", "the battery has 11.0 V; charge it above"),
     ],
 )
@@ -147,7 +148,9 @@ def test_a_runstop_in_the_middle_of_a_step_ends_it_and_the_step_is_not_done(worl
     def press(asked: str) -> None:
         world.is_runstopped = True
 
-    assert refused(world, ["joints"], press, "it does not follow any more: the runstop is pressed") == [False]
+    assert refused(
+        world, ["joints"], press, sentence("bridges.does_not_follow", why=sentence("bridges.runstop_is_pressed"))
+    ) == [False]
 
 
 class InTime(InProcess):

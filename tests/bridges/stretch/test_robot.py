@@ -28,6 +28,7 @@ from runtime.errors import ParameterError, UserError
 from runtime.launch.file import find, load
 from runtime.msgs import JOINTS, JointCommand
 from tests.bridges.stretch.fake_stretch_body import DYNAMIXELS, PROFILES, STEPPERS, World, install
+from tests.support.sentences import pattern, sentence
 
 
 class InProcess:
@@ -223,7 +224,7 @@ def test_a_runstop_ends_homing_which_says_so(world: World) -> None:
     bench = StretchBench(world)
     bench.robot.start(bench.now_ns)
     world.during_homing = lambda: bench.robot.runstop(True)
-    with pytest.raises(RobotError, match="not homed after homing"):
+    with pytest.raises(RobotError, match=pattern("bridges.not_homed")):
         bench.robot.home()
     bench.drift(0.1)
     assert bench.mode == "runstopped"
@@ -528,7 +529,7 @@ def test_no_joint_falls_behind_what_the_guard_lets_through(launch: str) -> None:
 
 
 def test_a_robot_that_another_program_holds_is_not_fought_over(bench: StretchBench) -> None:
-    with pytest.raises(RobotError, match="another program holds it"):
+    with pytest.raises(RobotError, match=pattern("bridges.another_program")):
         StretchRobot(link=InProcess()).start(0)
     assert bench.world.is_held
 
@@ -557,7 +558,7 @@ def test_a_robot_whose_limits_cannot_be_read_is_let_go(world: World, monkeypatch
         del self.lift.params["motion"]  # type: ignore[attr-defined]
 
     monkeypatch.setattr(robot, "__init__", without_limits)
-    with pytest.raises(RobotError, match="limits cannot be read"):
+    with pytest.raises(RobotError, match=pattern("bridges.no_limits")):
         StretchRobot(link=InProcess()).start(0)
 
 
@@ -577,7 +578,7 @@ def test_the_doctor_looks_at_the_robot_and_lets_it_go(
     assert findings["robot"].level == "problem"
     assert "home it" in findings["robot"].text
     world.starts = False
-    assert "another program holds it" in examine(InProcess())[-1].text
+    assert sentence("bridges.another_program") in examine(InProcess())[-1].text
 
 
 def test_the_doctor_names_what_a_laptop_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -610,4 +611,4 @@ def test_the_robots_own_collision_management_is_switched_on_where_it_can_be(
         robot.start(0)
         robot.close()
         assert world.avoids_collisions is expected
-    assert "does not avoid collisions with itself" in caplog.text
+    assert sentence("bridges.no_self_collision") in caplog.text

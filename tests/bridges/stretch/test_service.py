@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.running import PATIENCE_S
+from tests.support.sentences import sentence
 
 FOLDER = Path(__file__).resolve().parents[3] / "bridges" / "stretch"
 UNIT, TMPFILES, RUNSTOP = (
@@ -114,7 +115,7 @@ def test_where_the_library_is_missing_it_says_that_nothing_was_pressed() -> None
         [sys.executable, "-E", "-S", str(RUNSTOP)], env={"SERVICE_RESULT": "watchdog"}, capture_output=True, text=True
     )
     assert told.returncode == 1
-    assert told.stderr.startswith("the runstop is not pressed: stretch_body does not load")
+    assert told.stderr.startswith(sentence("bridges.runstop_without_library"))
 
 
 def test_what_systemd_did_not_start_ends_no_other_process() -> None:

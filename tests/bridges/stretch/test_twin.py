@@ -28,6 +28,7 @@ from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
 from runtime.msgs import JOINTS, JointCommand, RobotState
 from tests.bridges.stretch.patient_bench import PatientBench
+from tests.support.sentences import pattern, sentence
 
 PYTHON = os.environ.get("POLYRHYTHM_STRETCH_PYTHON", "")
 CLOCK = SystemClock()
@@ -172,7 +173,7 @@ def test_nothing_of_the_library_is_patched() -> None:
 
 
 def test_a_twin_does_not_play_in_virtual_time() -> None:
-    with pytest.raises(RobotError, match="run it without --virtual"):
+    with pytest.raises(RobotError, match=pattern("bridges.run_without_virtual")):
         TwinStretch(python="python3").start(0)
 
 
@@ -269,7 +270,7 @@ def test_a_held_wrist_does_not_sag(bench: TwinBench) -> None:
 @pytest.mark.long
 @pytest.mark.processes
 def test_a_second_program_is_refused(bench: TwinBench) -> None:
-    with pytest.raises(RobotError, match="another program holds it"):
+    with pytest.raises(RobotError, match=pattern("bridges.another_program")):
         TwinBench(bench.twin).robot.start(bench.now_ns)
 
 
@@ -346,7 +347,7 @@ def test_after_a_run_that_died_the_service_presses_the_runstop(twin: TwinProcess
         ended = subprocess.run([PYTHON, "-E", str(script)], env=environment, capture_output=True, text=True, timeout=60)
         assert ended.returncode == 0, ended.stderr
         assert twin.do("where")["is_runstopped"] is is_pressed
-    assert "the runstop is pressed" in ended.stdout
+    assert sentence("bridges.runstop_is_pressed") in ended.stdout
 
 
 @needs_library

@@ -12,6 +12,7 @@ from bridges.stretch4.doctor import examine
 from bridges.stretch4.link import endpoints
 from tests.bridges.stretch4.fake_stretch4 import DirectLink, World
 from tests.bridges.stretch4.test_robot import FourBench
+from tests.support.sentences import pattern, sentence
 
 
 class BenchClock:
@@ -64,7 +65,7 @@ def test_it_goes_through_all_steps_sideways_too_and_leaves_the_robot_where_it_wa
     after = bench.robot.read(bench.now_ns)
     assert after.position == pytest.approx(before.position, abs=0.02)
     assert (after.base_x_m, after.base_y_m) == pytest.approx((before.base_x_m, before.base_y_m), abs=0.02)
-    assert any("the base drives 10 cm to the left" in what for what in person.asked)
+    assert any(sentence("bridges.base_drives", where="to the left") in what for what in person.asked)
     assert any("39 mm" in what and "ruler" in what for what in person.asked), "the maker's number beside ours"
     assert {stop.joint: stop.seconds < 1.0 for stop in progress.stops} == dict.fromkeys(
         ("lift", "arm", "wrist_yaw", "base", "sideways"), True
@@ -78,7 +79,7 @@ def test_homing_that_failed_ends_it(bench: FourBench) -> None:
     bench.world.fails = True
     bench.robot.start(bench.now_ns)
     bringup = Stretch4Bringup(bench.robot, Progress("robot"), Person(bench.world))
-    with pytest.raises(Refused, match="not homed after homing: routine_robot_home failed"):
+    with pytest.raises(Refused, match=f"{pattern('bridges.not_homed')}: routine_robot_home failed"):
         bringup.run(["home"], lambda: None)
     bench.close()
 

@@ -32,6 +32,7 @@ from runtime.errors import ParameterError
 from runtime.msgs import JointCommand, RobotStatus
 from tests.bridges.stretch.patient_bench import PatientBench
 from tests.bridges.stretch4.fake_stretch4 import STEP_S, DirectLink, SocketServer, World
+from tests.support.sentences import pattern, sentence
 
 CLOCK = SystemClock()
 
@@ -214,7 +215,7 @@ def test_after_its_keeper_has_braked_for_a_driver_that_hung_nothing_goes_on_befo
     assert bench.world.joints["lift"].speed == 0.0
     bench.robot.advance(bench.now_ns)
     before = bench.run(PERIOD_S, command)
-    assert (bench.mode, "the robot's side has braked" in bench.status.why) == ("lost", True)
+    assert (bench.mode, sentence("bridges.side_has_braked") in bench.status.why) == ("lost", True)
     guard.update_status(bench.status)
     assert guard.check_monitors(bench.now_ns) == "driver"
     assert_stands(before, bench.run(2.0, command), JOINTS)
@@ -288,7 +289,7 @@ def test_a_higher_priority_takes_the_robot_it_is_lost_names_who_and_nothing_is_s
     assert bench.link.sent == sent
     bench.run(1.5, command)
     assert bench.mode == "ready", "they are silent"
-    assert "a command from before" in bench.status.why
+    assert sentence("bridges.command_from_before") in bench.status.why
     assert bench.link.sent == sent, "what was ordered before is not followed"
     bench.run(0.1)
     assert bench.run(1.0, command).base_v_mps > 0.05, "after a pause it is"
@@ -370,7 +371,7 @@ def test_a_paused_server_is_told_and_does_not_move_again_by_itself(bench: FourBe
 def test_a_silent_server_is_lost_after_a_second(bench: FourBench) -> None:
     bench.link.is_silent = True
     bench.run(1.1, driving(bench, base_v_mps=0.1))
-    assert bench.status.why.startswith("its server says nothing")
+    assert bench.status.why.startswith(sentence("bridges.server_is_silent"))
 
 
 def test_a_keeper_that_ended_is_told(bench: FourBench) -> None:
@@ -409,7 +410,7 @@ def test_a_server_that_was_started_again_asks_for_another_run_because_its_odomet
     bench.world.status_id = 0
     bench.run(PERIOD_S)
     assert bench.mode == "lost"
-    assert bench.status.why.startswith("its server was started again")
+    assert bench.status.why.startswith(sentence("bridges.server_was_restarted"))
     bench.run(2.0)
     assert bench.mode == "lost"
 
@@ -534,7 +535,7 @@ def test_a_refused_status_is_told_by_the_name_of_what_it_holds(bench: FourBench)
     "address", ["192.168.1.20", "robot.local", "0.0.0.0", "8.8.8.8", "::ffff:8.8.8.8", "127.0.0.1.nip.io"]
 )
 def test_another_host_is_refused(address: str) -> None:
-    with pytest.raises(RobotError, match="pickle, which runs code where it is read"):
+    with pytest.raises(RobotError, match=pattern("bridges.speaks_pickle")):
         endpoints(address)
     with pytest.raises(RobotError, match="loopback"):
         Stretch4Robot(address=address).start(0)
@@ -661,7 +662,7 @@ def test_a_server_that_is_away_is_told_and_followed_after_a_pause_when_it_is_bac
     folder, world = wired.server.folder, wired.server.world
     wired.server.__exit__()
     until(wired, command, lambda: wired.mode == "lost")
-    assert "its server says nothing" in wired.robot.status(wired.now_ns).why
+    assert sentence("bridges.server_is_silent") in wired.robot.status(wired.now_ns).why
     Bench.run(wired, 2 * HOLD_S, command)  # a server starts more slowly than a hold is said
     world.base, world.asked, world.dispatched = [0.0] * 3, [0.0] * 3, []
     wired.server = SocketServer(folder, world)
@@ -758,7 +759,7 @@ def test_a_keeper_that_is_frozen_is_told_and_the_base_braked_at_once(wired: Sock
     os.kill(wired.link.keeper_pid, signal.SIGSTOP)
     try:
         until(wired, command, lambda: wired.mode == "lost")
-        assert "brakes the base for a dead driver, has not answered for 0.5 s" in wired.robot.status(wired.now_ns).why
+        assert sentence("bridges.has_not_answered", seconds=0.5) in wired.robot.status(wired.now_ns).why
         until(wired, command, lambda: world.base == [0.0] * 3)
     finally:
         os.kill(wired.link.keeper_pid, signal.SIGCONT)

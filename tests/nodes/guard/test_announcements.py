@@ -27,6 +27,7 @@ from runtime.run_facts import RunFacts
 from runtime.supervision.registry import account
 from tests.support.guard.guard_story import command
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import sentence
 from tests.support.standing import HOME
 
 TOKEN = "t" * 64
@@ -124,7 +125,11 @@ def test_an_emergency_stop_is_told_to_everybody_once() -> None:
     room.say("estop", EStop(source="button", is_pressed=True, why="toe"))
     assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="button: toe", by="estop")]
     said = room.states[-1]
-    assert (said.estop, said.reason, said.stop_cause) == ("button: toe", "emergency stop: button: toe", "guard-1")
+    assert (said.estop, said.reason, said.stop_cause) == (
+        "button: toe",
+        sentence("guard.emergency_stop", why="button: toe"),
+        "guard-1",
+    )
     assert said.stopped_by == "estop"
     assert [fence.epochs for fence in room.raised] == [{"planner": 1, "vlm": 1, "policy": 1}]
 
@@ -134,9 +139,11 @@ def test_a_lost_link_is_told_as_such_and_not_on_top_of_another_stop() -> None:
     room.ask("take", "me-1")
     room.run(1.0)
     assert room.interrupts == [
-        Interrupt(id="guard-1", depth="stop", text="the link to the person in command is lost", by="link")
+        Interrupt(id="guard-1", depth="stop", text=sentence("guard.link_to_person_is_lost"), by="link")
     ]
-    assert room.states[-1].reason == "stopped by link: the link to the person in command is lost"
+    assert room.states[-1].reason == sentence(
+        "guard.stopped_by", by="link", why=sentence("guard.link_to_person_is_lost")
+    )
     room.ask("take", "me-1")
     room.run(1.0)
     assert len(room.interrupts) == 1, "it is stopped already"
@@ -174,7 +181,7 @@ def test_taking_the_policys_seat_holds_the_robot_at_once() -> None:
         "seat/request", request(TOKEN, "take", "policy", "me-1", "Ann", room.sim.clock.now_ns()), source="me-1"
     )
     room.sim.run(seconds=0.0001)
-    assert room.guard.machine.reason == "handed over to me-1, no command yet"
+    assert room.guard.machine.reason == sentence("guard.handed_over", to="me-1")
     assert room.run(0.2).mode == "holding"
 
 
@@ -214,11 +221,13 @@ def test_the_driver_is_told_why_it_is_to_press_the_robots_own_button() -> None:
     room = Room(arm="manual")
     room.say("robot/service", service(TOKEN, "home", "Ann", room.sim.clock.now_ns()))
     room.say("interrupt", Interrupt(id="s", depth="stop", text="Ouch!", by="Ann"))
-    assert room.buttons[0] == DriverOrder(verb="runstop", why="stopped by Ann: Ouch!")
+    assert room.buttons[0] == DriverOrder(verb="runstop", why=sentence("guard.stopped_by", by="Ann", why="Ouch!"))
     pushing = Room()
     pushing.robot.effort = 99.0
     pushing.run(6.0)
-    assert pushing.buttons[0] == DriverOrder(verb="runstop", why="effort above 95 % lasts: lift")
+    assert pushing.buttons[0] == DriverOrder(
+        verb="runstop", why=sentence("guard.effort_lasts", percent=95, what="lift")
+    )
 
 
 def test_a_lost_link_to_another_seat_than_the_policys_stops_nothing() -> None:
@@ -283,7 +292,9 @@ def test_who_asks_without_a_message_is_the_one_who_is_named() -> None:
     room.guard.seated(request(TOKEN, "renew", "policy", "me-1", "Ann", now_ns))
     room.guard.seated(request(TOKEN, "renew", "policy", "me-2", "Ann", now_ns))
     room.run(0.1)
-    assert [answer.why for answer in room.answers[answered:]] == ["me-2 does not hold the seat policy"]
+    assert [answer.why for answer in room.answers[answered:]] == [
+        sentence("guard.holds_not_the_seat", who="me-2", seat="policy")
+    ]
 
 
 def test_epochs_and_leases_are_told_at_the_very_first_tick() -> None:
@@ -320,7 +331,7 @@ def test_each_refusal_is_counted_and_says_why() -> None:
     room.say("estop", EStop(source="a", is_pressed=True))
     room.sim.publish("guard/order", order(TOKEN, "rearm", "Ann", room.sim.clock.now_ns()))
     room.sim.run(seconds=0.0001)
-    assert room.guard.machine.refusal == "re-arming by 'Ann': still pressed: a, b"
+    assert room.guard.machine.refusal == sentence("guard.still_pressed", by="Ann", sources="a, b")
 
 
 def test_a_ladder_that_is_not_in_the_launch_file_hands_nothing_over() -> None:
@@ -352,7 +363,7 @@ def test_a_source_counts_as_silent_after_exactly_its_time() -> None:
     assert guard.pressed == set()
     assert guard.machine.mode == "disarmed"
     guard.check_estop_heartbeats(to_ns(0.3) + 1)
-    assert guard.machine.estop_cause == "pendant: silent for 0.3 s"
+    assert guard.machine.estop_cause == sentence("guard.source_is_silent", source="pendant", seconds=0.3)
 
 
 def started(folder: Path, memory: str = "run") -> Guard:
@@ -369,12 +380,14 @@ def test_what_is_latched_stands_in_the_state_file_as_it_is(tmp_path: Path) -> No
     path = guard.state_file.path
     guard.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
     assert read(path) == SavedState(
-        epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="stopped by Ana: Ouch!", stoppers=("Ana",)
+        epochs={"planner": 1, "vlm": 1, "policy": 1},
+        stop=sentence("guard.stopped_by", by="Ana", why="Ouch!"),
+        stoppers=("Ana",),
     )
     guard.emergency(EStop(source="button", is_pressed=True))
     found = read(path)
     assert found is not None
-    assert (found.stop, found.estop) == ("emergency stop: button: pressed", "button: pressed")
+    assert (found.stop, found.estop) == (sentence("guard.emergency_stop", why="button: pressed"), "button: pressed")
     assert found.epochs == {"planner": 2, "vlm": 2, "policy": 2}
     assert started(tmp_path).machine.mode == "estopped"
 
@@ -411,7 +424,7 @@ def test_a_press_by_signal_names_the_account_and_is_answered_once_the_robot_brak
     pressed = Pressed()
     room.guard.estop_signals = cast(EstopSignals, pressed)
     room.run(0.1)
-    assert room.guard.machine.estop_cause == f"terminal: pressed by {account(os.getuid())}"
+    assert room.guard.machine.estop_cause == sentence("guard.pressed_at_terminal", account=account(os.getuid()))
     assert pressed.answered == [123]
     assert room.order("rearm").estop, "it is still pressed"
     room.say("estop", EStop(source="terminal", is_pressed=False))
@@ -428,10 +441,10 @@ def test_a_guard_whose_state_file_cannot_be_read_says_that_it_does_not_know_and_
     path = tmp_path / "guard.json"
     path.write_text("{")
     guard = started(tmp_path)
-    assert guard.machine.reason == "stopped by guard: what was latched before is not known"
+    assert guard.machine.reason == sentence("guard.stopped_by", by="guard", why=sentence("guard.latch_is_unknown"))
     (told,) = [record.message for record in caplog.records if record.levelname == "ERROR"]
-    assert told.startswith(f"{path}: {path} is damaged: Input data was truncated")
-    assert told.endswith("; the guard starts stopped")
+    assert told.startswith(f"{path}: {path} {sentence('guard.file_is_damaged', why='Input data was truncated')}")
+    assert told.endswith(f"; {sentence('guard.starts_stopped')}")
 
 
 def test_a_guard_whose_state_file_is_gone_in_mid_run_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -439,7 +452,7 @@ def test_a_guard_whose_state_file_is_gone_in_mid_run_says_so(tmp_path: Path, cap
     (tmp_path / "guard.json").unlink()
     started(tmp_path)
     told = [record.message for record in caplog.records if record.levelname == "ERROR"]
-    assert told == [f"{tmp_path / 'guard.json'}: the file is gone; the guard starts stopped"]
+    assert told == [f"{tmp_path / 'guard.json'}: {sentence('guard.file_is_gone')}; {sentence('guard.starts_stopped')}"]
 
 
 def test_a_guard_without_a_place_for_its_state_file_goes_on_without() -> None:
@@ -468,17 +481,17 @@ def test_a_state_file_has_its_own_folder_in_the_home_where_no_other_is_named(
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"memory": "disk"}, "guard: memory is 'disk'; known: machine, run"),
-        ({"arm": "x"}, "guard: arm is 'x'; known: auto, manual"),
-        ({"max_effort_percent": 0.0}, "guard: max_effort_percent is 0.0; expected more than 0, at most 100"),
-        ({"max_effort_percent": 100.1}, "guard: max_effort_percent is 100.1; expected more than 0, at most 100"),
-        ({"estop_silence_s": 0.0}, "guard: estop_silence_s is 0.0; expected a positive number of seconds"),
-        ({"max_image_age_s": float("inf")}, "guard: max_image_age_s is inf; expected a positive number of seconds"),
-        ({"max_plan_age_s": 0.0}, "guard: max_plan_age_s is 0.0; expected a positive number of seconds"),
-        ({"max_utterance_age_s": -1.0}, "guard: max_utterance_age_s is -1.0; expected a positive number of seconds"),
-        ({"max_image_age_s": 60.5}, "guard: max_image_age_s is 60.5; more than 60 s is no limit"),
-        ({"estop_silence_s": 10.5}, "guard: estop_silence_s is 10.5; more than 10 s is no limit"),
-        ({"lifespan_s": 0.0}, "guard: lifespan_s is 0.0; expected more than 0 and at most 0.5"),
+        ({"memory": "disk"}, sentence("guard.wrong_memory", value="disk")),
+        ({"arm": "x"}, "guard: " + sentence("guard.wrong_arm", value="x")),
+        ({"max_effort_percent": 0.0}, sentence("guard.wrong_effort", value="0.0")),
+        ({"max_effort_percent": 100.1}, sentence("guard.wrong_effort", value=100.1)),
+        ({"estop_silence_s": 0.0}, sentence("guard.wrong_seconds", name="estop_silence_s", value="0.0")),
+        ({"max_image_age_s": float("inf")}, sentence("guard.wrong_seconds", name="max_image_age_s", value="inf")),
+        ({"max_plan_age_s": 0.0}, sentence("guard.wrong_seconds", name="max_plan_age_s", value="0.0")),
+        ({"max_utterance_age_s": -1.0}, sentence("guard.wrong_seconds", name="max_utterance_age_s", value="-1.0")),
+        ({"max_image_age_s": 60.5}, sentence("guard.no_limit", name="max_image_age_s", value=60.5, most_s=60)),
+        ({"estop_silence_s": 10.5}, sentence("guard.no_limit", name="estop_silence_s", value=10.5, most_s=10)),
+        ({"lifespan_s": 0.0}, sentence("guard.wrong_lifespan", value="0.0", most_s=0.5)),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_refused_in_words(wrong: dict[str, Any], words: str) -> None:
@@ -555,5 +568,5 @@ def test_a_run_whose_files_are_deleted_says_so_once_and_stops(tmp_path: Path, ca
         room.guard.settle()
     gone = f"here.sock of this run was deleted from {tmp_path}: no tool reaches it any more; end it and start anew"
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [gone]
-    assert room.run(0.1).reason == f"stopped by link: {gone}"
+    assert room.run(0.1).reason == sentence("guard.stopped_by", by="link", why=gone)
     assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text=gone, by="link")]

@@ -11,6 +11,7 @@ from runtime.clock import to_ns
 from runtime.coordination.fence import Fence
 from runtime.coordination.lease import Lease
 from runtime.msgs import Interrupt, SeatRequest
+from tests.support.sentences import sentence
 
 NOW_NS = to_ns(100.0)
 LATE_NS = to_ns(RENEWED_WITHIN_S)
@@ -99,17 +100,17 @@ def test_giving_a_seat_back_puts_its_home_there_and_says_by_whom(authority: Arbi
 @pytest.mark.parametrize(
     ("request_", "is_proven", "words"),
     [
-        (asked("take", seat="planner"), True, "the launch file has no [seats.planner]"),
-        (asked("take"), False, "take policy by 'Ann' is not proven with the run's token"),
-        (asked("give", by=""), False, "give policy by 'me-1' is not proven with the run's token"),
-        (asked("renew", "me-1"), False, "renew policy by 'Ann' is not proven with the run's token"),
-        (asked("renew", "me-1"), True, "me-1 does not hold the seat policy"),
+        (asked("take", seat="planner"), True, sentence("guard.no_such_seat", seat="planner")),
+        (asked("take"), False, sentence("guard.not_proven", what="take policy", by="Ann")),
+        (asked("give", by=""), False, sentence("guard.not_proven", what="give policy", by="me-1")),
+        (asked("renew", "me-1"), False, sentence("guard.not_proven", what="renew policy", by="Ann")),
+        (asked("renew", "me-1"), True, sentence("guard.holds_not_the_seat", who="me-1", seat="policy")),
         (
             asked("take", "stranger"),
             True,
-            "'stranger' is no candidate for the seat policy; candidates: first, second, scripted",
+            sentence("guard.no_candidate", who="stranger", seat="policy", candidates="first, second, scripted"),
         ),
-        (asked("take", "first"), True, "first holds the seat policy already"),
+        (asked("take", "first"), True, sentence("guard.holds_it_already", who="first", seat="policy")),
     ],
 )
 def test_what_is_refused_is_refused_in_words_and_changes_nothing(
@@ -123,8 +124,10 @@ def test_what_is_refused_is_refused_in_words_and_changes_nothing(
 def test_only_a_renewal_by_the_holder_for_the_holder_counts(authority: Arbitration) -> None:
     decide(authority, asked("take"))
     assert decide(authority, asked("renew", "me-1")) == ""
-    assert decide(authority, asked("renew", "me-1"), source="me-2") == "me-2 does not hold the seat policy"
-    assert decide(authority, asked("renew", "me-2")) == "me-1 does not hold the seat policy"
+    assert decide(authority, asked("renew", "me-1"), source="me-2") == sentence(
+        "guard.holds_not_the_seat", who="me-2", seat="policy"
+    )
+    assert decide(authority, asked("renew", "me-2")) == sentence("guard.holds_not_the_seat", who="me-1", seat="policy")
 
 
 def test_who_sits_at_home_may_say_that_it_is_still_there(authority: Arbitration) -> None:
@@ -137,7 +140,7 @@ def test_a_person_who_is_silent_for_exactly_the_time_keeps_the_seat_and_then_los
     assert authority.expired(NOW_NS + LATE_NS + 1) == [
         Lease(
             seat="policy", holder="first", number=2, kind="replay", by="guard", displaced="me-1",
-            why="the link to the holder is lost",
+            why=sentence("guard.link_to_holder_is_lost"),
         )
     ]  # fmt: skip
     assert authority.expired(NOW_NS + to_ns(1e6)) == [], "who sits at home renews nothing"

@@ -17,6 +17,7 @@ from runtime.errors import ParameterError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, JointCommand
 from tests.support.guard.guard_story import LIFESPAN_NS, GuardStory, command, interrupt
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 
 FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
@@ -48,7 +49,7 @@ def test_a_new_guard_says_that_it_is_not_armed_and_has_refused_nothing() -> None
 
 def test_an_armed_guard_says_so() -> None:
     said = armed().machine.report()
-    assert (said.mode, said.reason, said.holder) == ("armed", "armed, no command yet", "")
+    assert (said.mode, said.reason, said.holder) == ("armed", sentence("guard.armed"), "")
 
 
 def test_a_moving_guard_names_its_commander_and_is_not_held() -> None:
@@ -60,14 +61,18 @@ def test_a_moving_guard_names_its_commander_and_is_not_held() -> None:
 def test_a_stopped_guard_says_by_whom_and_why(by: str, name: str) -> None:
     story = moving()
     story.machine.interrupt(interrupt("stop", by), story.now_ns, story.now_ns)
-    assert story.machine.report().reason == f"stopped by {name}: words"
+    assert story.machine.report().reason == sentence("guard.stopped_by", by=name, why="words")
 
 
 def test_a_stop_that_the_guard_itself_found_has_no_id_and_nobody_takes_it_back() -> None:
     story = moving()
     story.machine.stop("link", "the link is lost", story.now_ns, story.now_ns)
     said = story.machine.report()
-    assert (said.reason, said.stop_cause, said.stopped_by) == ("stopped by link: the link is lost", "", "link")
+    assert (said.reason, said.stop_cause, said.stopped_by) == (
+        sentence("guard.stopped_by", by="link", why=sentence("guard.link_is_lost")),
+        "",
+        "link",
+    )
     takes_back = Interrupt(id="r", depth="resume", text="go on", by="Ana", takes_back="i")
     refusal = story.machine.interrupt(takes_back, story.now_ns + 1, story.now_ns + 1)
     assert refusal is not None
@@ -78,7 +83,9 @@ def test_what_the_robot_says_of_a_contact_is_kept_in_part() -> None:
     story = moving()
     story.machine.update_state(standing(story.now_ns, contact=("x" * 100_000,)))
     assert story.machine.check_monitors(story.now_ns) == "contact"
-    assert story.machine.report().reason == f"stopped by contact: contact: {'x' * (LONGEST_TEXT - len('contact: '))}"
+    assert story.machine.report().reason == sentence(
+        "guard.stopped_by", by="contact", why=f"contact: {'x' * (LONGEST_TEXT - len('contact: '))}"
+    )
 
 
 def test_a_guard_that_lets_the_robot_home_before_its_first_tick_says_since_when_nothing_is_sent() -> None:
@@ -92,19 +99,19 @@ def test_a_guard_that_lets_the_robot_home_before_its_first_tick_says_since_when_
 def test_a_replan_and_a_resume_say_what_is_waited_for() -> None:
     story = moving()
     story.machine.interrupt(interrupt("replan", "Ana"), story.now_ns, story.now_ns)
-    assert story.machine.report().reason == "waiting for a new plan: words"
+    assert story.machine.report().reason == sentence("guard.waits_for_a_plan", why="words")
     story.machine.interrupt(interrupt("stop", "Ana"), story.now_ns, story.now_ns)
     story.machine.interrupt(interrupt("resume", "Ana"), story.now_ns + 1, story.now_ns + 1)
     said = story.machine.report()
-    assert (said.reason, said.stop_cause, said.stop_heard_ns) == ("resumed by Ana, no command yet", "", 0)
+    assert (said.reason, said.stop_cause, said.stop_heard_ns) == (sentence("guard.resumed", by="Ana"), "", 0)
 
 
 @pytest.mark.parametrize(
     ("by", "early_ns", "words"),
     [
-        ("planner", -1, "resume by 'planner' refused: only a person lifts a stop"),
-        ("", -1, "resume by 'unknown' refused: only a person lifts a stop"),
-        ("Ana", 0, "resume by 'Ana' refused: it was said before the stop"),
+        ("planner", -1, sentence("guard.resume_refused", by="planner", why=sentence("guard.only_a_person_lifts"))),
+        ("", -1, sentence("guard.resume_refused", by="unknown", why=sentence("guard.only_a_person_lifts"))),
+        ("Ana", 0, sentence("guard.resume_refused", by="Ana", why=sentence("guard.said_before_the_stop"))),
     ],
 )
 def test_each_refused_resume_counts_once_and_says_why(by: str, early_ns: int, words: str) -> None:
@@ -129,7 +136,7 @@ def test_a_command_lives_exactly_as_long_as_its_lifespan() -> None:
     late = armed()
     assert (
         late.machine.accept_command(command("policy", 1, sent_ns), sent_ns + LIFESPAN_NS + 1)
-        == "policy: no command for 150 ms"
+        == f"policy: {sentence('guard.no_command', ms=150)}"
     )
 
 
@@ -184,7 +191,7 @@ def test_the_robots_state_counts_until_exactly_its_age() -> None:
         assert story.machine.accept_command(command("policy", now_ns - read_ns, now_ns), now_ns) == ""
         story.machine.tick(now_ns)
         assert story.machine.mode == mode
-    assert story.machine.reason == "robot/state is older than 200 ms"
+    assert story.machine.reason == sentence("guard.robot_state_is_old", ms=200)
 
 
 def test_the_settings_of_a_launch_file_reach_the_guard() -> None:
@@ -218,9 +225,7 @@ def test_limits_that_are_named_by_module_are_scaled_alike_and_an_unknown_robot_i
     assert limits_of("nodes.stretch.limits:STRETCH_3", 0.5) == limits_of("stretch_3", 0.5)
     with pytest.raises(ParameterError) as refusal:
         limits_of("tank")
-    assert str(refusal.value) == (
-        "guard: robot 'tank' is unknown; known: stretch_3, or limits of your own, as \"module:NAME\""
-    )
+    assert str(refusal.value) == "guard: " + sentence("guard.unknown_robot", name="tank")
 
 
 def test_a_joint_arrives_as_early_as_its_brake_allows() -> None:
@@ -257,7 +262,7 @@ def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixtur
         Guard().report(is_due=True)  # that has refused nothing
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", "disarmed: not armed"),
-        ("INFO", "refused: policy: the guard is disarmed (1 so far)"),
+        ("INFO", sentence("guard.refused", why=f"policy: {sentence('guard.is_disarmed')}", number=1)),
         ("INFO", "disarmed: not armed"),
     ]
     broken = JointCommand(position=(float("nan"), *HOME[1:]))
@@ -266,8 +271,9 @@ def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixtur
         guard.report(is_due=True)
     last = caplog.records[-1]
     assert (last.levelname, last.getMessage()) == (
-        "WARNING", "refused: policy: position is not 8 finite numbers (2 so far)",
-    )  # fmt: skip
+        "WARNING",
+        sentence("guard.refused", why=sentence("guard.position_is_not_finite", source="policy", number=8), number=2),
+    )
 
 
 def test_a_turn_that_is_commanded_comes_out() -> None:
@@ -316,7 +322,9 @@ def test_who_sent_ahead_of_a_persons_decision_may_count_from_zero_after_it() -> 
     ahead_ns = story.now_ns + FUTURE_NS
     assert story.accept_command(command("policy", 9, ahead_ns)) == ""
     story.machine.transfer_control("policy", story.now_ns)
-    assert story.machine.accept_command(command("policy", 0, ahead_ns), ahead_ns) == "policy: out of order"
+    assert story.machine.accept_command(command("policy", 0, ahead_ns), ahead_ns) == sentence(
+        "guard.out_of_order", source="policy"
+    )
     assert story.machine.accept_command(command("policy", 0, ahead_ns + 1), ahead_ns) == ""
 
 

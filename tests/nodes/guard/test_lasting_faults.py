@@ -21,6 +21,7 @@ from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import JOINTS, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from tests.support.guard.guard_driven import FAR, Story, interrupt
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, ZEROS, standing
 
 TICK_S = 0.02
@@ -60,7 +61,7 @@ def test_a_base_that_stands_far_away_has_not_jumped_and_one_that_is_mirrored_has
     conduct = Conduct(STRETCH_3, 95.0)
     assert [shown_at(conduct, 1 + tick * TICK_S, x_m, y_m) for tick in range(3)] == [{}, {}, {}]
     _, why = shown_at(conduct, 1.1, -x_m, -y_m)["unknown"]
-    assert why == "the measured posture jumps: base"
+    assert why == sentence("guard.jumps", what="base")
 
 
 LIFT = STRETCH_3.joints[0]
@@ -84,14 +85,14 @@ def test_a_joint_has_jumped_that_is_further_away_than_twice_its_speed_and_its_sh
     away_m = 2.0 * LIFT.speed * TICK_S + SHARE + beyond
     there = (HOME[0] + sign * away_m, *HOME[1:])
     found = shows(standing(to_ns(1.0)), standing(to_ns(1.0 + TICK_S), there))
-    assert found == ({"unknown": "the measured posture jumps: lift"} if jumps else {})
+    assert found == ({"unknown": sentence("guard.jumps", what="lift")} if jumps else {})
 
 
 @pytest.mark.parametrize(("beyond", "jumps"), [(-EDGE, False), (EDGE, True)])
 def test_a_base_has_jumped_that_is_further_away_than_twice_its_speed_and_10_cm(beyond: float, jumps: bool) -> None:
     away_m = 2.0 * STRETCH_3.base.wheel_speed_mps * TICK_S + 0.1 + beyond
     found = shows(standing(to_ns(1.0)), standing(to_ns(1.0 + TICK_S), pose=(0.0, -away_m, 0.0)))
-    assert found == ({"unknown": "the measured posture jumps: base"} if jumps else {})
+    assert found == ({"unknown": sentence("guard.jumps", what="base")} if jumps else {})
 
 
 def test_a_robot_that_is_seen_for_the_first_time_when_the_clock_begins_has_not_jumped() -> None:
@@ -107,7 +108,7 @@ def test_a_joint_is_behind_that_is_further_from_its_target_than_its_lag_and_its_
     ahead_m = 0.3 * LIFT.speed + SHARE + beyond
     joints = (Motion(HOME[0] + sign * ahead_m), *(Motion(place) for place in HOME[1:]))
     found = shows(standing(to_ns(1.0)), asked=CommandedMotion(joints, 0.0, 0.0))
-    assert found == ({"following": "does not follow its target: lift"} if is_behind else {})
+    assert found == ({"following": sentence("guard.does_not_follow", what="lift")} if is_behind else {})
 
 
 @pytest.mark.parametrize(
@@ -123,15 +124,15 @@ def test_motion_is_a_fault_beyond_what_was_asked_for_and_a_bit(changes: dict[str
     joints = (Motion(HOME[0], 0.1), *(Motion(place) for place in HOME[1:]))
     state = msgspec.structs.replace(standing(to_ns(1.0)), **changes)  # type: ignore[type-var]  # a Struct
     found = shows(state, asked=CommandedMotion(joints, 0.2, -0.1))
-    assert found == ({"motion": f"moves beyond what was asked for: {names}"} if names else {})
+    assert found == ({"motion": sentence("guard.moves_beyond", what=names)} if names else {})
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"effort": ()}, "the effort of the joints is not known"),
-        ({"velocity": (nan, *ZEROS[1:])}, "the velocity of the joints is not known"),
-        ({"base_w_radps": nan}, "the speed of the base is not known"),
+        ({"effort": ()}, sentence("guard.joints_are_unknown", what="effort")),
+        ({"velocity": (nan, *ZEROS[1:])}, sentence("guard.joints_are_unknown", what="velocity")),
+        ({"base_w_radps": nan}, sentence("guard.base_speed_is_unknown")),
     ],
 )
 def test_what_is_not_known_is_named(changes: dict[str, Any], why: str) -> None:
@@ -143,7 +144,9 @@ def test_a_gripper_may_press_for_as_long_as_it_likes() -> None:
     for joint in JOINTS:
         effort = tuple(99.0 if name == joint else 0.0 for name in JOINTS)
         found = shows(msgspec.structs.replace(standing(to_ns(1.0)), effort=effort))  # type: ignore[type-var]  # a Struct
-        assert found == ({} if joint == "gripper" else {"effort": f"effort above 95 % lasts: {joint}"})
+        assert found == (
+            {} if joint == "gripper" else {"effort": sentence("guard.effort_lasts", percent=95, what=joint)}
+        )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_a_gripper_may_press_for_as_long_as_it_likes() -> None:
 )
 def test_an_effort_of_exactly_the_limit_is_one_too_much_whichever_way_it_pushes(percent: float, pushes: bool) -> None:
     state = msgspec.structs.replace(standing(to_ns(1.0)), effort=(percent, percent, *ZEROS[2:]))  # type: ignore[type-var]
-    assert shows(state) == ({"effort": "effort above 95 % lasts: lift, arm"} if pushes else {})
+    assert shows(state) == ({"effort": sentence("guard.effort_lasts", percent=95, what="lift, arm")} if pushes else {})
 
 
 def test_all_that_lasts_is_named() -> None:
@@ -161,9 +164,9 @@ def test_all_that_lasts_is_named() -> None:
     )
     asked = CommandedMotion(tuple(map(Motion, HOME)), 0.0, 0.0)
     assert shows(state, asked=asked) == {
-        "contact": "contact lasts: arm, base",
-        "following": "does not follow its target: lift, arm",
-        "motion": "moves beyond what was asked for: lift, arm, base",
+        "contact": sentence("guard.contact_lasts", what="arm, base"),
+        "following": sentence("guard.does_not_follow", what="lift, arm"),
+        "motion": sentence("guard.moves_beyond", what="lift, arm, base"),
     }
 
 
@@ -201,7 +204,7 @@ def test_what_is_forgotten_is_neither_a_jump_nor_an_excuse_nor_old() -> None:
     conduct.forget()
     found = check(1.04, -9.0, still)
     assert found["contact"] == contact
-    assert found == {"contact": contact, "motion": (0.0, "moves beyond what was asked for: base")}
+    assert found == {"contact": contact, "motion": (0.0, sentence("guard.moves_beyond", what="base"))}
 
 
 @pytest.mark.parametrize(("beyond", "jumps"), [(-EDGE, False), (EDGE, True)])
@@ -218,13 +221,13 @@ def test_a_joint_may_have_moved_for_all_the_time_since_the_oldest_part_of_the_la
 
 def test_one_jump_is_forgotten() -> None:
     after = [standing(to_ns(1.0 + tick * TICK_S), pose=(9.0, 0.0, 0.0)) for tick in range(1, 6)]
-    assert shows(standing(to_ns(1.0)), *after[:4]) == {"unknown": "the measured posture jumps: base"}, "for 60 ms"
+    assert shows(standing(to_ns(1.0)), *after[:4]) == {"unknown": sentence("guard.jumps", what="base")}, "for 60 ms"
     assert shows(standing(to_ns(1.0)), *after) == {}
 
 
 def test_a_sensor_that_says_nothing_is_named_before_a_posture_that_jumps() -> None:
     state = msgspec.structs.replace(standing(to_ns(1.02), pose=(9.0, 0.0, 0.0)), effort=())  # type: ignore[type-var]
-    assert shows(standing(to_ns(1.0)), state) == {"unknown": "the effort of the joints is not known"}
+    assert shows(standing(to_ns(1.0)), state) == {"unknown": sentence("guard.joints_are_unknown", what="effort")}
 
 
 def test_what_lasts_in_an_emergency_stop_presses_the_robots_own_button_and_is_no_stop_more() -> None:
@@ -234,7 +237,7 @@ def test_what_lasts_in_an_emergency_stop_presses_the_robots_own_button_and_is_no
     lab.shows = {"effort": (99.0, *ZEROS[1:])}
     assert lab.look(LASTS_S["effort"] + RUNSTOP_S["effort"] + 0.1) == ""
     assert lab.machine.needs_runstop(lab.now_ns)
-    assert lab.machine.runstop_reason == "effort above 95 % lasts: lift"
+    assert lab.machine.runstop_reason == sentence("guard.effort_lasts", percent=95, what="lift")
 
 
 @pytest.mark.parametrize("fault", ["unknown", "motion", "effort"])
@@ -447,7 +450,7 @@ def test_the_driver_presses_the_runstop_of_a_robot_that_moves_by_itself_and_says
     robot.runs_away = True
     sim.run(seconds=0.5)
     assert (states[-1].mode, states[-1].stopped_by) == ("stopped", "motion")
-    assert [one.text for one in interrupts] == ["moves beyond what was asked for: base"]
+    assert [one.text for one in interrupts] == [sentence("guard.moves_beyond", what="base")]
     sim.run(seconds=1.2)
     assert statuses[-1].is_runstopped
 

@@ -11,6 +11,7 @@ from runtime.clock import to_ns
 from runtime.msgs import JointCommand, RobotStatus
 from runtime.msgs.robot import RobotMode
 from tests.support.guard.guard_driven import FAR, MS, TICK, Story, command, interrupt
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 
 ELSEWHERE = (0.6, 0.2, 0.1, -0.1, 0.3, 0.02, 0.4, -0.4)
@@ -62,19 +63,22 @@ def test_a_runstop_ends_all_output_at_the_next_tick_and_is_latched() -> None:
     assert robot.tick() is None
     assert robot.fault == "runstop"
     said = robot.machine.report()
-    assert (said.mode, said.reason) == ("stopped", "stopped by runstop: the robot's runstop is pressed")
+    assert (said.mode, said.reason) == (
+        "stopped",
+        sentence("guard.stopped_by", by="runstop", why=sentence("guard.runstop_is_pressed")),
+    )
     assert said.held_ns == robot.now_ns
     assert not said.is_armed
     assert robot.tick() is None
     assert robot.fault == "", "told once"
-    assert robot.send(v=0.3) == "policy: the guard is stopped"
+    assert robot.send(v=0.3) == f"policy: {sentence('guard.is_stopped')}"
 
 
 def test_nobody_lifts_a_runstop_while_it_is_pressed_and_releasing_it_moves_nothing() -> None:
     robot = driving()
     robot.press()
     robot.tick()
-    assert robot.say_go_on() == "resume by 'Ana' refused: the robot's runstop is pressed"
+    assert robot.say_go_on() == sentence("guard.resume_refused", by="Ana", why=sentence("guard.runstop_is_pressed"))
     robot.press(is_on=False)
     for _ in range(100):
         assert robot.tick() is None
@@ -115,7 +119,9 @@ def test_words_from_before_a_runstop_in_a_stop_do_not_lift_it() -> None:
     robot.press(is_on=False)
     robot.tick()
     robot.machine.interrupt(interrupt("resume", by="Ana"), said_ns, robot.now_ns)
-    assert robot.machine.refusal == "resume by 'Ana' refused: it was said before the stop"
+    assert robot.machine.refusal == sentence(
+        "guard.resume_refused", by="Ana", why=sentence("guard.said_before_the_stop")
+    )
 
 
 def test_a_runstop_in_an_emergency_stop_leaves_the_emergency_stop() -> None:
@@ -151,7 +157,9 @@ def test_a_driver_that_comes_back_finds_no_target_from_before() -> None:
     robot = driving()
     for _ in range(60):
         robot.tick(sees=False)
-    assert robot.machine.reason == "stopped by driver: the driver has been silent for 1 s"
+    assert robot.machine.reason == sentence(
+        "guard.stopped_by", by="driver", why=sentence("guard.driver_is_silent", seconds=1)
+    )
     robot.position = ELSEWHERE
     assert robot.tick() is None
     assert robot.say_go_on() == ""
@@ -164,7 +172,7 @@ def test_the_same_where_the_robot_was_stopped_before_its_driver_fell_silent() ->
     robot.machine.interrupt(interrupt("stop", by="Ana"), robot.now_ns, robot.now_ns)
     for _ in range(60):
         robot.tick(sees=False)
-    assert robot.machine.reason == "stopped by Ana: words"
+    assert robot.machine.reason == sentence("guard.stopped_by", by="Ana", why="words")
     robot.position = ELSEWHERE
     assert robot.tick() is None
 
@@ -185,7 +193,9 @@ def test_a_guard_that_was_frozen_stops_and_waits_to_be_told() -> None:
     assert robot.send(v=0.3) == ""
     robot.tick()
     assert robot.fault == "guard"
-    assert robot.machine.reason == "stopped by guard: the guard stood still for 3.0 s"
+    assert robot.machine.reason == sentence(
+        "guard.stopped_by", by="guard", why=sentence("guard.guard_stood_still", seconds="3.0")
+    )
 
 
 def test_a_guard_that_was_frozen_does_not_brake_from_the_speed_it_remembers() -> None:
@@ -227,7 +237,7 @@ def restarted() -> Robot:
     while robot.now_ns - last_ns <= RESTARTED_NS:
         robot.tick()
     robot.seq = 0
-    assert robot.send(v=0.3) == "policy: restarted; heard again once a person says go on"
+    assert robot.send(v=0.3) == sentence("guard.heard_after_go_on", source="policy")
     return robot
 
 
@@ -238,7 +248,9 @@ def test_a_restarted_policy_moves_nothing_until_somebody_says_go_on() -> None:
         out = robot.tick()
     assert out is not None
     assert out.base_v_mps == 0.0
-    assert robot.machine.reason == "stopped by guard: policy was restarted"
+    assert robot.machine.reason == sentence(
+        "guard.stopped_by", by="guard", why=sentence("guard.holder_was_restarted", source="policy")
+    )
     assert robot.say_go_on() == ""
     robot.tick()
     assert robot.machine.report().mode == "holding", "what it sent before that stays void"
@@ -252,8 +264,12 @@ def test_after_go_on_the_restarted_policys_numbers_count_again() -> None:
     robot.say_go_on()
     robot.now_ns += MS
     assert robot.machine.accept_command(command(robot.now_ns, seq=7), robot.now_ns) == ""
-    assert robot.machine.accept_command(command(robot.now_ns + MS, seq=7), robot.now_ns + MS) == "policy: out of order"
-    assert robot.machine.accept_command(command(robot.now_ns - MS // 2, seq=8), robot.now_ns) == "policy: out of order"
+    assert robot.machine.accept_command(command(robot.now_ns + MS, seq=7), robot.now_ns + MS) == sentence(
+        "guard.out_of_order", source="policy"
+    )
+    assert robot.machine.accept_command(command(robot.now_ns - MS // 2, seq=8), robot.now_ns) == sentence(
+        "guard.out_of_order", source="policy"
+    )
 
 
 def test_a_policy_that_fell_silent_without_a_restart_goes_on_by_itself() -> None:
@@ -282,7 +298,7 @@ def test_a_hand_over_does_not_let_old_commands_in_again() -> None:
     ahead = command(robot.now_ns + FUTURE_NS, seq=robot.seq + 1)
     assert robot.machine.accept_command(ahead, robot.now_ns) == ""
     robot.machine.transfer_control("policy", robot.now_ns)
-    assert robot.machine.accept_command(ahead, robot.now_ns) == "policy: out of order"
+    assert robot.machine.accept_command(ahead, robot.now_ns) == sentence("guard.out_of_order", source="policy")
     robot.now_ns += FUTURE_NS + MS
     assert robot.machine.accept_command(command(robot.now_ns, seq=1), robot.now_ns) == "", "it may count from the start"
 
@@ -294,10 +310,10 @@ def test_a_hand_over_does_not_let_old_commands_in_again() -> None:
     ("age_ns", "why"),
     [
         (GO_ON_NS, ""),
-        (GO_ON_NS + 1, "resume by 'Ana' refused: it was said 5.0 s ago"),
-        (to_ns(61.2), "resume by 'Ana' refused: it was said 61.2 s ago"),
+        (GO_ON_NS + 1, sentence("guard.resume_refused", by="Ana", why=sentence("guard.said_long_ago", seconds="5.0"))),
+        (to_ns(61.2), sentence("guard.resume_refused", by="Ana", why=sentence("guard.said_long_ago", seconds=61.2))),
         (-FUTURE_NS, ""),
-        (-FUTURE_NS - 1, "resume by 'Ana' refused: it is stamped in the future"),
+        (-FUTURE_NS - 1, sentence("guard.resume_refused", by="Ana", why=sentence("guard.said_in_the_future"))),
     ],
 )
 def test_old_words_and_words_from_the_future_lift_no_stop(age_ns: int, why: str) -> None:
@@ -321,7 +337,7 @@ def test_an_image_from_the_future_has_no_age_that_could_be_enforced(ahead_ns: in
     robot.seq += 1
     ahead = command(robot.now_ns, seq=robot.seq, position=FAR, image_ns=robot.now_ns + ahead_ns)
     refusal = robot.machine.accept_command(ahead, robot.now_ns)
-    assert refusal == ("" if is_taken else "policy: the image behind the command is stamped in the future")
+    assert refusal == ("" if is_taken else "policy: " + sentence("guard.origin_is_in_the_future", origin="image"))
 
 
 def test_words_that_take_back_another_stop_than_the_last_are_refused_in_words() -> None:
@@ -331,7 +347,7 @@ def test_words_that_take_back_another_stop_than_the_last_are_refused_in_words() 
     back = msgspec.structs.replace(interrupt("resume", by="Ana"), takes_back="two")  # type: ignore[type-var]  # as above
     robot.machine.interrupt(back, robot.now_ns, robot.now_ns)
     assert robot.machine.refusal == (
-        "resume by 'Ana' refused: it takes back another stop than the last one"
+        sentence("guard.resume_refused", by="Ana", why=sentence("guard.lifts_another_stop"))
     )  # fmt: skip
 
 
@@ -357,7 +373,9 @@ def test_a_robot_that_says_it_is_lost_is_stopped_let_go_of_and_armed_again_by_a_
     assert robot.tick() is None
     assert robot.fault == "driver"
     assert robot.machine.mode == "stopped"
-    assert robot.machine.reason == "stopped by driver: the robot does not follow: gamepad_7 commands it"
+    assert robot.machine.reason == sentence(
+        "guard.stopped_by", by="driver", why=sentence("guard.does_not_obey", why="gamepad_7 commands it")
+    )
     assert robot.say_go_on() == ""
     assert (robot.machine.mode, robot.machine.arm(robot.now_ns)) == ("disarmed", False)
     robot.machine.update_status(status(robot.now_ns, is_runstopped=False))
@@ -374,7 +392,9 @@ def test_a_robot_that_does_not_say_why_it_is_lost_is_lost_all_the_same() -> None
     robot = driving()
     robot.machine.update_status(lost(robot.now_ns, why=""))
     assert robot.tick() is None
-    assert robot.machine.reason == "stopped by driver: the robot does not follow: it is lost"
+    assert robot.machine.reason == sentence(
+        "guard.stopped_by", by="driver", why=sentence("guard.does_not_obey", why="it is lost")
+    )
 
 
 def test_a_robot_that_is_lost_before_anybody_armed_it_stops_nothing() -> None:

@@ -16,6 +16,7 @@ from runtime.errors import ParameterError
 from runtime.message import Stamped
 from runtime.msgs import Image, Interrupt, JointCommand
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME
 
 FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
@@ -111,7 +112,7 @@ def test_the_state_is_told_at_each_interrupt_also_where_it_changes_nothing() -> 
         sim.publish("interrupt", said, source="reflex")
         sim.run(seconds=0.0001)
         assert len(states) == number
-    assert {state.reason for state in states} == {"stopped by Ana: Ouch!"}
+    assert {state.reason for state in states} == {sentence("guard.stopped_by", by="Ana", why="Ouch!")}
 
 
 def test_a_stop_and_the_resume_after_it_both_count_when_they_arrive_together() -> None:
@@ -231,7 +232,7 @@ def test_ceilings_can_be_lowered_and_not_raised() -> None:
     assert limits_of("stretch_3") == STRETCH_3
     assert limits_of("stretch_3", 0.5).joints[0].speed == pytest.approx(0.065)
     assert limits_of("stretch_3", 0.5).base.acceleration_mps2 == STRETCH_3.base.acceleration_mps2
-    with pytest.raises(ParameterError, match=r"speed_scale is 1\.5; expected more than 0 and at most 1, the ceiling"):
+    with pytest.raises(ParameterError, match=pattern("guard.wrong_speed_scale", value=r"1\.5")):
         Guard(speed_scale=1.5)
     with pytest.raises(ParameterError, match="robot 'tank' is unknown; known: stretch_3"):
         Guard(robot="tank")
@@ -240,7 +241,7 @@ def test_ceilings_can_be_lowered_and_not_raised() -> None:
 def test_a_lifespan_cannot_be_stretched_without_bound() -> None:
     with pytest.raises(ParameterError, match="lifespan_s is 60"):
         Guard(lifespan_s=60.0)
-    with pytest.raises(ParameterError, match="arm is 'always'; known: auto, manual"):
+    with pytest.raises(ParameterError, match=pattern("guard.wrong_arm", value="always")):
         Guard(arm="always")  # type: ignore[arg-type]  # a mistake in a launch file
     with pytest.raises(ParameterError, match="max_image_age_s"):
         Guard(max_image_age_s=0.0)

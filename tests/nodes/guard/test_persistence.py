@@ -19,6 +19,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.msgs import EStop, Interrupt, JointCommand
 from runtime.run_facts import RunFacts
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import sentence
 from tests.support.standing import HOME
 
 PRESSED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="emergency stop", estop="button: pressed")
@@ -181,7 +182,7 @@ def test_a_stop_on_a_disk_that_has_filled_up_brakes_at_once_and_outlives_the_gua
     assert 0 <= guard.machine.held_ns - asked_ns < 25_000_000
     found = read(state_file.path)
     assert found is not None
-    assert (found.stop, found.stoppers) == ("stopped by Ann: Stop!", ("Ann",))
+    assert (found.stop, found.stoppers) == (sentence("guard.stopped_by", by="Ann", why="Stop!"), ("Ann",))
 
 
 def test_a_disk_that_fails_in_the_middle_of_a_stop_takes_nothing_of_it_away(

@@ -22,6 +22,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, JointCommand, RobotState
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 
 OMNI = replace(STRETCH_3, base=replace(STRETCH_3.base, is_omni=True))
@@ -144,13 +145,13 @@ def test_it_drives_sideways_and_brakes_when_commands_end() -> None:
 
 def test_a_base_that_does_not_drive_sideways_is_not_asked_to() -> None:
     deck = Deck(is_omni=False)
-    assert deck.send(0.1) == "policy: base_vy_mps is 0.1, but this base does not drive sideways"
+    assert deck.send(0.1) == sentence("guard.drives_not_sideways", source="policy", speed_mps=0.1)
     assert deck.send(0.0) == ""
 
 
 @pytest.mark.parametrize("bad", [nan, inf, -inf, 1e9])
 def test_a_speed_sideways_that_is_none_is_refused(bad: float) -> None:
-    assert "is not a finite number" in Deck().send(bad)
+    assert sentence("guard.is_not_finite") in Deck().send(bad)
 
 
 def test_a_box_to_the_left_stops_it() -> None:

@@ -26,6 +26,7 @@ from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import JOINTS, GuardState, JointCommand, RobotState
 from tests.support.guard.guard_driven import command
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, moving, standing
 
 TICK_S = 0.02
@@ -103,7 +104,7 @@ GOES_ON_S = V_MPS / STRETCH_3.base.acceleration_mps2 / 2 + 0.1 + AGE_S + TICK_S
 """It brakes at 0.3 m/s2, which its wheels begin 0.1 s late, from where it was a while ago, after one step more."""
 
 
-@pytest.mark.parametrize(("room_m", "why"), [(1e-4, ""), (-1e-4, "it would go into keep_out wall")])
+@pytest.mark.parametrize(("room_m", "why"), [(1e-4, ""), (-1e-4, sentence("guard.into_keep_out", name="wall"))])
 @pytest.mark.parametrize("start", [(0.0, 0.0, 0.0), (2.0, -1.0, 0.0)])
 def test_a_base_needs_the_room_in_which_it_brakes(room_m: float, why: str, start: tuple[float, float, float]) -> None:
     wall_m = start[0] + FRONT_M + V_MPS * GOES_ON_S + room_m
@@ -111,10 +112,12 @@ def test_a_base_needs_the_room_in_which_it_brakes(room_m: float, why: str, start
     now = BodyMotion(tuple(map(Motion, IN)), Wheels(V_MPS, V_MPS))
     assert space.fault(now, now, standing(0, IN, pose=start), AGE_S, TICK_S) == why
     kept = Space(STRETCH_3, keep_in=(start[0] - 3.0, wall_m, start[1] - 3.0, start[1] + 3.0, -1.0, 3.0))
-    assert kept.fault(now, now, standing(0, IN, pose=start), AGE_S, TICK_S) == (why and "it would leave keep_in")
+    assert kept.fault(now, now, standing(0, IN, pose=start), AGE_S, TICK_S) == (
+        why and sentence("guard.out_of_keep_in")
+    )
 
 
-@pytest.mark.parametrize(("room_m", "why"), [(1e-4, ""), (-1e-4, "it would reach the floor")])
+@pytest.mark.parametrize(("room_m", "why"), [(1e-4, ""), (-1e-4, sentence("guard.to_the_floor"))])
 def test_a_joint_needs_the_room_in_which_it_brakes(room_m: float, why: str) -> None:
     speed_mps, under_m, over_m = 0.1, 0.0, 1.0
     for _ in range(40):  # the height of the lift at which the hand, which points down, is at the floor
@@ -154,7 +157,7 @@ def test_where_it_is_already_it_may_stay_and_come_out_and_go_no_deeper() -> None
         return space.fault(now, now, standing(0, IN), 0.0, TICK_S)
 
     assert (fault(0.0), fault(-0.1)) == ("", "")
-    assert fault(0.01) == "it would go into keep_out wall"
+    assert fault(0.01) == sentence("guard.into_keep_out", name="wall")
 
 
 class Ground:
@@ -212,14 +215,14 @@ def test_an_arm_that_is_out_and_turns_is_slowed_from_1_7_to_1_0_metres_a_second(
     assert fastest(unlimited.go(2.0, OUT, w=9.0)) > 1.6
     ground = Ground(OUT)
     assert 0.9 < fastest(ground.go(2.0, OUT, w=9.0)) <= 1.0
-    assert "slowed: a part of it would go faster than 1 m/s" in ground.reason
+    assert sentence("guard.slowed", why=sentence("guard.too_fast_a_part", speed_mps=1)) in ground.reason
 
 
 def test_why_it_was_slowed_is_told_for_half_a_second_and_no_longer() -> None:
     ground = Ground(OUT)
     ground.go(2.0, OUT, w=9.0)
     ground.go(0.48, OUT)
-    assert ground.reason == "commanded by policy, slowed: a part of it would go faster than 1 m/s"
+    assert ground.reason == f"commanded by policy, slowed: {sentence('guard.too_fast_a_part', speed_mps=1)}"
     ground.go(0.02, OUT)
     assert ground.reason == "commanded by policy"
 
@@ -288,7 +291,7 @@ def test_the_base_stops_before_a_box_with_all_of_its_body_and_may_go_back() -> N
     ground.go(6.0, IN, v=0.3)
     front_m = ground.pose[0] + max(ball[0] + ball[3] for ball in outline(IN) if ball[2] < 0.3)
     assert 0.7 < front_m <= 0.8
-    assert ground.reason == "kept still: it would go into keep_out stairs"
+    assert ground.reason == sentence("guard.kept_still", why=sentence("guard.into_keep_out", name="stairs"))
     ground.go(2.0, IN, v=-0.3)
     assert ground.reason == "commanded by policy"
     assert ground.pose[0] < 0.5
@@ -307,7 +310,7 @@ def test_a_base_of_which_nobody_knows_where_it_is_stands_where_boxes_are_given()
     ground.pose = (nan, 0.0, 0.0)
     ground.go(0.04, IN)
     assert all(one.out.base_v_mps == 0.0 for one in ground.go(1.0, IN, v=0.3))
-    assert "where the base is, is not known" in ground.reason
+    assert sentence("guard.base_is_unknown") in ground.reason
 
 
 class Pusher(Node):
@@ -329,7 +332,7 @@ def test_a_launch_file_keeps_the_robot_in_its_place() -> None:
     sim.run(seconds=8.0)
     front_m = max(ball[0] + ball[3] for ball in outline(KinematicRobot.folded))
     assert 0.6 < max(state.base_x_m for state in seen) + front_m <= 0.7
-    assert said[-1].reason == "kept still: it would leave keep_in"
+    assert said[-1].reason == sentence("guard.kept_still", why=sentence("guard.out_of_keep_in"))
 
 
 BOX = "expected [x_low, x_high, y_low, y_high, z_low, z_high] in m, each low below its high"
@@ -355,9 +358,7 @@ def test_what_is_no_box_is_told(params: dict[str, object], told: str) -> None:
 def test_a_box_needs_a_robot_whose_body_is_known() -> None:
     with pytest.raises(ParameterError) as refusal:
         Space(replace(STRETCH_3, cartesian=None), keep_in=(0, 1, 0, 1, 0, 1))
-    assert str(refusal.value) == (
-        "guard: keep_in and keep_out need the robot's body; its limits have no cartesian=CartesianLimits(...)"
-    )
+    assert str(refusal.value) == sentence("guard.space_needs_a_body")
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,13 @@ from runtime.errors import ParameterError
 from runtime.message import UNKNOWN_NS, Envelope, Stamped
 from runtime.msgs import JointCommand
 from tests.support.guard.guard_driven import MS, TICK, Story, command, interrupt
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 
 
 def test_a_disarmed_guard_gives_nothing_to_the_driver_and_refuses_commands() -> None:
     story = Story(is_armed=False)
-    assert story.send() == "policy: the guard is disarmed"
+    assert story.send() == f"policy: {sentence('guard.is_disarmed')}"
     assert story.tick() is None
 
 
@@ -52,7 +53,9 @@ def test_a_far_target_is_approached_at_the_joints_limit_speed() -> None:
 def test_a_command_older_than_its_lifespan_is_refused() -> None:
     story = Story()
     late = command(story.now_ns, seq=1)
-    assert story.machine.accept_command(late, story.now_ns + 151 * MS) == "policy: no command for 150 ms"
+    assert (
+        story.machine.accept_command(late, story.now_ns + 151 * MS) == f"policy: {sentence('guard.no_command', ms=150)}"
+    )
     assert story.machine.rejected == 1
 
 
@@ -66,7 +69,7 @@ def test_silence_brakes_after_the_lifespan_and_then_holds() -> None:
         assert out is not None
         speeds.append(out.base_v_mps)
     assert story.machine.mode == "holding"
-    assert story.machine.reason == "no command for 150 ms"
+    assert story.machine.reason == sentence("guard.no_command", ms=150)
     assert story.machine.held_ns - last_ns <= to_ns(0.170)
     assert speeds[-1] == 0.0
     assert story.machine.is_at_rest
@@ -97,11 +100,11 @@ def test_what_is_not_finite_is_refused_in_every_field(bad: float, place: int) ->
 
 def test_a_position_of_the_wrong_length_is_refused() -> None:
     story = Story()
-    assert story.send(position=(0.1,) * 7) == "policy: position is not 8 finite numbers"
+    assert story.send(position=(0.1,) * 7) == sentence("guard.position_is_not_finite", source="policy", number=8)
 
 
 def test_an_absurd_base_speed_is_refused() -> None:
-    assert Story().send(v=1e308) == "policy: base velocity is not a finite number below 100"
+    assert Story().send(v=1e308) == sentence("guard.base_is_not_finite", source="policy", most=100)
 
 
 def test_a_robot_that_measures_nonsense_counts_as_silent() -> None:
@@ -119,16 +122,22 @@ def test_sequence_numbers_of_a_source_only_grow() -> None:
     story = Story()
     now_ns = story.now_ns + TICK
     assert story.machine.accept_command(command(now_ns, seq=5), now_ns) == ""
-    assert story.machine.accept_command(command(now_ns, seq=5), now_ns) == "policy: out of order"
-    assert story.machine.accept_command(command(now_ns + MS, seq=4), now_ns + MS) == "policy: out of order"
-    assert story.machine.accept_command(command(now_ns - MS, seq=6), now_ns) == "policy: out of order"
+    assert story.machine.accept_command(command(now_ns, seq=5), now_ns) == sentence(
+        "guard.out_of_order", source="policy"
+    )
+    assert story.machine.accept_command(command(now_ns + MS, seq=4), now_ns + MS) == sentence(
+        "guard.out_of_order", source="policy"
+    )
+    assert story.machine.accept_command(command(now_ns - MS, seq=6), now_ns) == sentence(
+        "guard.out_of_order", source="policy"
+    )
     assert story.machine.accept_command(command(now_ns + MS, seq=6), now_ns + MS) == ""
 
 
 def test_a_stamp_from_the_future_is_refused() -> None:
     story = Story()
-    assert (
-        story.machine.accept_command(command(story.now_ns + to_ns(1)), story.now_ns) == "policy: stamped in the future"
+    assert story.machine.accept_command(command(story.now_ns + to_ns(1)), story.now_ns) == sentence(
+        "guard.from_the_future", source="policy"
     )
 
 
@@ -136,7 +145,9 @@ def test_one_source_is_in_command_until_it_falls_silent() -> None:
     story = Story()
     story.drive(3)
     other = command(story.now_ns, source="other")
-    assert story.machine.accept_command(other, story.now_ns) == "other: policy is in command"
+    assert story.machine.accept_command(other, story.now_ns) == sentence(
+        "guard.another_commands", source="other", holder="policy"
+    )
     for _ in range(10):
         story.tick()
     assert story.machine.accept_command(command(story.now_ns, source="other", seq=2), story.now_ns) == ""
@@ -171,7 +182,7 @@ def test_a_command_from_an_old_image_is_refused_and_one_that_ages_in_use_is_drop
     assert story.machine.report().mode == "moving"
     story.tick()
     assert story.machine.mode == "holding"
-    assert story.machine.reason == "the image behind the command is older than 1 s"
+    assert story.machine.reason == sentence("guard.origin_is_old", origin="image", seconds=1)
 
 
 def test_without_fresh_robot_state_the_robot_holds() -> None:
@@ -181,7 +192,7 @@ def test_without_fresh_robot_state_the_robot_holds() -> None:
         story.send(v=0.3)
         story.tick(sees=False)
     assert story.machine.mode == "holding"
-    assert story.machine.reason == "robot/state is older than 200 ms"
+    assert story.machine.reason == sentence("guard.robot_state_is_old", ms=200)
 
 
 def test_a_late_tick_makes_no_jump() -> None:
@@ -229,4 +240,4 @@ def test_a_guard_that_limits_plans_refuses_commands_without_one() -> None:
     assert Guard().machine.settings.needs == frozenset()
     with pytest.raises(ParameterError) as refusal:
         Guard(needs=("picture",))
-    assert str(refusal.value) == "guard: needs names 'picture'; known: image, plan, utterance"
+    assert str(refusal.value) == sentence("guard.wrong_need", value="picture")

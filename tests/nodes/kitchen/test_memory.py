@@ -9,6 +9,7 @@ import pytest
 from nodes.kitchen.memory import keep, main, remembered
 from nodes.kitchen.planner import KitchenPlanner
 from runtime.errors import UserError
+from tests.support.sentences import pattern, sentence
 
 
 def test_what_was_taught_is_known_after_a_restart(tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_it_is_shown_and_forgotten_kind_by_kind(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().out == "apple: tray\n"
     assert remembered(path) == {"apple": "tray"}
     assert main([str(path), "--forget-all"]) == 0
-    assert capsys.readouterr().out == "nothing is remembered\n"
+    assert capsys.readouterr().out == f"{sentence('kitchen.nothing_remembered')}\n"
     assert KitchenPlanner(memory=str(path)).mind.habits == {}
 
 
@@ -39,10 +40,10 @@ def test_what_it_does_not_know_and_what_is_no_memory_is_told(
 ) -> None:
     path = tmp_path / "memory.json"
     assert main([str(path)]) == 2
-    assert "there is no such file; a run writes it once somebody has taught it something" in capsys.readouterr().err
+    assert sentence("kitchen.no_memory_file") in capsys.readouterr().err
     keep(path, {"mug": "shelf"})
     assert main([str(path), "--forget", "apple"]) == 2
     assert "knows nothing of 'apple'; it knows mug" in capsys.readouterr().err
     path.write_text("[1]", "utf-8")
-    with pytest.raises(UserError, match="expected a JSON object with a place for each kind"):
+    with pytest.raises(UserError, match=pattern("kitchen.wrong_memory_file")):
         remembered(path)

@@ -11,6 +11,7 @@ from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS, problems_of
 from runtime.clock import to_ns
 from runtime.msgs import FeedbackCode, Relation, Scene, SceneDescription, SeenObject, SeenPerson
+from tests.support.sentences import sentence
 
 WORLD = load_world()
 
@@ -77,8 +78,8 @@ def test_two_mugs_fit_and_it_asks_and_takes_the_answer_or_a_finger() -> None:
 
 def test_a_half_full_glass_is_asked_about_and_left_after_a_no() -> None:
     mind = mind_with(thing("glass-1", "glass", "", "half full"))
-    assert "Shall I pour it away?" in hear(mind, "Put the glass in the sink")
-    assert hear(mind, "No, I am still drinking") == "All right, I leave it."
+    assert sentence("kitchen.shall_pour") in hear(mind, "Put the glass in the sink")
+    assert hear(mind, "No, I am still drinking") == sentence("kitchen.leaves_it")
     assert planned(mind) == []
 
 
@@ -86,7 +87,7 @@ def test_silence_is_no_yes() -> None:
     mind = mind_with(thing("glass-1", "glass", "", "half full"))
     hear(mind, "Put the glass in the sink")
     said = [text for second in range(2, 60, 2) for text in mind.tick(to_ns(second))]
-    assert said[-1] == "Nobody answered, so I leave it."
+    assert said[-1] == sentence("kitchen.nobody_answered")
     assert planned(mind) == []
 
 
@@ -131,7 +132,7 @@ def test_a_thing_that_is_gone_is_no_crash_and_said() -> None:
     hear(mind, "Put the red mug on the tray")
     mind.see(scene_of(), to_ns(2.0))
     told = SceneDescription(text="", subtask_id="task-1", progress="failed", why="I do not see it any more")
-    assert "I do not see it any more" in " ".join(mind.report(told, to_ns(3.0)))
+    assert sentence("kitchen.sees_it_no_more") in " ".join(mind.report(told, to_ns(3.0)))
     assert planned(mind) == []
 
 
@@ -212,10 +213,10 @@ def test_both_of_two_that_were_asked_about_are_taken() -> None:
 def test_never_mind_ends_the_question_or_else_what_is_being_done() -> None:
     mind = mind_with(BOTTLE)
     hear(mind, "Put the bottle away")
-    assert hear(mind, "Never mind.", 2.0) == "All right, I leave it."
+    assert hear(mind, "Never mind.", 2.0) == sentence("kitchen.leaves_it")
     assert mind.questions == []
     hear(mind, "Put the bottle on the tray", 3.0)
-    assert hear(mind, "Never mind.", 4.0).startswith("All right, I leave it.")
+    assert hear(mind, "Never mind.", 4.0).startswith(sentence("kitchen.leaves_it"))
     assert planned(mind) == []
 
 
@@ -225,7 +226,7 @@ def test_beside_a_place_is_asked_about_and_what_is_kept_too() -> None:
     assert planned(mind) == []
     mind = mind_with(PLATE)
     hear(mind, "The plate is mine.")
-    assert "Shall I take it now?" in hear(mind, "Put the plate in the sink.", 2.0)
+    assert sentence("kitchen.shall_take") in hear(mind, "Put the plate in the sink.", 2.0)
     hear(mind, "Yes", 3.0)
     assert planned(mind) == [("place", "plate-1", "sink")]
 
@@ -240,7 +241,7 @@ def test_nothing_that_is_wrong_takes_nothing_back() -> None:
 def test_how_a_thing_is_said_as_it_is_seen() -> None:
     mind = mind_with(RED, thing("mug-2", "mug", "blue", "dirty"))
     assert hear(mind, "Which mug is dirty?") == "As far as I see, the blue mug is dirty."
-    assert "I do not see that the red mug is clean" in hear(mind, "Is the red mug clean?")
+    assert sentence("kitchen.sees_not_that", what="red mug", state="clean") in hear(mind, "Is the red mug clean?")
 
 
 def test_it_keeps_off_where_a_person_was_asked_to_take_something_and_goes_on_elsewhere() -> None:

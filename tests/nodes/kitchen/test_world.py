@@ -13,6 +13,7 @@ from nodes.kitchen.scenario import SHIPPED, holds, load_scenario
 from nodes.kitchen.world import FreeSpace, ThingSpec, default_specs, lay_out, load_world
 from nodes.robot.route import find_route, is_clear
 from runtime import UserError
+from tests.support.sentences import pattern, sentence
 
 SCENARIO = """
 sentence = "Put it there."
@@ -79,7 +80,7 @@ def test_there_is_no_way_to_where_somebody_stands() -> None:
 @pytest.mark.parametrize(
     ("more", "right", "problem"),
     [
-        (", reach = false", "red mug in sink", "stands out of reach, and no event brings it nearer"),
+        (", reach = false", "red mug in sink", sentence("kitchen.out_of_reach")),
         ("", "red mug in oven", "there is no place 'oven'"),
         ("", "green mug in sink", "there is no 'green mug'"),
         ("", "red mug happy", "condition 'red mug happy'"),
@@ -96,7 +97,7 @@ def test_a_file_that_cannot_succeed_is_named(tmp_path: Path, more: str, right: s
 def test_a_plate_that_nobody_helps_with_cannot_get_into_the_sink(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text((SCENARIO % ("", "plate in sink")).replace('"mug", colour = "red"', '"plate"'), "utf-8")
-    with pytest.raises(UserError, match="too wide for the gripper, and no event moves it"):
+    with pytest.raises(UserError, match=pattern("kitchen.too_wide")):
         load_scenario(file)
 
 

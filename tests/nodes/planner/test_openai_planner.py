@@ -20,6 +20,7 @@ from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Saying, Scene, SceneDescription, Speech, Utterance
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 
 pytestmark = pytest.mark.processes
@@ -163,8 +164,8 @@ def test_what_was_cut_off_stands_in_the_history_as_far_as_people_heard_it() -> N
         table.hear("What did you say?")
         table.sim.run(seconds=4.0)
         told = server.requests[1].user_text
-        assert 'You said "I put the" [cut off there, because of "a person speaks"; ' in told
-        assert '[nobody heard what you wanted to say, "Mind your feet.", because of "a person speaks"]' in told
+        assert 'You said "I put the" ' + sentence("planner.cut_off", why='"a person speaks"') in told
+        assert sentence("planner.nobody_heard", text='"Mind your feet."', why='"a person speaks"') in told
         assert 'You said "I put the cups in the bin."' not in told
         assert "Never" not in told
 
@@ -224,9 +225,7 @@ def test_the_same_conversation_gives_the_same_messages_in_virtual_time() -> None
 def test_check_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OpenAIPlanner().problems() == []
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert OpenAIPlanner().problems() == [
-        "OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL to a server that needs no key"
-    ]
+    assert OpenAIPlanner().problems() == [sentence("planner.key_is_missing")]
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
     assert OpenAIPlanner().problems() == []
     with pytest.raises(ParameterError, match="give_up_after is 0"):

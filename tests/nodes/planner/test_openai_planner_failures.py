@@ -11,6 +11,7 @@ from nodes.planner.model_prompt import words
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.msgs import Scene
 from tests.nodes.planner.openai_planner_table import KEY, REQUEST, Table, do, picture, put, scene, set_environment
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
@@ -63,7 +64,7 @@ def test_a_planner_without_answers_says_so_and_ends_the_run_as_failed(name: str,
         assert table.sim.outcome is not None
         ok, reason = table.sim.outcome
         assert not ok
-        assert reason.startswith("the planner gave up: ")
+        assert reason.startswith(sentence("planner.gave_up"))
         assert [subtask.state for subtask in table.subtasks] == ["wait"]
         assert len(table.said) == 2
         assert len(server.requests) <= 4

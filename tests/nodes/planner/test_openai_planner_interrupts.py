@@ -12,6 +12,7 @@ from nodes.planner.openai_api import OpenAIPlanner
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, Utterance
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, put, set_environment
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, silence
 
 pytestmark = pytest.mark.processes
@@ -81,7 +82,7 @@ def test_an_interrupt_closes_the_connection_of_the_request_in_flight() -> None:
         assert await asyncio.to_thread(server.requests[0].hung_up.wait, 15)
         took_s = time.monotonic() - began
         assert thinking.cancelled()
-        assert "your answer was cancelled" in server.requests[1].user_text
+        assert sentence("planner.answer_cancelled") in server.requests[1].user_text
         assert server.requests[1:]
         assert planner.request.failures == 0
         planner.on_stop()

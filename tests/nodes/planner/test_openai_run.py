@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 PLAN = {
@@ -46,5 +47,5 @@ def test_a_plan_from_an_http_server_moves_the_robot(tmp_path: Path) -> None:
 def test_an_unreachable_planner_ends_the_run_as_failed_with_the_reason(tmp_path: Path) -> None:
     done = run("http://127.0.0.1:9/v1", tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "FAILED  the planner gave up: 127.0.0.1:9 cannot be reached" in done.stdout
+    assert f"FAILED  {sentence('planner.gave_up')}127.0.0.1:9 cannot be reached" in done.stdout
     assert "I cannot plan any further" in done.stdout

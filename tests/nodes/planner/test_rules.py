@@ -15,6 +15,7 @@ from runtime.clock import to_ns
 from runtime.message import Message
 from runtime.msgs import Reference, Relation, Scene, SceneDescription, SeenObject, Subtask, Utterance
 from runtime.ports import Publisher, Sources
+from tests.support.sentences import sentence
 
 ORDER = "Please clear the table: put the cups in the bin"
 
@@ -82,13 +83,17 @@ def test_a_correction_excludes_from_then_on() -> None:
     subtask = works_on(plan)
     assert ([one.colour for one in subtask.excluding], subtask.id) == (["blue", "red"], "task-1.2")
     assert subtask.text == "Put every cup except the blue cup and the red cup in the bin"
-    assert replies[1:] == ["All right, I leave the blue cup.", "", "All right, I leave the red cup."]
+    assert replies[1:] == [
+        sentence("planner.leaves_a_thing", what="blue cup"),
+        "",
+        sentence("planner.leaves_a_thing", what="red cup"),
+    ]
 
 
 def test_a_statement_protects_and_a_liking_changes_nothing() -> None:
     plan, replies = told(ORDER, "I am still drinking from the white cup.", "I like the blue cup.")
     assert [one.colour for one in works_on(plan).excluding] == ["white"]
-    assert replies[1:] == ["All right, I leave the white cup.", "I see."]
+    assert replies[1:] == [sentence("planner.leaves_a_thing", what="white cup"), "I see."]
 
 
 @pytest.mark.parametrize(
@@ -115,13 +120,13 @@ def test_what_was_protected_before_an_order_is_left_out_of_it() -> None:
     [
         ("Could you put the red cup on the countertop?", "I cannot reach a 'countertop'. I can reach the"),
         ("Put the vase in the bin.", "I know no 'vase'. I can tell apart balls, blocks, bottles, bowls and cups."),
-        ("Dance for me.", "I cannot do that: I have no skill for 'dance'."),
-        ("Give me the red cup.", "I cannot do that: I have no skill for 'give'."),
-        ("Put the red cup behind the bin.", "I cannot put or look there (bin)."),
+        ("Dance for me.", sentence("planner.no_skill", what="dance")),
+        ("Give me the red cup.", sentence("planner.no_skill", what="give")),
+        ("Put the red cup behind the bin.", sentence("planner.no_such_place", place="bin")),
         ("Move the red cup.", "Where shall I put the red cup? I can reach the bin and the table."),
         ("Put the cup in the bin.", "Which cup do you mean: the blue cup, the red cup or the white cup?"),
-        ("Clear the table.", "What shall I put where? I can reach the bin and the table."),
-        ("Put the red cup in the bin, but don't touch the red cup.", "I heard two things that do not go together"),
+        ("Clear the table.", sentence("planner.what_and_where", places="the bin and the table")),
+        ("Put the red cup in the bin, but don't touch the red cup.", sentence("planner.contradicts_itself")),
         ("Put the red cup gronk the bin.", "I know no 'cup gronk'."),
     ],
 )  # fmt: skip
@@ -142,7 +147,7 @@ def test_a_question_that_nobody_answers_is_given_up_and_that_is_said() -> None:
     plan, _ = told("Move the red cup.")
     assert given_up(plan, to_ns(ANSWER_WITHIN_S))[1] == ""
     plan, reply = given_up(plan, to_ns(2.0 + ANSWER_WITHIN_S))
-    assert reply.startswith("Nobody answered for 30 seconds, so I leave it.")
+    assert reply.startswith(sentence("planner.nobody_answered", seconds=30))
     assert hear(plan, "In the bin.", seen(), to_ns(60.0))[0].subtask is None
 
 
@@ -172,7 +177,7 @@ def test_who_is_shown_something_hears_that_this_is_it() -> None:
 def test_an_order_that_contradicts_the_one_of_a_moment_ago_is_asked_about_unless_it_corrects_it() -> None:
     first = "Put the red cup in the bin."
     plan, replies = told(first, "Put the red cup on the table.", apart_s=2.0)
-    assert replies[1] == "You said the bin a moment ago. Shall I use the table instead?"
+    assert replies[1] == sentence("planner.place_has_changed", first="bin", second="table")
     assert works_on(plan).place == "bin"
     assert works_on(hear(plan, "Yes.", seen(), to_ns(5.0))[0]).place == "table"
     plan, _ = told(first, "No, on the table.", apart_s=2.0)
@@ -230,10 +235,10 @@ def test_a_revision_takes_the_place_of_what_is_being_done(text: str) -> None:
 
 def test_who_forgets_all_that_was_ordered_takes_the_order_back_and_forbids_nothing() -> None:
     plan, replies = told(ORDER, "Forget the cups", ORDER)
-    assert replies[1] == "All right, I leave it."
+    assert replies[1] == sentence("planner.leaves_it")
     assert works_on(plan).state == "work"
     plan, replies = told(ORDER, "Forget the red cup")
-    assert replies[1] == "All right, I leave the red cup."
+    assert replies[1] == sentence("planner.leaves_a_thing", what="red cup")
     assert describe(plan.orders[0]) == "Put every cup except the red cup in the bin"
 
 
@@ -259,7 +264,7 @@ def test_done_names_what_moved_and_what_was_left() -> None:
 def test_nothing_moved_is_not_done() -> None:
     plan, _ = told("Put the bowls in the bin.")
     over, reply = report(plan, described(plan, "finished"), seen())
-    assert reply == "I moved nothing: I see no bowls."
+    assert reply == sentence("planner.moved_nothing", what="no bowls")
     assert works_on(over).state == "done"
 
 
@@ -287,9 +292,9 @@ def test_what_was_given_into_a_hand_is_told_and_nothing_takes_it_back() -> None:
     assert reply == "Sure. I will hand over the bottle."
     over, reply = report(plan, described(plan, "finished"), around)
     assert reply == "I am done. You have the bottle."
-    assert hear(over, "That's wrong.", around, to_ns(60.0))[1] == "I cannot take that back: nothing undoes hand over."
+    assert hear(over, "That's wrong.", around, to_ns(60.0))[1] == sentence("planner.nothing_undoes", what="hand over")
     asked = hear(over, "What did you do?", around, to_ns(60.0))[1]
-    assert asked == "The last thing I was asked was to hand over the bottle."
+    assert asked == sentence("planner.last_asked", what="hand over the bottle")
     gave_up = report(plan, described(plan, "failed", "there is no hand"), around)[1]
     assert gave_up == "I have to give up: there is no hand."
 
@@ -302,24 +307,24 @@ def test_that_s_wrong_takes_the_last_deed_back() -> None:
     assert (works_on(plan).things, works_on(plan).place) == (
         (Reference(id="cup-red", label="cup", colour="red"),), "table",
     )  # fmt: skip
-    assert told("That's wrong.")[1] == ["I have not done anything yet that I could take back."]
+    assert told("That's wrong.")[1] == [sentence("planner.nothing_to_take_back")]
 
 
 @pytest.mark.parametrize(
     ("text", "reply"),
     [
-        ("Hello!", "Hello. I am waiting for something to do."),
+        ("Hello!", f"Hello. {sentence('planner.waits')}"),
         (
             "What do you see?",
             "I see the red cup, the blue cup, the white cup, the brown bottle, the bin and the table.",
         ),
         ("Where is the red cup?", "The red cup is on the table."),
-        ("Where is the green cup?", "I have not seen a green cup. It may be where I have not looked."),
+        ("Where is the green cup?", sentence("planner.not_seen", what="green cup")),
         ("How many cups are there?", "I see 3 cups."),
-        ("What are you doing?", "I am waiting for something to do."),
+        ("What are you doing?", sentence("planner.waits")),
         ("Thank you!", "You are welcome."),
-        ("Did you wipe the table?", "I have finished nothing yet."),
-        ("Who wrote Hamlet?", "I do not know that. I am waiting for something to do."),
+        ("Did you wipe the table?", sentence("planner.nothing_finished")),
+        ("Who wrote Hamlet?", f"I do not know that. {sentence('planner.waits')}"),
     ],
 )
 def test_every_utterance_that_is_addressed_to_the_robot_is_answered(text: str, reply: str) -> None:
@@ -374,7 +379,7 @@ def test_the_node_answers_once_it_knows_what_there_is_and_repeats_its_subtask_ea
 def test_what_is_in_use_is_left_alone_even_where_saying_so_stopped_the_robot() -> None:
     plan, _ = told(ORDER)
     plan, reply = hear(plan, "Wait, I am still drinking from the blue one.", seen(), to_ns(60.0))
-    assert reply == "All right, I leave the blue cup."
+    assert reply == sentence("planner.leaves_a_thing", what="blue cup")
     plan, _ = hear(plan, "go on", seen(), to_ns(70.0))
     subtask = plan.subtask
     assert subtask is not None
@@ -396,13 +401,11 @@ def test_what_is_in_use_is_left_alone_even_where_saying_so_stopped_the_robot() -
 def test_a_word_that_the_reading_does_not_account_for_makes_it_ask(said: str) -> None:
     plan, (reply,) = told(said)
     assert plan.subtask is None
-    assert reply.endswith(("?", "Tell me when you know."))
+    assert reply.endswith(("?", sentence("planner.tell_me")))
 
 
 def test_the_question_names_the_word_that_nobody_can_place() -> None:
-    assert told("Put the wobbliest cup in the bin.")[1] == [
-        "I do not know what 'wobbliest' changes here. Can you say it in other words?"
-    ]
+    assert told("Put the wobbliest cup in the bin.")[1] == [sentence("planner.unknown_word", word="wobbliest")]
     assert "'unless'" in told("Put the red cup in the bin unless it is full.")[1][0]
 
 
@@ -411,7 +414,7 @@ def test_the_question_names_the_word_that_nobody_can_place() -> None:
     [
         ("Bring mir bitte die Tasse", "Aufträge verstehe ich nur auf Englisch. I understand orders in English."),
         ("Mets la tasse dans le bol", "Je ne comprends les ordres qu'en anglais. I understand orders in English."),
-        ("把杯子放在桌上", "I understand orders in English only."),
+        ("把杯子放在桌上", sentence("planner.english_only")),
     ],
 )
 def test_an_order_in_another_language_is_answered_and_not_carried_out(said: str, answered: str) -> None:

@@ -23,6 +23,7 @@ from nodes.stretch.limits import STOW
 from runtime import Simulation
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
+from tests.support.sentences import sentence
 
 BIN = SeenObject(
     label="bin",
@@ -192,7 +193,7 @@ def test_a_cup_that_is_not_there_is_a_failure_with_a_reason() -> None:
     )
     failed = kitchen.act(Action(id="gap", skill="pick", arguments=aimed_at(gap)))
     assert failed is not None
-    assert (failed.status, failed.why) == ("failure", "nothing is between the fingers at the pink cup")
+    assert (failed.status, failed.why) == ("failure", f"{sentence('policy.nothing_between_fingers')} at the pink cup")
 
 
 def test_a_cup_that_no_arm_gets_to_is_told_by_a_code() -> None:
@@ -206,7 +207,7 @@ def test_a_cup_that_no_arm_gets_to_is_told_by_a_code() -> None:
 def test_place_with_an_empty_gripper_fails() -> None:
     failed = Kitchen().place()
     assert failed is not None
-    assert (failed.status, failed.why) == ("failure", "there is nothing in the gripper to place")
+    assert (failed.status, failed.why) == ("failure", sentence("policy.nothing_to_place"))
 
 
 def test_a_stop_in_mid_pick_holds_and_resuming_finishes_the_pick() -> None:
@@ -288,7 +289,7 @@ def test_a_place_that_the_image_shows_empty_fails_before_the_gripper_goes_down()
     empty = kitchen.seen("red_cup", off=(corner_x_m - there.x_m, -0.44 - there.y_m))
     failed = kitchen.act(Action(id="gone", skill="pick", arguments=aimed_at(empty)))
     assert failed is not None
-    assert (failed.status, failed.why) == ("failure", "the red cup is not where it was said to be")
+    assert (failed.status, failed.why) == ("failure", sentence("policy.is_not_there", what="red cup"))
     assert not any("lowering" in feedback.why for feedback in kitchen.feedback)
 
 
@@ -386,4 +387,4 @@ def test_an_empty_gripper_gives_nothing() -> None:
     kitchen.sim.run(seconds=0.1)
     told = kitchen.act(Action(id="give 2", skill="hand_over", arguments=give.arguments))
     assert told is not None
-    assert told.why == "there is nothing in the gripper to hand over"
+    assert told.why == sentence("policy.nothing_to_hand_over")

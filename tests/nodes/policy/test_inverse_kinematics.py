@@ -11,6 +11,7 @@ from nodes.policy.inverse_kinematics import STRETCH_HAND
 from nodes.robot.protocol import Twist
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JOINTS, JointVector, RobotState
+from tests.support.sentences import sentence
 
 speeds = st.floats(-0.2, 0.2)
 turns = st.floats(-0.8, 0.8)
@@ -56,7 +57,7 @@ def test_the_way_to_a_thing_goes_up_first_and_then_over_it() -> None:
 
 def test_what_no_arm_reaches_is_said() -> None:
     for thing in ((0.0, 0.6, 0.6), (0.0, -2.0, 0.6), (0.0, -0.6, 50.0)):
-        assert "out of the arm's reach" in STRETCH_HAND.above(state_at(STOW), thing).why_not
+        assert sentence("policy.out_of_the_arms_reach") in STRETCH_HAND.above(state_at(STOW), thing).why_not
 
 
 CUP, TALL_M = (0.0, -0.6, 0.62), 0.1
@@ -89,7 +90,7 @@ def test_fingers_that_closed_on_nothing_say_so_and_those_that_hold_something_are
     down = follow(over, STRETCH_HAND.above(over, CUP).goals)
     low = follow(down, STRETCH_HAND.grasp(down, CUP, TALL_M).goals)
     empty = follow(low, {"gripper": 0.0})
-    assert "nothing is between the fingers" in STRETCH_HAND.grasp(empty, CUP, TALL_M).why_not
+    assert sentence("policy.nothing_between_fingers") in STRETCH_HAND.grasp(empty, CUP, TALL_M).why_not
     carrying = follow(over, {"gripper": 0.05}, is_grasping=True)
     assert "gripper" not in STRETCH_HAND.above(carrying, CUP).goals
     assert STRETCH_HAND.above(carrying, CUP).goals["lift"] > STRETCH_HAND.above(over, CUP).goals["lift"]

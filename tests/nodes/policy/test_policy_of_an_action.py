@@ -23,6 +23,7 @@ from runtime.errors import PolyrhythmError
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, SeenObject, aimed_at
 from tests.support.models.model_files import linear_model, write_model
+from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME, standing
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "policy.md"
@@ -333,7 +334,7 @@ def test_sizes_that_a_model_must_fix_and_outputs_of_other_shapes_are_refused(tmp
     model = onnx.load_from_string(linear_model({"joints": (1, 8), "wrist": (1, 3, 24, 32)}))
     model.graph.input[1].type.tensor_type.shape.dim[2].dim_param = "height"
     path = write_model(tmp_path, model.SerializeToString())
-    assert "the model must fix its sizes" in OnnxPolicy(path).problems()[0]
+    assert sentence("policy.sizes_are_fixed") in OnnxPolicy(path).problems()[0]
     model = onnx.load_from_string(done_model())
     model.graph.output[1].type.tensor_type.shape.dim.add().dim_value = 2
     path = write_model(tmp_path, model.SerializeToString())
@@ -401,5 +402,5 @@ def test_images_are_normalised_as_the_metadata_says(tmp_path: Path) -> None:
     with pytest.raises(PolyrhythmError, match="metadata image_mean is 'half'; expected three numbers"):
         session()
     onnx.helper.set_model_props(model, {"image_std": "1,1,0"})
-    with pytest.raises(PolyrhythmError, match="image_std is '1,1,0'; expected more than 0"):
+    with pytest.raises(PolyrhythmError, match=f"image_std is '1,1,0'; {pattern('policy.more_than_zero')}"):
         session()

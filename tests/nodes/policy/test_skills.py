@@ -25,6 +25,7 @@ from nodes.policy.stretch_motion import OPEN_M, StretchMotion, out_of_reach, tra
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JointVector, RobotState
+from tests.support.sentences import sentence
 
 MOTION = StretchMotion()
 PERIOD_S = 0.05
@@ -189,7 +190,7 @@ def test_put_back_sets_the_cup_down_where_it_was_taken() -> None:
 def test_pick_of_a_cup_that_is_not_there_fails_and_retreats() -> None:
     robot = Joints(cups=())
     progress, outcome, _ = act(robot, started(robot, PICK, RED))
-    assert outcome == "nothing is between the fingers at the red cup"
+    assert outcome == f"{sentence('policy.nothing_between_fingers')} at the red cup"
     progress, *_ = act(robot, retreat(progress, robot.state(), motion=MOTION), for_s=5.0)
     assert progress.phase is None
     assert robot.position[LIFT] == pytest.approx(travel_lift_m(TALLEST_M, None), abs=0.02)
@@ -199,7 +200,7 @@ def test_pick_of_a_cup_that_is_not_there_fails_and_retreats() -> None:
 def test_pick_does_not_lower_onto_a_cup_that_its_own_image_does_not_show() -> None:
     robot = Joints()
     _, outcome, _ = act(robot, started(robot, PICK, RED), is_seen=False)
-    assert outcome == "the red cup is not in the robot's own image"
+    assert outcome == sentence("policy.not_in_the_image", what="red cup")
     assert robot.position[LIFT] > travel_lift_m(TALLEST_M, None) - 0.02
 
 
@@ -208,7 +209,7 @@ def test_a_cup_lost_on_the_way_is_a_failure_that_says_so() -> None:
     progress, *_ = act(robot, started(robot, PICK, RED))
     robot.slips, robot.held = True, ""
     progress, outcome, _ = act(robot, started(robot, PLACE, BIN, progress.held))
-    assert outcome == "the gripper lost what it held while carrying it to the bin"
+    assert outcome == sentence("policy.gripper_lost_it", doing="carrying it to the bin")
     assert progress.held is None
 
 
@@ -216,7 +217,7 @@ def test_a_target_beyond_the_arm_is_out_of_reach_before_anything_moves() -> None
     far = replace(RED, y_m=-1.2)
     robot = Joints()
     first = step(started(robot, PICK, far), robot.state(), motion=MOTION, period_s=PERIOD_S, tallest_m=TALLEST_M)
-    assert first.outcome == "the red cup is out of reach: the arm does not get to y -1.20 m from y 0.00 m"
+    assert first.outcome == sentence("policy.out_of_reach", what="red cup", y_m="-1.20", base_y_m="0.00")
     assert isinstance(first.outcome, OutOfReach)
     assert (first.goal, first.base_v_mps) == (STOW, 0.0)
     assert out_of_reach(RED, robot.state()) == ""

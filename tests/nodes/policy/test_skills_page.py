@@ -34,6 +34,7 @@ from runtime.msgs import (
     aimed_at,
 )
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import pattern, sentence
 
 PAGE = Path(__file__).parents[3] / "docs" / "skills.md"
 STATE = RobotState(
@@ -74,11 +75,11 @@ def wrong(**fields: object) -> list[str]:
 
 
 def test_a_wrong_declaration_is_told_in_sentences() -> None:
-    assert wrong(name="Rm -rf") == ["the name is 'Rm -rf'; expected small letters, digits and _, 40 at most"]
-    assert wrong(sentence="x" * 10_000) == ["the sentence has 10000 characters; expected 1 to 200"]
+    assert wrong(name="Rm -rf") == [sentence("policy.wrong_name", name="Rm -rf")]
+    assert wrong(sentence="x" * 10_000) == [sentence("policy.wrong_sentence", number=10000)]
     number = SkillArgument(name="speed", type="number", lowest=2.0, highest=1.0)
     assert wrong(arguments=(number,)) == ["argument 'speed': lowest is 2, above highest, 1"]
-    assert wrong(usual_s=float("nan")) == ["usual_s is nan; expected a number of seconds"]
+    assert wrong(usual_s=float("nan")) == [sentence("policy.wrong_usual", value="nan")]
 
 
 @pytest.mark.usefixtures("_bow")
@@ -88,7 +89,7 @@ def test_a_wrong_declaration_is_told_in_sentences() -> None:
         (("bow:SKILL", "bow:SKILL"), "a skill 'bow' is declared already"),
         (("bow:NOTHING",), "'bow:NOTHING' is not found"),
         (("nowhere:SKILL",), "expected module:NAME"),
-        (("bow:BOW",), "is a tuple; expected a PolicySkill"),
+        (("bow:BOW",), sentence("policy.no_policy_skill", type="tuple")),
     ],
 )
 def test_a_skill_that_cannot_be_had_is_told(names: tuple[str, ...], told: str) -> None:
@@ -102,13 +103,13 @@ def test_two_nodes_that_announce_skills_are_refused_before_anything_starts(tmp_p
     file.write_text(find("laptop").read_text("utf-8") + rival, "utf-8")
     with pytest.raises(UserError) as told:
         check(load(file))
-    assert "node 'rival' is on this seat; name it as holder or among shadows" in str(told.value)
+    assert sentence("policy.unnamed_on_seat", node="rival") in str(told.value)
 
 
 def test_an_undo_that_nobody_declares_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     spec: SkillSpec = msgspec.structs.replace(SPECS["nod"], name="bow", undo="unbow")  # type: ignore[type-var]  # a Struct
     monkeypatch.setitem(sys.modules, "any", cast(Any, SimpleNamespace(SKILL=PolicySkill(spec, lambda *_: ""))))
-    with pytest.raises(ParameterError, match="'unbow' takes it back, which nobody declares"):
+    with pytest.raises(ParameterError, match=pattern("policy.nobody_declares", skill="unbow")):
         load_skills(("any:SKILL",), SPECS)
 
 

@@ -14,6 +14,7 @@ from nodes.recording.record_command import main
 from runtime.bag.file import BagReader
 from runtime.supervision.registry import FoundRun
 from tests.support.running import Runs
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.processes
@@ -63,7 +64,7 @@ def test_only_the_topics_that_are_wanted_are_recorded(run: FoundRun, tmp_path: P
     [
         (["--topic", "beats"], "has no topic 'beats'"),
         (["--exclude", "beats"], "has no topic 'beats'"),
-        (["--topic", "beat", "--exclude", "beat"], "no topic is left to record"),
+        (["--topic", "beat", "--exclude", "beat"], sentence("recording.no_topic_left")),
         (["--run", "nobody"], "no such run"),
     ],
 )

@@ -27,6 +27,7 @@ from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, RecorderState, RobotState, Utterance
 from runtime.run_facts import RunFacts
 from tests.nodes.recording.test_recorder import said, stamped, started, what_is_told
+from tests.support.sentences import pattern, sentence
 
 
 class Now:
@@ -164,7 +165,7 @@ def test_a_disk_that_fills_up_ends_the_recording_in_order(
     recorder.on_any(said(2))
     recorder.flush()
     recorder.on_stop()
-    assert caplog.text.count("the run goes on without a recording") == 1
+    assert caplog.text.count(sentence("recording.goes_on_without")) == 1
     reader = BagReader(tmp_path / "run.mcap")
     assert len(list(reader)) == 1
     assert reader.is_complete
@@ -231,7 +232,7 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
     run = BagReader(tmp_path / "a.mcap").metadata["run"]
     assert run["seed"] == "7"
     for folder in ("", str(tmp_path)):
-        with pytest.raises(UserError, match="is a folder; expected the name of a file"):
+        with pytest.raises(UserError, match=pattern("recording.folder_for_a_file")):
             main([str(launch), "--virtual", "--for", "2", "--record", folder])
     with pytest.raises(UserError, match="no such topic"):
         main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "a.mcap"), "--pause-on", "nothing"])
@@ -292,9 +293,7 @@ def test_a_recorder_started_again_counts_what_was_said_while_it_was_away(
     assert json.loads(end["missed_away"]) == {"heard": 2, "words": 4}
     assert bag_main(["info", str(tmp_path / "run.mcap")]) == 0
     told = capsys.readouterr().out
-    assert (
-        "missed by the recorder: 2 of heard, 5 of words (6 of these before it was started again), and 1 more " in told
-    )
+    assert f"{sentence('recording.missed_some', missed='2 of heard, 5 of words')} " in told
 
 
 def test_the_last_number_of_a_rare_topic_is_found_behind_those_of_a_busy_one(tmp_path: Path) -> None:

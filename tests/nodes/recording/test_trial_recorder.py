@@ -17,6 +17,7 @@ from runtime.msgs import RecorderState, RunningTrial, Trial, Utterance
 from runtime.ports import Publisher, Sources
 from runtime.run_facts import RunFacts
 from tests.support.running import Runs, eventually
+from tests.support.sentences import sentence
 
 LAUNCH = """
 [nodes.leader]
@@ -62,7 +63,7 @@ def test_a_trial_that_is_there_already_is_never_replaced(tmp_path: Path, caplog:
         "P01-trial-1-1-again.mcap": ["first"],
         "P01-trial-1-1-again2.mcap": ["second"],
     }
-    assert "is there already, and stays" in caplog.text
+    assert sentence("recording.trial_is_there") in caplog.text
 
 
 def begun(folder: Path) -> tuple[TrialRecorder, list[RecorderState]]:
@@ -128,7 +129,7 @@ def test_a_trial_whose_file_is_refused_is_told_as_not_recorded(tmp_path: Path) -
     take(recorder, phase("started"), says("hello"))
     recorder.flush()
     assert [(one.mode, one.file) for one in told] == [("stopped", NAME)] * 2
-    assert "the trial is not recorded" in told[0].why
+    assert sentence("recording.trial_not_recorded") in told[0].why
 
 
 def so_far(path: Path) -> int:

@@ -16,6 +16,7 @@ from runtime import Node, Publisher, Simulation, Stamped, Subscription, on
 from runtime.coordination.fence import Fence
 from runtime.msgs import Interrupt, Saying, Speech, SpokenSound, Utterance, VoiceOrder
 from runtime.qos import RELIABLE
+from tests.support.sentences import sentence
 
 LONG = "I put the blue cup in the bin now. Then I take the red one, and after that the green one."
 
@@ -185,7 +186,7 @@ def test_a_stop_silences_at_once_and_empties_the_queue_but_not_what_is_said_afte
     assert stage.ends == [
         ("cut", "I put", "stop"),
         ("cut", "", "stop"),
-        ("done", "Sorry! I have stopped.", ""),
+        ("done", sentence("voice.sorry"), ""),
     ]
 
 
@@ -212,8 +213,8 @@ def test_what_an_interrupt_made_void_before_anybody_heard_it_is_told_and_what_is
     sim.run(seconds=10.0)
     sim.close()
     assert [(one.text, one.phase, one.why) for one in told if one.phase != "begun"] == [
-        ("Now I take the blue one.", "cut", "an interrupt made it void"),
-        ("It is mine.", "cut", "an interrupt made it void"),
+        ("Now I take the blue one.", "cut", sentence("voice.void")),
+        ("It is mine.", "cut", sentence("voice.void")),
         ("I take the blue one.", "done", ""),
         ("Yes, not the blue one.", "done", ""),
     ]
@@ -233,7 +234,7 @@ def test_of_too_much_that_is_said_at_once_the_oldest_is_dropped_and_told(stage: 
     for number in range(40):
         stage.say(f"{number}.")
     stage.run(0.1)
-    assert stage.ends == [("cut", "", "too much is said at once")] * 8
+    assert stage.ends == [("cut", "", sentence("voice.too_much_at_once"))] * 8
     assert [one.text for _, one in stage.told][:8] == [f"{number}." for number in range(8)]
 
 

@@ -19,6 +19,7 @@ from runtime.msgs import Interrupt, Saying, Utterance
 from tests.nodes.voice.voice_programs import plays, program, wav
 from tests.support.models.spoken import needs_espeak
 from tests.support.running import eventually
+from tests.support.sentences import sentence
 
 pytestmark = pytest.mark.processes
 
@@ -82,10 +83,10 @@ def test_a_sound_without_samples_is_silence() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "espeak gave no sound at all; expected WAV"),
-        (b"ID3\x04 mp3", "espeak gave something that is no WAV file: it begins with b'ID3\\x04 mp3'"),
+        (b"", sentence("voice.no_sound", what="espeak")),
+        (b"ID3\x04 mp3", "espeak " + sentence("voice.no_wav") + sentence("voice.begins_with", bytes="b'ID3\\x04 mp3'")),
         (wav(0.1)[:20], "espeak gave a WAV file that cannot be read"),
-        (wav(61.0, rate_hz=8000), "espeak gave more than 60 s of sound for one sentence"),
+        (wav(61.0, rate_hz=8000), sentence("voice.gave_too_much", what="espeak", seconds=60)),
     ],
     ids=["nothing", "another format", "torn", "too long"],
 )
@@ -109,12 +110,12 @@ def test_a_program_that_is_gone_since_the_start_is_told() -> None:
 
 
 def test_garbage_is_no_sound() -> None:
-    assert "gave something that is no WAV file" in refusal(program("out.write(b'garbage ' * 1000)"))
+    assert sentence("voice.no_wav") in refusal(program("out.write(b'garbage ' * 1000)"))
 
 
 def test_output_without_end_is_stopped() -> None:
     endless = program(f"out.write({wav(0.1)!r})\nwhile True: out.write(bytes(1 << 16))")
-    assert "wrote more than 16777216 bytes; it was killed" in refusal(endless)
+    assert sentence("voice.was_killed", bytes=16777216) in refusal(endless)
 
 
 def is_alive(pid: int) -> bool:

@@ -9,18 +9,19 @@ import pytest
 from nodes.voice.loudspeaker import Loudspeaker
 from runtime import Simulation
 from runtime.errors import ParameterError
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize(
     ("parameters", "why"),
     [
-        ({"by": "magic"}, "loudspeaker: by is 'magic'; known: command, api"),
-        ({"lifespan_s": 0.0}, "loudspeaker: lifespan_s is 0.0; expected a positive number of seconds"),
-        ({"deadline_s": math.inf}, "loudspeaker: deadline_s is inf; expected a positive number of seconds"),
-        ({"latency_s": -1.0}, "loudspeaker: latency_s is -1.0; expected 0 or more seconds"),
+        ({"by": "magic"}, sentence("voice.wrong_by", by="magic")),
+        ({"lifespan_s": 0.0}, sentence("voice.wrong_seconds", name="lifespan_s", value="0.0")),
+        ({"deadline_s": math.inf}, sentence("voice.wrong_seconds", name="deadline_s", value="inf")),
+        ({"latency_s": -1.0}, sentence("voice.wrong_latency", value="-1.0")),
         (
             {"barge_in_s": math.nan},
-            "loudspeaker: barge_in_s is nan; expected 0 or more seconds, or inf: never",
+            sentence("voice.wrong_barge_in", value="nan"),
         ),
     ],
 )
@@ -40,14 +41,14 @@ def test_a_real_loudspeaker_is_refused_in_virtual_time() -> None:
 def test_no_command_is_enough_only_where_nothing_is_played() -> None:
     assert Loudspeaker(command="", device="none").problems() == []
     assert Loudspeaker(command="").problems() == [
-        "command is empty; name a program that reads text and writes WAV, such as espeak-ng --stdin --stdout"
+        sentence("voice.command_is_empty", does=sentence("voice.what_speaks"))
     ]
 
 
 def test_a_program_that_is_not_there_is_known_before_the_start() -> None:
     assert Loudspeaker(command="no-such-voice --loud").problems() == [
-        "the command's program 'no-such-voice' is not there: install it, or name another that reads "
-        "text and writes WAV, such as espeak-ng --stdin --stdout"
+        sentence("voice.is_not_there", program="no-such-voice")
+        + sentence("voice.or_another", remedy="install it", does=sentence("voice.what_speaks"))
     ]
     (problem,) = Loudspeaker(command="'unclosed").problems()
     assert problem.startswith('command is "\'unclosed", which is no command line')
@@ -57,6 +58,6 @@ def test_espeak_that_is_not_installed_is_told_with_what_to_install(monkeypatch: 
     monkeypatch.setenv("PATH", "/nowhere")
     (problem,) = Loudspeaker(device="none").problems()
     assert problem == (
-        "the command's program 'espeak-ng' is not there: apt install espeak-ng, or name another that "
-        "reads text and writes WAV, such as espeak-ng --stdin --stdout"
+        sentence("voice.is_not_there", program="espeak-ng")
+        + sentence("voice.or_another", remedy="apt install espeak-ng", does=sentence("voice.what_speaks"))
     )

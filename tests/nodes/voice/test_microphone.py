@@ -22,6 +22,7 @@ from runtime.clock import Clock, SystemClock
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import MicrophoneState, Saying, Sound, Speech
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
+from tests.support.sentences import sentence
 
 
 def motor(seconds: float) -> bytes:
@@ -71,7 +72,7 @@ def test_motors_and_silence_are_nobody(tmp_path: Path) -> None:
     assert sounds == []
     assert not any(one.is_speaking for one in activity)
     assert [state.is_live for state in states] == [True, False]
-    assert "the file is at its end" in states[1].why
+    assert sentence("voice.file_has_ended") in states[1].why
 
 
 @needs_espeak
@@ -259,7 +260,7 @@ def test_any_form_of_file_is_heard_at_its_own_pace(
     path = wav(tmp_path / "a.wav", samples, **form)
     sound, lost = heard_in(path, 10.0)
     assert abs(len(sound) / 32_000 - seconds - 1.0) < 0.07  # and a second of silence behind it
-    assert lost == "the file is at its end"
+    assert lost == sentence("voice.file_has_ended")
     again, lost = heard_in(path, 10.0, loop=True)
     assert len(again) == 312 * 1024
     assert again.startswith(sound)
@@ -282,7 +283,7 @@ def test_a_device_that_delivers_nothing_is_lost(monkeypatch: pytest.MonkeyPatch)
     source.device.stop()
     source.blocks()
     source.blocks()
-    assert "has delivered nothing" in source.lost
+    assert sentence("voice.delivers_nothing") in source.lost
     source.close()
 
 
@@ -290,7 +291,9 @@ def test_a_microphone_that_is_not_there_is_named_with_those_that_are(monkeypatch
     monkeypatch.setattr(devices, "REAL_BACKENDS", [miniaudio.Backend.NULL])
     with pytest.raises(DeviceError) as problem:
         DeviceSound("no such thing", SystemClock())
-    assert str(problem.value) == "no microphone has 'no such thing' in its name; there are: 'NULL Capture Device'"
+    assert str(problem.value) == sentence(
+        "voice.no_device", kind="microphone", name="no such thing", names="'NULL Capture Device'"
+    )
     DeviceSound("null capture", SystemClock()).close()
 
 
@@ -323,7 +326,7 @@ def test_what_is_no_sound_is_named(data: bytes) -> None:
 
 
 def test_a_file_that_is_not_there_is_known_before_the_start() -> None:
-    assert "there is no such sound file" in Microphone(source="none.wav").problems()[0]
+    assert sentence("voice.no_sound_file") in Microphone(source="none.wav").problems()[0]
     assert Microphone(source="Yeti").problems() == []
 
 

@@ -15,6 +15,7 @@ from nodes.voice.recogniser import Recogniser
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
+from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_speech_server import Asked, FakeSpeech, says
 
 SAMPLES = np.arange(16_000, dtype=np.int16)
@@ -98,7 +99,7 @@ def test_each_microphone_counts_for_itself() -> None:
 def test_what_follows_an_early_stop_is_heard_as_well() -> None:
     with FakeSpeech(says("Ouch!", "Ouch! That's my toe!")) as server:
         heard = heard_of(server, (2.0, sound(SoundSoFar, voiced_s=0.3)), (3.0, sound(Sound, voiced_s=1.1)))
-    assert [(second, one.text) for second, one in heard] == [(2.4, "Ouch!"), (3.4, "Ouch! That's my toe!")]
+    assert [(second, one.text) for second, one in heard] == [(2.4, "Ouch!"), (3.4, sentence("voice.hurts"))]
 
 
 def test_half_a_sentence_that_is_no_stop_waits_for_its_end_and_then_takes_no_time() -> None:
@@ -263,7 +264,7 @@ def denied(asked: Asked) -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (broken, "sent no transcriptions"),
+        (broken, sentence("voice.no_transcriptions")),
         (denied, "refused the key (401); check SPEECH_API_KEY"),
         (None, "cannot be reached"),
     ],
@@ -301,7 +302,7 @@ def test_no_more_is_asked_than_the_budget_allows(caplog: pytest.LogCaptureFixtur
     with FakeSpeech(says("Go on.")) as server:
         heard = heard_of(server, *((2.0 + number, sound(Sound, number)) for number in range(4)), max_calls=2)
         assert len(heard) == len(server.asked) == 2
-    assert "is not asked any more" in caplog.text
+    assert sentence("voice.asked_no_more") in caplog.text
 
 
 def test_the_last_calls_are_for_whole_speech(caplog: pytest.LogCaptureFixture) -> None:
@@ -318,7 +319,7 @@ def test_what_is_lacking_is_known_before_the_start(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("SPEECH_BASE_URL", raising=False)
     assert "SPEECH_API_KEY is not set" in Recogniser().problems()[0]
     assert Recogniser(base_url="http://127.0.0.1:8000/v1").problems() == []
-    with pytest.raises(ParameterError, match="by is 'ear'; known: api, auto, command, whisper"):
+    with pytest.raises(ParameterError, match=pattern("voice.wrong_ear", by="ear")):
         Recogniser(by="ear")  # type: ignore[arg-type]  # the mistake
 
 
@@ -348,7 +349,7 @@ def test_a_program_reads_wav_and_writes_text(tmp_path: Path) -> None:
     ("body", "words"),
     [
         ("import sys; sys.exit('no model at m.bin')", "failed (exit code 1): no model at m.bin"),
-        ("import sys\nwhile True: sys.stdout.write('la ' * 1000)", "wrote more than 16000 bytes; it was killed"),
+        ("import sys\nwhile True: sys.stdout.write('la ' * 1000)", sentence("voice.was_killed", bytes=16000)),
         ("import time; time.sleep(600)", "did not end within 1 s; it was killed"),
     ],
 )
@@ -360,6 +361,6 @@ def test_a_program_that_fails_is_told_and_nothing_is_heard(tmp_path: Path, body:
 
 def test_a_program_that_is_not_there_is_known_before_the_start() -> None:
     (problem,) = Recogniser(by="command", command="no-such-ear --model x").problems()
-    assert problem.startswith("the command's program 'no-such-ear' is not there")
+    assert problem.startswith(sentence("voice.is_not_there", program="no-such-ear"))
     assert "command is empty" in Recogniser(by="command").problems()[0]
     assert "no command line" in Recogniser(by="command", command="ear 'open").problems()[0]

@@ -24,6 +24,7 @@ from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, ActionChunk, RobotState, SceneDescription, SeenObject, Utterance, aimed_at
 from runtime.msgs.episode import Score, Scores
 from tests.support.message_strategies import MESSAGES, envelopes, messages
+from tests.support.sentences import pattern, sentence
 
 CUP = SeenObject(
     label="cup", colour="red", x_m=0.1, y_m=1 / 3, z_m=0.7, width_m=0.08, height_m=0.1, u_px=80.0, v_px=60.0
@@ -274,7 +275,7 @@ def test_a_flipped_bit_costs_one_chunk_and_is_told(tmp_path: Path) -> None:
     reader = BagReader(path)
     found = [record.envelope.seq for record in reader]
     assert 0 < len(found) < 29
-    assert "a chunk is damaged and left out" in reader.damage[0]
+    assert sentence("runtime.damaged_chunk") in reader.damage[0]
 
 
 def test_a_forged_length_is_damage_and_not_memory(tmp_path: Path) -> None:
@@ -307,7 +308,7 @@ def test_a_folder_is_refused_with_the_recordings_in_it(tmp_path: Path) -> None:
 def test_what_is_no_recording_is_refused_in_a_sentence(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("hello")
-    with pytest.raises(RecordingError, match=r"notes\.txt: is no MCAP recording"):
+    with pytest.raises(RecordingError, match=rf"notes\.txt: {pattern('runtime.no_recording')}"):
         BagReader(text)
     with pytest.raises(RecordingError, match=r"gone\.mcap: cannot be read \(No such file or directory\)"):
         BagReader(tmp_path / "gone.mcap")
@@ -323,7 +324,7 @@ def test_a_foreign_mcap_is_refused(tmp_path: Path) -> None:
         writer = Writer(file)
         writer.start()
         writer.finish()  # type: ignore[no-untyped-call]  # the library's hints lack it
-    with pytest.raises(RecordingError, match="not one that Polyrhythm recorded"):
+    with pytest.raises(RecordingError, match=pattern("runtime.foreign_recording")):
         BagReader(path)
 
 

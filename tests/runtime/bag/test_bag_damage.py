@@ -16,6 +16,7 @@ from runtime.bag.file import BagReader, BagWriter
 from runtime.bag.record import BagMessage
 from runtime.message import Envelope, Stamped
 from runtime.msgs import JointCommand, Utterance
+from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run
 
 VARIANTS = 8
@@ -92,7 +93,7 @@ def test_an_unknown_schema_version_is_refused_by_every_command(
     path.write_bytes(data.replace(version + b"1", version + b"9"))
     for command in ("info", "recover", "why", "plot"):
         assert bag([command, str(path), *(["--at", "1"] if command == "why" else [])]) == 1
-        assert "recording version '9'; this Polyrhythm reads '1'" in capsys.readouterr().err
+        assert sentence("runtime.another_version", version=9, own=1) in capsys.readouterr().err
 
 
 ENVELOPE = b'{"topic":"robot/command","source":"guard","seq":1,"published_ns":1000000000}'

@@ -9,6 +9,7 @@ import pytest
 
 from runtime.command_line.arguments import answered, count, port_number, positive, seconds, share
 from runtime.errors import PolyrhythmError, UserError
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize(
@@ -28,19 +29,22 @@ def test_numbers_are_read(read: Callable[[str], float], text: str, value: float)
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "sentence"),
+    ("read", "text", "told"),
     [
-        *((seconds, text, f"{text} is no positive number of seconds") for text in ("0", "-1", "nan", "inf", "soon")),
-        (positive, "0", "0 is no positive number"),
-        *((count, text, f"{text} is no positive whole number") for text in ("0", "-1", "1.5", "many", "²")),
-        *((port_number, text, f"{text} is no port; expected 0 to 65535") for text in ("-1", "65536", "http")),
-        *((share, text, f"{text} is no share from 0 to 1") for text in ("-0.1", "1.1", "nan", "half")),
+        *(
+            (seconds, text, f"{text} {sentence('runtime.no_positive_seconds')}")
+            for text in ("0", "-1", "nan", "inf", "soon")
+        ),
+        (positive, "0", f"0 {sentence('runtime.no_positive_number')}"),
+        *((count, text, f"{text} {sentence('runtime.no_positive_whole')}") for text in ("0", "-1", "1.5", "many", "²")),
+        *((port_number, text, f"{text} {sentence('runtime.no_port')}") for text in ("-1", "65536", "http")),
+        *((share, text, f"{text} {sentence('runtime.no_share')}") for text in ("-0.1", "1.1", "nan", "half")),
     ],
 )
-def test_what_is_no_such_number_is_told(read: Callable[[str], float], text: str, sentence: str) -> None:
+def test_what_is_no_such_number_is_told(read: Callable[[str], float], text: str, told: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError) as problem:
         read(text)
-    assert str(problem.value) == sentence
+    assert str(problem.value) == told
 
 
 def failing(problem: Exception) -> Callable[[], int]:

@@ -22,6 +22,7 @@ from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
 from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs, eventually, is_alive
+from tests.support.sentences import sentence
 
 HELLO = """
 [run]
@@ -148,15 +149,15 @@ def test_who_only_listens_and_is_frozen_keeps_nobody_from_stopping_the_robot_or_
         estop = [sys.executable, "-m", "runtime", "guard", "estop", "--run", str(run.info.supervisor_pid)]
         assert (
             subprocess.run(estop, check=True, capture_output=True, text=True).stdout
-            == f"{run.title}: held, emergency stop latched\n"
+            == f"{sentence('runtime.held_and_latched', run=run.title)}\n"
         )
         assert main(["pub", "estop", '{"source": "door", "is_pressed": true}']) == 0
         assert capsys.readouterr().out.endswith(" to robot\n"), "it says whom it reached"
         assert main(["seat", "take", "policy", "--as", "other"]) == 0
         assert main(["pub", "heard", '{"speaker": "Ana", "text": "Stop!"}']) == 0
-        assert "witness did not answer and will not hear it" in capsys.readouterr().err
+        assert sentence("runtime.will_not_hear", who="witness") in capsys.readouterr().err
         assert main(["pub", "action", '{"id": "1", "skill": "nod"}']) == 1, "what the robot does not hear goes to all"
-        assert "witness did not answer within" in capsys.readouterr().err
+        assert sentence("runtime.did_not_answer", who="witness") in capsys.readouterr().err
     finally:
         os.kill(pid, signal.SIGCONT)
 
@@ -266,7 +267,7 @@ def test_of_two_runs_of_one_file_each_is_found_by_its_pid(
     other = runs.start(tmp_path / "hello.toml")
     assert {run.info.supervisor_pid for run in find_runs()} == {hello.info.supervisor_pid, other.info.supervisor_pid}
     assert main(["echo", "beat", "--count", "1"]) == 2
-    assert "choose one with --run" in capsys.readouterr().err
+    assert sentence("runtime.choose_a_run") in capsys.readouterr().err
     for run in (hello, other):
         pid = str(run.info.supervisor_pid)
         rows = json.loads(asked(capsys, "nodes", "--run", pid, "--json"))
@@ -301,7 +302,7 @@ def test_listening_ends_by_itself_when_the_run_does(runs: Runs, hello: FoundRun)
 def test_without_a_run_each_tool_says_so(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     for argv in (["nodes"], ["topics"], ["echo", "x"], ["hz", "x"], ["delay", "x"], ["bw", "x"], ["pub", "x", "{}"]):
         assert main(argv) == 1
-        assert "no graph runs; start one" in capsys.readouterr().err
+        assert sentence("runtime.no_graph_runs") in capsys.readouterr().err
     assert main(["top", "--json"]) == 1
     with pytest.raises(PolyrhythmError, match="no graph runs"):
         choose([], None)

@@ -16,6 +16,7 @@ import pytest
 import runtime
 from runtime.cli import GROUP, OWN, main
 from runtime.commands.run import what_takes_time
+from tests.support.sentences import sentence
 
 OTHERS = [entry.name for entry in entry_points(group=GROUP)]
 
@@ -110,7 +111,7 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     ended = subprocess.run(["sh", "-c", line], cwd=tmp_path / "gone", env=env, capture_output=True, text=True)
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
-        2, "polyrhythm: the folder that you are in is gone; go to another one: cd",
+        2, f"polyrhythm: {sentence('runtime.folder_is_gone')}",
     )  # fmt: skip
 
 
@@ -119,10 +120,7 @@ def test_a_report_that_takes_a_while_is_announced(tmp_path: Path) -> None:
     recording.write_bytes(b"")
     assert what_takes_time(recording) == ""
     os.truncate(recording, 150_000_000)
-    assert what_takes_time(recording) == (
-        "the run is over and recorded; summary and pictures of 150 MB take a while. Ctrl-C leaves them out; "
-        f"later: polyrhythm report {recording}"
-    )
+    assert what_takes_time(recording) == sentence("runtime.report_takes_a_while", mb=150, recording=recording)
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from runtime.cli import main
 from runtime.commands.doctor import examine_launch
 from runtime.launch.file import find
 from runtime.supervision.diagnostics import Finding, as_lines, compare, examine, spelled_out
+from tests.support.sentences import sentence
 
 
 def test_packages_are_held_against_what_is_needed() -> None:
@@ -87,7 +88,7 @@ def test_nothing_that_the_machine_refuses_raises() -> None:
 def test_what_examines_no_robot_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("os:getcwd", "os:getpid"):
         assert main(["doctor", "--robot", name]) == 2
-        assert "examines no robot; expected a function that returns findings" in capsys.readouterr().err
+        assert sentence("runtime.examines_nothing") in capsys.readouterr().err
 
 
 def test_a_robot_s_finding_of_no_known_level_is_a_sentence(
@@ -125,5 +126,5 @@ def test_who_wants_to_talk_is_told_what_is_missing_and_the_command_that_brings_i
     for name in ("SPEECH_API_KEY", "SPEECH_BASE_URL", "SPEECH_MODEL"):
         monkeypatch.delenv(name, raising=False)
     lacking = {one.subject: one.text for one in examine_launch(find("voice")) if one.level == "problem"}
-    assert "pip install 'polyrhythm[models]'" in lacking["words"]
-    assert "apt install espeak-ng" in lacking["mouth"]
+    assert sentence("runtime.install_models") in lacking["words"]
+    assert sentence("runtime.install_espeak") in lacking["mouth"]

@@ -18,6 +18,7 @@ from runtime.hosts.probe import Answer
 from runtime.hosts.sockets import Doors
 from runtime.supervision.diagnostics import Finding
 from tests.support.ports import free_ports, needs_ipv6
+from tests.support.sentences import sentence
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +46,11 @@ def test_where_everything_is_there_it_says_so() -> None:
     two = hosts(port)
     before = examine_hosts(two)
     assert of(before, "problem") == ""
-    assert f"host robot: 127.0.0.1, ports {port} and the next: free to wait there for desktop" in of(before, "ok")
+    assert sentence("runtime.free_to_wait", host="robot", address="127.0.0.1", port=port, other="desktop") in of(
+        before, "ok"
+    )
     assert "host desktop: robot at 127.0.0.1" in of(before, "note")
-    assert "does not wait there now" in of(before, "note")
+    assert sentence("runtime.waits_not_there") in of(before, "note")
     assert examine_hosts({}) == []
 
 
@@ -59,12 +62,12 @@ def test_an_ipv6_address_is_looked_at_alike() -> None:
     assert f"host robot: ::1, ports {port} and the next: free to wait there" in of(examine_hosts(two), "ok")
     with waiting(two):
         assert f"robot at [::1]:{port} lets it in" in of(examine_hosts(two, "desktop"), "ok")
-        assert "in use now; by a run of its own?" in of(examine_hosts(two, "robot"), "note")
+        assert sentence("runtime.in_use_now") in of(examine_hosts(two, "robot"), "note")
 
 
 def test_an_address_that_stands_for_any_is_no_place_to_call() -> None:
     two = hosts(free_ports(2), address="0.0.0.0")
-    assert "stands for any address, and cannot be called" in of(examine_hosts(two, "desktop"), "problem")
+    assert sentence("runtime.any_address") in of(examine_hosts(two, "desktop"), "problem")
     assert "free to wait there for desktop" in of(examine_hosts(two, "robot"), "ok")
 
 
@@ -82,26 +85,26 @@ def test_a_host_that_waits_is_asked_whether_it_lets_this_one_in() -> None:
     two = hosts(free_ports(2))
     with waiting(two):
         assert "lets it in" in of(examine_hosts(two, "desktop"), "ok")
-        assert "in use now; by a run of its own?" in of(examine_hosts(two, "robot"), "note")
+        assert sentence("runtime.in_use_now") in of(examine_hosts(two, "robot"), "note")
     other = {**two, "desktop": Host("desktop", key=keys.make("another"))}
     with waiting(other):  # its launch file has another key of the desktop
-        assert "did not let it in; is [hosts.desktop] key the same" in of(examine_hosts(two, "desktop"), "problem")
+        assert sentence("runtime.not_let_in", host="desktop") in of(examine_hosts(two, "desktop"), "problem")
 
 
 def test_keys_that_are_missing_open_to_others_or_of_another_host_are_told(key_folder: Path) -> None:
     two = hosts(free_ports(2))
     (key_folder / "robot.secret").chmod(0o644)
     assert "host robot:" in of(examine_hosts(two), "problem")
-    assert "can be read by others; run: chmod 600" in of(examine_hosts(two), "problem")
+    assert f"{sentence('runtime.others_can_read')}{sentence('runtime.chmod')}" in of(examine_hosts(two), "problem")
     (key_folder / "robot.secret").chmod(0o600)
     (key_folder / "desktop.secret").write_text((key_folder / "robot.secret").read_text())
-    assert "is not the one in the launch file" in of(examine_hosts(two), "problem")
+    assert sentence("runtime.another_key") in of(examine_hosts(two), "problem")
     (key_folder / "desktop.secret").unlink()
     assert of(examine_hosts(two), "problem") == ""
-    assert "host desktop: its secret key is not in" in of(examine_hosts(two), "note")
+    assert sentence("runtime.no_secret_key", host="desktop") in of(examine_hosts(two), "note")
     assert "run `polyrhythm keys new desktop` here" in of(examine_hosts(two, "desktop"), "problem")
     (key_folder / "robot.secret").unlink()
-    assert "this machine has the key of none of them" in of(examine_hosts(two), "problem")
+    assert sentence("runtime.key_of_none") in of(examine_hosts(two), "problem")
 
 
 def test_an_address_that_leads_nowhere_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +113,7 @@ def test_an_address_that_leads_nowhere_is_a_problem(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(doctor_hosts, "why_closed", lambda meeting: "No route to host")
     two = hosts(free_ports(2), address="192.0.2.1")  # nobody has that one
     assert "host robot: 192.0.2.1" in of(examine_hosts(two, "robot"), "problem")
-    assert "this machine cannot wait there" in of(examine_hosts(two, "robot"), "problem")
+    assert sentence("runtime.cannot_wait_there") in of(examine_hosts(two, "robot"), "problem")
     for why in ("no answer", "No route to host"):
         assert f"robot at 192.0.2.1:{two['robot'].port} cannot be reached: {why}" in of(
             examine_hosts(two, "desktop"), "problem"
@@ -139,10 +142,13 @@ def test_the_command_looks_at_hosts(tmp_path: Path, capsys: pytest.CaptureFixtur
         key = '{two["desktop"].key}'
         """
     file.write_text(text)
-    assert "its key is here: `polyrhythm run FILE --host desktop`" in of(examine_launch(file), "ok")
+    assert sentence("runtime.key_is_here", host="desktop") in of(examine_launch(file), "ok")
     assert main(["doctor", str(file), "--host", "kitchen"]) == 1
-    assert "--host kitchen: no such host; known: desktop, robot" in capsys.readouterr().out
+    assert sentence("runtime.no_such_host", host="kitchen", known="desktop, robot") in capsys.readouterr().out
     file.write_text(text.replace(two["desktop"].key, two["robot"].key))
     assert main(["check", str(file)]) == 2
-    assert "[hosts.desktop] key is that of [hosts.robot]; each host has its own" in capsys.readouterr().err
+    assert (
+        f"{sentence('runtime.same_key', host='desktop', other='robot')}{sentence('runtime.each_its_own')}"
+        in capsys.readouterr().err
+    )
     assert main(["doctor", "--host", "robot"]) == 2

@@ -21,6 +21,7 @@ from runtime.errors import UserError
 from runtime.message import Envelope, Kind, Stamped
 from runtime.msgs import ActionChunk, GuardState, Utterance
 from runtime.supervision.registry import ProcessState
+from tests.support.sentences import sentence
 
 KINDS: dict[str, Kind] = {"a": "state", "b": "state", "c": "event"}
 RUNNING = ProcessState(7, "running")
@@ -116,7 +117,7 @@ def test_budgets_are_told_and_those_that_are_not_kept_are_trouble() -> None:
         "model policy (m): 3 of 3 calls, 0 tokens (0 in, 0 out); SPENT: the budget of 3 calls is spent",
     ]
     assert trouble([row]) == [
-        "path sight is over its budget of 100 ms",
+        sentence("runtime.over_budget", path="sight", ms=100),
         "policy: the budget of 3 calls is spent; it asks no more",
     ]
     assert budgets([node_row("policy", "arm", RUNNING, None, plain, 10**9, KINDS)]) == []
@@ -129,8 +130,10 @@ def test_events_that_nobody_acknowledged_are_told_by_reason_and_those_that_were_
     row = node_row("policy", "arm", RUNNING, None, Stamped(message, plain.envelope), 10**9, KINDS)
     assert dict(zip(COLUMNS, cells(row), strict=True))["unacknowledged"] == "lifespan 3, restarted 4"
     assert trouble([row]) == [
-        "policy: ear has not acknowledged 2 events on word: lifespan",
-        "policy: scribe has not acknowledged 1 events on word: lifespan",
+        sentence("runtime.not_acknowledged", node="policy", receiver="ear", number=2, topic="word", reason="lifespan"),
+        sentence(
+            "runtime.not_acknowledged", node="policy", receiver="scribe", number=1, topic="word", reason="lifespan"
+        ),
     ]
 
 
@@ -138,7 +141,7 @@ def test_what_is_slow_or_fails_or_falls_silent_is_told() -> None:
     row = node_row("policy", "arm", RUNNING, health(0, ticks=0), health(10**9, ticks=10, errors=3), 9 * 10**9, KINDS)
     assert trouble([row]) == [
         "policy.tick runs at 10 Hz instead of 20",
-        "policy: 3 handler calls ended in an error",
+        f"policy: 3 {sentence('runtime.calls_failed')}",
         "policy: not a word for 8 s; its process arm is frozen or busy",
     ]
     assert cells(row)[3] == "silent for 8 s"
@@ -191,7 +194,7 @@ def test_json_becomes_a_message_with_arrays_of_the_declared_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "told"),
     [
         ('{"speaker": "Ann"}', "missing required field `text`; its fields .*: captured_ns\\?, sound\\?, speaker, text"),
         ('{"speaker": "Ann", "text": 3}', "Expected `str`, got `int`"),
@@ -202,8 +205,8 @@ def test_json_becomes_a_message_with_arrays_of_the_declared_type() -> None:
         ('{"speaker": "Ann", "text": "\\ud800"}', "no Utterance"),
     ],
 )
-def test_json_that_is_no_such_message_is_refused_with_the_fields_there_are(text: str, sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
+def test_json_that_is_no_such_message_is_refused_with_the_fields_there_are(text: str, told: str) -> None:
+    with pytest.raises(UserError, match=told):
         parse(Utterance, text)
 
 
@@ -211,9 +214,9 @@ def test_json_that_is_no_such_message_is_refused_with_the_fields_there_are(text:
 def test_what_is_no_json_is_told_as_such_with_the_fields_and_how_to_write_it(text: str) -> None:
     with pytest.raises(UserError) as refusal:
         parse(Utterance, text)
-    sentence = str(refusal.value)
-    assert sentence.startswith(f"no Utterance: {text!r} is no JSON (")
-    assert "its fields (?: optional), captured_ns?, sound?, speaker, text, as in '{\"FIELD\": VALUE}'" in sentence
+    told = str(refusal.value)
+    assert told.startswith(f"no Utterance: {text!r} is no JSON (")
+    assert "its fields (?: optional), captured_ns?, sound?, speaker, text, as in '{\"FIELD\": VALUE}'" in told
 
 
 def test_silent_nodes_of_another_host_are_one_line_that_names_the_host() -> None:
@@ -223,9 +226,7 @@ def test_silent_nodes_of_another_host_are_one_line_that_names_the_host() -> None
         )
         for node in ("driver", "guard")
     ]
-    assert trouble(silent) == [
-        "host robot: not a word of driver, guard for 3 s or more; see polyrhythm echo gateway/robot"
-    ]
+    assert trouble(silent) == [sentence("runtime.not_a_word", host="robot", nodes="driver, guard")]
 
 
 def test_what_ended_while_somebody_looked_is_no_trouble() -> None:
@@ -273,7 +274,7 @@ def test_the_last_line_is_said_once(
 
 
 def test_what_the_guard_does_is_said_without_saying_the_mode_twice() -> None:
-    assert GuardState(mode="armed", reason="armed, no command yet").sentence == "armed, no command yet"
+    assert GuardState(mode="armed", reason=sentence("runtime.armed")).sentence == sentence("runtime.armed")
     assert GuardState(mode="stopped", reason="re-armed by ann").sentence == "stopped: re-armed by ann"
     assert GuardState(mode="disarmed", reason="").sentence == "disarmed"
 

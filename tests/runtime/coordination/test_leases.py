@@ -21,6 +21,7 @@ from runtime.msgs import Comparison, GuardState, Interrupt, JointCommand, SeatRe
 from runtime.msgs.interrupt import PREEMPTS
 from runtime.msgs.signature import Signatures, request
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME
 
 SEATS = PREEMPTS["stop"]
@@ -184,7 +185,7 @@ def test_a_renewal_that_is_not_signed_or_is_sent_again_does_not_keep_a_seat() ->
         room.renew(token="wrong")
         room.renew(token="")
     assert room.handed_over == [("me-1", 1), ("first", 2)]
-    assert room.leases[-1].why == "the link to the holder is lost"
+    assert room.leases[-1].why == sentence("runtime.link_to_holder_is_lost")
 
 
 def test_a_renewal_is_worth_what_its_stamp_says_however_late_it_comes() -> None:
@@ -218,7 +219,7 @@ def test_a_node_that_is_no_candidate_cannot_be_seated() -> None:
 
 
 def test_two_publishers_of_a_state_need_a_seat_between_them() -> None:
-    with pytest.raises(GraphError, match="a state has one publisher"):
+    with pytest.raises(GraphError, match=pattern("runtime.two_publishers")):
         Simulation(NodeSpec("first", Drive), NodeSpec("second", Drive))
 
 

@@ -14,6 +14,7 @@ from runtime import Message, Node, Publisher, Simulation, Stamped, Subscription,
 from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.launch.file import load
 from runtime.msgs import Interrupt
+from tests.support.sentences import pattern
 
 ROOT = Path(__file__).parents[3]
 
@@ -149,7 +150,7 @@ def test_what_preempts_a_seat_is_said_by_its_table_or_is_a_replan_and_a_stop() -
 
 
 def test_an_origin_is_a_word() -> None:
-    with pytest.raises(TypeError, match="origin 'Lid ar' is no name; expected a lower-case word, like 'image'"):
+    with pytest.raises(TypeError, match=pattern("runtime.origin_is_no_name", origin="Lid ar")):
 
         class Odd(Message, origin="Lid ar"):
             pass

@@ -15,6 +15,7 @@ from runtime.message import Envelope, Stamped
 from runtime.node import handlers_of
 from runtime.transport.zeromq import PublisherSockets, Reader
 from tests.support.running import eventually
+from tests.support.sentences import pattern
 
 
 class Level(Message, kind="state"):
@@ -80,7 +81,7 @@ def test_a_watch_without_a_deadline_is_refused_in_words() -> None:
         def silent(self) -> None:
             pass
 
-    with pytest.raises(UserError, match="which has no deadline"):
+    with pytest.raises(UserError, match=pattern("runtime.no_deadline")):
         handlers_of(Confused)
 
 
@@ -98,7 +99,9 @@ class SlowPump(Node):
 
 
 def test_a_promise_that_is_too_weak_is_an_error_at_the_start() -> None:
-    with pytest.raises(GraphError, match=r"asks for a message each 0\.25 s, but pump promises one each 1 s only"):
+    with pytest.raises(
+        GraphError, match=pattern("runtime.deadline_not_offered", asked_s=r"0\.25", publisher="pump", offered_s=1)
+    ):
         Graph([NodeSpec("pump", SlowPump), NodeSpec("watcher", Watcher)]).check()
 
 

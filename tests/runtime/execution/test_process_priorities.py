@@ -21,6 +21,7 @@ from runtime.launch.process_plan import plan
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.operating_system import real_time as scheduling
 from runtime.operating_system.machine import can
+from tests.support.sentences import sentence
 
 NO_SUCH_CORE = 4095
 
@@ -39,23 +40,23 @@ class Bare(Node):
 
 
 @pytest.mark.parametrize(
-    ("tables", "sentence"),
+    ("tables", "told"),
     [
         (3, "[processes] is 3; expected tables like [processes.NAME]"),
-        ({"robo": {}}, "[processes.robo] is no process of this file; known: camera, robot"),
+        ({"robo": {}}, sentence("runtime.no_process", name="robo", known="camera, robot")),
         ({"robot": 3}, "[processes.robot] is 3; expected a table [processes.robot] with cpus, fifo, lock_memory"),
         ({"robot": {"nice": 3}}, "[processes.robot] has the unknown key 'nice'; known: cpus, fifo, lock_memory"),
-        ({"robot": {"fifo": 100}}, "[processes.robot] fifo is 100; expected a priority from 1 to 99, or 0 for none"),
-        ({"robot": {"fifo": True}}, "[processes.robot] fifo is true; expected a priority from 1 to 99, or 0 for none"),
-        ({"robot": {"cpus": [-1]}}, "[processes.robot] cpus is [-1]; expected numbers of cores, like [1]"),
-        ({"robot": {"cpus": 1}}, "[processes.robot] cpus is 1; expected numbers of cores, like [1]"),
+        ({"robot": {"fifo": 100}}, f"[processes.robot] fifo is 100; {sentence('runtime.fifo_range')}"),
+        ({"robot": {"fifo": True}}, f"[processes.robot] fifo is true; {sentence('runtime.fifo_range')}"),
+        ({"robot": {"cpus": [-1]}}, f"[processes.robot] cpus is [-1]; {sentence('runtime.cores_expected')}"),
+        ({"robot": {"cpus": 1}}, f"[processes.robot] cpus is 1; {sentence('runtime.cores_expected')}"),
         ({"robot": {"lock_memory": 1}}, "[processes.robot] lock_memory is 1; expected true or false"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_words(tables: Any, sentence: str) -> None:
+def test_what_cannot_be_meant_is_refused_in_words(tables: Any, told: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_processes(tables, ["robot", "camera"])
-    assert str(caught.value) == sentence
+    assert str(caught.value) == told
 
 
 FILE = """
@@ -89,16 +90,13 @@ def test_a_process_is_told_what_the_file_asks_for_it(tmp_path: Path) -> None:
 def test_the_doctor_says_before_the_start_what_will_be_refused(tmp_path: Path) -> None:
     found = [one for one in examine_launch(written(tmp_path)) if one.subject == "other"]
     assert [one.level for one in found] == ["note"]
-    assert found[0].text.startswith("core 4095 is not there for this process; it has 0")
+    assert found[0].text.startswith(f"{sentence('runtime.core_is_not_there', core=4095)} 0")
 
 
 def test_memory_is_not_locked_where_a_limit_would_make_later_memory_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduling, "has_capability", lambda number: False)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (8_192_000, 8_192_000))
-    assert scheduling.lock_memory() == (
-        "locking memory is refused: at most 8.2 MB may be locked; allow it with: ulimit -l unlimited, "
-        "with 'memlock unlimited' in /etc/security/limits.conf, or with CAP_IPC_LOCK"
-    )
+    assert scheduling.lock_memory() == sentence("runtime.memory_lock_refused", mb=8.2)
     assert refusals(RealTime(lock_memory=True)) == [scheduling.lock_memory()]
     assert refusals(RealTime()) == []
 
@@ -109,10 +107,7 @@ def test_a_refused_priority_names_the_ways_to_get_it(monkeypatch: pytest.MonkeyP
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
-    assert refusals(RealTime(fifo=30)) == [
-        "SCHED_FIFO is refused (Operation not permitted); grant it with: ulimit -r 30, "
-        "with 'rtprio 30' in /etc/security/limits.conf, or with CAP_SYS_NICE"
-    ]
+    assert refusals(RealTime(fifo=30)) == [sentence("runtime.fifo_refused", why="Operation not permitted", priority=30)]
 
 
 def test_what_brings_messages_stands_a_little_below_the_control_loops() -> None:
@@ -137,6 +132,6 @@ def test_a_run_gets_what_is_granted_and_says_once_what_is_not(tmp_path: Path) ->
         assert int(found[2]) > 0
     if scheduling.may_have_fifo(30) == "":
         assert (int(found[3]), int(found[4])) == (os.SCHED_FIFO, 30)
-    assert run.stdout.count("other: warning: core 4095 is not there for this process; it has ") == 1
+    assert run.stdout.count(f"other: warning: {sentence('runtime.core_is_not_there', core=4095)} ") == 1
     for refusal in refusals(RealTime(30, (), lock_memory=True)):
         assert run.stdout.count(refusal) == 1

@@ -12,6 +12,7 @@ from runtime.execution import process_priorities
 from runtime.execution.process_priorities import RealTimeStart
 from runtime.launch.graph import NodeSpec
 from runtime.launch.processes_table import RealTime
+from tests.support.sentences import sentence
 
 REFUSAL = "SCHED_FIFO is refused (Operation not permitted)"
 
@@ -34,7 +35,7 @@ def test_a_refusal_is_told_in_one_line(
     (line,) = caplog.records
     assert line.levelno == level
     assert vars(line)["is_notice"] == (level == logging.INFO), "it is shown, however quiet the terminal"
-    assert line.getMessage() == f"{REFUSAL}; without it, stops are late by as much as the machine is busy"
+    assert line.getMessage() == f"{REFUSAL}; {sentence('runtime.stops_are_late')}"
 
 
 def test_a_process_without_a_control_loop_asks_for_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,6 +17,7 @@ from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.failures import SlowCalls
 from runtime.execution.long_calls import LongCalls
 from runtime.message import Envelope
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[3]
 NODES = "tests.runtime.execution.slow_nodes"
@@ -33,8 +34,8 @@ def test_a_handler_that_blocks_is_named_live_and_at_the_end(tmp_path: Path) -> N
     done = ran(tmp_path, "Sleepy", "--for", "1.2")
     assert done.returncode == 0, done.stdout
     live, end = (line for line in done.stdout.splitlines() if "make it blocking or async" in line)
-    assert "it: warning: tick took 0.3 s of its 0.2 s; make it blocking or async" in live
-    assert "tick took up to 0.3 s of its 0.2 s; make it blocking or async; 2 times in this run" in end
+    assert f"it: warning: tick took 0.3 s of its 0.2 s; {sentence('runtime.make_it_blocking')}" in live
+    assert f"tick took up to 0.3 s of its 0.2 s; {sentence('runtime.make_it_blocking')}; 2 times in this run" in end
 
 
 @pytest.mark.processes
@@ -132,7 +133,7 @@ def test_an_on_start_that_does_not_return_is_named_with_its_line(caplog: pytest.
 def test_a_handler_that_never_returns_ends_the_run_with_1(tmp_path: Path) -> None:
     done = ran(tmp_path, "Stuck", "--for", "0.5")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "it had to be left behind: a handler of it does not return" in done.stderr
+    assert sentence("runtime.left_behind", node="it") in done.stderr
 
 
 @pytest.mark.processes
@@ -145,7 +146,7 @@ def test_handlers_that_fail_are_told_at_the_end_and_change_the_exit_code(
 ) -> None:
     done = ran(tmp_path, cls, *arguments)
     assert done.returncode == code, done.stdout + done.stderr
-    assert "handler calls ended in an error; the log tells where" in done.stderr
+    assert f"{sentence('runtime.calls_failed')}{sentence('runtime.log_tells')}" in done.stderr
     assert ("failed: handlers of it ended in errors; --allow-failures counts" in done.stderr) == (code == 1)
 
 
@@ -160,11 +161,15 @@ class Lines:
 @pytest.mark.parametrize(
     ("took_s", "period_s", "said"),
     [
-        (3.0, 0.2, "tick took 3.0 s of its 0.2 s; make it blocking or async"),
+        (3.0, 0.2, f"tick took 3.0 s of its 0.2 s; {sentence('runtime.make_it_blocking')}"),
         (0.15, 0.2, ""),
         (0.05, 0.01, ""),
         (0.4, 0.0, ""),
-        (0.6, 0.0, "tick took 0.6 s, and nothing else of its process ran meanwhile; make it blocking or async"),
+        (
+            0.6,
+            0.0,
+            f"tick took 0.6 s, and {sentence('runtime.nothing_else_ran')}; {sentence('runtime.make_it_blocking')}",
+        ),
     ],
 )
 def test_what_is_slow_depends_on_the_period(took_s: float, period_s: float, said: str) -> None:
@@ -181,4 +186,6 @@ def test_a_handler_that_sleeps_past_its_next_ticks_leaves_the_run_to_end_at_its_
     done = ran(tmp_path, "Sleeper", "--for", "0.7")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("tick ends") == 1, done.stdout  # no second tick began after the order to stop
-    assert "tick took up to 1.4 s of its 0.2 s; make it blocking or async; once in this run" in done.stdout
+    assert (
+        f"tick took up to 1.4 s of its 0.2 s; {sentence('runtime.make_it_blocking')}; once in this run" in done.stdout
+    )

@@ -16,6 +16,7 @@ from runtime.errors import UserError
 from runtime.execution.lane import MOST_TO_CATCH_UP, FollowingTimer, TimerState
 from runtime.message import Envelope
 from runtime.node import Timer, handlers_of
+from tests.support.sentences import pattern, sentence
 
 START_NS = 123_456_789
 
@@ -118,7 +119,7 @@ def test_the_overrun_policy_of_a_mark_reaches_its_timer() -> None:
 
 
 def test_an_unknown_overrun_policy_is_refused() -> None:
-    with pytest.raises(UserError, match=r"every\(overrun='repeat'\): known: skip, catch-up"):
+    with pytest.raises(UserError, match=pattern("runtime.unknown_overrun", value="repeat")):
         every(hz=1, overrun="repeat")  # type: ignore[arg-type]  # the mistake
 
 
@@ -217,8 +218,8 @@ def test_what_a_timer_in_step_says_is_as_new_as_what_it_follows() -> None:
 @pytest.mark.parametrize(
     ("after", "problem"),
     [
-        ({"tick": "other"}, "after is 'other', but Hand reads seen; a topic with a handler calls that"),
-        ({"tock": "seen"}, "after names 'tock', which is no timer of Hand; known: tick"),
+        ({"tick": "other"}, sentence("runtime.after_a_topic", topic="other", node="Hand", read="seen")),
+        ({"tock": "seen"}, f"after {sentence('runtime.no_timer', name='tock', node='Hand', known='tick')}"),
     ],
 )
 def test_what_a_timer_cannot_be_in_step_with_is_told(after: dict[str, str], problem: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from runtime.errors import UserError
 from runtime.hosts.address import HostAddress, find, numeric, split, written
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize(
@@ -32,19 +33,19 @@ def test_an_address_may_have_brackets_and_a_port(text: str, parts: tuple[str, in
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "is no address; expected one like robot.local"),
+        ("", sentence("runtime.no_address")),
         ("[::1", "is no address"),
         ("[::1]7447", "is no address"),
         ("a:b:c", "is no address"),
         ("tcp://10.0.0.1", "is no address"),
         ("10.0.0.1/24", "is no address"),
         ("my robot", "is no address"),
-        ("[10.0.0.1]:7447", "only IPv6 addresses stand in brackets"),
-        ("[]:7447", "only IPv6 addresses stand in brackets"),
+        ("[10.0.0.1]:7447", sentence("runtime.brackets_are_for_ipv6")),
+        ("[]:7447", sentence("runtime.brackets_are_for_ipv6")),
         ("robot:99999", "99999 is no port"),
-        ("::1:7447", "a port goes behind brackets, like [::1]:7447"),
-        ("*", "write 0.0.0.0 for any address"),
-        ("*:7447", "write 0.0.0.0 for any address"),
+        ("::1:7447", sentence("runtime.port_behind_brackets")),
+        ("*", sentence("runtime.write_zeros")),
+        ("*:7447", sentence("runtime.write_zeros")),
     ],
 )
 def test_what_is_no_address_is_told_in_a_sentence(text: str, words: str) -> None:

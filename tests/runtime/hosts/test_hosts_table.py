@@ -20,6 +20,7 @@ from runtime.launch.process_plan import gateway_name, plan
 from runtime.msgs import Utterance
 from runtime.qos import SOON, URGENT
 from runtime.transport.reliable.tag import Terms
+from tests.support.sentences import pattern, sentence
 
 KEY, OTHER_KEY = (zmq.curve_keypair()[0].decode() for _ in range(2))
 LAUNCH = f"""
@@ -69,15 +70,18 @@ def launch(tmp_path: Path, text: str = LAUNCH, host: str = "") -> Launch:
             "unknown key 'adress'; did you mean 'address'? known: address, ",
         ),
         ({"robot": {"port": 80}, "b": {}}, "from 1024 to 65000"),
-        ({"robot": {"key": "short"}, "b": {}}, "the 40 characters that `polyrhythm keys new NAME` prints"),
+        ({"robot": {"key": "short"}, "b": {}}, sentence("runtime.key_expected")),
         ({"robot": {"budget_mbit": -1}, "b": {}}, "megabits per second"),
         ({"robot": {"may_publish": "utterance"}, "b": {}}, "expected a list of topics"),
-        ({"robot": {"key": KEY}, "desktop": {"key": KEY}}, "[hosts.desktop] key is that of [hosts.robot]"),
-        ({"robot": {"address": "10.0.0.7:7447", "port": 7410}, "b": {}}, "port is 7410, but its address ends in 7447"),
-        ({"robot": {"address": "10.0.0.7:80"}, "b": {}}, "port is 80; expected a whole number from 1024"),
+        ({"robot": {"key": KEY}, "desktop": {"key": KEY}}, sentence("runtime.same_key", host="desktop", other="robot")),
+        (
+            {"robot": {"address": "10.0.0.7:7447", "port": 7410}, "b": {}},
+            sentence("runtime.two_ports", port=7410, other=7447),
+        ),
+        ({"robot": {"address": "10.0.0.7:80"}, "b": {}}, f"port is 80; {sentence('runtime.whole_number')} from 1024"),
         ({"robot": {"address": "[::1"}, "b": {}}, "[hosts.robot] address '[::1' is no address; expected one like"),
-        ({"robot": {"address": "::1:7447"}, "b": {}}, "a port goes behind brackets, like [::1]:7447"),
-        ({"robot": {"address": "*"}, "b": {}}, "write 0.0.0.0 for any address"),
+        ({"robot": {"address": "::1:7447"}, "b": {}}, sentence("runtime.port_behind_brackets")),
+        ({"robot": {"address": "*"}, "b": {}}, sentence("runtime.write_zeros")),
         ({"robot": {"address": 7}, "b": {}}, "expected a name or a number like"),
         (5, "expected tables like [hosts.NAME]"),
     ],
@@ -141,7 +145,7 @@ def test_a_node_without_a_host_is_on_the_first_one(tmp_path: Path) -> None:
 def test_an_unknown_host_is_named_with_those_that_are_known(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="known hosts: desktop, robot"):
         launch(tmp_path, LAUNCH.replace('host = "desktop"', 'host = "laptop"'))
-    with pytest.raises(UserError, match="--host moon: no such host; known: desktop, robot"):
+    with pytest.raises(UserError, match=pattern("runtime.no_such_host", host="moon", known="desktop, robot")):
         launch(tmp_path, host="moon")
     with pytest.raises(UserError, match="one host"):
         check(launch(tmp_path, LAUNCH.replace("use  =", 'process = "one"\nuse =')))
@@ -237,5 +241,5 @@ def test_who_records_on_one_host_is_told_once_what_the_recording_lacks(
     asked = ["run", str(path), "--record", str(tmp_path / "one.mcap"), *(["--host", host] if host else [])]
     assert main(asked) == 2
     other = "desktop" if host == "robot" else "robot"
-    sentence = f"{host} records what its own nodes say and hear; what stays on {other} is recorded there"
-    assert capsys.readouterr().err.count(sentence) == warnings
+    told = f"{host} records what its own nodes say and hear; what stays on {other} is recorded there"
+    assert capsys.readouterr().err.count(told) == warnings

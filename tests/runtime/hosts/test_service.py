@@ -29,6 +29,7 @@ from tests.support.models.model_files import linear_model
 from tests.support.models.policy_model import policy_model
 from tests.support.ports import free_ports, needs_ipv6
 from tests.support.running import eventually
+from tests.support.sentences import pattern, sentence
 
 pytestmark = pytest.mark.processes
 
@@ -345,12 +346,12 @@ def test_a_remote_model_is_told_the_action_and_tells_whether_it_is_done() -> Non
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"server": "desktop:7500"}, "expected an address like"),
-        ({"server": "tcp://192.168.1.30:7500"}, "its public key is needed"),
-        ({"server": "tcp://127.0.0.1:99999"}, "expected an address like"),
+        ({"server": "desktop:7500"}, sentence("runtime.address_expected")),
+        ({"server": "tcp://192.168.1.30:7500"}, sentence("runtime.public_key_needed")),
+        ({"server": "tcp://127.0.0.1:99999"}, sentence("runtime.address_expected")),
         ({"server": "tcp://192.168.1.30:7500", "key": "short"}, "key is 'short'; expected the 40 characters"),
-        ({"server": "tcp://[fd00::7]:7500"}, "its public key is needed"),
-        ({"server": "tcp://[::1]"}, "expected an address like"),
+        ({"server": "tcp://[fd00::7]:7500"}, sentence("runtime.public_key_needed")),
+        ({"server": "tcp://[::1]"}, sentence("runtime.address_expected")),
         ({"server": "tcp://[::1]:7500", "within_s": 0.0}, "within_s is 0.0"),
         ({"server": "tcp://127.0.0.1:7500", "within_s": 0.0}, "within_s is 0.0"),
         ({"server": "tcp://127.0.0.1:7500", "jpeg_quality": 101}, "jpeg_quality is 101"),
@@ -395,7 +396,7 @@ def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path:
     model = tmp_path / "policy.onnx"
     model.write_bytes(MODEL)
     for place in ("0.0.0.0:7500", "[::]:7500", "[::ffff:0.0.0.0]:7500", "0:7500"):
-        with pytest.raises(UserError, match="can be reached by anyone"):
+        with pytest.raises(UserError, match=pattern("runtime.anyone_reaches")):
             serve_main([str(model), "--bind", place])
     with pytest.raises(UserError, match=r"--bind no-such\.invalid:7500: 'no-such\.invalid' is not known"):
         serve_main([str(model), "--bind", "no-such.invalid:7500"])
@@ -409,7 +410,7 @@ def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path:
         [*command, str(model), "--size", "32x24", "--bind", f"127.0.0.1:{port}"], stdout=subprocess.PIPE, text=True
     ) as serving:
         assert serving.stdout is not None
-        assert "anyone on this machine" in serving.stdout.readline()
+        assert sentence("runtime.anyone_here") in serving.stdout.readline()
         with client(f"tcp://127.0.0.1:{port}") as asking:
             remote = RemoteSession(asking, within_s=LONG_S, jpeg_quality=90)
 

@@ -18,6 +18,7 @@ from runtime.msgs import GuardState
 from tests.runtime.hosts.two_hosts import ROOT, Hosts, Networks, can_make_networks, split_laptop
 from tests.support.ports import free_ports, needs_ipv6
 from tests.support.running import eventually
+from tests.support.sentences import sentence
 
 pytestmark = pytest.mark.processes
 CLOCK = SystemClock()
@@ -121,12 +122,12 @@ def test_a_missing_or_a_wrong_key_is_refused_before_anything_starts(hello: Hosts
     )
     hello.start("robot")
     assert hello.code("robot") == 2
-    assert "is not the one in the launch file's [hosts.robot]" in hello.said("robot")
+    assert f"{sentence('runtime.another_key')}'s [hosts.robot]" in hello.said("robot")
     secret.write_text(text)
     secret.chmod(0o644)
     hello.start("robot")
     assert hello.code("robot") == 2
-    assert "can be read by others" in hello.said("robot")
+    assert sentence("runtime.others_can_read") in hello.said("robot")
     secret.unlink()
     hello.start("robot")
     assert hello.code("robot") == 2

@@ -17,6 +17,7 @@ from runtime.launch.file import find, load
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import UNKNOWN_NS, Envelope
 from runtime.msgs import Image, JointCommand, SceneDescription, Utterance
+from tests.support.sentences import sentence
 
 
 class Eye(Node):
@@ -87,11 +88,11 @@ MISTAKES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("sentence", MISTAKES)
-def test_every_mistake_is_a_sentence(sentence: str) -> None:
+@pytest.mark.parametrize("words", MISTAKES)
+def test_every_mistake_is_a_sentence(words: str) -> None:
     with pytest.raises(UserError) as told:
-        parse_budgets(MISTAKES[sentence], GRAPH)
-    assert str(told.value) == sentence
+        parse_budgets(MISTAKES[words], GRAPH)
+    assert str(told.value) == words
 
 
 def test_budgets_survive_their_way_to_the_nodes() -> None:
@@ -157,10 +158,10 @@ def test_each_origin_is_measured_by_its_own_stamp_and_nothing_behind_is_no_age(o
     meter = PathMeter("p", PathBudget(("a", "b"), 0.1, origin))
     meter.add(Envelope("b", "n", 1, 10**9))
     assert meter.health().count == 0
-    assert path_line(meter.health()) == "path p: nothing measured of 100 ms at p99: NOT MET"
+    assert path_line(meter.health()) == f"{sentence('runtime.nothing_measured', path='p', ms=100)}: NOT MET"
     assert not is_kept(meter.health())
     meter.add(Envelope("b", "n", 1, 10**9, origins={origin: UNKNOWN_NS}))
-    assert path_line(meter.health()).endswith("; 1 of an age that cannot be known: NOT MET")
+    assert path_line(meter.health()).endswith(f"{sentence('runtime.unknown_age', number=1)}: NOT MET")
     meter.add(Envelope("b", "n", 2, 10**9, origins={origin: 10**9 - 20_000_000}))
     assert (meter.health().count, meter.health().max_ms) == (1, 20.0)
 

@@ -19,6 +19,7 @@ from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscrip
 from runtime.cli import main
 from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_module
+from tests.support.sentences import pattern, sentence
 
 HEAD = """
 from runtime import Message, Node, Publisher, QoS, Subscription, every, on
@@ -342,10 +343,10 @@ def test_a_beginners_mistake_is_told_with_class_line_and_remedy(
 @pytest.mark.parametrize(
     ("port", "remedy"),
     [
-        ("Publisher(Beat)", "write Publisher(Beat, 'beat', qos=QoS(...)), qos where it is needed"),
+        ("Publisher(Beat)", sentence("runtime.write_publisher")),
         (
             "ServiceClient(Beat, 'add')",
-            "write ServiceClient(AddTwo, Sum, 'add'): what it asks, the answer, and its name",
+            sentence("runtime.write_client"),
         ),
         (
             "GoalServer(Beat, Beat, 'go')",
@@ -379,7 +380,7 @@ def test_a_parameter_whose_type_cannot_be_looked_up_is_told_and_keeps_no_other_o
 
 
 def test_who_publishes_by_the_class_is_told_to_publish_by_self() -> None:
-    with pytest.raises(UserError, match=r"^Saying\.beat only declares the port; publish by self\.beat$"):
+    with pytest.raises(UserError, match=f"^{pattern('runtime.only_declares', node='Saying', port='beat')}$"):
         Saying.beat.publish(Beat(count=1))
 
 
@@ -407,8 +408,8 @@ class Right(Node):
 
 
 def test_what_can_be_called_with_the_message_is_right() -> None:
-    problems = [sentence for _, sentence in Graph([NodeSpec("right", Right)]).problems()]
-    assert all("nobody publishes it" in sentence for sentence in problems), problems
+    problems = [told for _, told in Graph([NodeSpec("right", Right)]).problems()]
+    assert all("nobody publishes it" in told for told in problems), problems
 
 
 class Idle(Node):
@@ -418,11 +419,9 @@ class Idle(Node):
 
 def test_a_parameter_that_does_nothing_is_refused_where_it_is_set() -> None:
     assert Graph([NodeSpec("idle", Idle, {"used": 3})]).problems() == []
-    ((_, sentence),) = Graph([NodeSpec("idle", Idle, {"gain": 2.0})]).problems()
+    ((_, told),) = Graph([NodeSpec("idle", Idle, {"gain": 2.0})]).problems()
     line = Idle.__init__.__code__.co_firstlineno
-    assert sentence == (
-        f"parameter 'gain' of Idle does nothing: __init__ (test_class_check.py:{line}) never reads it; leave it out"
-    )
+    assert told == sentence("runtime.does_nothing", name="gain", node="Idle", place=f"test_class_check.py:{line}")
 
 
 P = ParamSpec("P")
@@ -464,9 +463,16 @@ class Hears(Node):
 
 
 def test_two_classes_of_one_name_on_one_topic_are_told_with_their_modules() -> None:
-    problems = [sentence for _, sentence in Graph([NodeSpec("talks", Talks), NodeSpec("hears", Hears)]).problems()]
+    problems = [told for _, told in Graph([NodeSpec("talks", Talks), NodeSpec("hears", Hears)]).problems()]
     assert problems == [
-        "topic 'beat': hears uses nodes.hello.Beat, but talks uses my_robot.Beat; one topic has one type"
+        sentence(
+            "runtime.two_types",
+            topic="beat",
+            node="hears",
+            own="nodes.hello.Beat",
+            other="talks",
+            others="my_robot.Beat",
+        )
     ]
 
 

@@ -13,6 +13,9 @@ from runtime.errors import ParameterError, UserError
 from runtime.launch.class_check import parameters_of
 from runtime.launch.graph import Graph, NodeSpec, convert_params
 from runtime.node import FASTEST_HZ, SLOWEST_HZ, handlers_of, rate_problem
+from tests.support.sentences import sentence
+
+NEGATIVE = "gain is negative; expected 0 or more"
 
 
 class Level(Message, kind="state"):
@@ -28,7 +31,7 @@ class Source(Node):
 
     def __init__(self, start: int, names: list[str] | None = None, *, gain: float = 1.0) -> None:
         if gain < 0:
-            raise ValueError("gain is negative; expected 0 or more")
+            raise ValueError(NEGATIVE)
         self.values = (start, names, gain)
 
     @every(hz=10)
@@ -71,7 +74,7 @@ def spec(name: str, cls: type[Node], **fields: Any) -> NodeSpec:
 
 
 def problems(*specs: NodeSpec) -> list[str]:
-    return [f"{node}: {sentence}" for node, sentence in Graph(specs).problems()]
+    return [f"{node}: {told}" for node, told in Graph(specs).problems()]
 
 
 def test_a_graph_that_fits_has_no_problems() -> None:
@@ -88,24 +91,28 @@ def test_remapped_ports_meet_on_the_new_topic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("specs", "sentence"),
+    ("specs", "told"),
     [
         (
             [spec("speaker", Speaker), spec("ear", Mistyped)],
-            "ear: topic 'word': ear uses Level, but speaker uses Word; one topic has one type",
+            "ear: "
+            + sentence("runtime.two_types", topic="word", node="ear", own="Level", other="speaker", others="Word"),
         ),
         (
             [spec("one", Source), spec("other", Source)],
-            "other: topic 'level': one, other all publish it, but a state has one publisher; remap all but one",
+            f"other: topic 'level': one, other all publish it, but {sentence('runtime.two_publishers')}",
         ),
         (
             [spec("sink", Sink), spec("speaker", Speaker)],
-            "sink: topic 'level': nobody publishes it for sink; published topics: word",
+            f"sink: topic {sentence('runtime.nobody_publishes', name='level', node='sink')}; published topics: word",
         ),
-        ([spec("sink", Sink)], "sink: topic 'level': nobody publishes it for sink; published topics: (none)"),
+        (
+            [spec("sink", Sink)],
+            f"sink: topic {sentence('runtime.nobody_publishes', name='level', node='sink')}; published topics: (none)",
+        ),
         (
             [spec("source", Source, hz={"tock": 3})],
-            "source: hz names 'tock', which is no timer of Source; known: tick",
+            f"source: hz {sentence('runtime.no_timer', name='tock', node='Source', known='tick')}",
         ),
         (
             [spec("source", Source, hz={"tick": 0})],
@@ -113,7 +120,7 @@ def test_remapped_ports_meet_on_the_new_topic() -> None:
         ),
         (
             [spec("source", Source, latency={"tock": None})],
-            "source: latency names 'tock', which is no handler of Source; known: tick",
+            f"source: {sentence('runtime.no_latency_handler', name='tock', node='Source', known='tick')}",
         ),
         (
             [spec("source", Source, remap={"levle": "x"})],
@@ -121,8 +128,7 @@ def test_remapped_ports_meet_on_the_new_topic() -> None:
         ),
         (
             [spec("source", Source, remap={"level": "Left Level"})],
-            "source: remap: topic 'Left Level' is no topic name; "
-            "expected words of a-z, 0-9 and _ joined by '/', like 'head/image'",
+            f"source: remap: topic 'Left Level' {sentence('runtime.no_topic_name')}, like 'head/image'",
         ),
         (
             [spec("picky", Picky, params={"model": "cup.onnx"})],
@@ -130,8 +136,8 @@ def test_remapped_ports_meet_on_the_new_topic() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_told_in_words(specs: list[NodeSpec], sentence: str) -> None:
-    assert problems(*specs) == [sentence]
+def test_what_does_not_fit_is_told_in_words(specs: list[NodeSpec], told: str) -> None:
+    assert problems(*specs) == [told]
 
 
 def test_events_may_have_many_publishers_and_optional_ports_none() -> None:
@@ -140,21 +146,24 @@ def test_events_may_have_many_publishers_and_optional_ports_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "sentence"),
+    ("params", "told"),
     [
-        ({}, "parameter 'start' of Source is missing; it has no default"),
+        ({}, sentence("runtime.parameter_is_missing", name="start", node="Source")),
         ({"start": 1, "gian": 2}, "unknown parameter 'gian' of Source; known: gain, names, start"),
-        ({"start": "one"}, "parameter 'start' of Source is 'one'; expected a whole number"),
-        ({"start": True}, "parameter 'start' of Source is True; expected a whole number"),
+        ({"start": "one"}, f"parameter 'start' of Source is 'one'; {sentence('runtime.whole_number')}"),
+        ({"start": True}, f"parameter 'start' of Source is True; {sentence('runtime.whole_number')}"),
         ({"start": 1, "names": [2]}, "parameter 'names' of Source is [2]: Expected `str`, got `int` - at `$[0]`"),
-        ({"start": 1, "gain": -1}, "Source refuses its parameters: gain is negative; expected 0 or more"),
+        (
+            {"start": 1, "gain": -1},
+            sentence("runtime.refuses_parameters", node="Source", why=NEGATIVE),
+        ),
     ],
 )
-def test_parameters_that_do_not_fit_are_told_in_words(params: dict[str, Any], sentence: str) -> None:
+def test_parameters_that_do_not_fit_are_told_in_words(params: dict[str, Any], told: str) -> None:
     with pytest.raises(ParameterError) as caught:
         NodeSpec("source", Source, params=params).build()
-    assert str(caught.value) == sentence
-    assert problems(NodeSpec("source", Source, params=params)) == [f"source: {sentence}"]
+    assert str(caught.value) == told
+    assert problems(NodeSpec("source", Source, params=params)) == [f"source: {told}"]
 
 
 def test_a_whole_number_is_a_float_and_a_list_may_be_none() -> None:
@@ -202,7 +211,9 @@ def test_a_port_has_one_handler() -> None:
 
     with pytest.raises(UserError) as caught:
         handlers_of(Twice)
-    assert str(caught.value) == ("Twice.take_too: port 'level' has the handler 'take' already; call one from the other")
+    assert str(caught.value) == (
+        sentence("runtime.has_a_handler", node="Twice", method="take_too", port="level", other="take")
+    )
 
 
 def test_a_subclass_may_replace_a_handler_or_take_it_away() -> None:
@@ -242,10 +253,9 @@ def test_an_async_handler_is_not_blocking_and_a_foreign_port_is_refused() -> Non
             handlers_of(cls)
         found.append(re.sub(r"\d+", "N", str(caught.value)))
     assert found == [
-        "Both.tick (test_graph.py:N): an async handler cannot be blocking; choose one of the two",
-        "Foreign.take (test_graph.py:N): @on names a port that is no subscription of this class; declare one on this "
-        "class, under a name of its own",
-        "Real.tick (test_graph.py:N): a realtime node has no async handlers; make it plain",
+        f"Both.tick (test_graph.py:N): {sentence('runtime.async_and_blocking')}",
+        f"Foreign.take (test_graph.py:N): {sentence('runtime.no_subscription')}",
+        f"Real.tick (test_graph.py:N): {sentence('runtime.realtime_and_async')}",
     ]
 
 
@@ -278,8 +288,8 @@ def test_old_names_of_methods_and_parameters_are_told_with_the_new_ones() -> Non
             self.address = address
 
     assert problems(spec("old", Old)) == [
-        "old: Old.check_parameters is now problems(self), asked of the built node",
-        "old: Old.check_seats is now seat_problems(self, seats), asked of the built node",
+        f"old: Old.check_parameters {sentence('runtime.asked_of_the_built', new='problems(self)')}",
+        f"old: Old.check_seats {sentence('runtime.asked_of_the_built', new='seat_problems(self, seats)')}",
     ]
     with pytest.raises(ParameterError, match="parameter 'host' of Page is now 'address'"):
         convert_params(Page, {"host": "0.0.0.0"})

@@ -11,6 +11,7 @@ import pytest
 from runtime.clock import LONGEST_NS, to_ns
 from runtime.errors import UserError
 from runtime.launch.latency import Latency
+from tests.support.sentences import sentence
 
 
 def draws(value: object, number: int = 4_000) -> list[float]:
@@ -49,10 +50,7 @@ def test_equal_seeds_draw_equal_latencies() -> None:
 def test_anything_else_is_refused_in_words(value: object) -> None:
     with pytest.raises(UserError) as caught:
         Latency.parse(value, "vlm.look")
-    assert str(caught.value) == (
-        f"vlm.look: latency is {value!r}; expected seconds (0.2), bounds ([0.1, 0.3]) or "
-        "{ p50 = 0.2, p99 = 0.8 }, a day at most"
-    )
+    assert str(caught.value) == f"vlm.look: {sentence('runtime.latency_expected', value=repr(value))}"
 
 
 @pytest.mark.parametrize("forever_s", [1e300, 1e10, math.inf])

@@ -11,6 +11,7 @@ import nodes.hello
 from runtime.cli import main
 from runtime.errors import LaunchFileError
 from runtime.launch.file import check, find, in_order, load, override
+from tests.support.sentences import sentence
 
 HELLO = """
 [nodes.talker]
@@ -154,14 +155,14 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("sentence", MISTAKES)
+@pytest.mark.parametrize("words", MISTAKES)
 def test_a_mistake_is_refused_before_anything_starts(
-    write: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sentence: str
+    write: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
-    write(MISTAKES[sentence])
+    write(MISTAKES[words])
     Path("broken_nodes.py").write_text("print(missing)")
     monkeypatch.syspath_prepend(Path.cwd())
-    assert told(capsys) == sentence
+    assert told(capsys) == words
 
 
 def test_a_model_file_that_is_missing_is_told_before_anything_starts(
@@ -172,23 +173,26 @@ def test_a_model_file_that_is_missing_is_told_before_anything_starts(
 
 
 @pytest.mark.parametrize(
-    ("override", "sentence"),
+    ("override", "words"),
     [
-        ("talker", "--set talker: expected node.param=value, like talker.start=40"),
-        ("talker=3", "--set talker=3: expected node.param=value, like talker.start=40"),
+        ("talker", sentence("runtime.set_expected", change="talker")),
+        ("talker=3", sentence("runtime.set_expected", change="talker=3")),
         ("taker.start=3", "--set taker.start=3: there is no node 'taker'; known: listener, talker"),
         ("talker.begin=3", "graph.toml: [nodes.talker] unknown parameter 'begin' of Talker; known: start"),
-        ("talker.start=x", "graph.toml: [nodes.talker] parameter 'start' of Talker is 'x'; expected a whole number"),
+        (
+            "talker.start=x",
+            f"graph.toml: [nodes.talker] parameter 'start' of Talker is 'x'; {sentence('runtime.whole_number')}",
+        ),
         ("talker.hz=0", "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second"),
         ("talker.use.x=1", "--set talker.use.x=1: 'use' is 'nodes.hello:Talker', not a table"),
         ("run.sed=3", f"graph.toml: [run] has the unknown key 'sed'; did you mean 'seed'? known: {RUN_KEYS}"),
     ],
 )
 def test_a_mistake_in_set_is_refused_in_words(
-    write: Any, capsys: pytest.CaptureFixture[str], override: str, sentence: str
+    write: Any, capsys: pytest.CaptureFixture[str], override: str, words: str
 ) -> None:
     write(HELLO)
-    assert told(capsys, "--set", override) == sentence
+    assert told(capsys, "--set", override) == words
 
 
 @pytest.mark.parametrize("text", ["nodes = 3", "[nodes]\ntalker = 3"])
@@ -202,7 +206,7 @@ def test_set_on_a_broken_file_tells_what_is_wrong_with_the_file(
 def test_a_file_that_is_not_there_is_told_with_the_shipped_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "no_such_file"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("polyrhythm: no_such_file: no such launch file; shipped ones, by name: ")
+    assert error.startswith(f"polyrhythm: no_such_file: {sentence('runtime.no_launch_file')} ")
     assert "hello" in error
 
 
@@ -212,8 +216,8 @@ def test_a_file_that_is_not_there_is_told_with_the_shipped_ones(capsys: pytest.C
         ("mine", "did you mean mine.toml? "),
         ("my/arms.toml", "did you mean my/arm.toml? "),
         ("lapptop", "did you mean laptop? "),
-        ("my", "is a folder; the .toml files in it: my/arm.toml"),
-        ("empty", "is a folder without a .toml file; expected a launch file"),
+        ("my", sentence("runtime.is_a_folder", files="my/arm.toml")),
+        ("empty", sentence("runtime.is_an_empty_folder")),
     ],
 )
 def test_a_name_that_is_nearly_right_is_told_with_what_was_meant(
@@ -230,7 +234,7 @@ def test_a_name_that_is_nearly_right_is_told_with_what_was_meant(
 
 def test_bytes_that_are_no_text_are_told(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
     write("").write_bytes(b"\xff\xfe")
-    assert told(capsys).startswith("graph.toml: byte 0 is no UTF-8; expected a text file in UTF-8")
+    assert told(capsys).startswith(f"graph.toml: {sentence('runtime.no_utf8', byte=0)}")
 
 
 def test_a_file_that_fits_is_told_so(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -290,7 +294,7 @@ def test_a_time_that_is_no_time_is_refused(capsys: pytest.CaptureFixture[str], f
     with pytest.raises(SystemExit) as caught:
         main(["run", "hello", f"--for={for_s}"])
     assert caught.value.code == 2
-    assert f"argument --for: {for_s} is no positive number of seconds" in capsys.readouterr().err
+    assert f"argument --for: {for_s} {sentence('runtime.no_positive_seconds')}" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
@@ -339,18 +343,18 @@ def test_what_stands_ready_takes_its_nodes_place_when_it_is_set(write: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "words"),
     [
         (('"talker"', '"nobody"'), "[instead.other] node is 'nobody'; known: listener, talker"),
         (("use ", "using "), "[instead.other] has the unknown key 'using'; known: node, use"),
-        (("node = ", "node = 3 #"), '[instead.other] node is 3; expected node = "NODE" and use = "module:Class"'),
+        (("node = ", "node = 3 #"), f"[instead.other] node is 3; {sentence('runtime.instead_expected')}"),
     ],
 )
 def test_a_wrong_instead_is_told_before_anybody_asks_for_it(
-    write: Any, capsys: pytest.CaptureFixture[str], change: tuple[str, str], sentence: str
+    write: Any, capsys: pytest.CaptureFixture[str], change: tuple[str, str], words: str
 ) -> None:
     write(HELLO + INSTEAD.replace(*change))
-    assert told(capsys) == f"graph.toml: {sentence}"
+    assert told(capsys) == f"graph.toml: {words}"
 
 
 def test_what_stands_ready_is_among_what_can_be_set(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -363,7 +367,10 @@ def test_a_value_that_is_set_before_its_nodes_class_is_not_lost(write: Any, caps
     launch = load(file, ["talker.start=7", "talker.use=nodes.hello:Talker"])
     assert launch.graph.nodes["talker"].params == {"start": 7}
     refused = told(capsys, "--set", "talker.start=four", "--set", "talker.use=nodes.hello:Talker")
-    assert refused == "graph.toml: [nodes.talker] parameter 'start' of Talker is 'four'; expected a whole number"
+    assert (
+        refused
+        == f"graph.toml: [nodes.talker] parameter 'start' of Talker is 'four'; {sentence('runtime.whole_number')}"
+    )
 
 
 def test_a_second_class_still_drops_what_was_set_for_the_first(write: Any) -> None:

@@ -14,6 +14,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.launch.links_table import LinkModel
 from runtime.qos import RELIABLE, QoS
+from tests.support.sentences import sentence
 
 
 class Count(Message):
@@ -194,10 +195,10 @@ def test_a_launch_file_names_links(tmp_path: Path) -> None:
     [
         ("[links]\nwifi = 3", r"\[links.wifi\] is 3; expected a table"),
         ("[links.wifi]\nspeed = 3", r"\[links.wifi\] has the unknown key 'speed'; known: delay, duplicate, from"),
-        ("[links.wifi]\nloss = 0.1", r"selects nothing; say which messages pass it"),
+        ("[links.wifi]\nloss = 0.1", sentence("runtime.selects_nothing")),
         ('[links.wifi]\nto = "hearar"', r"to names 'hearar', no node of this file; did you mean 'hearer'"),
         ('[links.wifi]\ntopics = ["cuont"]', r"topics names 'cuont', no topic of this file; did you mean 'count'"),
-        ('[links.wifi]\nto = "hearer"\nloss = 10', r"loss is 10; expected a share of the messages, from 0 to 1"),
+        ('[links.wifi]\nto = "hearer"\nloss = 10', f"loss is 10; {sentence('runtime.share_expected')}"),
         ('[links.wifi]\nto = "hearer"\ndelay = "long"', r"delay: latency is 'long'; expected seconds"),
         ('[links.wifi]\nto = "hearer"\noutages = [3, 4]', r"outages is \[3, 4\]; expected pairs of seconds"),
         ('[links.wifi]\nto = "hearer"\noutages = [[4, 3]]', r"outages is \[\[4.0, 3.0\]\]; expected pairs"),
@@ -236,9 +237,12 @@ def test_measured_durations_are_used_in_the_order_of_the_trace(tmp_path: Path) -
     ("text", "words"),
     [
         ("[", "cannot be read"),
-        ("[]", 'has no "handlers"; expected a file that `polyrhythm bag latency` wrote'),
-        ('{"handlers": {"other.tick": [1]}}', "holds no handler of node 'counter'; it has: other.tick"),
-        ('{"handlers": {"counter.tick": [-1]}}', "'counter.tick' holds no list of durations in seconds"),
+        ("[]", sentence("runtime.no_trace")),
+        (
+            '{"handlers": {"other.tick": [1]}}',
+            sentence("runtime.no_handler_in_trace", node="counter", handlers="other.tick"),
+        ),
+        ('{"handlers": {"counter.tick": [-1]}}', sentence("runtime.no_durations", handler="counter.tick")),
     ],
 )
 def test_a_trace_that_is_not_understood_is_refused_in_words(tmp_path: Path, text: str, words: str) -> None:

@@ -16,6 +16,7 @@ from runtime.launch.latency import Latency
 from runtime.launch.links_table import LinkModel
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.msgs import Action, Image, JointCommand, RobotState, SceneDescription
+from tests.support.sentences import sentence
 
 
 class Eye(Node):
@@ -118,8 +119,12 @@ def test_a_sampled_topic_costs_its_period_and_threads_beside_the_loop_do_not_cou
 def test_the_sum_beyond_the_budget_is_told_with_the_part_that_eats_most() -> None:
     problem = account("head/image", "command", "robot/command", p99_s=0.14).problem
     assert problem == (
-        "p99_s is 0.14, but the path takes up to 0.15 s as declared; most of it is eye: head/image comes each 0.1 s; "
-        "hand: command comes each 0.05 s"
+        sentence(
+            "runtime.path_is_long",
+            budget_s=0.14,
+            total_s=0.15,
+            parts="eye: head/image comes each 0.1 s; hand: command comes each 0.05 s",
+        )
     )
 
 
@@ -159,37 +164,46 @@ def test_what_nobody_declares_is_told_and_not_guessed() -> None:
 
 def test_a_node_that_refuses_what_the_path_makes_is_told() -> None:
     found = account("head/image", "command", "robot/command", gate={"params": {"max_image_age_s": 0.12}})
-    assert found.problem == (
-        "the path takes up to 0.15 s as declared, but gate refuses what is older than 0.12 s (max_image_age_s)"
-    )
+    assert found.problem == sentence("runtime.path_is_refused", total_s=0.15, node="gate", oldest_s=0.12)
 
 
 @pytest.mark.parametrize(
-    ("topics", "sentence"),
+    ("topics", "words"),
     [
         (
             ("head/image", "robot/command"),
-            "[budgets.paths.p] no node reads head/image and publishes robot/command: head/image is read by echo, "
-            "hand, slow, robot/command is published by gate; between them lie: head/image, command, robot/command; "
-            "name the topics of a path, or take this budget out",
+            sentence(
+                "runtime.no_node_leads",
+                path="p",
+                first="head/image",
+                last="robot/command",
+                readers="echo, hand, slow",
+                writer="gate",
+                hint="between them lie: head/image, command, robot/command",
+            ),
         ),
         (
             ("late/image", "robot/command"),
-            "[budgets.paths.p] no node reads late/image and publishes robot/command: late/image is read by doer, "
-            "robot/command is published by gate; no way of nodes and topics leads there; "
-            "name the topics of a path, or take this budget out",
+            sentence(
+                "runtime.no_node_leads",
+                path="p",
+                first="late/image",
+                last="robot/command",
+                readers="doer",
+                writer="gate",
+                hint=sentence("runtime.no_way_leads"),
+            ),
         ),
         (
             ("head/image", "action", "robot/state"),
-            "[budgets.paths.p] action carries events, and what is made from an event does not inherit the age of its "
-            "image; a path of images goes over states and ends at the first event",
+            sentence("runtime.path_over_an_event", path="p", topic="action"),
         ),
     ],
 )
-def test_a_path_that_is_none_is_a_sentence(topics: tuple[str, ...], sentence: str) -> None:
+def test_a_path_that_is_none_is_a_sentence(topics: tuple[str, ...], words: str) -> None:
     with pytest.raises(UserError) as told:
         account(*topics)
-    assert str(told.value) == sentence
+    assert str(told.value) == words
 
 
 def test_a_topic_that_nobody_publishes_has_no_path() -> None:

@@ -10,22 +10,23 @@ from bridges.web.study.protocol import EXAMPLE, read_protocol
 from runtime.errors import UserError
 from tests.bridges.web.study.test_study import MINIMAL
 from tests.support.pages.page_run import ROOT
+from tests.support.sentences import sentence
 
 ITEM = '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{{id="a", text="b", {}}}]\n[[task]]'
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "sentence"),
+    ("old", "new", "words"),
     [
         ('title = "T"\n', "", ': the file has no title; expected a text in quotes: title = "..."'),
         ('"T"', "3", ': title is 3; expected a text in quotes: title = "..."'),
         ('"T"', "T", ", line 2, column 9: is no TOML: Invalid value: title = T"),
         ('["s"]', '"s"', ": [consent] statements is 's'; expected a list in brackets: statements = [\"...\"]"),
-        ("[[task]]", "[task]", ": [task] is a table; expected one or more tables [[task]]"),
+        ("[[task]]", "[task]", f": [task] {sentence('runtime.tables_expected', name='task')}"),
         (
             "[[task]]",
             '[design]\nagents = ["a"]\n[[task]]',
-            ": [design] has the key 'agents', which belongs to the top of the file: above all lines in brackets",
+            f": [design] {sentence('runtime.belongs_to_the_top', key='agents')}",
         ),
         ('text = "t"', 'text = "t"\nlimit_s = "4 min"', ": [[task]] t: limit_s is '4 min'; expected a number"),
         ('[[task]]\nid = "t"', "[[task]]", ': [[task]] 1 has no id; expected a text in quotes: id = "..."'),
@@ -45,7 +46,11 @@ ITEM = '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{{id="a", text="b", {}}}]\n[
             ": [[condition]] c, [participant] has the unknown key 'speek'; did you mean 'speak'? "
             "known: dialogue, speak, stop",
         ),
-        ("[[task]]", ITEM.format('low="x"'), ": [[questionnaire]] q, [[item]] a: low is 'x'; expected a whole number"),
+        (
+            "[[task]]",
+            ITEM.format('low="x"'),
+            f": [[questionnaire]] q, [[item]] a: low is 'x'; {sentence('runtime.whole_number')}",
+        ),
         (
             "[[task]]",
             ITEM.format('kind="likert"'),
@@ -58,15 +63,13 @@ ITEM = '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{{id="a", text="b", {}}}]\n[
         ),
     ],
 )
-def test_a_mistake_names_the_table_the_key_and_what_is_expected(
-    old: str, new: str, sentence: str, tmp_path: Path
-) -> None:
+def test_a_mistake_names_the_table_the_key_and_what_is_expected(old: str, new: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     assert old in MINIMAL
     file.write_text(MINIMAL.replace(old, new, 1))
     with pytest.raises(UserError) as told:
         read_protocol(file)
-    assert str(told.value) == f"{file}{sentence}"
+    assert str(told.value) == f"{file}{words}"
 
 
 def test_what_is_no_protocol_at_all_is_told(tmp_path: Path) -> None:

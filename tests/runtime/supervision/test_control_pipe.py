@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from runtime.supervision.control_pipe import Control
+from tests.support.sentences import sentence
 
 
 def test_what_is_told_arrives_in_order() -> None:
@@ -46,4 +47,4 @@ def test_a_supervisor_that_does_not_listen_makes_nobody_wait_and_is_told_what_it
             control.tell("log", text="more")
         assert not orders  # nobody took the full pipe for a dead supervisor
     assert told < 20_000
-    assert missed.endswith("lines were not told, because the supervisor did not listen")
+    assert missed.endswith(sentence("runtime.lines_not_told"))

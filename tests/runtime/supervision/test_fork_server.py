@@ -14,6 +14,7 @@ from runtime.launch.file import find, load
 from runtime.operating_system.machine import PORTABLE
 from runtime.supervision.fork_server import fork_server, modules_of
 from tests.support.running import Runs, eventually, is_alive
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -85,7 +86,7 @@ def test_who_cannot_be_forked_is_started_afresh_and_the_others_inherit_nothing_t
     told = done.stdout + done.stderr
     assert done.returncode == 0, told
     assert told.count("is started afresh") == 1
-    assert "threaded is started afresh and not forked, which takes longer: tests.support.thread_at_import" in told
+    assert f"threaded {sentence('runtime.started_afresh')}: tests.support.thread_at_import" in told
     assert told.count("output: half a line") == 2
     assert told.count("done at the end") == 1, "what was to be done at the end of the run is done by no node"
 

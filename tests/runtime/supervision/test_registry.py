@@ -18,6 +18,7 @@ from runtime.supervision.registry import (
     find_runs,
     left_behind,
 )
+from tests.support.sentences import pattern
 
 DOCUMENT: dict[str, Any] = {"launch_file": "hello.toml", "nodes": {}, "topics": {}, "processes": {}}
 
@@ -65,13 +66,13 @@ def test_how_the_processes_fare_is_read_as_it_was_noted(root: Path) -> None:
 def test_a_socket_path_that_the_system_would_not_take_is_refused_in_words(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(TransportError, match=f"the system takes {LONGEST_SOCKET_PATH}; set XDG_RUNTIME_DIR or TMPDIR"):
+    with pytest.raises(TransportError, match=pattern("runtime.set_another_folder", bytes=LONGEST_SOCKET_PATH)):
         Registration("hello", DOCUMENT, ["a" * 80])
     assert find_runs() == []
     deep = root / ("d" * 80)
     deep.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
-    with pytest.raises(TransportError, match="a folder with a shorter name"):
+    with pytest.raises(TransportError, match=pattern("runtime.shorter_folder")):
         check_root()
 
 
@@ -79,10 +80,10 @@ def test_a_folder_that_others_may_write_to_is_not_used(root: Path, monkeypatch: 
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     open_to_all = check_root()
     open_to_all.chmod(0o777)
-    with pytest.raises(TransportError, match="belongs to this user alone"):
+    with pytest.raises(TransportError, match=pattern("runtime.folder_of_this_user")):
         Registration("hello", DOCUMENT, ["talker"])
     assert find_runs() == []
     open_to_all.rmdir()
     open_to_all.symlink_to(root)
-    with pytest.raises(TransportError, match="belongs to this user alone"):
+    with pytest.raises(TransportError, match=pattern("runtime.folder_of_this_user")):
         check_root()

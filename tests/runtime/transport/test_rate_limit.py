@@ -10,6 +10,7 @@ from runtime import Message, QoS, Subscription
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
 from runtime.transport.rate_limit import RateLimit
+from tests.support.sentences import sentence
 
 MS = 1_000_000
 
@@ -52,7 +53,7 @@ def test_a_subscription_that_wants_fewer_counts_those_that_it_leaves_out() -> No
 
 
 def test_an_event_is_not_left_out_and_a_rate_is_a_positive_number() -> None:
-    assert QoS(max_hz=5.0).problems("event") == ["max_hz is for states: an event that is left out never happened"]
+    assert QoS(max_hz=5.0).problems("event") == [sentence("runtime.max_hz_of_events")]
     assert QoS(max_hz=5.0).problems("state") == []
     with pytest.raises(UserError, match="positive number of hertz"):
         QoS(max_hz=0.0)

@@ -23,6 +23,7 @@ from runtime.msgs import Interrupt, JointCommand, Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 from tests.support.running import eventually
+from tests.support.sentences import sentence
 
 VOUCHED = {"heard": {"ears": ("sam",), "planner": ("planner",)}}
 
@@ -59,7 +60,9 @@ def test_a_process_that_stamps_another_nodes_name_is_not_heard(reliable: Mapping
             outlet.close()
         inlet.close()
     assert sorted(heard) == [("planner", "mine"), ("sam", "stop")]
-    assert lost == ["forged: planner speaks in the name of sam"] * 3, "and of the camera nothing is taken at all"
+    assert lost == [sentence("runtime.forged", process="planner", node="sam")] * 3, (
+        "and of the camera nothing is taken at all"
+    )
 
 
 @pytest.mark.processes

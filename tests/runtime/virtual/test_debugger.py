@@ -14,6 +14,7 @@ from nodes.hello import Beat, Listener, Talker
 from runtime import Simulation
 from runtime.errors import UserError
 from runtime.virtual.debugger import HELP, Stepper
+from tests.support.sentences import pattern, sentence
 
 
 @pytest.fixture
@@ -84,13 +85,13 @@ def test_a_look_does_not_move_time(hello: Simulation) -> None:
     told = walk(hello, "topics", "latest beat", "latest said", "what?", "quit")
     assert told[1] == "at 0.000000 s\n  beat    0.000 s old  Beat(count=1)"
     assert told[2] == told[0]
-    assert told[3] == "nothing on 'said' yet; topics with messages: beat"
+    assert told[3] == sentence("runtime.nothing_on_topic", topic="said", topics="beat")
     assert "Enter or continue" in told[4]
     assert hello.clock.now_ns() == 0
 
 
 def test_a_topic_that_is_not_there_is_refused_with_those_that_are(hello: Simulation) -> None:
-    with pytest.raises(UserError, match="--pause-on baet: no such topic; known: beat, health/listener"):
+    with pytest.raises(UserError, match=pattern("runtime.no_such_topic", topic="baet", known="beat, health/listener")):
         walk(hello, pause_on="baet")
 
 

@@ -41,6 +41,7 @@ import zmq
 from runtime import Node, Simulation, every
 from runtime.clock import SystemClock
 from runtime.errors import EscapeError
+from tests.support.sentences import sentence
 
 
 class Culprit(Node):
@@ -339,9 +340,9 @@ for name in ("default_rng", "rand", "RandomState"):
         [sys.executable, "-c", code, str(tmp_path / "program.py")], capture_output=True, text=True, check=False
     )
     assert done.stdout.splitlines() == [
-        "culprit.tick drew unseeded randomness (default_rng)",
-        "culprit.tick drew unseeded randomness (numpy.random.rand)",
-        "culprit.tick drew unseeded randomness (RandomState without a seed)",
+        f"culprit.tick {sentence('runtime.drew_randomness', what='default_rng')}",
+        f"culprit.tick {sentence('runtime.drew_randomness', what='numpy.random.rand')}",
+        f"culprit.tick {sentence('runtime.drew_randomness', what=sentence('runtime.random_state'))}",
     ], done.stderr
 
 

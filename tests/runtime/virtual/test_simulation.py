@@ -19,6 +19,7 @@ from runtime.errors import CodecError, PolyrhythmError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
+from tests.support.sentences import pattern, sentence
 
 
 class Dice(Node):
@@ -216,7 +217,7 @@ class Threaded(Node):
 
 
 def test_a_thread_is_refused_in_virtual_time() -> None:
-    refusal = pytest.raises(PolyrhythmError, match=re.escape("mark it blocking=True instead"))
+    refusal = pytest.raises(PolyrhythmError, match=pattern("runtime.mark_it_blocking"))
     with simulated(Threaded()) as simulation, refusal:
         simulation.run(1)
 
@@ -248,12 +249,12 @@ def test_what_is_published_in_on_start_is_heard_by_nodes_that_start_later() -> N
 def test_two_nodes_of_one_name_are_refused_in_words() -> None:
     with pytest.raises(GraphError) as caught:
         Simulation(Source(), Source())
-    assert str(caught.value) == "two nodes are called 'source'; give each a NodeSpec with a name of its own"
+    assert str(caught.value) == sentence("runtime.two_of_a_name", name="source")
 
 
 @pytest.mark.parametrize("given", [[Source()], Source], ids=["a list of nodes", "a class"])
 def test_what_is_no_node_is_refused_in_words(given: Any) -> None:
-    with pytest.raises(GraphError, match="is no node; expected nodes one by one"):
+    with pytest.raises(GraphError, match=pattern("runtime.no_node")):
         Simulation(given)
 
 
@@ -289,14 +290,17 @@ class WrongArray(Node):
 
 
 @pytest.mark.parametrize(
-    ("node", "sentence"),
+    ("node", "told"),
     [
         (Wrong(), "Beat cannot be sent: Expected `int`, got `str` - at `$.count`"),
-        (WrongArray(), "Pixels cannot be sent: it holds <f8; expected an array of uint8"),
+        (
+            WrongArray(),
+            f"Pixels cannot be sent: {sentence('runtime.holds_another_array', what='<f8', expected='uint8')}",
+        ),
     ],
 )
-def test_virtual_time_refuses_wrong_types_as_the_wire_does(node: Node, sentence: str) -> None:
+def test_virtual_time_refuses_wrong_types_as_the_wire_does(node: Node, told: str) -> None:
     simulation = Simulation(node)
-    with pytest.raises(CodecError, match=re.escape(sentence)):
+    with pytest.raises(CodecError, match=re.escape(told)):
         simulation.run(0.5)
     simulation.close()

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from runtime.virtual.timeline_page import MARKS, page
+from tests.support.sentences import sentence
 
 PASSED = [
     "0.000000000 beat:talker:1 aa Beat(count=1)",
@@ -47,8 +48,8 @@ def test_the_first_difference_is_marked_and_both_messages_are_shown() -> None:
 @pytest.mark.parametrize("failed", [PASSED[:1], []])
 def test_a_run_that_ended_early_parted_at_its_end(failed: list[str]) -> None:
     text = page("it failed", FACTS, failed, PASSED)
-    assert "the failed run ended before" in text
-    assert failed or "No message was published." in text
+    assert sentence("runtime.failed_run_ended") in text
+    assert failed or sentence("runtime.no_message") in text
 
 
 def test_a_run_equal_to_the_one_that_passed_has_no_such_mark() -> None:

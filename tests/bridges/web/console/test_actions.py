@@ -25,11 +25,12 @@ from runtime.message import Envelope, Stamped
 from runtime.msgs import TAKEN_BACK, Feedback, GuardState, Image, Mark
 from runtime.run_facts import RunFacts
 from tests.bridges.web.console.test_seat_requests import Sent
+from tests.support.sentences import sentence
 from tests.support.standing import standing
 
 
 @pytest.mark.parametrize("role", ["operator", "participant"])
-@pytest.mark.parametrize("words", ["Stop!", "Ouch! That's my toe!", "stop stop stop"])
+@pytest.mark.parametrize("words", ["Stop!", sentence("bridges.hurts"), "stop stop stop"])
 def test_a_stop_is_heard_however_much_was_said_before_it(role: str, words: str) -> None:
     ports = SimpleNamespace(name="console", clock=SimpleNamespace(now_ns=lambda: 1), say_heard=Sent(), say_said=Sent())
     nothing: Any = SimpleNamespace(message_ids=MessageIds("console", 0))
@@ -43,7 +44,7 @@ def test_a_stop_is_heard_however_much_was_said_before_it(role: str, words: str) 
         actions.handle(talker, Say("collaborator", words))
     heard = [one.text for one in ports.say_heard.messages]
     assert heard == [*(f"word {number}" for number in range(int(WORDS_BURST))), *[words] * 3]
-    assert set(talker.notices) == {"not so fast: that was not said"}
+    assert set(talker.notices) == {sentence("bridges.not_so_fast")}
 
 
 def test_re_arming_lets_go_of_the_console_s_button_and_of_what_was_typed_at_a_terminal() -> None:
@@ -87,7 +88,7 @@ def test_a_trial_that_locks_the_collaborator_s_voice_hides_its_sentences_and_ref
     actions.handle(wizard, Say("robot", "i am on my way."))
     actions.handle(participant, Say("collaborator", "hello"))
     assert {one["as"] for one in canned.now} == {"robot"}
-    assert wizard.notices == ["not said: while this trial runs, operators speak as robot only"]
+    assert wizard.notices == [sentence("bridges.not_said", voice="robot")]
     assert [one.text for one in ports.say_said.messages] == ["i am on my way."]
     assert [one.text for one in ports.say_heard.messages] == ["hello"]
     version = canned.version
@@ -108,7 +109,7 @@ def test_a_gesture_has_the_seat_until_it_is_done(how: str) -> None:
     seats.learn(Lease(seat="vlm", holder="vlm", number=1))
     actions = Actions(ports, nothing, seats, nothing, nothing, nothing, "robot", str.istitle)
     actions.handle(wizard, ActRequest("pick", "cup"))
-    assert wizard.notices == ["take the VLM's seat first"]
+    assert wizard.notices == [sentence("bridges.take_the_seat")]
     actions.handle(wizard, ActRequest("nod"))
     actions.beat(to_ns(0.1))
     assert ([one.do for one in ports.request.messages], ports.act.messages) == (["take"], [])

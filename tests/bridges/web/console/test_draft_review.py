@@ -14,6 +14,7 @@ from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import Action, Reference, Subtask, Utterance
 from tests.bridges.web.console.test_seat_requests import Sent
+from tests.support.sentences import sentence
 
 RED = Subtask(
     id="p-1",
@@ -137,7 +138,7 @@ def test_a_stop_is_never_held_back_for_a_yes() -> None:
         review.beat(0, is_seated=True)
         assert [*ports.act.messages, *ports.plan.messages] == [stop]
         assert review.document(0)["draft"] is None  # what it interrupts is not done after it
-        assert [one.by for one in ports.draft_decision.messages] == ["a stop does not wait"]
+        assert [one.by for one in ports.draft_decision.messages] == [sentence("bridges.stop_waits_not")]
 
 
 def test_with_a_second_to_take_it_back_a_draft_goes_out_by_itself() -> None:

@@ -11,15 +11,16 @@ from bridges.web.console.node import Console
 from runtime import Simulation
 from runtime.cli import main
 from runtime.errors import ParameterError
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[4]
 
 
 def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> None:
     canned = read_canned(ROOT / "bridges" / "web" / "console" / "canned_phrases.toml")
-    keys = [sentence["key"] for sentence in canned if sentence["key"]]
+    keys = [told["key"] for told in canned if told["key"]]
     assert len(keys) == len(set(keys)) == 10
-    assert {sentence["as"] for sentence in canned} == {"robot", "collaborator"}
+    assert {told["as"] for told in canned} == {"robot", "collaborator"}
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> No
             '1: as is \'dog\'; expected "robot" or "collaborator"',
         ),
         ('[[utterance]]\ntext = "a"\nkey = "w"\n', "[[utterance]] 1: key is 'w'; expected a digit"),
-        ('[[utterance]]\ntext = "a"\nkey = 1\n' * 2, "two have the key '1'; expected one of its own"),
+        ('[[utterance]]\ntext = "a"\nkey = 1\n' * 2, sentence("bridges.key_is_double", key=1)),
         ("[[utterance]\n", "is no TOML"),
     ],
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bridges.web.console.occupancy import Occupancy
 from runtime.clock import to_ns
+from tests.support.sentences import sentence
 
 
 def test_a_seat_has_one_person_and_force_is_needed_to_displace_them() -> None:
     occupancy = Occupancy()
     assert occupancy.take("policy", "s1", "Ada", force=False) == ""
-    assert (
-        occupancy.take("policy", "s2", "Bo", force=False)
-        == "Ada sits on the seat policy; ask for it, or take it by force"
+    assert occupancy.take("policy", "s2", "Bo", force=False) == sentence(
+        "bridges.seat_is_taken", who="Ada", seat="policy"
     )
     assert occupancy.take("policy", "s2", "Bo", force=True) == ""
     assert not occupancy.holds("policy", "s1")

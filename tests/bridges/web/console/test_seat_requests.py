@@ -15,6 +15,7 @@ from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
 from runtime.msgs import GuardState, Utterance
 from runtime.run_facts import RunFacts
+from tests.support.sentences import sentence
 
 
 class Sent:
@@ -98,6 +99,6 @@ def test_each_stop_and_re_arming_is_told_once_in_the_guard_s_own_words() -> None
         "moving: commanded by policy",
         "stopped by console: operator: space bar",
         "stopped: emergency stop: terminal: pressed by Ana",
-        "stopped: re-armed by Ana, waiting to be told to go on",
+        f"stopped: {sentence('bridges.rearmed', by='Ana')}",
         "holding: resumed by console, no command yet",
     ]

@@ -20,6 +20,7 @@ from runtime import Simulation
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import ACT_KINDS, Observation, Outcome, Reply, Score, Scores, Turn
 from tests.support.episode_cast import act, plan
+from tests.support.sentences import sentence
 
 BRIEFING = plan_of_task("cello-with-a-crack", order="round-robin", mode="AGENTS", max_turns=20).briefings[1]
 
@@ -106,7 +107,7 @@ def test_a_second_answer_or_a_late_one_says_nothing() -> None:
     seat.hears("episode/seat", asked(2))
     seat.does(ask=1, kind="speak", text="late")
     assert [reply.act.argument for reply in seat.replies] == ["yes"]
-    assert seat.session.notices[-1] == "it is not your turn any more; nothing was said"
+    assert seat.session.notices[-1] == sentence("bridges.not_your_turn")
 
 
 class Scripted(Agent):

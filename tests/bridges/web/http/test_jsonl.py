@@ -15,6 +15,7 @@ from bridges.web.study.journal import read_events
 from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event, SessionRefused
 from bridges.web.study.session_store import SessionStore
+from tests.support.sentences import pattern
 
 
 class FullDisk:
@@ -59,7 +60,7 @@ def test_what_was_refused_on_a_full_disk_is_not_in_the_session_when_it_is_read_a
     assert store.journal is not None
     file = fill_up(store.journal)
     for _ in range(3):
-        with pytest.raises(SessionRefused, match="could not be written"):
+        with pytest.raises(SessionRefused, match=pattern("bridges.not_written")):
             store.do(lambda progress: progress.consent(1.0, 3))
     store.journal.file = file
     store.do(lambda progress: progress.consent(2.0, 3))

@@ -30,6 +30,7 @@ from runtime.node import Node
 from runtime.run_facts import RunFacts
 from tests.support.ports import free_ports
 from tests.support.running import eventually
+from tests.support.sentences import pattern, sentence
 
 S = TypeVar("S")
 
@@ -172,11 +173,11 @@ def test_a_page_that_is_left_open_from_another_run_is_told_so_and_not_asked_to_t
     assert closed.value.rcvd is not None
     assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (
         4401,
-        "this run has no page /recordings; take an address that it printed",
+        sentence("bridges.no_page", page="/recordings"),
     )
     assert pages.enter("/study", "0" * 32) == {
         "code": 4401,
-        "reason": "this address is of another run, or not whole; take the one that the run printed",
+        "reason": sentence("bridges.address_of_another"),
     }
     with pytest.raises(InvalidStatus), connect(f"ws://{own}/socket", origin=Origin("http://elsewhere"), proxy=None):
         pass
@@ -217,7 +218,7 @@ def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
 
 
 def test_a_port_that_is_none_is_refused() -> None:
-    with pytest.raises(ParameterError, match="port is 70000; expected 0 to 65535"):
+    with pytest.raises(ParameterError, match=pattern("bridges.wrong_web_port", port=70000)):
         PageHost("127.0.0.1", 70000)
 
 

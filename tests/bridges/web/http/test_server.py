@@ -17,6 +17,7 @@ from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
 from tests.support.pages.console_run import ConsoleRun
+from tests.support.sentences import pattern, sentence
 
 LAUNCH = """
 [nodes.console]
@@ -243,7 +244,7 @@ def test_a_viewer_may_look_and_stop_and_nothing_else(run: ConsoleRun) -> None:
         notices: list[str] = []
         while len(notices) < 4:
             notices += next_of(socket, "state")["notices"]
-        assert set(notices) == {"only an operator may do that"}
+        assert set(notices) == {sentence("bridges.operators_only")}
 
 
 def test_a_participant_speaks_as_a_person_whatever_their_page_says(run: ConsoleRun) -> None:
@@ -281,7 +282,7 @@ def test_libraries_that_are_missing_are_named_with_the_extra(tmp_path: Path, mon
     from runtime.errors import UserError
 
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(UserError, match=r"console needs uvicorn.*pip install 'polyrhythm\[console\]'"):
+    with pytest.raises(UserError, match=f"console needs uvicorn.*{pattern('bridges.install_console')}"):
         Console(port=0).on_start()
 
 

@@ -17,6 +17,7 @@ from websockets.typing import Origin
 
 from runtime.cli import main
 from tests.support.pages.console_run import ConsoleRun
+from tests.support.sentences import sentence
 
 LAUNCH = """
 [nodes.console]
@@ -102,8 +103,8 @@ def test_who_trusts_another_authority_does_not_come_in(secured: Secured) -> None
     ("setting", "words"),
     [
         ("console.address=0.0.0.0", "there is no TLS"),
-        ("console.certificate=a.pem", "certificate and key come together"),
-        ('console.reached_as=["http://x/y"]', "expected scheme, host and port alone"),
+        ("console.certificate=a.pem", sentence("bridges.come_together")),
+        ('console.reached_as=["http://x/y"]', sentence("bridges.origin_expected")),
     ],
 )
 def test_what_would_let_others_listen_in_ends_a_run_with_exit_2(

@@ -21,6 +21,7 @@ from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Utterance
 from tests.support.running import eventually
+from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run
 
 NOW_S = 4_000_000_000.0
@@ -73,9 +74,9 @@ def test_finished_recordings_are_listed_and_what_leads_elsewhere_is_none(folder:
     assert {one["name"] for one in page.known["recordings"]} == {"P01-trial-1-1.mcap", "P01-trial-2-1.mcap"}
     for name in ("../x.mcap", "/etc/passwd", "P09.mcap"):
         handler.handle(page.session, OpenRecording(name, "ada"))
-        assert page.look()["notices"] == ["there is no such recording, or it is not finished yet"]
+        assert page.look()["notices"] == [sentence("bridges.no_such_recording")]
     handler.handle(page.session, OpenRecording("P01-trial-1-1.mcap", "<b>"))
-    assert page.look()["notices"] == ["give a name or code to rate under: letters, digits, spaces and -"]
+    assert page.look()["notices"] == [sentence("bridges.name_to_rate_under")]
     handler.close()
 
 
@@ -122,7 +123,7 @@ def test_two_rate_a_trial_and_see_their_own_ratings_and_how_far_they_agree(folde
     handler.handle(viewer.session, OpenRecording("P01-trial-1-1.mcap"))
     assert "recording" in viewer.look()
     handler.handle(viewer.session, RateRecording("robot", "BEL", 1))
-    assert viewer.look()["notices"] == ["a viewer rates nothing; take an annotator's address"]
+    assert viewer.look()["notices"] == [sentence("bridges.viewer_rates_nothing")]
     handler.close()
 
 
@@ -187,7 +188,7 @@ def test_a_recording_that_cannot_be_read_is_told_to_who_asked(folder: Path) -> N
         return bool(told)
 
     eventually(is_told, "it is told")
-    assert "is no MCAP recording" in told[0]
+    assert sentence("bridges.no_recording") in told[0]
     handler.close()
 
 
@@ -199,7 +200,7 @@ def test_a_bounded_number_of_recordings_is_open_at_a_time(folder: Path) -> None:
     for place, page in enumerate(pages[:-1]):
         page.opens(f"more-{place}.mcap")
     handler.handle(pages[-1].session, OpenRecording("P01-trial-1-1.mcap", "ada"))
-    assert pages[-1].look()["notices"] == ["others have other recordings open; there is no room for one more"]
+    assert pages[-1].look()["notices"] == [sentence("bridges.no_room")]
     handler.left(pages[0].session)
     pages[-1].opens("P01-trial-1-1.mcap")
     assert len(handler.folder.opened) == MOST_OPEN
@@ -227,7 +228,7 @@ def test_two_at_a_time_do_not_rate_the_same_under_one_name(folder: Path) -> None
     one.opens("P01-trial-1-1.mcap")
     handler.handle(other.session, OpenRecording("P01-trial-1-1.mcap", "ada"))
     [notice] = other.look()["notices"]
-    assert notice.startswith("somebody rates this as ada on another page")
+    assert notice.startswith(sentence("bridges.rated_elsewhere", who="ada"))
     other.opens("P01-trial-2-1.mcap")  # the same person may rate another one beside it
     handler.left(one.session)
     other.opens("P01-trial-1-1.mcap")

@@ -23,6 +23,7 @@ from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Image, Utterance
 from tests.support.pages.page_run import ROOT
+from tests.support.sentences import pattern, sentence
 from tests.support.shadowed_run import a_run_with_a_planner_in_shadow
 from tests.support.standing import standing
 from tests.support.synthetic_run import START_NS, write_run
@@ -101,11 +102,11 @@ def test_a_moment_is_named_as_the_whole_run_names_it(
 
 def test_what_is_no_recording_or_has_nobody_in_it_is_told(tmp_path: Path) -> None:
     (tmp_path / "no.mcap").write_text("hello")
-    with pytest.raises(RecordingError, match="is no MCAP recording"):
+    with pytest.raises(RecordingError, match=pattern("bridges.no_recording")):
         read_recording(tmp_path / "no.mcap")
     command = [sys.executable, "-m", "runtime", "run", "hello", "--virtual", "--for", "2", "--record"]
     subprocess.run([*command, str(tmp_path / "h.mcap")], cwd=ROOT, check=True, capture_output=True, timeout=120)
-    with pytest.raises(RecordingError, match="nobody says anything in this recording and there is no robot"):
+    with pytest.raises(RecordingError, match=pattern("bridges.nobody_to_rate")):
         read_recording(tmp_path / "h.mcap")
 
 
@@ -171,8 +172,8 @@ def test_a_viewer_and_a_wrong_score_change_nothing(tmp_path: Path) -> None:
     ):
         handler.handle(ada, rate)
     assert not ratings.by_key
-    assert viewer.notices == ["a viewer rates nothing; take an annotator's address"]
-    assert ada.notices[0] == "BEL: 11 is not on the scale; expected 0 to 10 in steps of 1"
+    assert viewer.notices == [sentence("bridges.viewer_rates_nothing")]
+    assert ada.notices[0] == sentence("bridges.not_on_the_scale", item="BEL", value=11, low=0, high=10, step=1)
     ratings.close()
 
 
@@ -219,7 +220,7 @@ def test_a_robot_that_only_nods_is_rated_and_people_agree_on_it(
 
 def test_two_processes_do_not_write_the_same_ratings(tmp_path: Path) -> None:
     first = Ratings(tmp_path / "r.jsonl")
-    with pytest.raises(UserError, match="another annotate writes here"):
+    with pytest.raises(UserError, match=pattern("bridges.another_annotates")):
         Ratings(tmp_path / "r.jsonl")
     first.close()
 
@@ -265,7 +266,7 @@ def test_the_command_reports_and_exports(recording: Path, capsys: pytest.Capture
     assert len((tmp_path / "r.csv").read_text().splitlines()) == 5
     ratings_file(recording).unlink()
     assert main([str(recording), "--agreement"]) == 0
-    assert "nobody has rated anything yet" in capsys.readouterr().out
+    assert sentence("bridges.nobody_has_rated") in capsys.readouterr().out
 
 
 def test_raters_of_equal_names_are_not_mixed_over_recordings(
@@ -294,19 +295,19 @@ def test_a_recording_that_nobody_has_rated_holds_up_no_agreement(
     silent = tmp_path / "silent.mcap"
     BagWriter(silent, {}).close()
     assert main([str(silent), "--agreement"]) == 0
-    assert "nobody has rated anything yet" in capsys.readouterr().out
+    assert sentence("bridges.nobody_has_rated") in capsys.readouterr().out
     with pytest.raises(RecordingError, match="cannot be read"):
         main([str(silent), str(tmp_path / "gone.mcap"), "--agreement"])
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "told"),
     [
-        (["a.mcap", "b.mcap"], "one recording at a time is rated"),
+        (["a.mcap", "b.mcap"], sentence("bridges.one_at_a_time")),
         (["a.mcap", "--annotator", "viewer"], "--annotator 'viewer': expected a name"),
         (["a.mcap", "--annotator", "<b>"], "--annotator '<b>': expected a name"),
     ],
 )
-def test_asked_wrongly_it_says_so(arguments: list[str], sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
+def test_asked_wrongly_it_says_so(arguments: list[str], told: str) -> None:
+    with pytest.raises(UserError, match=told):
         main(arguments)

@@ -35,6 +35,7 @@ from runtime.run_facts import RunFacts
 from tests.bridges.web.console.test_seat_requests import Sent
 from tests.bridges.web.http.test_link import javascript
 from tests.bridges.web.study.test_study_node import opened
+from tests.support.sentences import sentence
 
 PIECE = SoundPiece(np.arange(1600, dtype="<i2").tobytes())  # 0.1 s
 
@@ -340,7 +341,7 @@ def test_only_in_a_trial_a_participant_is_heard_and_nobody_else_on_that_page(tmp
     assert node.state(person, 0)["voice"]["why"] == "not_heard"
     node.handle(guide, study_wire.StartTrial())
     say(guide)
-    assert set(guide.notices) == {"only the participant does that"}
+    assert set(guide.notices) == {sentence("bridges.participant_only")}
     say(person)
     for message in utterance[:-1]:
         node.handle(person, message)

@@ -20,6 +20,7 @@ from runtime.coordination.lease import Lease
 from runtime.errors import UserError
 from runtime.msgs import SeatRequest
 from runtime.run_facts import RunFacts
+from tests.support.sentences import sentence
 
 PROTOCOL = """
 title = "Two ways"
@@ -103,7 +104,7 @@ def test_a_seat_is_handed_over_for_the_trial_and_back_at_its_end(tmp_path: Path)
     run.progress.apply(run.progress.finish(6.0, "x", "completed"))
     run.beat(6.0)
     assert [one.holder for one in run.asked] == ["human_planner", "planner"]
-    assert run.effect.why_not(run.progress) == "the seats of the trial before are still being given back; try again"
+    assert run.effect.why_not(run.progress) == sentence("bridges.seats_come_back")
     run.beat(6.5)
     assert len(run.asked) == 2  # the guard may take a moment
     run.holds("planner")
@@ -155,7 +156,7 @@ def test_after_a_kill_in_mid_trial_the_seat_goes_back_by_what_the_file_says(tmp_
 def test_without_a_guard_the_trial_does_not_start(tmp_path: Path) -> None:
     run = Run(protocol_of(tmp_path))
     run.effect = run.a_new_effect()
-    assert "nobody hands it out: is the guard there?" in run.effect.why_not(run.progress)
+    assert sentence("bridges.nobody_hands_out") in run.effect.why_not(run.progress)
 
 
 def test_a_condition_may_change_what_the_participants_page_has_and_the_next_one_does_not(tmp_path: Path) -> None:
@@ -184,8 +185,11 @@ def test_the_consoles_sentences_are_the_conditions_while_it_lasts(tmp_path: Path
     ("setting", "words"),
     [
         ('seats = { cook = "x" }', "seats has the unknown key 'cook'"),
-        ('seats = { planner = "a b" }', "[[condition]] wizard: seats.planner is 'a b'; expected the name of a node"),
-        ('utterances = "no.toml"', "no.toml: there is no such file"),
+        (
+            'seats = { planner = "a b" }',
+            sentence("bridges.seat_names_a_node", condition="wizard", seat="planner", holder="a b"),
+        ),
+        ('utterances = "no.toml"', f"no.toml: {sentence('bridges.no_such_file')}"),
         ("participant = { shout = true }", "[participant] has the unknown key 'shout'"),
         ("set = 3", "has the unknown key 'set'; did you mean 'seats'?"),
     ],
@@ -201,13 +205,12 @@ def test_what_is_not_understood_in_a_condition_is_told_when_the_file_is_read(
 
 def test_a_holder_that_the_graph_does_not_have_is_told_before_anything_moves(tmp_path: Path) -> None:
     conditions = protocol_of(tmp_path).condition
+    where = "study.toml: [[condition]] wizard: seats.planner is 'human_planner'"
     assert seat_problems(conditions, {"planner": ("planner", "human_planner")}, "study.toml") == []
     assert seat_problems(conditions, {"planner": ("planner", "other")}, "study.toml") == [
-        "study.toml: [[condition]] wizard: seats.planner is 'human_planner'; candidates of that seat: other, planner"
+        f"{where}; {sentence('bridges.no_candidate')} other, planner"
     ]
-    assert seat_problems(conditions, {}, "study.toml") == [
-        "study.toml: [[condition]] wizard: seats.planner is 'human_planner', and the launch file has no [seats.planner]"
-    ]
+    assert seat_problems(conditions, {}, "study.toml") == [f"{where}, {sentence('bridges.no_seat', seat='planner')}"]
 
 
 def test_the_check_of_a_launch_file_reads_the_protocol_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,7 +220,7 @@ def test_the_check_of_a_launch_file_reads_the_protocol_too(tmp_path: Path, capsy
     assert main(asked) == 0
     file.write_text(file.read_text().replace("human_planner", "nobody"))
     assert main(asked) == 2
-    assert f"{file}: [[condition]] wizard: seats.planner is 'nobody'; candidates of that seat: " in (
+    assert f"{file}: [[condition]] wizard: seats.planner is 'nobody'; {sentence('bridges.no_candidate')} " in (
         capsys.readouterr().err
     )
     file.write_text("title = none")

@@ -16,6 +16,7 @@ from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event, SessionRefused
 from bridges.web.study.session_store import SessionStore
 from runtime.errors import UserError
+from tests.support.sentences import pattern, sentence
 
 PROTOCOL = read_protocol(EXAMPLE)
 MIDNIGHT_S = 1_700_006_400.0  # 2023-11-15T00:00:00Z
@@ -143,7 +144,7 @@ def test_a_session_without_its_protocol_is_told_of_and_can_be_given_one(study: P
     with pytest.raises(UserError, match=r"P01\.jsonl was begun with a protocol that is not here .*--protocol FILE"):
         main(["export", str(study)])
     assert main(["export", str(study), "--protocol", str(EXAMPLE)]) == 0
-    with pytest.raises(UserError, match="has no session of a study"):
+    with pytest.raises(UserError, match=pattern("bridges.no_session")):
         main(["export", str(study / "export")])
 
 
@@ -155,7 +156,7 @@ def test_a_protocol_is_read_before_anybody_takes_part(tmp_path: Path, capsys: py
         assert f"P0{number}: {order}" in said
     assert "balanced over every 2 participants" in said
     assert "trials take 8 min at the most" in said
-    assert '[wizard] voices = ["robot"] locks it' in said
+    assert sentence("bridges.lock_the_voice") in said
     odd = tmp_path / "odd.toml"
     odd.write_text(
         EXAMPLE.read_text().replace('"closing"]', "]").replace('conditions = "latin-square"', 'conditions = "fixed"')
@@ -163,7 +164,7 @@ def test_a_protocol_is_read_before_anybody_takes_part(tmp_path: Path, capsys: py
     assert main(["check", str(odd)]) == 0
     said = capsys.readouterr().out
     assert "[[questionnaire]] closing is asked nowhere" in said
-    assert "everybody has the same order" in said
+    assert sentence("bridges.same_order") in said
     odd.write_text("title = ")
     with pytest.raises(UserError, match=r"odd\.toml"):
         main(["check", str(odd)])
@@ -189,7 +190,7 @@ def test_a_rehearsal_plays_the_whole_protocol_with_a_withdrawal_and_a_crash_and_
     assert len([one for one in found["answers"] if one["questionnaire"] == "nasa-tlx"]) == 6 * (2 * 5)  # P03: none
     for one in found["trials"]:
         assert float(one["duration_s"]) <= 240.0
-    with pytest.raises(UserError, match="has sessions already"):
+    with pytest.raises(UserError, match=pattern("bridges.has_sessions")):
         main(["rehearse", str(EXAMPLE), "--out", str(tmp_path / "one")])
     assert {one["condition"] for one in found["wizard"]} == {"wizard"}
     script = EXAMPLE.parents[3] / "examples" / "study" / "table.py"

@@ -25,6 +25,7 @@ from bridges.web.study.steps import media_name, steps_of
 from bridges.web.study.views import experimenter_view, participant_view
 from nodes.episodes.evaluation.dimensions import SEVEN
 from runtime.errors import UserError
+from tests.support.sentences import pattern, sentence
 
 PROTOCOL = read_protocol(EXAMPLE)
 
@@ -110,11 +111,11 @@ title = "c"
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "told"),
     [
         (("title", "tytle"), "the file has the unknown key 'tytle'; did you mean 'title'? known: agents, code"),
-        (('id = "c"', 'id = "../c"'), "[[condition]] id is '../c'; expected letters, digits, - and _, at most 40"),
-        (('statements = ["s"]', "statements = []"), "[consent] needs a text and statements = [...] to agree to"),
+        (('id = "c"', 'id = "../c"'), sentence("bridges.wrong_id", table="condition", id="../c")),
+        (('statements = ["s"]', "statements = []"), sentence("bridges.consent_needs_text")),
         (('title = "T"', 'title = "T"\ncode = "P"'), "code is 'P'; expected a name with {number} in it"),
         (('title = "T"', 'title = "T"\ncode = "{0.x}"'), "code is '{0.x}'; expected a name with {number} in it"),
         (("[[task]]", '[questionnaires]\nend = ["tlx"]\n[[task]]'), "[questionnaires] names 'tlx', which there is not"),
@@ -124,18 +125,18 @@ title = "c"
         (("[[task]]", '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[]\n[[task]]'), "[[questionnaire]] 'q' needs an id"),
         (
             ("[[task]]", '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{id="a",text="b",low=5,high=5}]\n[[task]]'),
-            "[[questionnaire]] 'q' item 1 ('a') goes from 5 to 5; expected low < high",
+            f"[[questionnaire]] 'q' item 1 ('a') goes from 5 to 5; {sentence('bridges.low_below_high')}",
         ),
         (("title = ", "= "), ', line 2, column 1: is no TOML: Invalid statement: = "T"'),
     ],
 )
-def test_a_mistake_in_a_protocol_is_told_in_a_sentence(change: tuple[str, str], sentence: str, tmp_path: Path) -> None:
+def test_a_mistake_in_a_protocol_is_told_in_a_sentence(change: tuple[str, str], told: str, tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text(MINIMAL.replace(*change, 1))
     with pytest.raises(UserError) as told_so:
         read_protocol(file)
     assert str(told_so.value).startswith(str(file))
-    assert sentence in str(told_so.value)
+    assert told in str(told_so.value)
 
 
 def test_the_seven_dimensions_are_those_of_the_evaluation() -> None:
@@ -155,10 +156,10 @@ def test_a_session_goes_from_consent_to_thanks() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (lambda progress: progress.consent(0.0, 2), "not every statement is ticked"),
+        (lambda progress: progress.consent(0.0, 2), sentence("bridges.not_all_ticked")),
         (lambda progress: progress.submit(0.0, "consent"), "the session is at 'Before we begin' now"),
         (lambda progress: progress.start(0.0, "x"), "the session is at 'Before we begin' now"),
-        (lambda progress: progress.skip(0.0, "x"), "consent cannot be skipped"),
+        (lambda progress: progress.skip(0.0, "x"), sentence("bridges.consent_stays")),
         (lambda progress: progress.note(0.0, "x", " "), "the note is empty"),
     ],
 )
@@ -174,7 +175,7 @@ def test_answers_are_checked_and_required() -> None:
     for item, value in (("age", 17), ("age", "old"), ("age", True), ("robots", "never"), ("nothing", 1)):
         with pytest.raises(SessionRefused):
             progress.answer(0.0, step, item, value)
-    with pytest.raises(SessionRefused, match="1 of the questions still needs an answer"):
+    with pytest.raises(SessionRefused, match=pattern("bridges.one_unanswered")):
         progress.submit(0.0, step)
 
 
@@ -274,13 +275,13 @@ def test_a_file_that_was_torn_by_a_kill_is_read_up_to_its_last_whole_line(tmp_pa
 
 def test_two_runs_do_not_share_a_folder_and_a_finished_number_is_not_taken_twice(tmp_path: Path) -> None:
     folder = SessionFolder(tmp_path)
-    with pytest.raises(UserError, match="another run writes sessions in"):
+    with pytest.raises(UserError, match=pattern("bridges.another_run_writes")):
         SessionFolder(tmp_path)
     journal = SessionFile(folder.file("P01"))
     for event in (Event("begin", 0.0, number=1, protocol=PROTOCOL.sha), *played(story_of())):
         journal.write(event)
     journal.close()
-    with pytest.raises(UserError, match="the session of P01 is over already; choose another number"):
+    with pytest.raises(UserError, match=pattern("bridges.session_is_over", code="P01")):
         open_session(folder, PROTOCOL, 1, 0.0, "x")
     other = SessionFile(folder.file("P02"))
     other.write(Event("begin", 0.0, number=2, protocol="another"))
@@ -414,7 +415,7 @@ def test_an_answer_decides_what_is_asked_next(met: str, comes_next: str, tmp_pat
     progress.apply(progress.consent(1.0, 3))
     progress.apply(progress.answer(2.0, "before/first", "met", met))
     if met == "yes":
-        with pytest.raises(SessionRefused, match="1 of the questions still needs an answer"):
+        with pytest.raises(SessionRefused, match=pattern("bridges.one_unanswered")):
             progress.submit(3.0, "before/first")
         progress.apply(progress.answer(3.0, "before/first", "which", "A red one."))
     progress.apply(progress.submit(4.0, "before/first"))
@@ -422,18 +423,16 @@ def test_an_answer_decides_what_is_asked_next(met: str, comes_next: str, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "told"),
     [
-        ((BRANCHES[1][0], BRANCHES[1][1].replace("{ met", "{ seen")), "expected the id of an item before it"),
+        ((BRANCHES[1][0], BRANCHES[1][1].replace("{ met", "{ seen")), sentence("bridges.item_before_it")),
         ((BRANCHES[1][0], BRANCHES[1][1].replace("first/met", "first/seen")), "when names 'first/seen'"),
         (('id      = "cups"', 'id      = "cups"\nmedia = ["gone.png"]'), "media 'gone.png' is not there"),
-        (('id      = "cups"', 'id      = "cups"\nmedia = ["film.avi"]'), "has a form that no page shows"),
+        (('id      = "cups"', 'id      = "cups"\nmedia = ["film.avi"]'), sentence("bridges.no_page_shows_it")),
     ],
 )
-def test_a_branch_or_a_picture_that_leads_nowhere_is_told(
-    change: tuple[str, str], sentence: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UserError, match=sentence):
+def test_a_branch_or_a_picture_that_leads_nowhere_is_told(change: tuple[str, str], told: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=told):
         changed(tmp_path, change)
 
 
@@ -473,12 +472,12 @@ def test_a_protocol_that_is_edited_in_mid_study_changes_no_session_and_nothing_i
     edited = SessionStore(read_protocol(path), folder, lambda progress, event: None)
     assert edited.go_on(2.0) == ""
     [kept] = folder.glob("protocol-*.toml")
-    sentence = (
+    told = (
         "P01.jsonl was begun with another protocol file, or before it was edited; "
         f"go on with it by --set study.protocol={kept}, or choose another number"
     )
-    assert edited.left_behind() == f"the session of P01 is not over: {sentence}"
-    with pytest.raises(SessionRefused, match=re.escape(sentence)):
+    assert edited.left_behind() == f"the session of P01 is not over: {told}"
+    with pytest.raises(SessionRefused, match=re.escape(told)):
         edited.begin(1, 2.0, "x")
     edited.begin(2, 3.0, "x")
     edited.close()

@@ -23,6 +23,7 @@ from runtime import Simulation
 from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.msgs import Mark
 from tests.bridges.web.http.test_jsonl import fill_up
+from tests.support.sentences import sentence
 
 PROTOCOL = read_protocol(EXAMPLE)
 
@@ -73,7 +74,7 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
     assert [(one.label, one.note) for one in marks] == [("laughter", "loud")]
     assert [one.text for one in notes] == ["They laughed."]
     assert set(person.notices) == {"not_yours"}
-    assert set(guide.notices) == {"only the participant does that"}
+    assert set(guide.notices) == {sentence("bridges.participant_only")}
     store.close()
 
 
@@ -219,11 +220,10 @@ def test_while_the_disk_is_full_in_a_trial_each_is_told_once_and_the_trial_goes_
     node.handle(person, wire.Speak("Hello."))
     node.handle(person, wire.Withdraw())
     sim.run(seconds=0.1)
-    assert set(guide.notices) == {"it could not be written (No space left on device); nothing was changed"}
+    assert set(guide.notices) == {sentence("bridges.nothing_was_changed", why="No space left on device")}
     assert person.notices == ["not_kept"]
     assert pages.asked == [
-        "experimenter: what collaborator said: "
-        "it could not be written (No space left on device); it is, as soon as there is room"
+        f"experimenter: what collaborator said: {sentence('bridges.written_later', why='No space left on device')}"
     ]
     assert [one.depth for one in stops] == ["stop"], "who wants to stop has a robot that stands"
     store.progress.started_at_s -= 3600.0  # its time is over

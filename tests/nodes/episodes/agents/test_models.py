@@ -22,6 +22,7 @@ from nodes.models.servers import Servers, read_servers
 from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
 from tests.support.episode_cast import plan
+from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
@@ -112,7 +113,7 @@ def test_a_refused_request_is_quoted_without_the_key(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with FakeOpenAI(status(400, "x" * 150 + f" {key} is no key")) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        with pytest.raises(OutageError, match=r"refused the request \(400\)") as caught:
+        with pytest.raises(OutageError, match=pattern("episodes.refused_the_request", status=400)) as caught:
             ask(server)
         assert key[:8] not in str(caught.value)
         assert server.requests[0].headers["authorization"] == f"Bearer {key}"
@@ -123,7 +124,7 @@ def test_a_refused_request_is_quoted_without_the_key(monkeypatch: pytest.MonkeyP
     [
         (status(401), "refused the key"),
         (status(404), "knows no model"),
-        (silence, "did not answer within 0.3 s"),
+        (silence, sentence("episodes.did_not_answer", seconds=0.3)),
         (raw(b"x" * 2_000_000), "sent more than 1048576 bytes"),
         (status(503), "failed"),
     ],
@@ -199,7 +200,7 @@ def test_an_unreadable_answer_is_asked_again_once_and_then_counted() -> None:
         moderator = play_model(server, rules=EpisodeRules(max_turns=3))
         notes = [turn.note for turn in moderator.conduct.turns]
         assert notes[0] == ""
-        assert notes[1].startswith("unreadable answer: the answer holds no JSON object")
+        assert notes[1].startswith(f"unreadable answer: the answer {sentence('episodes.holds_no_json')}")
         assert "could not be read" in server.requests[1].user_text
         assert moderator.conduct.failures == 1
 
@@ -219,7 +220,7 @@ def test_one_broken_answer_after_the_other_fails_turns_and_never_the_episode() -
         assert moderator.conduct.outcome is not None
         assert (moderator.conduct.outcome.state, moderator.conduct.outcome.failures) == ("done", 6)
         assert {turn.fault for turn in moderator.conduct.turns} == {"unreadable"}
-        assert "repeats the words of its form" in moderator.conduct.turns[0].note
+        assert sentence("episodes.repeats_its_form") in moderator.conduct.turns[0].note
 
 
 def test_an_answer_that_is_cut_off_is_said_as_far_as_it_is_whole() -> None:
@@ -229,7 +230,7 @@ def test_an_answer_that_is_cut_off_is_said_as_far_as_it_is_whole() -> None:
         assert [turn.argument for turn in moderator.conduct.turns] == ["I would like that."]
     with FakeOpenAI(answers("", finish="length")) as server:
         moderator = play_model(server, rules=EpisodeRules(max_turns=1))
-        assert "cut off at the limit of its length" in moderator.conduct.turns[0].note
+        assert sentence("episodes.cut_off") in moderator.conduct.turns[0].note
         assert len(server.requests) == 2
 
 
@@ -238,7 +239,7 @@ def test_a_model_that_declines_has_declined_and_was_asked_once() -> None:
     with FakeOpenAI(raw(json.dumps(said).encode())) as server:
         moderator = play_model(server, rules=EpisodeRules(max_turns=1))
         turn = moderator.conduct.turns[0]
-        assert (turn.fault, turn.note) == ("declined", "the model declines to answer: I cannot help with that.")
+        assert (turn.fault, turn.note) == ("declined", sentence("episodes.declines", words="I cannot help with that."))
         assert len(server.requests) == 1
 
 
@@ -288,7 +289,7 @@ def test_garbage_on_the_wire_is_a_failed_call_in_a_sentence(bad: Behaviour) -> N
 )
 def test_a_body_that_is_no_answer_is_a_failed_call_in_a_sentence(body: bytes) -> None:
     for stream in (False, True):
-        with FakeOpenAI(raw(body)) as server, pytest.raises(OutageError, match="sent no chat completion"):
+        with FakeOpenAI(raw(body)) as server, pytest.raises(OutageError, match=pattern("episodes.no_completion")):
             ask(server, patience=Patience(30.0, attempts=2), stream=stream)
 
 
@@ -299,7 +300,10 @@ def test_an_answer_that_is_nested_without_end_is_unreadable() -> None:
 
 
 def test_a_trickle_that_never_ends_is_over_at_the_attempts_end() -> None:
-    with FakeOpenAI(trickle) as server, pytest.raises(OutageError, match=r"did not answer within 0.3 s"):
+    with (
+        FakeOpenAI(trickle) as server,
+        pytest.raises(OutageError, match=pattern("episodes.did_not_answer", seconds=0.3)),
+    ):
         ask(server, patience=Patience(0.7, 0.3, attempts=1), stream=True)
 
 
@@ -355,8 +359,8 @@ def test_a_quota_that_is_used_up_ends_a_run_at_once_in_a_sentence(
         assert main([*ran, "--out", str(path)]) == 1
     assert asked <= 5 + 10
     told = capsys.readouterr().err
-    assert f"has no quota left for this key ({code}); it says: You exceeded your current quota" in told
-    assert f"go on with: polyrhythm episodes resume {path}" in told
+    assert f"{sentence('episodes.no_quota', status=code)}; it says: You exceeded your current quota" in told
+    assert f"{sentence('episodes.go_on_with')} {path}" in told
 
 
 def test_a_proxy_of_the_environment_is_asked_for_the_server_and_not_for_hosts_beside_it(
@@ -382,7 +386,7 @@ def test_a_server_that_sends_elsewhere_is_not_followed_and_no_key_goes_there(mon
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with FakeOpenAI(answers(GOOD)) as elsewhere, FakeOpenAI(sends_to(elsewhere.url)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        with pytest.raises(OutageError, match=r"sends elsewhere \(307\); name the address itself"):
+        with pytest.raises(OutageError, match=pattern("episodes.sends_elsewhere", status=307)):
             ask(server)
         assert len(server.requests) == 1, "asked once"
         assert elsewhere.requests == []
@@ -410,7 +414,7 @@ def test_a_key_goes_to_openai_and_to_whom_the_user_tied_it_and_to_nobody_else(
         assert "authorization" not in server.requests[0].headers
         assert other.requests[0].headers["authorization"] == "Bearer sk-lab"
         assert other.requests[0].body["max_completion_tokens"] == 77
-    with pytest.raises(UserError, match=r"there is no \[servers.lap\]; known: lab"):
+    with pytest.raises(UserError, match=pattern("episodes.no_server", name="lap", known="lab")):
         AgentSpec.parse("m@lap").check_model(Servers(tables=tables))
     (tmp_path / "s.toml").write_text("[servers.lab]\nrate = 3\n")
     with pytest.raises(UserError, match=r"s.toml: \[servers.lab\]: .* has no urls"):

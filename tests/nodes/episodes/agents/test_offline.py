@@ -17,6 +17,7 @@ from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.scenarios.library import starter
 from runtime.msgs.episode import Act, Briefing, Facts, Observation, Turn
 from tests.support.episode_cast import play
+from tests.support.sentences import sentence
 
 SCRIPTED = [scenario.id for scenario in starter().scenarios.values() if any(facts.says for facts in scenario.facts)]
 
@@ -71,7 +72,7 @@ def test_what_was_said_is_taken_up_by_what_it_was() -> None:
             voice = DialogueVoice(sight_of(plan, 0, (0, "Table four is mine."), (1, last)), random.Random(seed))
             ways.setdefault(last, set()).add(voice.takes_up("It has stood here for years."))
     question, refusal, reason = ways.values()
-    assert "Let me put it this way. " in question
+    assert f"{sentence('episodes.puts_it_this_way')} " in question
     assert not (question & refusal) - {""}
     assert not (question & reason) - {""}
 

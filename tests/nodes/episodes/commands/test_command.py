@@ -21,6 +21,7 @@ from nodes.episodes.results.report import shortened
 from nodes.episodes.results.run_file import network_file_system
 from nodes.episodes.results.store import Store
 from tests.support.running import PATIENCE_S
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 
 
@@ -88,7 +89,7 @@ def test_an_export_has_one_reward_pair_per_agent_that_reached_the_log(
             assert dimensions["overall_score"] == whole
             assert set(dimensions) >= {"secret", "overall_score"}
             assert "believability" not in dimensions, "rules cannot tell"
-        assert "overall_score is no mean of the seven" in log["reasoning"]
+        assert sentence("episodes.not_all_judged") in log["reasoning"]
         assert all(len(message) == 3 for group in log["messages"] for message in group)
 
 
@@ -125,7 +126,7 @@ def test_an_episode_is_shown_with_who_saw_what(played: Path, capsys: pytest.Capt
     assert "Who was shown what" in text
     assert "ask 2 at turn 3: 1-2" in text
     assert main(["show", str(played), "three-who-saw-it-0000-s1"]) == 2
-    assert "2 episodes begin with 'three-who-saw-it-0000-s1'; expected a name or a number: " in capsys.readouterr().err
+    assert f"2 {sentence('episodes.several_begin', begin='three-who-saw-it-0000-s1')} " in capsys.readouterr().err
     assert main(["show", str(played), "999"]) == 2
     assert main(["show", str(played), "../../etc"]) == 2
 
@@ -154,7 +155,7 @@ def test_a_report_by_a_judge_who_judged_nothing_names_those_who_did(
     played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", str(played), "--judge", "nobody"]) == 2
-    assert "no scores by judge 'nobody'; there are those by rules" in capsys.readouterr().err
+    assert sentence("episodes.no_scores_by", judge="nobody", judges="rules") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_the_help_of_run_says_what_it_does_and_what_holds_where_nothing_is_said(
 
 def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    assert "tables, comparisons, heat map, HTML" in capsys.readouterr().out
+    assert sentence("episodes.index_of_tables") in capsys.readouterr().out
 
 
 def test_two_runs_of_one_second_are_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,18 +267,18 @@ def test_scoring_again_and_human_ratings(played: Path, tmp_path: Path, capsys: p
         (["run", "--agents", "rules,rules,rules"], "3 agents; task"),
         (["run", "--agents", "gpt-4o"], "OPENAI_API_KEY is not set"),
         (["run", "--turns", "0"], "max_turns is 0"),
-        (["run", "--seeds", "0"], "--seeds is 0; expected at least 1"),
-        (["run", "--prices", "x"], "expected two numbers"),
+        (["run", "--seeds", "0"], f"--seeds is 0; {sentence('episodes.at_least_one')}"),
+        (["run", "--prices", "x"], sentence("episodes.two_numbers")),
         (["run", "--prices=-1,0"], "none below 0"),
-        (["run", "--max-money", "1"], "--max-money without --prices: nothing costs anything"),
-        (["run", "--max-calls", "-1"], "--max-calls is -1; expected 0 (no limit) or more"),
-        (["run", "--deadline", "nan"], "--deadline is nan; expected seconds, more than 0"),
+        (["run", "--max-money", "1"], sentence("episodes.money_without_prices")),
+        (["run", "--max-calls", "-1"], sentence("episodes.no_limit_or_more", name="max-calls", value="-1")),
+        (["run", "--deadline", "nan"], sentence("episodes.seconds_expected", name="deadline", value="nan")),
         (["run", "--temperature", "9"], "--temperature is 9; expected 0 to 2"),
         (["run", "--agents", "m@ftp://x"], "base URL is 'ftp://x'; expected http"),
         (["run", "--agents", "script:/dev/null"], "/dev/null: holds no acts; expected one a line"),
-        (["run", "--agents", f"script:{__file__}"], "expected one a line, as a text in double quotes or as {"),
-        (["show", "/dev/null"], "there is no such run"),
-        (["resume", "none.sqlite"], "there is no such run"),
+        (["run", "--agents", f"script:{__file__}"], sentence("episodes.one_a_line")),
+        (["show", "/dev/null"], sentence("episodes.no_such_run")),
+        (["resume", "none.sqlite"], sentence("episodes.no_such_run")),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_played(
@@ -343,7 +344,7 @@ def test_shards_merged_are_the_run_in_one_piece(tmp_path: Path, capsys: pytest.C
         shown.append((capsys.readouterr().out, rows))
     assert shown[0] == shown[1]
     assert main(["merge", str(shards[0]), str(shards[0]), "--out", str(tmp_path / "twice.sqlite")]) == 2
-    assert "merge each shard once" in capsys.readouterr().err
+    assert sentence("episodes.merge_once") in capsys.readouterr().err
     assert not (tmp_path / "twice.sqlite").exists()
     assert run(tmp_path / "x.sqlite", "--shard", "4/3") == 2
     assert main(["merge", *map(str, shards[:2]), "--out", str(tmp_path / "two.sqlite"), "--json"]) == 1
@@ -366,7 +367,7 @@ def test_shards_of_runs_with_other_agents_or_seeds_are_not_merged(
         capsys.readouterr()
         assert main(["merge", str(tmp_path / "1.sqlite"), str(path), "--out", str(tmp_path / "out.sqlite")]) == 2
         differs = "other settings" if "--temperature" in other else "other agents, tasks, seeds or rules"
-        assert f"is of another run than the files before it, with {differs}" in capsys.readouterr().err
+        assert f"{sentence('episodes.of_another_run')} {differs}" in capsys.readouterr().err
         assert not (tmp_path / "out.sqlite").exists()
 
 
@@ -389,7 +390,7 @@ def test_a_game_is_won_as_the_command_line_says(tmp_path: Path, capsys: pytest.C
     assert run(tmp_path / "b.sqlite", *task, "--win", "7=x") == 2
     assert "wins: seat is 7; expected 0 to 1" in capsys.readouterr().err
     assert run(tmp_path / "c.sqlite", *task, "--win", "(") == 2
-    assert "win check '(': pattern '(' is no regular expression" in capsys.readouterr().err
+    assert f"win check '(': pattern '(' {sentence('episodes.no_regular_expression')}" in capsys.readouterr().err
 
 
 def test_a_script_is_written_at_once_and_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -488,7 +489,10 @@ def test_a_file_that_is_damaged_or_in_no_place_to_write_is_told_in_a_sentence(
         assert f"{path}: cannot be used: no such column: recording" in capsys.readouterr().err
     (tmp_path / "other.sqlite.lock").mkdir()
     assert run(tmp_path / "other.sqlite") == 2
-    assert "cannot be written: Is a directory; expected a folder that may be written" in capsys.readouterr().err
+    assert (
+        f"{sentence('episodes.cannot_be_written')} Is a directory; {sentence('episodes.folder_expected')}"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.processes
@@ -500,7 +504,7 @@ def test_a_run_whose_disk_fills_up_says_so_and_goes_on_where_it_was(tmp_path: Pa
     ended = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
-    assert f"{path}: cannot be written: " in ended.stderr
+    assert f"{path}: {sentence('episodes.cannot_be_written')} " in ended.stderr
     assert f"polyrhythm episodes resume {path}" in ended.stderr
     assert main(["resume", str(path)]) == 0
     with Store.read(path) as store:

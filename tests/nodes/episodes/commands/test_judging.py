@@ -11,6 +11,7 @@ from nodes.episodes.command import main
 from nodes.episodes.evaluation.dimensions import NAMES, fine
 from nodes.episodes.results.browse import answer
 from nodes.episodes.results.store import Store
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 from tests.support.synthetic_run import write_run
 
@@ -179,7 +180,7 @@ def test_what_an_act_follows_from_and_what_an_offline_player_is_told_are_shown(
     assert main(["show", str(path), "0", "--prompts"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("(because of turn ") >= len(moved)
-    assert 'What the scenario tells a player by rules: {"role":' in shown
+    assert sentence("episodes.told_by_the_scenario") + ' {"role":' in shown
     assert "-0%" not in shown
 
 

@@ -13,6 +13,7 @@ from nodes.episodes.command import main
 from nodes.episodes.commands import on_ray
 from nodes.episodes.commands.on_ray import Purse, ShardNews, ShardWork
 from nodes.episodes.commands.ray_cluster import RayCluster
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, status
 
 ACT = json.dumps({"action_type": "speak", "argument": "Hello", "to": []})
@@ -102,7 +103,7 @@ def test_the_budget_is_that_of_the_whole_run_and_resume_goes_on(
         assert len(server.requests) == calls + 10
         said = capsys.readouterr().err
         assert "the budget of" in said
-        assert f"go on with: polyrhythm episodes resume {out} --engine ray" in said
+        assert f"{sentence('episodes.go_on_with')} {out} --engine ray" in said
         assert not Path(out).exists()
         assert told(capsys, "resume", out, "--engine", "ray", "--max-calls", "0") == here
         assert len(server.requests) == 2 * calls
@@ -170,8 +171,8 @@ def test_a_worker_whose_disk_is_a_network_file_system_is_refused(
     ("more", "why"),
     [
         (["--agents", "human,rules"], "--agents human: human plays on this machine"),
-        (["--shard", "1/2"], "--shard is for runs without an engine"),
-        (["--shards", "-1"], "--shards is -1; expected at least 1"),
+        (["--shard", "1/2"], sentence("episodes.shard_and_engine")),
+        (["--shards", "-1"], f"--shards is -1; {sentence('episodes.at_least_one')}"),
     ],
 )
 @pytest.mark.usefixtures("cluster")

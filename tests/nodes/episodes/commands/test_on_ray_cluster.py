@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sentences import sentence
+
 ROOT = Path(__file__).parents[4]
 
 
 @pytest.mark.long
 @pytest.mark.processes
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'polyrhythm[ray]'")
+@pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason=f"needs Ray: {sentence('episodes.install', extra='ray')}"
+)
 def test_a_run_on_ray_is_that_of_one_process_whoever_dies() -> None:
     script = ROOT / "tests/interop/plays_on_ray.py"
     done = subprocess.run(

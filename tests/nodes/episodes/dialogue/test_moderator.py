@@ -23,6 +23,7 @@ from nodes.episodes.scenarios.profiles import Character, Relationship, Scenario,
 from runtime import Clock, UserError
 from runtime.msgs.episode import Act, Reply
 from tests.support.episode_cast import ANA, BEN, act, plan, play, simulation_of
+from tests.support.sentences import sentence
 
 
 class Spy:
@@ -67,7 +68,7 @@ def test_simultaneous_acts_share_a_number() -> None:
 
 
 def test_silence_is_stale_and_leaving_ends_two() -> None:
-    assert outcome(play(plan(), [ScriptedBrain([]), ScriptedBrain([])])) == "stale: 3 silent acts in a row"
+    assert outcome(play(plan(), [ScriptedBrain([]), ScriptedBrain([])])) == sentence("episodes.is_silent", number=3)
     gone = play(plan(), [ScriptedBrain([act("leave")]), lines("b", 3)])
     assert outcome(gone) == "left: Ana Ruiz"
     assert len(gone.conduct.turns) == 1
@@ -146,7 +147,7 @@ def test_an_interruption_keeps_what_was_really_said() -> None:
     assert first.lasts_s == pytest.approx(3.5)  # seven words at two a second
     assert (second.argument, second.note) == ("Stop it right now!", "interrupts Ana Ruiz")
     assert second.at_s == pytest.approx(first.at_s + first.lasts_s)
-    assert outcome(moderator) == "stale: nobody spoke for 8 s"
+    assert outcome(moderator) == sentence("episodes.nobody_spoke", seconds=8)
 
 
 class Slow:
@@ -300,7 +301,7 @@ def test_people_may_be_silent_as_long_as_an_answer_may_take() -> None:
             now_s += step.pause.seconds
             step = floor.waited(step.pause.token, now_s)
         sent = step
-    assert sent.outcome.reason == "stale: nobody spoke for 100 s"
+    assert sent.outcome.reason == sentence("episodes.nobody_spoke", seconds=100)
     assert 80.0 < now_s < 110.0
     assert asks < 25
 

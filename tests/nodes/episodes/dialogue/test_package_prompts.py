@@ -14,6 +14,7 @@ from nodes.episodes.command import main
 from nodes.episodes.dialogue.rules import EpisodeRules, why_ended
 from nodes.episodes.results.store import Store
 from runtime.msgs.episode import ActKind, Turn
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 SEVEN = (
@@ -94,7 +95,7 @@ def test_players_and_judge_are_asked_as_the_package_asks_and_the_run_keeps_how(t
         ("0.1.5", "unknown"),
         ("sotopia-0.1.5@nowhere.json", "cannot be read"),
         ("sotopia-0.1.5@/nowhere/python", "cannot be asked"),
-        ("sotopia-0.1.5", "expected an interpreter that has it"),
+        ("sotopia-0.1.5", sentence("episodes.interpreter_expected")),
     ],
 )
 def test_what_cannot_be_followed_is_told_before_anything_is_played(
@@ -125,7 +126,7 @@ def test_a_file_without_prompts_or_a_scenario_of_three_is_refused(
     ):
         like = ["--task", "quiet-hours", "--like", f"sotopia-0.1.5@{file}", "--out", str(tmp_path / "r")]
         assert main(["run", *like, *more]) == 2
-        assert "that package has no coach" in capsys.readouterr().err
+        assert sentence("episodes.no_coach_there") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

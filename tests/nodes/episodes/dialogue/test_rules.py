@@ -10,6 +10,7 @@ from nodes.episodes.dialogue.rules import EpisodeRules, WinCheck, addressed, che
 from runtime import UserError
 from runtime.msgs.episode import Turn
 from tests.support.episode_cast import act
+from tests.support.sentences import pattern, sentence
 
 
 def turn(number: int, speaker: str, kind: str = "speak", text: str = "x") -> Turn:
@@ -60,7 +61,7 @@ def test_the_first_leave_ends_a_talk_of_two_but_not_of_three() -> None:
 def test_more_than_two_silent_acts_in_a_row_are_stale() -> None:
     silent = [turn(number, "Ana", "none", "") for number in (1, 2, 3)]
     assert why_ended(EpisodeRules(), silent[:2], 2, ["Ana", "Ben"], []) == ""
-    assert why_ended(EpisodeRules(), silent, 3, ["Ana", "Ben"], []) == "stale: 3 silent acts in a row"
+    assert why_ended(EpisodeRules(), silent, 3, ["Ana", "Ben"], []) == sentence("episodes.is_silent", number=3)
     assert why_ended(EpisodeRules(), [*silent[:2], turn(3, "Ben")], 3, ["Ana", "Ben"], []) == ""
 
 
@@ -81,9 +82,9 @@ def test_private_messages_name_people_who_are_there() -> None:
 
 
 def test_rules_that_cannot_work_are_refused_in_a_sentence() -> None:
-    with pytest.raises(UserError, match="max_turns is 0; expected at least 1"):
+    with pytest.raises(UserError, match=f"max_turns is 0; {pattern('episodes.at_least_one')}"):
         check(EpisodeRules(max_turns=0))
-    with pytest.raises(UserError, match="is no regular expression"):
+    with pytest.raises(UserError, match=pattern("episodes.no_regular_expression")):
         check(EpisodeRules(wins=(WinCheck(pattern="("),)))
 
 

@@ -38,6 +38,7 @@ from nodes.statistics.agreement import merged, pearson, randolph_kappa
 from runtime import UserError
 from runtime.msgs.episode import Score, Scores, Turn
 from tests.support.episode_cast import plan, play
+from tests.support.sentences import sentence
 
 
 def talk(*lines: tuple[str, str]) -> list[Turn]:
@@ -134,8 +135,8 @@ def test_scores_written_as_texts_and_people_called_agent_1_and_agent_2_are_read(
     ("text", "why"),
     [
         (answer(11), "GOAL is 11; expected 0 to 10"),
-        (answer(7.5), "GOAL is 7.5; expected a whole number"),
-        (answer("good"), "GOAL is 'good'; expected a whole number"),
+        (answer(7.5), f"GOAL is 7.5; {sentence('episodes.whole_number')}"),
+        (answer("good"), f"GOAL is 'good'; {sentence('episodes.whole_number')}"),
         (answer(drop="SEC"), "SEC is missing"),
         ('{"evaluations": {"Zoe": {}}}', "no evaluation of Ana Ruiz; found Zoe"),
     ],

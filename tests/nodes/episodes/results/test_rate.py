@@ -19,6 +19,7 @@ from nodes.episodes.evaluation.dimensions import SEVEN
 from nodes.episodes.results.rate import RatingPages, make_rating_server, qualification
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
+from tests.support.sentences import sentence
 
 KNOWN = {f"known-{place}": str(one.low) for place, one in enumerate(qualification().expected)}
 
@@ -85,8 +86,8 @@ def test_nobody_rates_before_the_known_dialogue_and_what_was_wrong_is_told(site:
     refused = site.send("/", "ada", KNOWN | {"known-0": "9"})
     assert "Not yet" in refused
     assert qualification().expected[0].why in refused
-    assert "Rate the next episode" in site.send("/", "ada", KNOWN)
-    assert "Rate the next episode" in site.get("/", "ada"), "once is enough"
+    assert sentence("episodes.rate_the_next") in site.send("/", "ada", KNOWN)
+    assert sentence("episodes.rate_the_next") in site.get("/", "ada"), "once is enough"
     assert "scores are known" in site.get("/", "ben"), "each person for themselves"
 
 

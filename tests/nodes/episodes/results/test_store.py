@@ -20,6 +20,7 @@ from nodes.models.servers import Servers
 from runtime import UserError
 from runtime.msgs.episode import Score, Scores
 from tests.support.episode_cast import plan
+from tests.support.sentences import pattern
 
 KILLS = (5, pytest.param(50, marks=pytest.mark.long))
 
@@ -158,14 +159,14 @@ def test_a_stored_answer_is_never_asked_for_again(tmp_path: Path) -> None:
 def test_a_second_writer_is_refused_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     with Store.create(path, {}):
-        with pytest.raises(StoreError, match=f"process {os.getpid()} is writing this run; wait for it"):
+        with pytest.raises(StoreError, match=f"process {os.getpid()} {pattern('episodes.is_being_written')}"):
             Store.open(path)
         Store.read(path).close()
     Store.open(path).close()
 
 
 def test_what_is_no_run_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no such run"):
+    with pytest.raises(UserError, match=pattern("episodes.no_such_run")):
         Store.read(tmp_path / "none.sqlite")
     noise = tmp_path / "noise.sqlite"
     noise.write_bytes(b"hello" * 1000)

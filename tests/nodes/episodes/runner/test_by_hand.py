@@ -29,6 +29,7 @@ from runtime import Clock
 from runtime.msgs.episode import Act, Turn
 from tests.support.episode_cast import plan
 from tests.support.running import PATIENCE_S
+from tests.support.sentences import sentence
 
 FAST = 60.0  # words per second
 
@@ -154,7 +155,10 @@ def test_a_recipient_who_is_not_there_is_refused_to_the_one_who_typed() -> None:
 
     conduct = played(plan("cello"), [None, says("Hello.")], answer)
     assert any("there is no 'Nobody'" in text for text in shown)
-    assert any("/shrug is no command; known: /do, /sign, /to, /wait, /leave" in text for text in shown)
+    assert any(
+        sentence("episodes.no_command", command="/shrug", known="/do, /sign, /to, /wait, /leave") in text
+        for text in shown
+    )
     assert [turn.kind for turn in conduct.turns] == ["leave"]
 
 
@@ -216,7 +220,7 @@ def test_two_people_cannot_talk_at_once_at_one_terminal(tmp_path: Path, capsys: 
     out = str(tmp_path / "run.sqlite")
     asked = ["run", "--task", "cello-with-a-crack", "--agents", "human", "--order", "asynchronous", "--out", out]
     assert main(asked) == 2
-    assert "they would type over each other" in capsys.readouterr().err
+    assert sentence("episodes.type_over_each_other") in capsys.readouterr().err
 
 
 @pytest.mark.processes

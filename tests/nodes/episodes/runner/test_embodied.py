@@ -20,6 +20,7 @@ from nodes.sim.people.actor import Actor, ActorLine
 from runtime.errors import UserError
 from runtime.launch.file import find, override
 from runtime.msgs.episode import Turn
+from tests.support.sentences import pattern, sentence
 from tests.support.synthetic_run import DIALOGUE, write_run
 
 
@@ -33,7 +34,7 @@ def test_a_recording_becomes_an_episode_with_a_link_to_it(tmp_path: Path, capsys
         assert (row.state, row.recording) == ("done", str(recording))
         assert len(store.scores(row.id)[0].scores) == 7 * len(row.names)
     spoken = [turn for turn in turns if turn.kind == "speak"]
-    assert spoken[0].argument == "Please clear the table: put the cups in the bin"
+    assert spoken[0].argument == sentence("episodes.clear_the_table")
     assert spoken[0].at_s == DIALOGUE[0][0], "run time, as everything else names it"
     assert [turn.speaker for turn in spoken] == [row.names[1], row.names[0]] * 4
     done = [turn.argument for turn in turns if turn.kind == "action"]
@@ -47,9 +48,9 @@ def test_a_recording_becomes_an_episode_with_a_link_to_it(tmp_path: Path, capsys
 def test_a_scenario_without_a_robot_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["embody", str(tmp_path / "none.mcap"), "--task", "quiet-hours"]) == 2
     told = capsys.readouterr().err
-    assert "task 'quiet-hours' has no robot in it; those with one: clear-table" in told
+    assert sentence("episodes.no_robot_in_task", task="quiet-hours", tasks="clear-table") in told
     assert main(["embody", str(tmp_path / "none.mcap"), "--task", "nope"]) == 2
-    assert "there is no task 'nope' with a robot; known: clear-table" in capsys.readouterr().err
+    assert sentence("episodes.no_task_with_robot", task="nope", known="clear-table") in capsys.readouterr().err
 
 
 def test_a_run_that_exists_is_refused_before_the_body_plays(
@@ -119,7 +120,7 @@ def test_a_scenario_without_cues_is_refused_with_the_way_out(monkeypatch: pytest
     plan = embodied.embodied_plan("the-brown-bottle")
     scenario = msgspec.structs.replace(starter_library().scenarios[plan.scenario], cues=())
     monkeypatch.setitem(starter_library().scenarios, plan.scenario, scenario)
-    with pytest.raises(UserError, match=r"no simulated person can play it; record a run with a person"):
+    with pytest.raises(UserError, match=pattern("episodes.no_simulated_person")):
         embodied.changes_for(plan)
 
 
@@ -132,7 +133,7 @@ def test_the_robots_goal_is_judged_by_what_was_done_and_left() -> None:
         for index, text in enumerate(acts)
     ]
     scores = {score.name: score for score in judge_by_rules(plan, turns).scores if score.dimension == "GOAL"}
-    assert "2 of the 5 things wanted were done" in scores[plan.names[0]].reasoning
+    assert sentence("episodes.things_done", number=2, all=5) in scores[plan.names[0]].reasoning
     assert scores[plan.names[0]].score == 4
     assert scores[plan.names[1]].score == 8  # two of four in the bin, and the blue one left
 
@@ -148,4 +149,4 @@ def test_a_folder_of_ones_own_has_embodied_scenarios_too(tmp_path: Path, capsys:
     changes = embodied.changes_for(embodied.embodied_plan("my-bottle", library), library=library)
     assert "collaborator.use=nodes.sim.people.actor:Actor" in changes
     assert main(["embody", "--tasks", str(tmp_path), "--task", mine.id]) == 2
-    assert "with a robot; known: my-bottle" in capsys.readouterr().err
+    assert sentence("episodes.no_task_with_robot", task=mine.id, known="my-bottle") in capsys.readouterr().err

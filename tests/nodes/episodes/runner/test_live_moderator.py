@@ -27,6 +27,7 @@ from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Turn
 from tests.support.running import PATIENCE_S, Runs, eventually
+from tests.support.sentences import pattern
 from tests.support.servers.fake_openai_server import FakeOpenAI, Request, answers, silence
 
 TASK = "cello-with-a-crack"
@@ -177,9 +178,9 @@ def test_a_file_of_something_else_is_refused_in_a_sentence(tmp_path: Path) -> No
     with pytest.raises(UserError, match=r"its episode is over \(left: \w+ \w+\); read it with: polyrhythm episodes"):
         LiveLog(log, plan)
     other = plan_of_task("quiet-hours", order="round-robin", mode="AGENTS", max_turns=20)
-    with pytest.raises(UserError, match=rf"holds the episode {plan.id}, and this launch file plays {other.id}"):
+    with pytest.raises(UserError, match=pattern("episodes.holds_an_episode", episode=plan.id, other=other.id)):
         LiveLog(log, other)
     many = tmp_path / "many.sqlite"
     Store.create(many, {}).close()
-    with pytest.raises(UserError, match=r"go on with: polyrhythm episodes resume"):
+    with pytest.raises(UserError, match=pattern("episodes.go_on_with")):
         LiveLog(many, plan)

@@ -8,6 +8,7 @@ import pytest
 
 from nodes.episodes.scenarios.library import Library, read_folder, read_records
 from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Relationship, Scenario, Task
+from tests.support.sentences import pattern, sentence
 
 ANN = '{"id": "ann", "first_name": "Ann"}'
 
@@ -26,10 +27,10 @@ def test_jsonl_and_toml_say_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    ("line", "told"),
     [
-        ("{", ":2: not a line of JSON: "),
-        ("[1]", ":2: expected an object with the fields of a character, found list"),
+        ("{", f":2: {sentence('episodes.no_line_of_json')} "),
+        ("[1]", f":2: {sentence('episodes.object_expected', what='character', found='list')}"),
         ('{"id": "bo"}', ":2 ('bo'): Object missing required field `first_name`"),
         ('{"id": "bo", "first_name": "Bo", "age": "7"}', ":2 ('bo'): age: Expected `int`, got `str`"),
         ('{"id": "bo", "first_name": "<i>"}', ":2 ('bo'): first_name is '<i>'; expected one line without"),
@@ -37,31 +38,31 @@ def test_jsonl_and_toml_say_the_same(tmp_path: Path) -> None:
         ('{"id": "../bo", "first_name": "Bo"}', ":2 ('../bo'): id is '../bo'; expected 1 to 64"),
     ],
 )
-def test_an_error_names_file_line_record_and_field(tmp_path: Path, line: str, sentence: str) -> None:
+def test_an_error_names_file_line_record_and_field(tmp_path: Path, line: str, told: str) -> None:
     path = write(tmp_path, "characters.jsonl", f"{ANN}\n{line}\n")
     with pytest.raises(ProfileError) as caught:
         read_records(path, Character)
-    assert str(caught.value).startswith(f"{path}{sentence}")
+    assert str(caught.value).startswith(f"{path}{told}")
 
 
 GAME = '{"id": "g", "context": "A game.", "goals": ["Win.", "Win."], "wins": [%s]}'
 
 
 @pytest.mark.parametrize(
-    ("win", "sentence"),
+    ("win", "told"),
     [
-        ('{"pattern": "("}', "wins[0]: pattern '(' is no regular expression: "),
-        ('{"pattern": " "}', "wins[0]: pattern is empty; expected a text"),
+        ('{"pattern": "("}', f"wins[0]: pattern '(' {sentence('episodes.no_regular_expression')}: "),
+        ('{"pattern": " "}', f"wins[0]: pattern {sentence('episodes.is_empty')}"),
         ('{"pattern": "x", "kind": "shout"}', "wins[0].kind: Invalid enum value 'shout'"),
         ('{"pattern": "x", "by": 1}', "wins[0]: Object contains unknown field `by`"),
         ('{"pattern": "x", "winner": 2}', "wins: winner is 2; expected 0 to 1"),
     ],
 )
-def test_a_win_check_that_cannot_work_is_refused_with_its_place(tmp_path: Path, win: str, sentence: str) -> None:
+def test_a_win_check_that_cannot_work_is_refused_with_its_place(tmp_path: Path, win: str, told: str) -> None:
     path = write(tmp_path, "scenarios.jsonl", GAME % win)
     with pytest.raises(ProfileError) as caught:
         read_records(path, Scenario)
-    assert str(caught.value).startswith(f"{path}:1 ('g'): {sentence}")
+    assert str(caught.value).startswith(f"{path}:1 ('g'): {told}")
 
 
 def test_a_win_check_names_pattern_seat_kind_and_winner(tmp_path: Path) -> None:
@@ -106,16 +107,16 @@ def test_toml_records_are_counted_and_tables_are_known(tmp_path: Path) -> None:
 
 def test_a_line_separator_inside_a_text_is_no_new_record(tmp_path: Path) -> None:
     path = write(tmp_path, "characters.jsonl", '{"id": "ann", "first_name": "Ann", "secret": "a\x85b"}\n')
-    with pytest.raises(ProfileError, match=r":1 \('ann'\): secret holds the control character U\+0085"):
+    with pytest.raises(ProfileError, match=rf":1 \('ann'\): {pattern('episodes.control_character', code='0085')}"):
         read_records(path, Character)
 
 
 def test_files_that_are_no_text_are_refused_by_name(tmp_path: Path) -> None:
     binary = tmp_path / "characters.jsonl"
     binary.write_bytes(b'{"id": "\xff"}')
-    with pytest.raises(ProfileError, match="not UTF-8 at byte 8; save the file as UTF-8"):
+    with pytest.raises(ProfileError, match=pattern("episodes.no_utf8", byte=8)):
         read_records(binary, Character)
-    with pytest.raises(ProfileError, match=r"unknown ending '.csv'; expected .jsonl or .toml"):
+    with pytest.raises(ProfileError, match=pattern("episodes.unknown_ending", ending=".csv")):
         read_records(write(tmp_path, "characters.csv", "id"), Character)
     with pytest.raises(ProfileError, match="cannot be read: No such file or directory"):
         read_records(tmp_path / "none.jsonl", Character)
@@ -148,13 +149,15 @@ def test_a_library_knows_what_it_holds() -> None:
         library.character("eve")
     with pytest.raises(ProfileError, match="library: no scenario 'x'; known: s"):
         library.scenario("x")
-    with pytest.raises(ProfileError, match="characters: the identifier 'ann' is used twice; rename one"):
+    with pytest.raises(ProfileError, match=f"characters: {pattern('episodes.used_twice', name='ann')}"):
         Library([ann, ann])
-    with pytest.raises(ProfileError, match="relationships: ann and eve: no character 'eve' in this library"):
+    with pytest.raises(
+        ProfileError, match=f"relationships: ann and eve: {pattern('episodes.no_character', name='eve')}"
+    ):
         Library([ann], bonds=[Bond(first="ann", second="eve", relationship=Relationship.FRIEND)])
-    with pytest.raises(ProfileError, match="tasks: t: scenario: no scenario 'x' in this library"):
+    with pytest.raises(ProfileError, match=f"tasks: t: scenario: {pattern('episodes.no_scenario', name='x')}"):
         Library([ann, bo], [scenario], tasks=[Task(id="t", scenario="x", characters=("ann", "bo"))])
     with pytest.raises(ProfileError, match="tasks: t: characters: 1 named; scenario s has 2 seats"):
         Library([ann, bo], [scenario], tasks=[Task(id="t", scenario="s", characters=("ann",))])
-    with pytest.raises(ProfileError, match="tasks: t: characters: no character 'eve' in this library"):
+    with pytest.raises(ProfileError, match=f"tasks: t: characters: {pattern('episodes.no_character', name='eve')}"):
         Library([ann, bo], [scenario], tasks=[Task(id="t", scenario="s", characters=("ann", "eve"))])

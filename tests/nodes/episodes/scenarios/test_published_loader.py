@@ -19,6 +19,7 @@ from nodes.episodes.scenarios.loader import (
 )
 from nodes.episodes.scenarios.profiles import ProfileError, Relationship
 from nodes.episodes.scenarios.visibility import cast_of, view
+from tests.support.sentences import pattern, sentence
 
 Rows = list[dict[str, object]]
 
@@ -139,24 +140,24 @@ def test_other_spellings_and_extra_keys_are_understood(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "rows", "sentence"),
+    ("file", "rows", "told"),
     [
-        (AGENTS, [agent(FIRST, "")], ":1: first_name: missing or empty; expected a text"),
-        (AGENTS, [agent("", "Ann")], ":1: agent_id: missing or empty; expected a text"),
-        (AGENTS, [agent(FIRST, "Ann", age="old")], ":1: age: expected a whole number of years, found 'old'"),
+        (AGENTS, [agent(FIRST, "")], f":1: first_name: {sentence('episodes.text_is_missing')}"),
+        (AGENTS, [agent("", "Ann")], f":1: agent_id: {sentence('episodes.text_is_missing')}"),
+        (AGENTS, [agent(FIRST, "Ann", age="old")], f":1: age: {sentence('episodes.years_expected', found='old')}"),
         (AGENTS, [agent(FIRST, "Ann", age=400)], ":1: age is 400; expected 0 to 130 years"),
-        (AGENTS, [agent(FIRST, "Ann", secret=7)], ":1: secret: expected text, found int"),
+        (AGENTS, [agent(FIRST, "Ann", secret=7)], f":1: secret: {sentence('episodes.text_expected', found='int')}"),
         (AGENTS, [agent(FIRST, "<script>")], ":1: first_name is '<script>'; expected one line without"),
         (AGENTS, [agent("../../etc", "Ann")], ":1: id is '../../etc'; expected 1 to 64"),
         (AGENTS, [agent(FIRST, "Ann"), agent(FIRST, "Bo")], f":2: '{FIRST}' is already used at "),
-        (ENVIRONMENTS, [environment(agent_goals=None)], ":1: agent_goals: missing or empty; expected a list"),
+        (ENVIRONMENTS, [environment(agent_goals=None)], f":1: agent_goals: {sentence('episodes.list_is_missing')}"),
         (ENVIRONMENTS, [environment(agent_goals=["alone"])], ":1: goals has 1 entries; expected one per seat"),
         (ENVIRONMENTS, [environment(agent_goals="Sell")], ":1: agent_goals: expected a list or the text of one"),
         (ENVIRONMENTS, [environment(relationship="7")], ":1: relationship: Invalid enum value 7; expected one of"),
         (ENVIRONMENTS, [environment(relationship="foe")], ":1: relationship: "),
         (ENVIRONMENTS, [environment(age_constraint="18+")], ":1: age_constraint: expected a list or the text of one"),
         (ENVIRONMENTS, [environment(age_constraint="[18, 70]")], ":1: age_constraint: expected a range per seat"),
-        (RELATIONSHIPS, [bond(relationship=None)], ":1: relationship: missing or empty; expected 0 to 5"),
+        (RELATIONSHIPS, [bond(relationship=None)], f":1: relationship: {sentence('episodes.number_is_missing')}"),
         (RELATIONSHIPS, [bond(agent2_id="01HX")], f":1: agent2_id: no character '01hx' in {AGENTS}"),
         (
             COMBINATIONS,
@@ -166,7 +167,7 @@ def test_other_spellings_and_extra_keys_are_understood(tmp_path: Path) -> None:
         (
             COMBINATIONS,
             [{"combo_id": "c", "env_id": SCENARIO, "agent_ids": [FIRST]}],
-            ":1: agent_ids: 1 named; the scenario has 2 seats",
+            f":1: agent_ids: 1 {sentence('episodes.wrong_seats', seats=2)}",
         ),
         (
             COMBINATIONS,
@@ -176,7 +177,7 @@ def test_other_spellings_and_extra_keys_are_understood(tmp_path: Path) -> None:
     ],
 )
 def test_a_row_that_cannot_be_read_is_named_by_file_line_and_field(
-    tmp_path: Path, file: str, rows: Rows, sentence: str
+    tmp_path: Path, file: str, rows: Rows, told: str
 ) -> None:
     published(tmp_path)
     (tmp_path / file).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -184,7 +185,7 @@ def test_a_row_that_cannot_be_read_is_named_by_file_line_and_field(
         named = read_published(tmp_path).left_out[0]
     except ProfileError as problem:  # where nothing is left of the set
         named = str(problem)
-    assert named.startswith(f"{tmp_path / file}{sentence}")
+    assert named.startswith(f"{tmp_path / file}{told}")
 
 
 def test_bad_rows_are_left_out_with_what_depends_on_them_and_the_rest_is_played(
@@ -280,7 +281,7 @@ def test_the_hard_subset_is_of_the_published_set(
     assert "1 of 1 episodes done" in capsys.readouterr().out
     monkeypatch.delenv("SOTOPIA_DATA")
     assert main(["run", "--tasks", "hard"]) == 2
-    assert "expected its folder in SOTOPIA_DATA" in capsys.readouterr().err
+    assert sentence("episodes.published_folder") in capsys.readouterr().err
 
 
 def test_lint_names_every_row_that_was_left_out_and_scenarios_by_their_codenames(
@@ -292,7 +293,7 @@ def test_lint_names_every_row_that_was_left_out_and_scenarios_by_their_codenames
     out, err = capsys.readouterr()
     assert sum("left-out: " in line and "relationship" in line for line in out.splitlines()) == 7
     assert f"gate_of_rain ({SCENARIO.lower()}): " in out
-    assert f"2 more rows; see polyrhythm episodes scenarios lint --tasks {folder}" in err
+    assert f"2 {sentence('episodes.more_rows')} {folder}" in err
 
 
 @pytest.mark.parametrize("command", ["sample", "run"])
@@ -304,7 +305,7 @@ def test_a_scenario_that_nobody_can_be_cast_for_is_left_out_of_a_draw_and_not_th
     out = [] if command == "sample" else ["--out", str(tmp_path / "run.sqlite")]
     assert main([command, "--tasks", str(folder), *out]) == 0
     told = capsys.readouterr()
-    assert told.err == "left out: movie_night (01hn): 0 casts honour its constraints; 1 asked for\n"
+    assert told.err == f"{sentence('episodes.few_casts', scenario='movie_night (01hn)', casts=0, asked=1)}\n"
     assert SCENARIO.lower() in told.out if command == "sample" else "1 of 1 episodes done" in told.out
 
 
@@ -318,7 +319,9 @@ def test_a_task_that_is_misspelt_is_told_what_was_meant(tmp_path: Path, capsys: 
 def test_a_list_instead_of_lines_is_refused(tmp_path: Path) -> None:
     published(tmp_path)
     (tmp_path / AGENTS).write_text('[{"first_name": "W", "last_name": "S"}]', encoding="utf-8")
-    with pytest.raises(ProfileError, match=r"agent_profiles\.jsonl:1: expected an object, found list"):
+    with pytest.raises(
+        ProfileError, match=rf"agent_profiles\.jsonl:1: {pattern('episodes.plain_object_expected', found='list')}"
+    ):
         read_published(tmp_path)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Relationship, Scenario
 from nodes.episodes.scenarios.sampling import allowed_casts, misfit, sample_constrained, sample_uniform
+from tests.support.sentences import pattern, sentence
 
 JOBS = ("smith", "baker", "diver")
 
@@ -142,22 +143,21 @@ def test_a_misfit_says_why() -> None:
         characters=(("P1",), ()),
     )
     assert misfit(library, scenario, ["p1"]) == "1 characters for 2 seats"
-    assert misfit(library, scenario, ["p1", "p1"]) == "somebody sits in two seats"
+    assert misfit(library, scenario, ["p1", "p1"]) == sentence("episodes.two_seats")
     assert misfit(library, scenario, ["p0", "p1"]) == "P0 is 20; seat 0 is for 21 to 30 years"
     assert misfit(library, scenario, ["p2", "p1"]) == "seat 0 is kept for P1, not P2"
     assert misfit(library, scenario, ["p1", "p0"]) == "P0 is no smith, as seat 1 asks"
-    assert (
-        misfit(library, library.scenario("s"), ["p0", "p1"])
-        == "p0 and p1 stand as friend; the scenario asks for stranger"
+    assert misfit(library, library.scenario("s"), ["p0", "p1"]) == sentence(
+        "episodes.another_relationship", first="p0", second="p1", word="friend", other="stranger"
     )
 
 
 def test_what_cannot_be_drawn_is_named() -> None:
-    with pytest.raises(ProfileError, match="count is 0; expected 1 or more"):
+    with pytest.raises(ProfileError, match=pattern("episodes.one_or_more", value=0)):
         sample_uniform(small(), 0)
-    with pytest.raises(ProfileError, match="no scenarios to draw from"):
+    with pytest.raises(ProfileError, match=pattern("episodes.no_scenarios")):
         sample_uniform(Library(), 1)
-    with pytest.raises(ProfileError, match="scenario s has 2 seats; the library has 0 characters"):
+    with pytest.raises(ProfileError, match=pattern("episodes.few_characters", scenario="s", seats=2, people=0)):
         sample_uniform(Library(scenarios=[Scenario(id="s", context="c", goals=("a", "b"))]), 1)
     with pytest.raises(ProfileError, match="no scenario 'nope'; known: s, t, "):
         sample_constrained(small(), 1, scenarios=["nope"])

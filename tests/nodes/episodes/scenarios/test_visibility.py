@@ -13,6 +13,7 @@ from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Relationship, Scenario, SeatPair, Task
 from nodes.episodes.scenarios.visibility import CLOSE, PUBLIC, Briefable, Cast, Mode, cast_of, full_view, view
 from runtime.msgs.episode import Facts
+from tests.support.sentences import pattern
 
 ANN = Character(
     id="ann",
@@ -108,7 +109,7 @@ def test_the_writer_of_a_script_knows_everything_and_has_no_seat() -> None:
     assert seen.seat is None
     for private in ("Burns bread", "Eats chalk", "Buy it", "Sell it by noon", "spider", "lame"):
         assert private in seen.text()
-    with pytest.raises(ProfileError, match="its writer has no seat; ask for full_view"):
+    with pytest.raises(ProfileError, match=pattern("episodes.writer_has_no_seat")):
         view(pair(Relationship.STRANGER), 0, Mode.SCRIPT)
 
 

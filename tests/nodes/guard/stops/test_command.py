@@ -18,6 +18,7 @@ from runtime.message import Envelope, Message
 from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState
 from runtime.msgs.signature import order, service
 from runtime.serialization.codec import encode
+from tests.support.sentences import sentence
 
 LATCHED = GuardState(mode="stopped", reason="emergency stop: x", estop="x")
 REARMED = GuardState(mode="stopped", reason="re-armed by Ana, waiting to be told to go on", is_armed=True)
@@ -213,7 +214,7 @@ def test_the_exit_code_says_whether_it_is_so_now(desk: Desk, do: Any, state: Gua
         ("rearm", HOLDING, f"holding: {HOLDING.reason}\n", ""),
         ("resume", REARMED, f"stopped: {REARMED.reason}\n", ""),
         ("state", GuardState(mode="stopped", reason="stopped by Ana", estop="x"),
-         "stopped by Ana, emergency stop latched: x\n", ""),
+         f"stopped by Ana{sentence('guard.latched_too', why='x')}\n", ""),
         ("state", MOVING, "moving\n", ""),
         ("state", GuardState(mode="stopped", reason="stopped by E\x1b[2Jve"), "stopped by E\\x1b[2Jve\n", ""),
     ],

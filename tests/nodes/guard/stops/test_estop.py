@@ -19,6 +19,7 @@ import pytest
 from bench.faults.rig import ESTOPPED, ROOT, STOPPED, Rig
 from runtime.operating_system import estop_signal
 from tests.support.running import eventually
+from tests.support.sentences import sentence
 
 HEAVY = (
     "zmq",
@@ -127,7 +128,7 @@ def test_a_frozen_guard_is_ended_the_motors_stand_and_the_one_that_comes_back_is
     err, told = estop(rig)
     assert told["ended"] == pid
     assert told["latched"] is True
-    assert "the guard that was started again has latched the emergency stop" in err
+    assert sentence("guard.started_again_and_latched") in err
     rig.wait_whole()
     assert rig.pid("robot") != pid
     last = rig.guard.last()

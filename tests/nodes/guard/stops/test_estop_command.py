@@ -14,6 +14,7 @@ from nodes.guard import command, orders
 from runtime.errors import UserError
 from runtime.operating_system import estop_signal
 from runtime.operating_system.estop_signal import ANSWER_S, GuardProcess
+from tests.support.sentences import pattern, sentence
 
 
 class Presses:
@@ -45,7 +46,7 @@ def test_without_a_name_every_robot_of_this_user_is_stopped_and_with_one_that_al
 def test_a_name_that_no_run_has_stops_nobody_and_is_told(two: Presses, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["estop", "--run", "cellar"]) == 1
     assert capsys.readouterr().err == (
-        "--run cellar: no such run has a guard; running: hall (pid 20), kitchen (pid 10)\n"
+        sentence("guard.no_such_run", run="cellar", runs="hall (pid 20), kitchen (pid 10)\n")
     )
     assert two.stopped == []
 
@@ -66,14 +67,14 @@ def test_a_run_whose_guard_is_being_started_is_stopped_as_soon_as_it_listens(
     assert command.main(["estop"]) == 0
     assert pressed == [listens], "the supervisor is sent no signal"
     told = capsys.readouterr()
-    assert told.out == "attic (pid 30): its guard is being started, and nothing moves the robot before\n"
-    assert told.err == "attic (pid 30): the guard that was started has latched the emergency stop\n"
+    assert told.out == f"attic (pid 30): {sentence('guard.guard_is_being_started')}\n"
+    assert told.err == f"attic (pid 30): {sentence('guard.started_and_latched')}\n"
 
 
 @pytest.mark.parametrize("order", ["arm", "rearm"])
 def test_what_lets_a_robot_move_needs_a_name(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orders, "find_runs", list)
-    with pytest.raises(UserError, match=f"^{order} needs --run: the name or pid of the run whose robot is meant"):
+    with pytest.raises(UserError, match=f"^{order}{pattern('guard.run_is_needed')}"):
         command.main([order])
 
 
@@ -114,7 +115,7 @@ def test_where_nothing_has_a_guard_it_is_said(
 def test_who_is_held_is_told_to_people_and_to_programs(two: Presses, capsys: pytest.CaptureFixture[str]) -> None:
     command.main(["estop"])
     assert capsys.readouterr().out == (
-        "kitchen (pid 10): held, emergency stop latched\nhall (pid 20): held, emergency stop latched\n"
+        f"kitchen (pid 10): {sentence('guard.held_and_latched')}\nhall (pid 20): {sentence('guard.held_and_latched')}\n"
     )
     command.main(["estop", "--json"])
     assert json.loads(capsys.readouterr().out) == [
@@ -171,8 +172,8 @@ def test_a_guard_that_does_not_answer_is_ended_and_the_one_that_comes_back_is_la
     assert room.pressed == [[11, 21], [22]]
     assert room.answer_s == [ANSWER_S, pytest.approx(15.0 - 3 * 0.05)]
     told = capsys.readouterr()
-    assert told.out == f"kitchen (pid 10): held, emergency stop latched\n{ENDED}\n"
-    assert told.err == "hall (pid 20): the guard that was started again has latched the emergency stop\n"
+    assert told.out == f"kitchen (pid 10): {sentence('guard.held_and_latched')}\n{ENDED}\n"
+    assert told.err == f"hall (pid 20): {sentence('guard.started_again_and_latched')}\n"
 
 
 def test_a_guard_that_never_comes_back_is_told_after_fifteen_seconds(
@@ -186,10 +187,7 @@ def test_a_guard_that_never_comes_back_is_told_after_fifteen_seconds(
         {"run": "kitchen", "pid": 10, "ended": None, "latched": True},
         {"run": "hall", "pid": 20, "ended": 21, "latched": False},
     ]
-    assert told.err == (
-        "hall (pid 20): no guard was started again within 15 s, so the stop is not latched; nothing moves the robot "
-        "while there is none\n"
-    )
+    assert told.err == f"hall (pid 20): {sentence('guard.no_guard_came_back', seconds=15)}\n"
 
 
 def test_what_is_typed_in_need_waits_for_no_parser(two: Presses, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,8 +230,8 @@ def test_help_tells_an_example_and_what_is_no_order_is_refused(capsys: pytest.Ca
     told = " ".join(capsys.readouterr().out.split())
     assert ended.value.code == 0
     assert told.startswith("usage: polyrhythm guard [-h]")
-    assert "Arm, stop and re-arm the robot of a running graph" in told
-    assert told.endswith("example: polyrhythm guard estop")
+    assert sentence("guard.help") in told
+    assert told.endswith(sentence("guard.help_example"))
     with pytest.raises(SystemExit) as ended:
         command.main(["dance"])
     assert ended.value.code == 2

@@ -12,6 +12,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.msgs import GuardState, Interrupt, RobotState, RobotStatus
 from tests.support.guard.guard_story import GuardStory, command, interrupt
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, ZEROS, standing
 
 SETTINGS = GuardSettings()
@@ -56,7 +57,10 @@ def test_contacts_are_named_in_order_and_heard_when_they_were_read() -> None:
     see(story, read_ns=read_ns, contact=("lift", "base"))
     assert story.machine.check_monitors(story.now_ns) == "contact"
     said = story.machine.report()
-    assert (said.mode, said.reason) == ("stopped", "stopped by contact: contact: base, lift")
+    assert (said.mode, said.reason) == (
+        "stopped",
+        sentence("guard.stopped_by", by="contact", why="contact: base, lift"),
+    )
     assert (said.stop_cause, said.stop_heard_ns) == ("", read_ns)
     assert story.machine.check_monitors(story.now_ns) == "", "the same contact is no news"
 
@@ -86,7 +90,9 @@ def test_an_effort_counts_from_exactly_its_limit_and_after_exactly_its_time() ->
         see(story, effort=tuple(efforts))
         assert story.machine.check_monitors(story.now_ns) == by
     names = f"{STRETCH_3.joints[0].name}, {STRETCH_3.joints[1].name}"
-    assert story.machine.reason == f"stopped by effort: effort above 95 % for 0.3 s: {names}"
+    assert story.machine.reason == sentence(
+        "guard.stopped_by", by="effort", why=sentence("guard.effort_now", percent=95, seconds=0.3, what=names)
+    )
     assert story.machine.check_monitors(story.now_ns + to_ns(1.0)) == "", "told once"
 
 
@@ -105,7 +111,9 @@ def test_a_driver_is_silent_after_exactly_its_time_and_only_once_the_guard_was_a
     silence_ns = to_ns(SETTINGS.driver_silence_s)
     assert story.machine.check_monitors(story.now_ns + silence_ns) == ""
     assert story.machine.check_monitors(story.now_ns + silence_ns + 1) == "driver"
-    assert story.machine.reason == "stopped by driver: the driver has been silent for 1 s"
+    assert story.machine.reason == sentence(
+        "guard.stopped_by", by="driver", why=sentence("guard.driver_is_silent", seconds=1)
+    )
     idle = GuardStory()
     see(idle)
     assert idle.machine.check_monitors(idle.now_ns + 10 * silence_ns) == ""
@@ -118,7 +126,11 @@ def test_an_emergency_stop_tells_its_first_cause_and_when() -> None:
     story.tick(1, sees=True)
     story.machine.estop("console: pressed too", story.now_ns)
     said = story.machine.report()
-    assert (said.mode, said.estop, said.reason) == ("stopped", "button: pressed", "emergency stop: button: pressed")
+    assert (said.mode, said.estop, said.reason) == (
+        "stopped",
+        "button: pressed",
+        sentence("guard.emergency_stop", why="button: pressed"),
+    )
     assert (said.stop_cause, said.stop_heard_ns, said.held_ns) == ("estop", at_ns, story.now_ns)
     assert said.is_armed
 
@@ -140,7 +152,7 @@ def test_no_word_resumes_an_emergency_stop_and_each_is_counted() -> None:
     for number in (1, 2):
         later_ns = story.now_ns + number
         story.machine.interrupt(interrupt("resume", "Ana"), later_ns, later_ns)
-        assert story.machine.refusal == "resume by 'Ana' refused: an emergency stop is only left by re-arming"
+        assert story.machine.refusal == sentence("guard.resume_refused", by="Ana", why=sentence("guard.only_rearming"))
         assert story.machine.rejected == before + number
     story.machine.interrupt(interrupt("replan", "Ana"), story.now_ns + 9, story.now_ns + 9)
     assert (story.machine.mode, story.machine.rejected) == ("estopped", before + 2)
@@ -152,7 +164,7 @@ def test_re_arming_leaves_an_ordinary_stop_that_older_words_do_not_lift() -> Non
     assert story.machine.rearm("Ann", story.now_ns + 50)
     said = story.machine.report()
     assert (said.mode, said.estop) == ("stopped", "")
-    assert said.reason == "re-armed by Ann, waiting to be told to go on"
+    assert said.reason == sentence("guard.rearmed", by="Ann")
     assert not story.machine.rearm("Ann", story.now_ns + 60), "there is none any more"
     story.machine.interrupt(interrupt("resume", "Ana"), story.now_ns + 50, story.now_ns + 70)
     assert story.machine.mode == "stopped"
@@ -164,9 +176,14 @@ def test_re_arming_leaves_an_ordinary_stop_that_older_words_do_not_lift() -> Non
     ("stop", "estop", "mode", "reason"),
     [
         ("", "", "disarmed", "not armed"),
-        ("stopped by Sam: Ouch!", "", "stopped", "stopped by guard: stopped by Sam: Ouch!"),
-        ("", "button", "estopped", "emergency stop: button"),
-        ("stopped by Sam", "button", "estopped", "emergency stop: button"),
+        (
+            sentence("guard.stopped_by", by="Sam", why="Ouch!"),
+            "",
+            "stopped",
+            sentence("guard.stopped_by", by="guard", why=sentence("guard.stopped_by", by="Sam", why="Ouch!")),
+        ),
+        ("", "button", "estopped", sentence("guard.emergency_stop", why="button")),
+        ("stopped by Sam", "button", "estopped", sentence("guard.emergency_stop", why="button")),
     ],
 )
 def test_what_is_restored_is_latched_as_it_was(stop: str, estop: str, mode: str, reason: str) -> None:
@@ -184,7 +201,7 @@ def test_a_stop_restored_without_its_cause_names_the_emergency() -> None:
     machine.restore("", "button", 7)
     assert machine.rearm("Ann", 8)
     machine.interrupt(interrupt("resume", "Ana"), 9, 9)
-    assert (machine.mode, machine.reason) == ("disarmed", "resumed by Ana, no command yet")
+    assert (machine.mode, machine.reason) == ("disarmed", sentence("guard.resumed", by="Ana"))
 
 
 @pytest.mark.parametrize(("holder", "name"), [("me-1", "me-1"), ("", "nobody")])
@@ -193,9 +210,9 @@ def test_a_hand_over_holds_a_moving_robot_and_says_to_whom(holder: str, name: st
     assert story.machine.mode == "moving"
     story.machine.transfer_control(holder, story.now_ns)
     said = story.machine.report()
-    assert (said.mode, said.reason, said.holder) == ("holding", f"handed over to {name}, no command yet", "")
+    assert (said.mode, said.reason, said.holder) == ("holding", sentence("guard.handed_over", to=name), "")
     assert story.machine.accept_command(command("policy", 9, story.now_ns), story.now_ns) == (
-        "policy: sent before the guard was last armed, stopped or interrupted"
+        sentence("guard.of_another_session", source="policy")
     )
 
 
@@ -286,7 +303,7 @@ def test_what_does_not_move_is_not_held_softly() -> None:
     story.tick(20, sees=True)
     story.arm()
     story.machine.interrupt(hold("h"), story.now_ns, story.now_ns)
-    assert story.machine.report().reason == "armed, no command yet"
+    assert story.machine.report().reason == sentence("guard.armed")
     assert mode_at(story, story.now_ns + 1) == "moving"
 
 

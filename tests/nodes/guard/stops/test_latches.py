@@ -17,6 +17,7 @@ from runtime.msgs import EStop, GuardState, Interrupt, JointCommand
 from runtime.msgs.signature import order
 from runtime.run_facts import RunFacts
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import sentence
 from tests.support.standing import HOME
 
 TOKEN = "t" * 64
@@ -74,7 +75,7 @@ def test_a_source_that_must_repeat_itself_and_does_not_counts_as_pressed() -> No
     for _ in range(10):
         room.sim.publish("estop", EStop(source="pendant", is_pressed=False))
         assert room.run(0.1).estop == ""
-    assert room.run(0.5).estop == "pendant: silent for 0.3 s"
+    assert room.run(0.5).estop == sentence("guard.source_is_silent", source="pendant", seconds=0.3)
     assert room.order("rearm").estop
 
 
@@ -90,7 +91,7 @@ def test_no_source_lets_go_for_another_however_many_press() -> None:
         room.sim.publish("estop", EStop(source=source, is_pressed=False))
     room.sim.publish("estop", EStop(source="pendant", is_pressed=False))
     assert room.order("rearm").estop, "sources that are not known by name still press"
-    assert room.guard.pressed == {"sources beyond the first 32"}
+    assert room.guard.pressed == {sentence("guard.too_many_sources", number=32)}
 
 
 def test_as_many_sources_as_are_known_by_name_let_go_one_by_one() -> None:

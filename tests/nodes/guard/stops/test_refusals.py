@@ -18,6 +18,7 @@ from runtime.msgs import EStop, GuardAnswer, Interrupt, RobotService, RobotStatu
 from runtime.msgs.signature import Signatures, order, request, service
 from tests.support.guard.guard_driven import MS, Story, interrupt
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import sentence
 from tests.support.standing import standing
 
 TOKEN = "t"
@@ -31,7 +32,7 @@ def test_a_robot_that_stands_under_no_command_is_let_home_and_while_it_does_not_
     story = Story()
     story.tick()
     assert story.machine.begin_service(story.now_ns) is None
-    assert (story.machine.mode, story.machine.reason) == ("disarmed", "the robot homes or stows")
+    assert (story.machine.mode, story.machine.reason) == ("disarmed", sentence("guard.robot_homes"))
     busy = Refusal("busy", "the robot homes or stows already")
     assert story.machine.begin_service(story.now_ns + SERVICE_STARTS_NS - 1) == busy
     assert story.machine.begin_service(story.now_ns + to_ns(0.1)) == busy
@@ -42,20 +43,22 @@ def test_a_robot_that_stands_under_no_command_is_let_home_and_while_it_does_not_
 def test_each_reason_not_to_home_has_its_code_and_its_words() -> None:
     story = Story()
     story.drive(5)
-    assert story.machine.begin_service(story.now_ns) == Refusal("moving", "the robot is under command")
+    assert story.machine.begin_service(story.now_ns) == Refusal("moving", sentence("guard.robot_is_commanded"))
     story.machine.interrupt(interrupt("replan"), story.now_ns, story.now_ns)
     story.tick()
     assert story.machine.mode == "holding"
-    assert story.machine.begin_service(story.now_ns) == Refusal("moving", "the robot is under command"), "it brakes"
+    assert story.machine.begin_service(story.now_ns) == Refusal("moving", sentence("guard.robot_is_commanded")), (
+        "it brakes"
+    )
     for _ in range(100):
         story.tick()
     assert story.machine.begin_service(story.now_ns + to_ns(0.3)) == Refusal(
-        "not_ready", "the robot's state is not known"
+        "not_ready", sentence("guard.state_is_unknown")
     )
     story.machine.update_status(pressed(story.now_ns))
-    assert story.machine.begin_service(story.now_ns) == Refusal("runstopped", "the robot's runstop is pressed")
+    assert story.machine.begin_service(story.now_ns) == Refusal("runstopped", sentence("guard.runstop_is_pressed"))
     story.machine.interrupt(interrupt("stop"), story.now_ns, story.now_ns)
-    assert story.machine.begin_service(story.now_ns) == Refusal("stopped", "the guard is stopped")
+    assert story.machine.begin_service(story.now_ns) == Refusal("stopped", sentence("guard.is_stopped"))
     story.machine.estop("button", story.now_ns)
     assert story.machine.begin_service(story.now_ns) == Refusal("estopped", "the guard is estopped")
 
@@ -72,17 +75,19 @@ def test_each_reason_not_to_go_on_has_its_code_and_its_words() -> None:
     machine.interrupt(interrupt("stop", "Bo", "s1"), story.now_ns, story.now_ns)
     stop_ns = story.now_ns
     story.now_ns += 100 * MS
-    assert go_on("planner") == Refusal("not_a_person", "only a person lifts a stop")
-    assert go_on(heard_ns=stop_ns) == Refusal("too_early", "it was said before the stop")
-    assert go_on(heard_ns=story.now_ns + 6 * MS) == Refusal("in_the_future", "it is stamped in the future")
-    assert go_on(takes_back="s0") == Refusal("another_stop", "it takes back another stop than the last one")
-    assert go_on() == Refusal("another_person", "Bo stopped the robot as well")
+    assert go_on("planner") == Refusal("not_a_person", sentence("guard.only_a_person_lifts"))
+    assert go_on(heard_ns=stop_ns) == Refusal("too_early", sentence("guard.said_before_the_stop"))
+    assert go_on(heard_ns=story.now_ns + 6 * MS) == Refusal("in_the_future", sentence("guard.said_in_the_future"))
+    assert go_on(takes_back="s0") == Refusal("another_stop", sentence("guard.lifts_another_stop"))
+    assert go_on() == Refusal("another_person", sentence("guard.stopped_as_well", who="Bo"))
     story.now_ns += GO_ON_NS
-    assert go_on(heard_ns=story.now_ns - GO_ON_NS - 1) == Refusal("too_late", "it was said 5.0 s ago")
+    assert go_on(heard_ns=story.now_ns - GO_ON_NS - 1) == Refusal(
+        "too_late", sentence("guard.said_long_ago", seconds="5.0")
+    )
     machine.update_status(pressed(story.now_ns))
-    assert go_on() == Refusal("runstopped", "the robot's runstop is pressed")
+    assert go_on() == Refusal("runstopped", sentence("guard.runstop_is_pressed"))
     machine.estop("button", story.now_ns)
-    assert go_on() == Refusal("estopped", "an emergency stop is only left by re-arming")
+    assert go_on() == Refusal("estopped", sentence("guard.only_rearming"))
     assert machine.stoppers == ("Bo",)
 
 
@@ -94,7 +99,7 @@ def test_a_soft_hold_is_ended_early_by_its_own_id_alone() -> None:
         return Interrupt(id=ident, depth="hold", text="hm", by="Ana", takes_back=takes_back, hold_s=1.2)
 
     story.machine.interrupt(hold("h1"), story.now_ns, story.now_ns)
-    assert (story.machine.mode, story.machine.reason) == ("holding", "holding for a moment, not understood: hm")
+    assert (story.machine.mode, story.machine.reason) == ("holding", sentence("guard.not_understood", words="hm"))
     for other in ("h0", "h2"):
         story.machine.interrupt(hold(takes_back=other), story.now_ns, story.now_ns)
         story.send(v=0.3)
@@ -144,16 +149,16 @@ def test_orders_are_answered_with_what_they_asked_for_and_by_whom() -> None:
     ident = f"Ann-{room.now_ns}"
     assert room.order("arm") == (ident, "arm", "Ann", True, "done", "")
     assert room.order("arm")[3:] == (
-        False, "not_ready", "arming by 'Ann': the guard is armed, or the robot's state is not known",
+        False, "not_ready", sentence("guard.is_armed_already", by="Ann"),
     )  # fmt: skip
-    assert room.order("rearm")[3:] == (False, "not_estopped", "re-arming by 'Ann': there is no emergency stop")
+    assert room.order("rearm")[3:] == (False, "not_estopped", sentence("guard.nothing_to_rearm", by="Ann"))
     room.sim.publish("estop", EStop(source="button", is_pressed=True))
     room.sim.run(seconds=0.1)
-    assert room.order("rearm")[3:] == (False, "pressed", "re-arming by 'Ann': still pressed: button")
+    assert room.order("rearm")[3:] == (False, "pressed", sentence("guard.still_pressed", by="Ann", sources="button"))
     room.sim.publish("estop", EStop(source="button", is_pressed=False))
     room.sim.run(seconds=0.1)
     assert room.order("rearm")[1:] == ("rearm", "Ann", True, "done", "")
-    assert room.guard.machine.reason == "re-armed by Ann, waiting to be told to go on"
+    assert room.guard.machine.reason == sentence("guard.rearmed", by="Ann")
 
 
 def test_services_and_the_runstop_are_answered_with_what_they_asked_for_and_by_whom() -> None:
@@ -161,9 +166,9 @@ def test_services_and_the_runstop_are_answered_with_what_they_asked_for_and_by_w
     assert room.ask("robot/service", RobotService(id="1", verb="stow", by=""))[:5] == (
         "1", "stow", "", False, "unsigned",
     )  # fmt: skip
-    assert room.answers[-1].why == "stow by 'unknown' is not proven with the run's token"
+    assert room.answers[-1].why == sentence("guard.not_proven", what="stow", by="unknown")
     assert room.ask("robot/service", service(TOKEN, "release", "Ann", room.now_ns))[1:] == (
-        "release", "Ann", False, "not_ready", "release by 'Ann': robot/service takes home and stow",
+        "release", "Ann", False, "not_ready", sentence("guard.service_takes", verb="release", by="Ann"),
     )  # fmt: skip
     assert room.ask("robot/service", service(TOKEN, "home", "Ann", room.now_ns))[1:] == (
         "home",
@@ -173,13 +178,13 @@ def test_services_and_the_runstop_are_answered_with_what_they_asked_for_and_by_w
         "",
     )
     assert room.ask("robot/runstop", service(TOKEN, "home", "Ann", room.now_ns))[1:] == (
-        "home", "Ann", False, "not_ready", "home by 'Ann': robot/runstop takes runstop and release",
+        "home", "Ann", False, "not_ready", sentence("guard.runstop_takes", verb="home", by="Ann"),
     )  # fmt: skip
     assert room.ask("robot/runstop", RobotService(id="2", verb="runstop", by="Bo")) == (
         "2", "runstop", "Bo", True, "done", "",
     )  # fmt: skip
     assert room.ask("robot/runstop", RobotService(id="3", verb="release", by="Bo"))[3:] == (
-        False, "unsigned", "release by 'Bo' is not proven with the run's token",
+        False, "unsigned", sentence("guard.not_proven", what="release", by="Bo"),
     )  # fmt: skip
 
 
@@ -187,11 +192,11 @@ def test_wishes_for_a_seat_are_answered_with_what_they_asked_for_and_by_whom() -
     room = Room()
     unsigned = SeatRequest(seat="policy", do="take", holder="me-1", by="Ann", id="1")
     assert room.ask("seat/request", unsigned) == (
-        "1", "take", "Ann", False, "unsigned", "take policy by 'Ann' is not proven with the run's token",
+        "1", "take", "Ann", False, "unsigned", sentence("guard.not_proven", what="take policy", by="Ann"),
     )  # fmt: skip
     wish = request(TOKEN, "take", "vlm", "me-1", "Ann", room.now_ns)
     assert room.ask("seat/request", wish) == (
-        wish.id, "take", "Ann", False, "no_seat", "the launch file has no [seats.vlm]",
+        wish.id, "take", "Ann", False, "no_seat", sentence("guard.no_such_seat", seat="vlm"),
     )  # fmt: skip
     wish = request(TOKEN, "take", "policy", "me-1", "Ann", room.now_ns)
     assert room.ask("seat/request", wish) == (wish.id, "take", "Ann", True, "done", "")
@@ -202,8 +207,9 @@ def test_wishes_for_a_seat_are_answered_with_what_they_asked_for_and_by_whom() -
 
 def test_go_on_in_a_persons_name_by_a_node_that_hears_nobody_is_answered_with_its_id() -> None:
     room = Room(arm="auto")
+    why = sentence("guard.resume_refused", by="Ana", why=sentence("guard.speaks_not_for_people", source="me-1"))
     assert room.ask("interrupt", Interrupt(id="x", depth="resume", text="go on", by="Ana")) == (
-        "x", "resume", "Ana", False, "not_a_person", "resume by 'Ana' refused: me-1 does not speak for people",
+        "x", "resume", "Ana", False, "not_a_person", why,
     )  # fmt: skip
 
 

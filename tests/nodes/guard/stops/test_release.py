@@ -17,6 +17,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.msgs import JOINTS, JointCommand, RobotState
 from tests.support.guard.guard_driven import MS, TICK, Story, interrupt
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, ZEROS, moving, standing
 
 TICK_S = 0.02
@@ -286,7 +287,7 @@ def test_on_the_way_back_the_wheels_go_at_a_quarter_of_their_limit_at_most() -> 
     follower.go(100, HOME, 0.3)
     speeds = [out.base_v_mps for out in follower.after_pain()]
     assert min(speeds) == pytest.approx(-SHARE * STRETCH_3.base.wheel_speed_mps)
-    assert follower.machine.reason == "moved back, no command yet"
+    assert follower.machine.reason == sentence("guard.moved_back")
 
 
 def test_time_in_which_the_robot_is_not_seen_is_no_part_of_its_way() -> None:

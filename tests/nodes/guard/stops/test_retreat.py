@@ -19,6 +19,7 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import JOINTS, EStop, GuardState, Interrupt, JointCommand, RobotState
 from runtime.msgs.signature import Signatures, order
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 
 TOKEN = "t"
@@ -94,7 +95,7 @@ def test_it_goes_back_slowly_before_it_goes_on() -> None:
     before_m = room.seen[-1].base_x_m
     room.go_on()
     room.sim.run(seconds=1.0)
-    assert room.guard[-1].reason == "moving back slowly the way it came, resumed by Ann"
+    assert room.guard[-1].reason == sentence("guard.moving_back", by="Ann")
     room.sim.run(seconds=3.5)
     furthest_m = before_m - min(state.base_x_m for state in room.seen[-225:])
     assert 0.03 < furthest_m <= SPEED_MPS * BACK_S
@@ -254,7 +255,7 @@ def test_a_way_back_that_is_not_free_stops_the_robot_and_the_next_go_on_leads_ah
     room.machine.space = Space(room.machine.limits, (), {"wall": behind})
     assert abs(room.goes_back()) < 0.005
     assert (room.mode, room.machine.stopped_by) == ("stopped", "guard")
-    assert room.machine.reason == "stopped by guard: the way back is not free; the next go on leads ahead"
+    assert room.machine.reason == sentence("guard.stopped_by", by="guard", why=sentence("guard.way_back_is_not_free"))
     assert room.goes_back(2.0) < -0.05
     assert room.mode == "moving"
 

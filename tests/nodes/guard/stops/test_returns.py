@@ -20,6 +20,7 @@ from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState,
 from runtime.msgs.signature import Signatures, service
 from runtime.run_facts import RunFacts
 from tests.support.guard.guard_driven import FAR, MS
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 
 TOKEN = "t"
@@ -82,7 +83,10 @@ def test_a_runstop_on_the_robot_stops_the_graph_and_releasing_it_moves_nothing()
     assert room.states[-1].mode == "moving"
     room.button("runstop")
     said = room.run(0.1)
-    assert (said.mode, said.reason) == ("stopped", "stopped by runstop: the robot's runstop is pressed")
+    assert (said.mode, said.reason) == (
+        "stopped",
+        sentence("guard.stopped_by", by="runstop", why=sentence("guard.runstop_is_pressed")),
+    )
     assert [one.by for one in room.interrupts] == ["runstop"]
     assert room.say_go_on().mode == "stopped", "still pressed"
     room.button("release")
@@ -135,14 +139,16 @@ def test_a_guard_that_arms_itself_does_so_once_in_a_run(tmp_path: Path) -> None:
     assert first.machine.mode == "armed"
     assert read(tmp_path / "guard.json") == SavedState(armed_in=str(tmp_path))
     second = started(tmp_path)
-    assert second.machine.reason == "stopped by guard: the guard was restarted"
+    assert second.machine.reason == sentence("guard.stopped_by", by="guard", why=sentence("guard.guard_was_restarted"))
     second.tick()
     assert second.machine.mode == "stopped"
     now_ns = second.clock.now_ns()
     second.machine.interrupt(Interrupt(id="r", depth="resume", text="go on", by="Ana"), now_ns + 1, now_ns + 1)
     second.interrupted(Interrupt(id="a", depth="amend", text="the blue one", by="Ana"))
     assert read(tmp_path / "guard.json") == SavedState(epochs={"vlm": 1}, armed_in=str(tmp_path))
-    assert started(tmp_path).machine.reason == "stopped by guard: the guard was restarted", "as often as it is"
+    assert started(tmp_path).machine.reason == sentence(
+        "guard.stopped_by", by="guard", why=sentence("guard.guard_was_restarted")
+    ), "as often as it is"
 
 
 def test_a_source_that_must_repeat_itself_has_its_time_from_the_start_on(tmp_path: Path) -> None:
@@ -159,14 +165,16 @@ def test_an_emergency_stop_is_kept_with_its_cause_beside_why_the_guard_is_stoppe
     started(tmp_path).emergency(EStop(source="button", is_pressed=True, why="toe"))
     kept = read(tmp_path / "guard.json")
     assert kept is not None
-    assert (kept.stop, kept.estop) == ("emergency stop: button: toe", "button: toe")
+    assert (kept.stop, kept.estop) == (sentence("guard.emergency_stop", why="button: toe"), "button: toe")
 
 
 def test_what_stopped_the_guard_before_is_told_rather_than_that_it_was_restarted(tmp_path: Path) -> None:
     first = started(tmp_path)
     first.tick()
     first.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
-    assert started(tmp_path).machine.reason == "stopped by guard: stopped by Ana: Ouch!"
+    assert started(tmp_path).machine.reason == sentence(
+        "guard.stopped_by", by="guard", why=sentence("guard.stopped_by", by="Ana", why="Ouch!")
+    )
 
 
 @pytest.mark.parametrize("memory", ["run", "machine"])

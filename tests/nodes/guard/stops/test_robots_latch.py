@@ -19,6 +19,7 @@ from runtime.errors import TransportError, UserError
 from runtime.msgs import EStop, Interrupt
 from runtime.run_facts import RunFacts
 from runtime.supervision.registry import Claims
+from tests.support.sentences import pattern, sentence
 
 STRETCH = "bridges.stretch.robot:StretchRobot"
 
@@ -62,7 +63,9 @@ def test_a_real_robots_latch_outlives_the_run_whatever_memory_says(tmp_path: Pat
 
 def test_a_robot_that_one_run_has_is_refused_to_the_next_until_it_ends(state: Path) -> None:
     first = Claims(["robot stretch_3"], "stretch")
-    with pytest.raises(UserError, match=r"^robot stretch_3 is in use: stretch \(pid \d+\) has it"):
+    with pytest.raises(
+        UserError, match="^" + pattern("guard.robot_in_use", robot="robot stretch_3", holder=r"stretch \(pid \d+\)")
+    ):
         Claims(["robot stretch_3"], "wizard")
     Claims(["robot other"], "other").close()
     first.close()
@@ -106,7 +109,9 @@ def test_a_real_robot_is_refused_to_a_second_run_whatever_the_environment_says(
     ):
         Claims((), "wizard", robot)
     monkeypatch.setattr("runtime.supervision.registry.sys.platform", "darwin")  # there is the lock in the home alone
-    with pytest.raises(UserError, match=rf"^{robot[0]} is in use: stretch \(pid {os.getpid()}\) has it"):
+    with pytest.raises(
+        UserError, match="^" + pattern("guard.robot_in_use", robot=robot[0], holder=rf"stretch \(pid {os.getpid()}\)")
+    ):
         Claims(robot, "wizard", robot)
     first.close()
     Claims(robot, "wizard", robot).close()
@@ -144,7 +149,7 @@ def test_of_two_latches_the_newer_one_moves_to_the_shared_folder(tmp_path: Path,
         os.utime(file, ns=(1, 2_000_000_000 if name == newer else 1_000_000_000))
     (tmp_path / "shared").mkdir()
     guard = started(tmp_path / "1", devices=("robot r",))
-    assert guard.machine.reason == f"stopped by guard: stopped by {newer}"
+    assert guard.machine.reason == sentence("guard.stopped_by", by="guard", why=f"stopped by {newer}")
 
 
 @pytest.mark.parametrize("damage", ["unreadable", "damaged"])
@@ -155,11 +160,11 @@ def test_a_latch_that_cannot_be_carried_over_is_no_latch_lifted(tmp_path: Path, 
     if damage == "unreadable":
         (tmp_path / "shared").mkdir()
         (tmp_path / "shared" / "robots").symlink_to("/proc/nowhere")
-        with pytest.raises(UserError, match="so what is latched would be lost"):
+        with pytest.raises(UserError, match=pattern("guard.would_be_lost")):
             started(tmp_path / "1", devices=("robot r",))
         return
     guard = started(tmp_path / "1", devices=("robot r",))
-    assert guard.machine.reason == "stopped by guard: what was latched before is not known"
+    assert guard.machine.reason == sentence("guard.stopped_by", by="guard", why=sentence("guard.latch_is_unknown"))
 
 
 def test_an_account_without_a_home_is_told_where_a_latch_can_be(
@@ -223,7 +228,7 @@ def test_in_the_shared_folder_each_account_that_may_write_there_finds_and_change
 
 def test_a_guard_that_could_keep_nothing_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")
-    with pytest.raises(UserError, match=r"cannot be written .*, so what is latched would be lost; make room there"):
+    with pytest.raises(UserError, match=f"cannot be written .*, {pattern('guard.would_be_lost')}; make room there"):
         started(tmp_path / "1")
 
 
@@ -235,7 +240,13 @@ def test_a_simulated_robots_guard_starts_also_where_its_run_can_keep_nothing(
 
     monkeypatch.setattr(StateFile, "reserve", full)
     assert started(tmp_path / "1", memory="run").machine.mode == "disarmed"
-    assert "guard.json: cannot be written (No space left on device), so what is latched would be lost" in caplog.text
+    assert (
+        "guard.json: "
+        + sentence("guard.cannot_be_written", why="No space left on device")
+        + ", "
+        + sentence("guard.would_be_lost")
+        in caplog.text
+    )
 
 
 class Full(Disk):
@@ -286,7 +297,7 @@ def test_where_the_file_is_lost_in_mid_run_epochs_and_leases_go_on_above_all_tha
     else:
         first.state_file.path.write_text(damage)
     second = started(tmp_path / "1")
-    assert second.machine.reason == "stopped by guard: what was latched before is not known"
+    assert second.machine.reason == sentence("guard.stopped_by", by="guard", why=sentence("guard.latch_is_unknown"))
     assert all(second.arbitration.epochs[seat] > epoch for seat, epoch in first.arbitration.epochs.items())
     assert second.arbitration.leases["policy"].number > first.arbitration.leases["policy"].number
     known = read(first.state_file.path)

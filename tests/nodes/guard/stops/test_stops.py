@@ -6,6 +6,7 @@ import pytest
 
 from nodes.guard.state_machine import MACHINES, TRANSITIONS
 from tests.support.guard.guard_driven import MS, Story, command, interrupt
+from tests.support.sentences import sentence
 
 
 def test_a_stop_brakes_at_once_and_stays() -> None:
@@ -21,7 +22,7 @@ def test_a_stop_brakes_at_once_and_stays() -> None:
     assert (report.mode, report.stop_cause, report.stop_heard_ns) == ("stopped", "ouch", heard_ns)
     assert report.held_ns == story.now_ns
     for _ in range(200):
-        assert story.send() == "policy: the guard is stopped"
+        assert story.send() == f"policy: {sentence('guard.is_stopped')}"
         out = story.tick()
     assert story.machine.mode == "stopped"
     assert story.machine.is_at_rest
@@ -42,7 +43,7 @@ def test_no_machine_lifts_a_stop(by: str) -> None:
     story.tick()
     story.machine.interrupt(interrupt("resume", by=by), story.now_ns, story.now_ns)
     assert story.machine.mode == "stopped"
-    assert "only a person lifts a stop" in story.machine.refusal
+    assert sentence("guard.only_a_person_lifts") in story.machine.refusal
 
 
 def test_words_from_before_the_newest_stop_do_not_lift_it() -> None:
@@ -67,10 +68,7 @@ def test_after_resume_nothing_moves_until_a_command_made_after_it_arrives() -> N
     story.now_ns += 5 * MS
     story.machine.interrupt(interrupt("resume"), story.now_ns, story.now_ns)
     old = command(before_ns, seq=1000)
-    assert (
-        story.machine.accept_command(old, story.now_ns)
-        == "policy: sent before the guard was last armed, stopped or interrupted"
-    )
+    assert story.machine.accept_command(old, story.now_ns) == sentence("guard.of_another_session", source="policy")
     assert story.tick() == still
     story.seq = 2000
     assert story.send() == ""

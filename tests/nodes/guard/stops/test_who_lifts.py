@@ -28,6 +28,7 @@ from runtime.msgs import (
 )
 from runtime.msgs.signature import Signatures, order, service
 from tests.support.guard.guard_driven import FAR
+from tests.support.sentences import sentence
 
 TOKEN = "t"
 
@@ -194,8 +195,10 @@ def test_an_operator_lifts_what_a_crowd_has_stopped() -> None:
     names = [f"visitor {number}" for number in range(40)]
     for name in names:
         room.hear("Stop!", speaker=name)
-    assert room.states[-1].reason.count("also stopped by") == 16, "a crowd is told once"
-    assert room.states[-1].reason.endswith("also stopped by visitor 15; also stopped by many")
+    assert room.states[-1].reason.count(sentence("guard.also_stopped", by="")) == 16, "a crowd is told once"
+    assert room.states[-1].reason.endswith(
+        "; ".join(sentence("guard.also_stopped", by=by) for by in ("visitor 15", "many"))
+    )
     for name in (*names, "many"):
         assert room.hear("Go on", speaker=name).mode == "stopped"
     room.send("guard/order", order(TOKEN, "resume", "Ann", room.now_ns))
@@ -229,7 +232,7 @@ def test_an_order_to_a_stopped_robot_is_kept_and_asked_back_and_lifts_nothing() 
     held: list[HeldOrder] = room.sim.record_topic("order/held", HeldOrder)
     assert room.hear("Bring me the bottle.").mode == "stopped"
     assert [(one.speaker, one.text) for one in held] == [("Ana", "Bring me the bottle.")]
-    assert room.said[-1].text == 'I heard: "Bring me the bottle." I am stopped. Say "go on" and I will.'
+    assert room.said[-1].text == sentence("guard.heard_and_stopped", words="Bring me the bottle.")
     assert room.hear("Go on").mode == "moving"
 
 
@@ -322,7 +325,7 @@ def test_a_stop_while_the_robot_homes_or_stows_presses_its_own_runstop_within_10
     assert room.statuses[-1].mode == "runstopped"
     assert room.mode == "stopped"
     refused = room.send("robot/runstop", RobotService(id="1", verb="release", by="anybody"))
-    assert (refused.code, refused.why) == ("unsigned", "release by 'anybody' is not proven with the run's token")
+    assert (refused.do, refused.by, refused.code) == ("release", "anybody", "unsigned")
     assert room.statuses[-1].mode == "runstopped"
     assert room.send("robot/runstop", service(TOKEN, "release", "Ann", room.now_ns)).is_accepted
     assert [status.mode for status in room.statuses][-1] != "runstopped"

@@ -35,6 +35,7 @@ from runtime.msgs import (
 from runtime.msgs.signature import TOKEN_FILE
 from runtime.operating_system.estop_signal import SIGNAL
 from runtime.transport.taps import Injector
+from tests.support.sentences import pattern
 
 pytestmark = pytest.mark.processes
 
@@ -131,7 +132,7 @@ def test_nobody_takes_the_guards_word_from_a_forger_and_a_stop_stays_a_stop(rig:
 @pytest.mark.parametrize("topic", EXCLUSIVE)
 def test_tools_are_told_who_alone_publishes_there(rig: Rig, topic: str) -> None:
     owner = "driver" if topic in ("robot/state", "robot/status") else "guard"
-    with pytest.raises(UserError, match=f"only {owner} may publish {topic}"):
+    with pytest.raises(UserError, match=pattern("guard.may_publish", who=owner, topic=topic)):
         Sender(rig.run, topic, provenance="person")
 
 

@@ -25,6 +25,7 @@ from runtime.launch.graph import Graph, NodeSpec
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.signature import TOKEN_FILE, make_token
 from runtime.node import ports_of
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs" / "guard.md").read_text()
@@ -114,9 +115,8 @@ def test_a_driver_of_somebodys_own_has_to_speak_alone_and_to_say_whether_it_move
 
     why = "topic 'robot/state': guard stops by it, and OwnDriver "
     assert told(NodeSpec("guard", Guard), NodeSpec("mine", OwnDriver)) == [
-        f"{why}lets any tool publish it; write qos=ALONE into its Publisher",
-        f"{why}does not say which real things it moves; write a method devices(self) that returns "
-        '("robot NAME",), or () where all of it is simulated',
+        f"{why}{sentence('guard.anybody_publishes')}",
+        f"{why}{sentence('guard.devices_are_unknown')}",
     ]
     assert told(NodeSpec("guard", Guard), NodeSpec("mine", SafeDriver)) == []
     assert "stops by it" not in " ".join(told(NodeSpec("mine", OwnDriver))), "nobody does"
@@ -167,9 +167,9 @@ def fixed() -> list[tuple[type[Node], str, str]]:
 @pytest.mark.parametrize(("cls", "name", "key"), fixed())
 def test_no_launch_file_makes_a_stop_unheard_by_another_name_or_rate(cls: type[Node], name: str, key: str) -> None:
     changed: Any = {"remap": {name: "nobody"}} if key == "remap" else {"hz": {name: 0.1}}
-    found = [sentence for _, sentence in Graph([NodeSpec("it", cls, **changed)]).problems()]
-    sentence = f"{key} of {name!r}: {cls.__name__} has it as it is, because a stop depends on it; leave it out"
-    assert sentence in found
+    found = [told for _, told in Graph([NodeSpec("it", cls, **changed)]).problems()]
+    told = f"{key} of {name!r}: {cls.__name__} has it as it is, because a stop depends on it; leave it out"
+    assert told in found
 
 
 class Button(Node):
@@ -192,11 +192,11 @@ def test_no_launch_file_makes_a_stop_unheard_by_renaming_it_where_it_is_said(
     cls: type[Node], topic: str, hearer: str
 ) -> None:
     graph = [NodeSpec("guard", Guard), NodeSpec("reflex", Reflex)]
-    sentence = f"remap of {topic!r}: {hearer} hears of a stop by it; leave it out"
+    told = f"remap of {topic!r}: {hearer} hears of a stop by it; leave it out"
     found = Graph([*graph, NodeSpec("it", cls, remap={topic: "nobody"})]).problems()
-    assert [node for node, problem in found if problem == sentence] == ["it"]
-    assert sentence not in str(Graph([*graph, NodeSpec("it", cls, remap={topic: topic})]).problems())
-    assert sentence not in str(Graph([NodeSpec("it", cls, remap={topic: "nobody"})]).problems()), "nobody hears it"
+    assert [node for node, problem in found if problem == told] == ["it"]
+    assert told not in str(Graph([*graph, NodeSpec("it", cls, remap={topic: topic})]).problems())
+    assert told not in str(Graph([NodeSpec("it", cls, remap={topic: "nobody"})]).problems()), "nobody hears it"
     assert "hears of a stop" not in str(
         Graph([*graph, NodeSpec("it", Button, remap={"robot/battery": "b"})]).problems()
     )
@@ -211,7 +211,7 @@ def test_no_launch_file_lets_a_driver_take_its_commands_from_anybody_but_the_gua
         NodeSpec("driver", Driver, remap={"robot/command": "command"}, process="robot"),
         NodeSpec("policy", Policy, process="robot"),
     ]
-    assert [node for node, problem in Graph(specs).problems() if "because a stop depends on it" in problem] == [
+    assert [node for node, problem in Graph(specs).problems() if sentence("guard.stop_depends_on_it") in problem] == [
         "driver"
     ]
 

@@ -21,6 +21,7 @@ from nodes.policy.onnx.session import PolicySession
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import UserError
 from runtime.msgs import Action, Image, RobotState
+from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME, standing
 
 STEPS = 5
@@ -150,7 +151,7 @@ def test_what_comes_out_is_what_lerobot_s_processors_and_the_model_say(
     for row in found:
         assert row == pytest.approx(expected(HOME, 1.0), abs=1e-5)
     said = capsys.readouterr().out
-    assert "base's pose in its state is set to the training's mean" in said
+    assert sentence("policy.pose_is_the_mean") in said
     assert "--set policy.step_s=0.1 --set policy.image_width_px=32 --set policy.image_height_px=24" in said
 
 
@@ -169,7 +170,7 @@ def test_actions_relative_to_the_state_are_counted_from_the_joints(tmp_path: Pat
     start[5] = 0.0
     assert found[0] == pytest.approx(expected(HOME, 1.0) + start, abs=1e-5)
     settings["exclude_joints"] = []
-    with pytest.raises(UserError, match="base velocities are relative to the state"):
+    with pytest.raises(UserError, match=pattern("policy.relative_velocities")):
         adopted(trained(tmp_path / "other", steps=[step]), tmp_path / "other")
 
 
@@ -210,11 +211,11 @@ def test_it_takes_the_policy_s_seat_without_an_edit(tmp_path: Path) -> None:
     [
         (lambda folder: (folder / "config.json").unlink(), "cannot be read"),
         (lambda folder: (folder / "config.json").write_text("{}"), "missing required field `type`"),
-        (lambda folder: (folder / "model.onnx").unlink(), "say --python, that of LeRobot's environment"),
-        (lambda folder: (folder / "model.onnx").write_bytes(b"PK"), "its model cannot be read"),
-        (lambda folder: (folder / "b.onnx").write_bytes(b""), "say which with --model"),
-        (lambda folder: next(folder.glob("*.safetensors")).unlink(), "which are not in the folder"),
-        (lambda folder: next(folder.glob("*.safetensors")).write_bytes(b"cut"), "is no safetensors file"),
+        (lambda folder: (folder / "model.onnx").unlink(), sentence("policy.lerobots_python")),
+        (lambda folder: (folder / "model.onnx").write_bytes(b"PK"), sentence("policy.model_is_unreadable")),
+        (lambda folder: (folder / "b.onnx").write_bytes(b""), sentence("policy.say_which_model")),
+        (lambda folder: next(folder.glob("*.safetensors")).unlink(), sentence("policy.not_in_the_folder")),
+        (lambda folder: next(folder.glob("*.safetensors")).write_bytes(b"cut"), sentence("policy.no_safetensors")),
         (lambda folder: next(folder.glob("*.safetensors")).write_bytes(safetensors({})), None),
     ],
 )
@@ -231,7 +232,9 @@ def test_a_folder_that_cannot_be_adopted_is_told_in_a_sentence(tmp_path: Path, b
 
 def test_steps_and_shapes_that_are_not_known_are_refused(tmp_path: Path) -> None:
     step = {"registry_name": "tokenizer_processor", "config": {}}
-    with pytest.raises(UserError, match=r"the step 'tokenizer_processor', which cannot be adopted; .*OpenPiPolicy"):
+    with pytest.raises(
+        UserError, match=f"{pattern('policy.cannot_be_adopted', step='tokenizer_processor')} .*OpenPiPolicy"
+    ):
         adopted(trained(tmp_path / "words", steps=[step]), tmp_path)
     with pytest.raises(UserError, match="its action has 6 numbers; expected 8"):
         adopted(trained(tmp_path / "six", actions=6), tmp_path)
@@ -272,9 +275,9 @@ def test_lerobot_exports_what_it_saved_and_the_file_is_kept_where_it_says_the_sa
     (folder / "model.onnx").unlink()
     file = adopted(folder, tmp_path, "--python", str(lerobot_python(tmp_path)))
     assert chunk(file)[0] == pytest.approx(expected(HOME, 1.0), abs=1e-5)
-    assert "compared with LeRobot's own answer to a sample" in capsys.readouterr().out
+    assert sentence("policy.compared_with_lerobot") in capsys.readouterr().out
     file.unlink()
-    with pytest.raises(UserError, match=r"is 0\.01 off from what LeRobot says to the same sample"):
+    with pytest.raises(UserError, match=pattern("policy.is_off", off=r"0\.01")):
         adopted(folder, tmp_path, "--python", str(lerobot_python(tmp_path, off=0.01)))
     assert not file.exists()
 
@@ -290,7 +293,9 @@ def test_a_python_named_by_a_path_from_here_is_found(tmp_path: Path, monkeypatch
 def test_a_python_without_lerobot_is_told_what_to_install(tmp_path: Path) -> None:
     folder = trained(tmp_path / "act")
     (folder / "model.onnx").unlink()
-    with pytest.raises(UserError, match=r"LeRobot does not export .*No module named .*-m pip install 'lerobot==0.4.4'"):
+    with pytest.raises(
+        UserError, match=f"{pattern('policy.lerobot_exports_not')} .*No module named .*-m pip install 'lerobot==0.4.4'"
+    ):
         adopted(folder, tmp_path, "--python", sys.executable)
     with pytest.raises(UserError, match="cannot be started"):
         adopted(folder, tmp_path, "--python", str(tmp_path / "none"))

@@ -20,6 +20,7 @@ from runtime.virtual.scheduler import VirtualClock
 from tests.nodes.policy.onnx.test_policy import Story, pick
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.models.policy_model import policy_model
+from tests.support.sentences import sentence
 
 SHAPES = {"joints": (1, 8), "image": (1, 3, 12, 16), "history": (1, 2, 8), "text": (1, 6), "memory": (1, 3)}
 
@@ -93,7 +94,7 @@ def test_a_question_that_is_wrong_spoils_no_other() -> None:
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(model(1), "its first size is fixed"), (mixing_model(), "a row's answer depends on the other rows")],
+    [(model(1), sentence("policy.first_size_is_fixed")), (mixing_model(), sentence("policy.rows_depend"))],
     ids=["fixed", "mixing"],
 )
 def test_a_model_that_cannot_answer_several_answers_one_at_a_time_and_says_why(data: bytes, why: str) -> None:
@@ -126,7 +127,7 @@ def test_an_answer_later_than_the_budget_is_dropped_counted_and_told_and_the_rob
     assert len(story.commands) < moved + 20, "the last chunk that came in time is played to its end"
     assert story.policy.refused >= 20
     failures = [feedback.why for feedback in story.feedback if feedback.status == "failure"]
-    assert failures == [f"{story.policy.model} took longer than its budget of 100 ms"]
+    assert failures == [f"{story.policy.model} {sentence('policy.over_its_budget', ms=100)}"]
 
 
 @pytest.mark.parametrize(
@@ -152,8 +153,7 @@ def test_the_doctor_says_why_a_provider_is_not_taken_and_how_long_the_model_take
     file = launch(tmp_path, f"model = '{model_file}'", providers)
     notes = [one.text for one in examine_launch(file) if one.level == "note" and one.subject == "policy"]
     assert notes == [
-        f"{name} is not in this build of ONNX Runtime: pip uninstall onnxruntime, then pip install 'polyrhythm[gpu]', "
-        "on a machine with an NVIDIA card"
+        f"{name} {sentence('policy.not_in_this_build', remedy=sentence('policy.install_gpu'))}"
         for name in ("TensorrtExecutionProvider", "CUDAExecutionProvider")
     ]
     [timing] = [

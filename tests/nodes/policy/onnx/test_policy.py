@@ -21,6 +21,7 @@ from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
 from tests.support.models.model_files import linear_model, write_model
 from tests.support.models.policy_model import STEPS, policy_model
+from tests.support.sentences import sentence
 from tests.support.standing import HOME, standing
 
 
@@ -173,14 +174,14 @@ def test_memory_that_leads_nowhere_is_told_at_check() -> None:
     inputs = (Tensor("joints", "float", (1, 8)), Tensor("memory", "float", (1, 4)))
     chunk = Tensor("chunk", "float", (1, 4, 10))
     (one,) = tensor_problems(inputs, [chunk], width_px=16, height_px=12)
-    assert one.endswith("has the input 'memory' and the output 'next_memory'; it has one of them")
+    assert one.endswith(sentence("policy.half_a_memory"))
     wide = (inputs[0], Tensor("memory", "float", (1, 1 << 17)))
     kept = Tensor("next_memory", "float", (1, 1 << 17))
     (two,) = tensor_problems(wide, [chunk, kept], width_px=16, height_px=12)
     assert two.endswith("expected 1 to 65536 numbers")
     open_ended = (inputs[0], Tensor("memory", "float", (1, None)))
     (three,) = tensor_problems(open_ended, [chunk, kept], width_px=16, height_px=12)
-    assert three.endswith("the model must fix its sizes")
+    assert three.endswith(sentence("policy.sizes_are_fixed"))
 
 
 def test_a_replan_waits_for_the_next_action(model: str) -> None:
@@ -225,7 +226,7 @@ def test_without_the_robot_s_state_nothing_that_has_a_place_is_taken_on(model: s
     feedback = sim.record(OnnxPolicy.feedback)
     sim.publish("action", pick())
     sim.run(seconds=0.1)
-    assert [told.why for told in feedback] == ["the robot's state is not known"]
+    assert [told.why for told in feedback] == [sentence("policy.state_is_unknown")]
 
 
 def test_a_risky_action_waits_for_a_person_s_yes(model: str) -> None:
@@ -267,9 +268,9 @@ def test_output_that_is_not_finite_is_dropped_and_told_once(
     story.sim.run(seconds=1.0)
     assert story.commands == []
     assert story.feedback[1:] == [
-        Feedback(action_id="a1", status="failure", why="the model's output is not finite"),
+        Feedback(action_id="a1", status="failure", why=sentence("policy.not_finite")),
     ]
-    assert caplog.text.count("dropped: the model's output is not finite") == 1
+    assert caplog.text.count(f"dropped: {sentence('policy.not_finite')}") == 1
 
 
 def test_parameters_out_of_range_are_refused() -> None:

@@ -22,6 +22,7 @@ from nodes.policy.onnx.inputs import Felt
 from nodes.policy.remote.gr00t import Gr00tPolicy, Gr00tSession, pack, unpack
 from runtime import Simulation
 from runtime.errors import ParameterError, PolyrhythmError
+from tests.support.sentences import pattern, sentence
 
 pytestmark = pytest.mark.processes
 
@@ -163,14 +164,14 @@ def test_joints_that_the_model_has_no_part_for_stay_where_they_are() -> None:
     [
         (
             trained(video=modality(["ego_view"], [0])),
-            "video ego_view; known: head, wrist; say image_name and wrist_name",
+            f"video ego_view; known: head, wrist; {sentence('policy.say_which_image')}",
         ),
-        (trained(video=modality(["head"], [-1, 0])), "video of the frames -1, 0; expected 0 alone, now"),
+        (trained(video=modality(["head"], [-1, 0])), sentence("policy.frames_wanted", what="video", frames="-1, 0")),
         (trained(state=modality(["base"], [0])), "state base; known: joints; say parts"),
         (trained(action=modality(["legs"], [0])), "action legs; known: base, joints; say parts"),
-        (trained(action=modality(["joints"], [1, 2])), "actions for the frames 1, 2; expected each one from 0 on"),
-        (msgpack.packb({"video": {"as_json": "{}"}}), "does not say what it was trained on: .*N1.6 and N1.7 are known"),
-        (msgpack.packb({}), "does not say what it was trained on: no action, language, state, video"),
+        (trained(action=modality(["joints"], [1, 2])), sentence("policy.frames_given", frames="1, 2")),
+        (msgpack.packb({"video": {"as_json": "{}"}}), f"{sentence('policy.trained_on')} .*N1.6 and N1.7 are known"),
+        (msgpack.packb({}), f"{sentence('policy.trained_on')} no action, language, state, video"),
     ],
 )
 def test_a_server_that_was_trained_for_something_else_is_told(config: bytes, why: str) -> None:
@@ -186,9 +187,9 @@ def test_a_server_that_was_trained_for_something_else_is_told(config: bytes, why
     ("answer", "why"),
     [
         (FAILED, "failed: Video key 'head' must be in observation"),
-        (b"\xc1", "gave no answer of GR00T"),
-        (ANSWER[:-4], "gave no answer of GR00T"),
-        (msgpack.packb([1]), "gave list; expected actions and notes"),
+        (b"\xc1", sentence("policy.no_answer", server="GR00T")),
+        (ANSWER[:-4], sentence("policy.no_answer", server="GR00T")),
+        (msgpack.packb([1]), sentence("policy.gave_another_type", type="list")),
         (pack([{"joints": np.zeros((1, 3, 8))}, {}]), r"gave base of shape \(\)"),
         (
             pack([{"joints": np.zeros((1, 3, 7)), "base": np.zeros((1, 3, 2))}, {}]),
@@ -221,7 +222,7 @@ def test_a_late_answer_is_never_taken_for_the_answer_to_a_later_question() -> No
         return None if len(asked) == 2 else CONFIG if question == ASKS_CONFIG else ANSWER
 
     with serving(replies) as place, session(place, within_s=1.0) as opened:
-        with pytest.raises(PolyrhythmError, match="did not answer within 1 s"):
+        with pytest.raises(PolyrhythmError, match=pattern("policy.did_not_answer", seconds=1)):
             opened.run(SEEN, FELT)
         assert len(opened.run(SEEN, FELT).chunk) == 3
     assert asked == [ASKS_CONFIG, QUESTION, ASKS_CONFIG, QUESTION]  # another model may be served by then
@@ -242,5 +243,5 @@ def test_what_cannot_be_is_refused_at_check(policy: Gr00tPolicy, why: str) -> No
 
 
 def test_in_virtual_time_it_is_refused() -> None:
-    with pytest.raises(ParameterError, match="does not wait for virtual time"):
+    with pytest.raises(ParameterError, match=pattern("policy.real_robot")):
         Simulation(Gr00tPolicy("tcp://127.0.0.1:5555")).run(seconds=0.1)

@@ -21,6 +21,7 @@ from nodes.policy.onnx.inputs import Felt
 from nodes.policy.remote.openpi import OpenPiPolicy, OpenPiSession, pack, unpack
 from runtime import Simulation
 from runtime.errors import ParameterError, PolyrhythmError
+from tests.support.sentences import pattern, sentence
 
 pytestmark = pytest.mark.processes
 
@@ -127,8 +128,8 @@ def test_an_image_is_made_square_and_not_stretched() -> None:
     ("answer", "why"),
     [
         ("Traceback ...\nValueError: no such key: state", "failed: ValueError: no such key: state"),
-        (b"\xc1", "gave no answer of openpi"),
-        (ANSWER[:-20], "gave no answer of openpi"),
+        (b"\xc1", sentence("policy.no_answer", server="openpi")),
+        (ANSWER[:-20], sentence("policy.no_answer", server="openpi")),
         (msgpack.packb({"chunk": 1}), "gave chunk; expected actions"),
         (msgpack.packb([1]), "gave list; expected actions"),
         (msgpack.packb({"actions": "go"}), r"actions of shape \(\)"),
@@ -151,7 +152,7 @@ def test_a_late_answer_is_never_taken_for_the_answer_to_a_later_question() -> No
 
     with serving(answers) as place:
         session = OpenPiSession(place, NAMES, size_px=2, within_s=1.0)
-        with pytest.raises(PolyrhythmError, match="did not answer within 1 s"):
+        with pytest.raises(PolyrhythmError, match=pattern("policy.did_not_answer", seconds=1)):
             session.run(SEEN, FELT)
         assert len(session.run(SEEN, FELT).chunk) == 3
         session.close()
@@ -184,7 +185,7 @@ def test_a_place_that_cannot_be_trusted_is_refused_at_check(server: str, why: st
 
 
 def test_in_virtual_time_it_is_refused() -> None:
-    with pytest.raises(ParameterError, match="does not wait for virtual time"):
+    with pytest.raises(ParameterError, match=pattern("policy.real_robot")):
         Simulation(OpenPiPolicy("ws://127.0.0.1:8000")).run(seconds=0.1)
 
 

@@ -9,6 +9,7 @@ import pytest
 from nodes.policy.remote.serve import main as serve_main
 from runtime.errors import UserError
 from tests.support.models.policy_model import policy_model
+from tests.support.sentences import sentence
 
 MODEL = policy_model(32, 24)
 
@@ -21,7 +22,7 @@ def test_serve_refuses_what_is_no_place(place: str, tmp_path: Path, capsys: pyte
     with pytest.raises(SystemExit) as end:
         serve_main([str(tmp_path / "policy.onnx"), f"--bind={place}"])
     assert end.value.code == 2
-    assert "expected an address and a port, like 192.168.1.30:7500" in capsys.readouterr().err
+    assert sentence("policy.address_expected") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", ["0x0", "160", "160x", "99999x120", "160x-1", "²x3"])
@@ -38,9 +39,13 @@ def test_serve_refuses_what_is_no_size(size: str, tmp_path: Path, capsys: pytest
     [
         (
             ["--size", "64x48"],
-            r"of shape \[1, 3, 24, 32\]; expected .*; this was asked with --size 64x48 --provider CPU",
+            "of shape \\[1, 3, 24, 32\\]; expected .*"
+            + sentence("policy.asked_with", options="--size 64x48 --provider CPU"),
         ),
-        (["--size", "32x24", "--provider", "TPU"], "provider 'TPU' is not installed; known: .*CPUExecutionProvider"),
+        (
+            ["--size", "32x24", "--provider", "TPU"],
+            f"{sentence('policy.no_provider', provider='TPU')} .*CPUExecutionProvider",
+        ),
     ],
 )
 def test_serve_asked_for_another_size_or_provider_than_there_is_was_asked_wrongly(

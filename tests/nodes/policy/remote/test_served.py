@@ -25,6 +25,7 @@ from runtime.hosts.service import Client, QuestionServer
 from tests.support.models.model_files import linear_model
 from tests.support.ports import free_ports
 from tests.support.running import eventually
+from tests.support.sentences import pattern, sentence
 
 pytestmark = pytest.mark.processes
 
@@ -139,7 +140,7 @@ def test_a_question_that_is_none_is_answered_with_a_sentence_beside_one_that_is(
     kinds = [models.kind_of(frames) for frames in ([], [b"?"], [b"what do you want?", b"slow"])]
     assert kinds == ["arm", "arm", ""]
     found = models.answer("arm", [[b"?"], [b"what do you want?"]])
-    assert "expected what is seen and felt" in str(found[0])
+    assert sentence("policy.no_question") in str(found[0])
     assert not isinstance(found[1], Exception)
 
 
@@ -168,7 +169,7 @@ def test_two_models_of_one_name_are_a_sentence(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "arm.onnx").write_bytes(model(0.25))
-    with pytest.raises(UserError, match="two models are called arm"):
+    with pytest.raises(UserError, match=pattern("policy.two_models", name="arm")):
         serve_main([str(tmp_path / "a" / "arm.onnx"), str(tmp_path / "b" / "arm.onnx")])
 
 

@@ -21,6 +21,7 @@ from runtime.bag.file import BagReader, BagWriter, next_chunk
 from runtime.bag.parts import part_of, parts_of
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Image, Utterance
+from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run
 
 
@@ -68,14 +69,14 @@ def test_info_counts_sequence_numbers_that_are_missing(tmp_path: Path, capsys: p
     assert json.loads(capsys.readouterr().out)["topics"][0]["missing"] == 2
     main(["info", str(tmp_path / "a.mcap")])  # its recorder was started again, and so knows nothing of them
     told = capsys.readouterr().out
-    assert "missed by the recorder: nothing while it ran, and 2 that are missing here" in told
-    assert "not delivered to nodes: unknown: no health/... is in this recording" in told
+    assert sentence("recording.missed_nothing", number=2) in told
+    assert sentence("recording.delivery_is_unknown") in told
 
 
 def test_a_topic_that_changes_its_type_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = Stamped(Action(id="a", skill="look"), Envelope("said", "robot", 2, 2))
     assert main(["info", str(write(tmp_path / "a.mcap", said(1, 1), other))]) == 0
-    assert "topic said: changes its type in this recording (Action, Utterance)" in capsys.readouterr().out
+    assert sentence("recording.topic_changes_type", topic="said", types="Action, Utterance") in capsys.readouterr().out
 
 
 def test_equal_recordings_do_not_differ(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +89,10 @@ def test_diff_names_the_first_difference_with_both_values(tmp_path: Path, capsys
     two = write(tmp_path / "b.mcap", said(1, 1), said(2, 2, "coffee"), said(3, 3, "y"))
     assert main(["diff", str(one), str(two)]) == 1
     told = capsys.readouterr().out
-    assert "1 messages are alike, then message 2 (said:robot:2 at 2.000000 s) differs in text" in told
+    assert (
+        sentence("recording.alike", number=1, difference="message 2 (said:robot:2 at 2.000000 s) differs in text")
+        in told
+    )
     assert "first:  tea" in told
     assert "second: coffee" in told
 
@@ -97,7 +101,7 @@ def test_diff_sees_that_one_recording_is_longer(tmp_path: Path, capsys: pytest.C
     one = write(tmp_path / "a.mcap", said(1, 1), said(2, 2))
     two = write(tmp_path / "b.mcap", said(1, 1))
     assert main(["diff", str(one), str(two)]) == 1
-    assert "second: the recording has ended" in capsys.readouterr().out
+    assert sentence("recording.has_ended", which="second") in capsys.readouterr().out
 
 
 def test_a_difference_is_found_by_value_type_and_length() -> None:
@@ -152,7 +156,7 @@ def test_a_damaged_head_is_read_by_the_index_at_the_end(tmp_path: Path, capsys: 
     assert (back.metadata["run"]["seed"], back.attachments["launch.toml"]) == ("7", b"[nodes.x]")
     path.write_bytes(data[: len(data) // 3])
     assert main(["recover", str(path), "--out", str(tmp_path / "c.mcap")]) == 1
-    assert "or one whose head is damaged" in capsys.readouterr().err
+    assert sentence("recording.damaged_head") in capsys.readouterr().err
 
 
 def test_messages_keep_their_topic_where_the_first_chunk_is_gone(tmp_path: Path) -> None:
@@ -192,7 +196,7 @@ def test_two_runs_into_one_folder_are_two_runs(tmp_path: Path, capsys: pytest.Ca
     one = write(tmp_path / "a.mcap", said(1, 1), about={"supervisor_pid": "7", "started_ns": "1"})
     two = write(tmp_path / "b.mcap", said(1, 1), about={"supervisor_pid": "7", "started_ns": "2"})
     assert main(["merge", str(one), str(two), "--out", str(tmp_path / "c.mcap")]) == 1
-    assert "is of another run than" in (told := capsys.readouterr().err)
+    assert sentence("recording.of_another_run") in (told := capsys.readouterr().err)
     assert "started_ns is '2', not '1'" in told
 
 
@@ -216,7 +220,7 @@ def test_a_part_that_is_no_recording_is_left_out_and_told(tmp_path: Path, capsys
     out = tmp_path / "sound.mcap"
     for command, code in (("recover", 1), ("merge", 0)):
         assert main([command, str(first), "--out", str(out)]) == code
-        assert "run-2.mcap: is no MCAP recording; left out" in capsys.readouterr().out
+        assert f"run-2.mcap: {sentence('recording.no_recording')}; left out" in capsys.readouterr().out
         assert texts(out) == ["line 1", "line 2"]
 
 
@@ -231,7 +235,7 @@ def test_a_recording_is_never_written_over_itself(
     path = write(tmp_path / "a.mcap", said(1, 1), about={"clock": "real"})
     before = path.read_bytes()
     assert main([*command, str(path), "--out", str(path)]) == 2
-    assert "is the recording itself" in capsys.readouterr().err
+    assert sentence("recording.is_itself") in capsys.readouterr().err
     assert path.read_bytes() == before
 
 
@@ -239,9 +243,15 @@ def test_cut_and_diff_say_what_could_not_be_read(tmp_path: Path, run: Path, caps
     broken = tmp_path / "broken.mcap"
     broken.write_bytes(run.read_bytes()[:60_000])
     assert main(["cut", str(broken), "--to", "99", "--out", str(tmp_path / "cut.mcap")]) == 1
-    assert "broken.mcap: breaks off inside a chunk, which is left out" in capsys.readouterr().out
+    assert (
+        f"broken.mcap: {sentence('recording.breaks_off')}{sentence('recording.chunk_left_out')}"
+        in capsys.readouterr().out
+    )
     assert main(["diff", str(run), str(broken)]) == 1
-    assert "broken.mcap: breaks off inside a chunk, which is left out" in capsys.readouterr().out
+    assert (
+        f"broken.mcap: {sentence('recording.breaks_off')}{sentence('recording.chunk_left_out')}"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("command", ["info", "cut", "export"])
@@ -257,12 +267,12 @@ def test_what_was_not_closed_is_read_whole_and_a_chunk_that_breaks_off_is_told_b
         killed.write_bytes(run.read_bytes()[: chunk.chunk_start_offset + kept])
         out = [] if command == "info" else ["--out", str(tmp_path / f"out-{code}")]
         assert main([command, str(killed), *more, *out]) == code
-        assert ("breaks off inside a chunk" in "".join(capsys.readouterr())) == bool(code)
+        assert (sentence("recording.breaks_off") in "".join(capsys.readouterr())) == bool(code)
 
 
 def test_a_cut_without_a_span_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cut", str(run)]) == 2
-    assert "nothing says what to keep; give --from, --to or --topics" in capsys.readouterr().err
+    assert sentence("recording.keeps_nothing") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -330,7 +340,7 @@ def test_a_picture_of_an_unknown_kind_is_refused(
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
-    assert "example: polyrhythm bag" in capsys.readouterr().out
+    assert sentence("recording.bag_example") in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["info", "recover", "why", "latency", "plot"])
@@ -341,7 +351,7 @@ def test_what_is_no_recording_is_refused_in_a_sentence(
     path.write_text("hello")
     extra = ["--at", "1"] if command == "why" else []
     assert main([command, str(path), *extra]) == 1
-    assert "is no MCAP recording" in capsys.readouterr().err
+    assert sentence("recording.no_recording") in capsys.readouterr().err
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +381,7 @@ def test_a_chunk_whose_type_was_damaged_is_missed_and_not_passed_over_in_silence
     whole[chunk] ^= 1 << 5
     path.write_bytes(whole)
     assert main(["recover", str(path), "--out", str(tmp_path / "b.mcap")]) == 1
-    assert "messages can be read of the 8 its index counts" in capsys.readouterr().out
+    assert sentence("recording.can_be_read", number=8) in capsys.readouterr().out
     assert main(["info", str(path)]) == 1
     assert "of the 8 its index counts" in capsys.readouterr().out
 

@@ -23,6 +23,7 @@ from runtime.message import Envelope, Stamped
 from runtime.msgs import JointCommand, Utterance
 from tests.nodes.recording.test_recorder import said
 from tests.nodes.recording.test_ring_buffer import Now, on_clock
+from tests.support.sentences import sentence
 from tests.support.synthetic_run import START_NS, write_run
 
 
@@ -67,7 +68,7 @@ def test_a_cut_keeps_the_times_of_its_run(run: Path, piece: Path, capsys: pytest
     assert (here.command, here.at_s) == (there.command, there.at_s)
     assert here.at_s == pytest.approx(12.31)
     assert main(["why", str(piece), "--at", "12.31"]) == 0
-    assert "! this recording begins at 10.000 s of its run: what came before is not in it" in capsys.readouterr().out
+    assert sentence("recording.begins_late", at_s="10.000") in capsys.readouterr().out
 
 
 def test_a_cut_keeps_what_its_last_calls_read_though_that_was_recorded_later(
@@ -101,7 +102,7 @@ def test_a_cut_keeps_what_its_last_calls_read_though_that_was_recorded_later(
 
 def test_a_cut_of_nothing_says_what_there_is(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cut", str(run), "--from", "300", "--out", str(tmp_path / "x.mcap")]) == 1
-    assert "! nothing is left: it holds 0.000 to " in capsys.readouterr().out
+    assert f"{sentence('recording.nothing_left', from_s='0.000')} " in capsys.readouterr().out
 
 
 def test_a_cut_of_a_cut_is_asked_for_in_the_same_times(
@@ -205,7 +206,7 @@ def test_a_part_that_is_gone_is_told_and_so_is_one_that_is_not_read(
     assert main(["info", str(whole)]) == 0
     assert "!" not in capsys.readouterr().out
     main(["info", str(third)])
-    assert f"! {third}: goes on in run-4.mcap, which is not read with it" in capsys.readouterr().out
+    assert f"! {third}: {sentence('recording.goes_on_elsewhere', file='run-4.mcap')}" in capsys.readouterr().out
     second.unlink()
     main(["info", str(first)])
     assert f"! {first}: goes on in run-2.mcap, which is not there" in capsys.readouterr().out

@@ -18,6 +18,7 @@ from runtime.clock import to_ns
 from runtime.launch.latency import read_trace
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, GuardState, Interrupt, JointCommand, Subtask, Utterance
+from tests.support.sentences import sentence
 
 COMMAND = JointCommand(position=(0.0,) * 8, base_v_mps=0.2)
 
@@ -67,7 +68,7 @@ def test_without_a_journal_the_newest_stand_in_and_it_says_so(
     path = write(tmp_path / "a.mcap", journal=False)
     assert main(["why", str(path), "--at", "4.5"]) == 0
     told = capsys.readouterr().out
-    assert "no journal of handler calls" in told
+    assert sentence("recording.no_journal") in told
     assert "action:vlm:1" in told
 
 
@@ -109,14 +110,14 @@ def test_a_robot_that_is_stopped_is_explained_by_what_stopped_it(tmp_path: Path)
     recording = Recording(tmp_path / "stop.mcap")
     found = trace(recording, at_s=4.6)
     assert [step.ident for step in found.steps] == ["heard:person:3", "interrupt:reflex:1", "robot/command:guard:10"]
-    assert found.steps[1].how == "the guard brakes for it"
+    assert found.steps[1].how == sentence("recording.guard_brakes")
     assert "interrupt:reflex:1" not in [step.ident for step in trace(recording, at_s=6.1).steps]
 
 
 def test_a_moment_after_the_end_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording = str(write(tmp_path / "a.mcap"))
     assert main(["why", recording, "--at", "999"]) == 0
-    assert "! this recording ends at 5.000 s, before the moment asked for" in capsys.readouterr().out
+    assert sentence("recording.ends_early", at_s="5.000") in capsys.readouterr().out
     assert main(["why", recording, "--at", "4.5"]) == 0
     assert "this recording ends" not in capsys.readouterr().out
 
@@ -135,7 +136,7 @@ def test_any_message_can_be_asked_about(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize("time", ["nan", "inf", "1e300", "1e999"])
 def test_a_time_that_is_none_is_refused(tmp_path: Path, time: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["why", str(write(tmp_path / "a.mcap")), "--at", time]) == 2
-    assert "expected a run time in seconds" in capsys.readouterr().err
+    assert sentence("recording.run_time_expected") in capsys.readouterr().err
 
 
 def test_durations_of_a_real_run_become_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +149,7 @@ def test_durations_of_a_real_run_become_a_trace(tmp_path: Path, capsys: pytest.C
 
 def test_virtual_time_measures_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["latency", str(write(tmp_path / "a.mcap"))]) == 1
-    assert "record a run in real time" in capsys.readouterr().err
+    assert sentence("recording.record_in_real_time") in capsys.readouterr().err
 
 
 def test_many_durations_are_thinned_out_evenly() -> None:

@@ -35,6 +35,7 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
+from tests.support.sentences import sentence
 
 CUP = SeenObject(
     id="cup1", label="cup", colour="red", x_m=0.1, y_m=-0.5, z_m=0.55, width_m=0.07, height_m=0.1, u_px=8.0, v_px=6.0
@@ -209,8 +210,10 @@ def test_a_mesh_that_is_missing_is_a_sentence_and_the_rest_is_shown(tmp_path: Pa
     assert ids(made["scene/robot"]) == ["stand"]
     assert len(made["transforms"]["transforms"]) == 3
     assert shown.told == [
-        f"not all of the robot is shown: {tmp_path / 'a.urdf'}: mesh 'package://a/claw.stl': there is no such file "
-        "beside it; put it there"
+        sentence(
+            "recording.not_all_shown",
+            why=f"{tmp_path / 'a.urdf'}: {sentence('recording.no_mesh', mesh='package://a/claw.stl')}",
+        )
     ]
 
 
@@ -224,7 +227,7 @@ def test_two_frames_of_one_name_are_a_sentence_and_the_run_goes_on(tmp_path: Pat
         assert [one["child_frame_id"] for one in made["transforms"]["transforms"]] == ["base"]
         assert made["joints"]["joints"][0]["position"] == 0.5
     (told,) = shown.told
-    assert "a.urdf: two links are named 'hand'; give each a name of its own" in told
+    assert f"a.urdf: {sentence('recording.two_of_a_name', kind='link', name='hand')}" in told
 
 
 NAN, INF = float("nan"), float("inf")

@@ -31,6 +31,7 @@ from runtime.msgs import Image
 from runtime.node import Node, every, on
 from runtime.ports import Publisher, Subscription
 from runtime.virtual.simulation import Simulation
+from tests.support.sentences import sentence
 
 
 class Reading(Message, kind="state"):
@@ -114,18 +115,18 @@ def test_what_was_recorded_lossily_is_not_called_exact(tmp_path: Path) -> None:
     doubts = " ".join(again(record(tmp_path, jpeg_quality=90)).doubts)
     assert "eye/image was recorded as jpeg, not losslessly" in doubts
     doubts = " ".join(again(record(tmp_path, depth="none")).doubts)
-    assert "had depth, which was not recorded exactly" in doubts
+    assert sentence("recording.depth_not_recorded") in doubts
 
 
 def test_an_input_that_was_not_recorded_is_named(tmp_path: Path) -> None:
     result = again(record(tmp_path, exclude=["eye/image"]))
     assert not result.is_exact
-    assert "eye/image:sensor:1 was read, but is not in the recording" in result.doubts[0]
+    assert sentence("recording.read_but_missing", message="eye/image:sensor:1") in result.doubts[0]
 
 
 def test_without_a_journal_nothing_is_claimed(tmp_path: Path) -> None:
     result = again(record(tmp_path, exclude=["calls/thinker"]))
-    assert result.doubts == ["the recording holds no journal of its calls"]
+    assert result.doubts == [sentence("recording.no_journal_of_calls")]
 
 
 @pytest.mark.parametrize("special", [0.0, np.nan, np.inf, -1e-38, 1.23456789])
@@ -167,7 +168,7 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     assert "first:  51\n  second: 2" in capsys.readouterr().out
     before = run.read_bytes()
     assert main([str(run), "--live", "listener", "--virtual", "--out", str(run.parent)]) == 2
-    assert "is the recording itself" in capsys.readouterr().err
+    assert sentence("recording.is_itself") in capsys.readouterr().err
     assert run.read_bytes() == before
     again = tmp_path / "again"
     assert main([str(run), "--live", "talker", "--virtual", "--out", str(again)]) == 0
@@ -178,7 +179,7 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     assert bag_main(shlex.split(line)) == 1
     assert "differs in count:\n  first:  51\n  second: 10" in capsys.readouterr().out
     assert bag_main(["diff", str(run), str(run), "--nodes", "walker"]) == 2
-    assert "--nodes walker: neither recording holds a message of theirs" in capsys.readouterr().err
+    assert sentence("recording.no_message_of_theirs", node="walker") in capsys.readouterr().err
     assert main([str(run), "--live", "listener", "--in-place-of", "talker"]) == 2
     assert "give one of them" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
@@ -205,7 +206,9 @@ def test_one_forged_stamp_is_passed_over_with_a_sentence_and_holds_up_nothing_be
     for stamp_s in (1, 2, 10**9, 3, 4):  # waited for as it is, the third would take eleven days
         pace.wait(stamp_s * 10**9)
     later, earlier = told
-    assert later.startswith("at 2.000 s of the run the next message is stamped 999999998.000 s later; going on at once")
+    assert later.startswith(
+        f"{sentence('recording.next_message', at_s='2.000')} 999999998.000 s later; going on at once"
+    )
     assert "999999997.000 s earlier" in earlier
 
 
@@ -215,8 +218,8 @@ def test_one_forged_stamp_is_passed_over_with_a_sentence_and_holds_up_nothing_be
         (["--virtual"], "--virtual: is for nodes that run again"),
         (["--set", "talker.start=5"], "--set: is for nodes that run again"),
         (["--out", "x"], "--out: is for nodes that run again"),
-        (["--json"], "--json: there is no result where a run is only shown"),
-        (["--summary", "--node", "talker"], "--summary sums the recorded run up and runs nothing"),
+        (["--json"], sentence("recording.shown_without_result")),
+        (["--summary", "--node", "talker"], sentence("recording.summary_runs_nothing")),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(
@@ -242,11 +245,11 @@ def test_a_difference_is_told_with_what_has_changed_since(tmp_path: Path, capsys
     told = capsys.readouterr().out
     assert "differs: message 1 (beat:talker:1 at 0.000000 s) differs in count" in told
     assert "! the run was made on desk: Linux; this is " in told
-    assert "! the run multiplied matrices as for Z80; " in told
+    assert f"{sentence('recording.another_kernel', kernel='Z80')} " in told
     assert "set OPENBLAS_CORETYPE=Z80" in told
     assert "! other packages: numpy 0.1 then, " in told
 
 
 def test_a_longest_gap_that_is_no_time_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "run.mcap"), "--longest-gap", "-1"]) == 2
-    assert "expected a positive number of seconds" in capsys.readouterr().err
+    assert sentence("recording.positive_seconds") in capsys.readouterr().err

@@ -23,6 +23,7 @@ from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
 from runtime.node import ports_of
 from runtime.ports import Publisher
+from tests.support.sentences import sentence
 
 CAMERAS = ("head_camera", "wrist_camera", "room_camera")
 IMAGES = ("head/image", "wrist/image", "room/image")
@@ -116,9 +117,9 @@ def test_a_line_that_cannot_be_said_is_refused(
 ) -> None:
     options = ["--live", "planner,vlm", "--virtual", "--out", str(tmp_path)]
     assert main([str(laptop), *options, f"--say={line}"]) == 2
-    assert "expected SECONDS | WHO | TEXT, such as 31.2 | Sam | Stop" in capsys.readouterr().err
+    assert sentence("recording.line_expected") in capsys.readouterr().err
     assert main([str(laptop), f"--say={line}"]) == 2
-    assert "--say: is heard by nodes that live" in capsys.readouterr().err
+    assert sentence("recording.say_needs_live") in capsys.readouterr().err
 
 
 def test_a_stand_in_has_the_ports_of_its_original_and_no_others() -> None:
@@ -138,8 +139,8 @@ def test_who_stands_in_for_people_or_lifts_stops_is_believed_as_the_original_was
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--in-place-of", "nobody"], "--in-place-of nobody: the recorded run has no such node; known: "),
-        (["--live", "nobody"], "--live nobody: the recorded run has no such node; known: "),
+        (["--in-place-of", "nobody"], f"--in-place-of nobody: {sentence('recording.no_such_node')} "),
+        (["--live", "nobody"], f"--live nobody: {sentence('recording.no_such_node')} "),
         (["--live", "policy", "--node", "policy"], "give one of them"),
     ],
 )
@@ -189,7 +190,7 @@ def test_a_time_in_which_nobody_spoke_is_passed_over_and_told(
     now = replay(slept, tmp_path / "now", "--in-place-of", "source", "--longest-gap", "3")
     told = capsys.readouterr().err
     assert told.count("going on at once (--longest-gap 3)") == 1
-    assert "at 0.500 s of the run the next message is stamped 5000." in told
+    assert f"{sentence('recording.next_message', at_s='0.500')} 5000." in told
     assert [row[4]["value"] for row in now["level"]] == values(small)
     assert max(row[1] for row in now["level"]) < to_ns(1.0)
     assert 90 < len(now["answer"]) <= 100  # the other node lived for a second, not for an hour and a half
@@ -255,7 +256,7 @@ def test_a_node_that_was_added_is_there_again(tmp_path: Path, capsys: pytest.Cap
     run_main([str(launch), "--virtual", "--out", str(tmp_path), *added])
     capsys.readouterr()
     assert main([str(tmp_path / "run.mcap"), "--node", "talker"]) == 0
-    assert "the same, bit for bit" in capsys.readouterr().out
+    assert sentence("recording.bit_for_bit") in capsys.readouterr().out
 
 
 @pytest.mark.processes

@@ -15,6 +15,7 @@ from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Utterance
+from tests.support.sentences import sentence
 
 ZERO_NS = to_ns(70_000.0)  # a machine that is up for most of a day
 INFO, WARNING = 20, 30
@@ -54,7 +55,7 @@ def test_log_lines_stand_where_they_were_written_and_times_are_those_of_the_run(
         "[ 1.0 s] robot: “sentence 2”",
         "[ 1.5 s] vlm: warning: take care",
         "[ 2.0 s] robot: “sentence 3”",
-        "the recording ends after 2.4 s",
+        sentence("recording.recording_ends", seconds=2.4),
     ]
 
 
@@ -72,7 +73,7 @@ def test_a_type_that_a_recording_names_is_not_loaded(tmp_path: Path, capsys: pyt
     writer.write_document("said", "Mischief", b"{}", {"_envelope": {}}, envelope, type_name="tests.mischief:Mischief")
     writer.close()
     (tmp_path / "mischief.py").write_text("raise SystemExit(3)")
-    assert shown(tmp_path / "run.mcap", capsys)[1:] == ["the recording ends after 0.0 s"]
+    assert shown(tmp_path / "run.mcap", capsys)[1:] == [sentence("recording.recording_ends", seconds="0.0")]
 
 
 def test_a_run_in_virtual_time_is_told_in_virtual_time_and_so_is_its_replay(

@@ -18,6 +18,7 @@ from nodes.voice.hearing import whisper
 from nodes.voice.recogniser import Recogniser
 from runtime import Simulation
 from runtime.msgs import Sound
+from tests.support.sentences import sentence
 
 needs_whisper = pytest.mark.skipif(not whisper.is_installed(), reason="the extra models is not installed")
 
@@ -79,7 +80,9 @@ def test_weights_that_were_cut_are_refused_before_anything_starts(
 
 def test_a_folder_that_holds_no_model_is_told(tmp_path: Path) -> None:
     (problem,) = Recogniser(by="whisper", model=str(tmp_path)).problems()
-    assert "has no model.bin and no config.json" in problem or problem == f"Whisper is not installed: {whisper.INSTALL}"
+    assert "has no model.bin and no config.json" in problem or problem == sentence(
+        "voice.no_whisper", remedy=whisper.INSTALL
+    )
 
 
 def test_auto_is_the_server_where_one_is_named_and_names_the_command_where_nothing_is_there(
@@ -93,5 +96,5 @@ def test_auto_is_the_server_where_one_is_named_and_names_the_command_where_nothi
     monkeypatch.setattr(whisper, "is_installed", lambda: False)
     ears = Recogniser(by="auto")
     assert ears.by == "api"
-    assert any("pip install 'polyrhythm[models]' recognises speech" in problem for problem in ears.problems())
+    assert any(sentence("voice.installs") in problem for problem in ears.problems())
     assert not any("polyrhythm[models]" in problem for problem in Recogniser().problems())

@@ -26,6 +26,7 @@ from tests.nodes.voice.speaking.fake_voice_server import (
 )
 from tests.nodes.voice.voice_programs import wav
 from tests.support.running import eventually
+from tests.support.sentences import pattern, sentence
 
 pytestmark = pytest.mark.processes
 
@@ -79,14 +80,14 @@ def test_a_sentence_becomes_sound() -> None:
         ((refuses(401),), "SERVER refused the key (401); check VOICE_API_KEY", 1),
         ((refuses(404),), "SERVER knows no model 'fake' or no speech (404)", 1),
         ((refuses(500),), "SERVER failed (500)", 2),
-        ((refuses(429),), "SERVER asks for fewer calls (429)", 2),
+        ((refuses(429),), sentence("voice.fewer_calls", where="SERVER"), 2),
         (
             (speaks(b"garbage " * 10),),
-            "SERVER gave something that is no WAV file: it begins with b'garbage garbage '",
+            "SERVER " + sentence("voice.no_wav") + sentence("voice.begins_with", bytes="b'garbage garbage '"),
             1,
         ),
-        ((speaks(b""),), "SERVER gave no sound at all; expected WAV", 1),
-        ((never_ends,), "SERVER sent more than 16 MiB for one sentence", 1),
+        ((speaks(b""),), sentence("voice.no_sound", what="SERVER"), 1),
+        ((never_ends,), sentence("voice.sent_too_much", where="SERVER"), 1),
     ],
     ids=["key", "model", "broken", "busy", "garbage", "nothing", "endless"],
 )
@@ -96,7 +97,7 @@ def test_a_server_that_fails_is_told_in_a_sentence(script: tuple[Answer, ...], t
 
 def test_the_key_is_in_no_error() -> None:
     told, _ = refusal(refuses(400, f"no such voice for {KEY}"))
-    assert told.startswith("SERVER refused the request (400): ")
+    assert told.startswith(f"SERVER {sentence('voice.refused_the_request', status=400)} ")
     assert KEY not in told
     assert "***" in told
 
@@ -110,13 +111,13 @@ def test_an_answer_that_breaks_off_is_asked_for_once_more() -> None:
 def test_a_server_that_is_not_there_is_told() -> None:
     with FakeVoice(speaks(b"")) as server:
         pass
-    with pytest.raises(ModelError, match="cannot be reached or hung up"):
+    with pytest.raises(ModelError, match=pattern("voice.unreachable")):
         spoken(server)
 
 
 def test_a_server_that_does_not_answer_is_given_up_at_the_deadline() -> None:
     told, _ = refusal(is_silent, deadline_s=0.5)
-    assert told == "SERVER did not answer within 0.5 s"
+    assert told == sentence("voice.did_not_answer", where="SERVER", seconds=0.5)
 
 
 def test_cancelling_closes_the_connection() -> None:
@@ -189,7 +190,7 @@ def test_settings_come_from_the_environment_and_a_missing_key_is_known_before_th
     assert Loudspeaker(by="api", device="none").problems() == []
     monkeypatch.delenv("VOICE_API_KEY")
     (problem,) = Loudspeaker(by="api", device="none").problems()
-    assert problem == "VOICE_API_KEY is not set; set it, or VOICE_BASE_URL to a server that needs no key"
+    assert problem == sentence("voice.key_is_missing")
     monkeypatch.setenv("VOICE_BASE_URL", "http://127.0.0.1:8880/v1")
     monkeypatch.setenv("VOICE_MODEL", "kokoro")
     assert Loudspeaker(by="api", device="none").problems() == []

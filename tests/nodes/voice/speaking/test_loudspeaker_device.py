@@ -21,6 +21,7 @@ from runtime.message import Message
 from runtime.msgs import Interrupt, LoudspeakerState, Saying, Utterance
 from runtime.ports import Publisher, Sources
 from tests.support.running import eventually
+from tests.support.sentences import sentence
 
 SECOND = b"\x01\x10" * RATE_HZ
 
@@ -91,14 +92,14 @@ def test_a_device_that_asks_for_nothing_any_more_is_gone(fake: FakeDevice) -> No
     clock.shown_ns += to_ns(STALL_S)
     assert device.fault == ""
     clock.shown_ns += to_ns(STALL_S) + 1
-    assert device.fault == "the loudspeaker is gone: it takes no more sound"
+    assert device.fault == f"{sentence('voice.speaker_is_gone')}{sentence('voice.takes_no_more')}"
 
 
 def test_a_device_that_says_it_stopped_is_gone_at_once(fake: FakeDevice) -> None:
     device = Device(fake, SystemClock())
     assert fake.stop_callback is not None
     fake.stop_callback()
-    assert device.fault == "the loudspeaker is gone"
+    assert device.fault == sentence("voice.speaker_is_gone")
 
 
 @pytest.fixture
@@ -127,7 +128,9 @@ def test_a_device_of_the_library_plays_to_the_end_and_falls_silent(name: str) ->
 def test_a_name_that_no_device_has_is_told_with_those_there_are() -> None:
     with pytest.raises(DeviceError) as problem:
         open_device("Kitchen", SystemClock())
-    assert str(problem.value) == "no loudspeaker has 'Kitchen' in its name; there are: 'NULL Playback Device'"
+    assert str(problem.value) == sentence(
+        "voice.no_device", kind="loudspeaker", name="Kitchen", names="'NULL Playback Device'"
+    )
 
 
 def test_a_machine_without_sound_is_told_so(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
@@ -312,7 +315,7 @@ def test_a_device_that_goes_away_cuts_the_utterance_where_it_was_and_is_closed_a
     with player_of(room) as player, player_of(room):
         room.play(scene)
     assert [one.phase for one in room.told] == ["begun", "cut", "begun", "done"]
-    assert room.told[1].why == "the loudspeaker is gone"
+    assert room.told[1].why == sentence("voice.speaker_is_gone")
     assert room.told[1].spoken.startswith("A")
     assert len(room.told[1].spoken) < len(room.told[1].text)
     assert [state.is_live for state in room.states] == [True, False, True]
@@ -329,7 +332,7 @@ def test_a_device_that_goes_away_while_nothing_is_said_is_found_out(monkeypatch:
 
     with player_of(room) as player:
         room.play(scene)
-    assert [(one.phase, one.why) for one in room.told] == [("cut", "the loudspeaker is gone")]
+    assert [(one.phase, one.why) for one in room.told] == [("cut", sentence("voice.speaker_is_gone"))]
 
 
 def test_a_stop_silences_the_device_before_anything_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +368,7 @@ def test_a_failure_that_nobody_thought_of_costs_one_utterance(monkeypatch: pytes
     with player_of(room) as player:
         room.play(scene)
     assert [(one.text, one.phase, one.why) for one in room.told] == [
-        ("One.", "cut", "the loudspeaker failed"),
+        ("One.", "cut", sentence("voice.speaker_failed")),
         ("Two.", "begun", ""),
         ("Two.", "done", ""),
     ]

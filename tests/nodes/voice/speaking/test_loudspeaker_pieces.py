@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.voice.speaking.pieces import LONGEST_PIECE, LONGEST_TEXT, heard_words, pieces_of
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize(
     ("text", "pieces"),
     [
         ("Hello.", ["Hello."]),
-        ("Sorry! I have stopped.", ["Sorry!", "I have stopped."]),
+        (sentence("voice.sorry"), ["Sorry!", "I have stopped."]),
         ("Really?! Yes... No", ["Really?!", "Yes...", "No"]),
         (
             "A cup of 3.5 dl, e.g. the blue one. Dr. No has it.",

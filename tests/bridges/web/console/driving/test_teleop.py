@@ -13,6 +13,7 @@ from bridges.web.http.wire import Drive, PointedPlace
 from nodes.policy.inverse_kinematics import STRETCH_HAND
 from nodes.stretch.limits import STRETCH_3, STRETCH_4
 from runtime.msgs import JOINTS, RobotState
+from tests.support.sentences import sentence
 
 HERE = (0.5, 0.1, 0.0, -0.5, 0.0, 0.05, 0.0, -0.4)
 STILL = (0.0,) * 8
@@ -103,5 +104,5 @@ def test_the_way_to_a_spot_on_the_floor_ends_there(x_m: float, y_m: float, headi
 def test_a_thing_out_of_reach_is_said_and_nothing_moves() -> None:
     wanted = Drive(to=PointedPlace(x_m=0.0, y_m=2.0, label="cup"))
     aim = drive.aim(wanted, STRETCH_3, STRETCH_HAND, robot_at(), (0.0, 2.0, 0.6))
-    assert "out of the arm's reach" in aim.why_not
+    assert sentence("bridges.out_of_reach") in aim.why_not
     assert drive.command(wanted, STRETCH_3, HERE, STILL, aim).position == HERE

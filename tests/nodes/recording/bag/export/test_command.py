@@ -24,6 +24,7 @@ from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 from tests.nodes.recording.bag.export.ramp_recording import ZEROS, recording
+from tests.support.sentences import pattern, sentence
 
 
 def test_a_dataset_has_state_sent_action_task_intervention_and_success(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_a_jump_of_the_stamps_is_refused_and_fills_no_memory(tmp_path: Path) -> 
     late = Envelope("said", "node", 1, 1 << 61)
     broken.write(Stamped(Subtask(id="late", text="late"), late))
     broken.close()
-    with pytest.raises(RecordingError, match=r"its stamps jump by more than 60 s at 0\.\d+ s"):
+    with pytest.raises(RecordingError, match=pattern("recording.stamps_jump", at_s=r"0\.\d+")):
         read_episode(Recording(tmp_path / "broken.mcap"), fps=20, show=lambda topic, frame, rgb: None)
     assert main(["plot", str(tmp_path / "broken.mcap"), "--out", str(tmp_path / "plot.png")]) == 0
     assert main(["export", str(tmp_path / "broken.mcap"), "--to", "mp4", "--out", str(tmp_path / "videos")]) == 0
@@ -202,13 +203,13 @@ def test_a_dataset_has_a_whole_number_of_frames_a_second(tmp_path: Path, capsys:
     path = recording(tmp_path / "run.mcap")
     for hz in ("0.2", "12.5"):
         assert main(["export", str(path), "--to", "lerobot", "--hz", hz, "--out", str(tmp_path / "data")]) == 2
-        assert "whole number of frames" in capsys.readouterr().err
+        assert sentence("recording.whole_rate") in capsys.readouterr().err
 
 
 def test_a_dataset_without_commands_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = recording(tmp_path / "run.mcap", seconds=0.5, with_commands=False)
     assert main(["export", str(path), "--to", "lerobot", "--out", str(tmp_path / "d")]) == 1
-    assert "needs robot/state and robot/command" in capsys.readouterr().err
+    assert sentence("recording.state_and_command_needed") in capsys.readouterr().err
 
 
 def test_tables_have_a_row_for_each_message(tmp_path: Path) -> None:
@@ -254,7 +255,7 @@ def test_a_folder_is_told_from_a_recording(
     monkeypatch.chdir(tmp_path)
     Path("here").mkdir()
     assert main(["export", folder, "--to", form]) == 2
-    assert f"{folder}: is a folder; expected a recording, such as " in capsys.readouterr().err
+    assert f"{folder}: {sentence('recording.is_a_folder')} " in capsys.readouterr().err
 
 
 def test_only_a_dataset_takes_several_recordings(tmp_path: Path) -> None:
@@ -345,7 +346,7 @@ def test_what_an_export_leaves_out_is_told(tmp_path: Path, capsys: pytest.Captur
         late.copy(message)
     late.close()
     assert main(["export", str(tmp_path / "late.mcap"), "--to", "lerobot", "--out", str(tmp_path / "x")]) == 0
-    assert "late.mcap: its first frame is 10.1 s behind its beginning" in capsys.readouterr().err
+    assert f"late.mcap: {sentence('recording.first_frame_is_late', seconds=10.1)}" in capsys.readouterr().err
     data = bytearray(path.read_bytes())
     del data[-200:]
     path.write_bytes(data)

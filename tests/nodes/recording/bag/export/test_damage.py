@@ -18,6 +18,7 @@ from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Subtask
 from tests.nodes.recording.bag.export.ramp_recording import recording
+from tests.support.sentences import sentence
 
 
 def with_a_damaged_image(path: Path, out: Path, *numbers: int) -> Path:
@@ -95,7 +96,7 @@ def test_a_hole_in_the_recording_is_told_of_a_dataset(tmp_path: Path, capsys: py
     asked = ["export", "--to", "lerobot"]
     assert main([*asked, str(tmp_path / "run.mcap"), "--out", str(tmp_path / "a")]) == 0
     told = capsys.readouterr().err
-    assert "run.mcap: 9 frames, the first at 1.350 s, repeat a robot/state that is more than 0.5 s old" in told
+    assert f"run.mcap: 9 {sentence('recording.state_repeats', first_s='1.350')}" in told
     assert main([*asked, str(tmp_path / "whole.mcap"), "--out", str(tmp_path / "b")]) == 0
     assert "robot/state" not in capsys.readouterr().err
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sentences import sentence
+
 pytest.importorskip("rerun", reason="needs the extra rerun")
 
 import rerun as rr
@@ -51,7 +53,7 @@ def test_an_unwritable_folder_is_a_sentence(tmp_path: Path, capsys: pytest.Captu
     path = write_run(tmp_path, seconds=1.0)
     for out in (tmp_path, tmp_path / "no" / "folder.rrd", path / "below_a_file.rrd"):
         assert main(["export", str(path), "--to", "rerun", "--out", str(out)]) == 2
-        assert f"{out}: cannot be written (" in capsys.readouterr().err
+        assert f"{out}: {sentence('recording.cannot_be_written')}" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_a_sentence(
@@ -63,4 +65,4 @@ def test_a_full_disk_is_a_sentence(
     path = write_run(tmp_path, seconds=1.0)
     monkeypatch.setattr(rr.RecordingStream, "flush", flush)
     assert main(["export", str(path), "--to", "rerun"]) == 1
-    assert "was not written to its end" in capsys.readouterr().err
+    assert sentence("recording.not_to_its_end") in capsys.readouterr().err

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from tests.support.sentences import sentence
+
 pytest.importorskip("rosbags", reason="needs the extra ros2")
 
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
@@ -109,7 +111,7 @@ def test_no_message_is_left_behind(bag: tuple[Path, Path]) -> None:
 
 def test_a_folder_that_is_there_is_not_written_over(bag: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(bag[0]), "--to", "ros2", "--out", str(bag[1])]) == 2
-    assert "choose a folder that is not there yet" in capsys.readouterr().err
+    assert sentence("recording.new_folder") in capsys.readouterr().err
 
 
 def test_what_was_exported_comes_in_again(bag: tuple[Path, Path], tmp_path: Path) -> None:
@@ -170,10 +172,10 @@ def test_a_bag_with_nothing_for_us_is_told_what_was_expected(
 ) -> None:
     folder = a_foreign_bag(tmp_path / "bag", ("/rosout", ros.std_msgs__msg__String("hello")))
     assert main(["import", str(folder), "--out", str(tmp_path / "run.mcap")]) == 1
-    assert "expected CompressedImage or Image, JointState" in capsys.readouterr().err
+    assert sentence("recording.ros2_types") in capsys.readouterr().err
     assert not (tmp_path / "run.mcap").exists()
 
 
 def test_what_is_no_bag_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(tmp_path), "--out", str(tmp_path / "run.mcap")]) == 2
-    assert "cannot be read as a rosbag2" in capsys.readouterr().err
+    assert sentence("recording.no_rosbag") in capsys.readouterr().err

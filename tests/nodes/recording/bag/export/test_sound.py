@@ -14,6 +14,7 @@ from runtime.bag.file import BagWriter
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Sound
+from tests.support.sentences import sentence
 
 RATE_HZ = 16_000
 
@@ -76,7 +77,7 @@ def test_what_was_being_said_when_the_recording_began_stands_at_its_beginning(
     assert main(["export", str(path), "--to", "wav"]) == 0
     printed = capsys.readouterr()
     assert "2 utterances in" in printed.out
-    assert "microphone/speech #2: 0.5 s of it were said before the recording began, and are left out" in printed.err
+    assert sentence("recording.said_before", what="microphone/speech #2", seconds=0.5) in printed.err
     samples = heard(tmp_path / "run-sound" / "microphone_speech.wav")
     assert [int(samples[round(at_s * RATE_HZ)]) for at_s in (0.0, 0.2, 0.3, 1.9, 2.1)] == [100, 100, 0, 0, 200]
     assert len(samples) == 2.5 * RATE_HZ
@@ -94,4 +95,4 @@ def test_a_time_that_cannot_be_is_no_giant_file(tmp_path: Path, capsys: pytest.C
 def test_a_recording_without_a_microphone_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = recording(tmp_path / "run.mcap")
     assert main(["export", str(path), "--to", "wav"]) == 1
-    assert "holds nothing that a microphone heard" in capsys.readouterr().err
+    assert sentence("recording.no_sound") in capsys.readouterr().err
