@@ -10,7 +10,7 @@ something else is held first puts that back where it was taken; to place what is
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, cast
@@ -82,6 +82,8 @@ FIND_EVERY_S = 0.15
 
 ARM_OFF_M = 0.30
 """Nearer than this the gripper hides a part of what it carries something to."""
+BEYOND_M = (0.0, 0.08, -0.08)
+"""Things are let go beside each other: upon each other, four cups would be a tower above the rim of a bin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.current: Action | None = None
         self.asked: ActionRequest | None = None
         self.progress: SkillProgress | None = None
+        self.let_go: Counter[str] = Counter()  # how much, by place
         self.kept: JointVector = ()  # the last goals
         self.confirmations = Confirmations()
         self.is_over = True
@@ -238,6 +241,9 @@ class ExpertPolicy(ForRobot, SeatNode):
         if action.skill == "place" and held is None and phases:
             held = self._unknown(state)
         self.progress = begin(phases, state, held, motion=self.motion)
+        if phases and phases[0][0] is PLACE[0]:
+            beyond_m = BEYOND_M[self.let_go[phases[0][1].name] % len(BEYOND_M)]
+            self.progress = replace(self.progress, beyond_m=beyond_m)
         self.kept = self.progress.goal
         if isinstance(plan_or_why, str):
             ok = plan_or_why == ""
@@ -375,6 +381,8 @@ class ExpertPolicy(ForRobot, SeatNode):
             why = self.current.text or self.current.skill if ok else str(done.outcome)
             code: FeedbackCode = "out_of_reach" if isinstance(done.outcome, OutOfReach) else ""
             self._answer(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why, code=code))
+            if ok and self.current.skill == "place":
+                self.let_go[self._what()] += 1
             if not ok:
                 self.progress = retreat(done.progress, state, motion=self.motion)
             return

@@ -12,6 +12,7 @@ reach the goals of a phase is its `SkillMotion`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -190,6 +191,7 @@ class SkillProgress:
     index: int = 0
     elapsed_s: float = 0.0
     missing_s: float = 0.0
+    beyond_m: float = 0.0  # how far behind the middle of a place, seen from the base, something is let go
 
     @property
     def phase(self) -> Phase | None:
@@ -288,7 +290,7 @@ def step(
     phase, spot = progress.phase, progress.spot
     if phase is None or spot is None:
         return SkillStep(progress.goal, 0.0, 0.0, progress)
-    aim = motion.aim(phase, spot, progress, state, tallest_m)
+    aim = motion.aim(phase, _let_go_at(phase, spot, progress.beyond_m, state), progress, state, tallest_m)
     if isinstance(aim, str):
         return _stop(progress, aim)
     goal, v, w = aim.goal, aim.base_v_mps, aim.base_w_radps
@@ -308,6 +310,14 @@ def step(
     if now.elapsed_s > phase.timeout_s:
         return _stop(now, phase.fails.format(it=spot.name))
     return SkillStep(goal, v, w, now)
+
+
+def _let_go_at(phase: Phase, spot: Spot, beyond_m: float, state: RobotState) -> Spot:
+    x_m, y_m = spot.x_m - state.base_x_m, spot.y_m - state.base_y_m
+    if not (phase.goes and phase.carries and beyond_m and (away_m := math.hypot(x_m, y_m))):
+        return spot
+    share = beyond_m / away_m
+    return replace(spot, x_m=spot.x_m + share * x_m, y_m=spot.y_m + share * y_m)
 
 
 def retreat(progress: SkillProgress, state: RobotState, *, motion: SkillMotion) -> SkillProgress:

@@ -1,4 +1,4 @@
-"""`eval --engine ray`: runs elsewhere; here the cluster is this process, and in `make interop` it is Ray."""
+"""`eval --engine ray`: runs elsewhere; here the cluster is this process (a real one: tests/interop/plays_on_ray.py)."""
 
 from __future__ import annotations
 

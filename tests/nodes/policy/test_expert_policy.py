@@ -5,6 +5,7 @@ Most of them trust the action's position; the last ones look through the simulat
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Literal
 
@@ -108,6 +109,21 @@ def test_pick_and_place_put_the_cup_in_the_bin_and_touch_nothing_else() -> None:
     assert kitchen.thing("red_cup").is_in_bin
     others = [thing for thing in kitchen.truths[-1].objects if thing.name != "red_cup"]
     assert max(moved_m(thing, before[thing.name]) for thing in others) < 0.005
+
+
+def test_things_are_let_go_beside_each_other_in_the_bin() -> None:
+    kitchen = Kitchen()
+    ways_m: list[float] = []
+    for number, name in enumerate(("red_cup", "green_cup", "white_cup")):
+        kitchen.pick(name)
+        placed = kitchen.place(number)
+        assert placed is not None
+        assert placed.status == "success", placed.why
+        state = kitchen.states[-1]
+        ways_m.append(math.hypot(*grasp_point(state.position)[:2]))
+    kitchen.sim.run(seconds=1.5)
+    assert all(kitchen.thing(name).is_in_bin for name in ("red_cup", "green_cup", "white_cup"))
+    assert min(abs(one - other) for one, other in itertools.combinations(ways_m, 2)) > 0.05
 
 
 def test_starting_moves_nothing_and_says_nothing() -> None:
