@@ -319,10 +319,10 @@ def test_each_refusal_is_counted_and_says_why() -> None:
     before = room.states[-1].rejected
     asks: tuple[tuple[Callable[[], GuardState], str], ...] = (
         (lambda: room.ask("take", "me-1", token="wrong"), "take policy by 'Ann' is not proven"),
-        (lambda: room.order("rearm"), "re-arming by 'Ann': there is no emergency stop"),
-        (lambda: room.order("arm", token="x"), "arm by 'Ann' is not proven with the run's token"),
-        (lambda: room.order("arm", by="", token="x"), "arm by 'unknown' is not proven with the run's token"),
-        (lambda: room.order("arm"), "arming by 'Ann': the guard is moving, or the robot's state is not known"),
+        (lambda: room.order("rearm"), sentence("guard.nothing_to_rearm", by="Ann")),
+        (lambda: room.order("arm", token="x"), sentence("guard.not_proven", what="arm", by="Ann")),
+        (lambda: room.order("arm", by="", token="x"), sentence("guard.not_proven", what="arm", by="unknown")),
+        (lambda: room.order("arm"), sentence("guard.is_armed_already", by="Ann", mode="moving")),
     )
     for number, (ask, words) in enumerate(asks, 1):
         assert ask().rejected == before + number

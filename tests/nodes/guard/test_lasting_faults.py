@@ -198,7 +198,7 @@ def test_what_is_forgotten_is_neither_a_jump_nor_an_excuse_nor_old() -> None:
         state = msgspec.structs.replace(at, base_v_mps=0.3)  # type: ignore[type-var]  # a Struct
         return conduct.check(state, asked, to_ns(second))
 
-    contact = (0.0, "contact lasts: base")
+    contact = (0.0, sentence("guard.contact_lasts", what="base"))
     assert check(1.0, 0.0, fast) == {"contact": contact}
     assert "unknown" in check(1.02, 9.0, fast)
     conduct.forget()

@@ -222,8 +222,8 @@ def test_a_command_is_as_old_as_the_oldest_thing_of_each_kind_behind_it(origin: 
     assert machine.arm(now_ns)
     rows = [
         ({origin: now_ns - to_ns(2.0)}, ""),
-        ({origin: now_ns - to_ns(2.0) - 1}, f"policy: the {origin} behind the command is older than 2 s"),
-        ({origin: now_ns + to_ns(1.0)}, f"policy: the {origin} behind the command is stamped in the future"),
+        ({origin: now_ns - to_ns(2.0) - 1}, f"policy: {sentence('guard.origin_is_old', origin=origin, seconds=2)}"),
+        ({origin: now_ns + to_ns(1.0)}, f"policy: {sentence('guard.origin_is_in_the_future', origin=origin)}"),
         ({}, f"policy: there is no {origin} behind the command"),
         ({origin: UNKNOWN_NS}, f"policy: the age of the {origin} behind the command is not known; "),
     ]

@@ -140,7 +140,7 @@ class Room:
 @pytest.mark.parametrize("do", ["arm", "rearm", "resume"])
 def test_an_order_without_proof_is_answered_as_such(do: Any) -> None:
     room = Room()
-    why = f"{do} by 'Ann' is not proven with the run's token"
+    why = sentence("guard.not_proven", what=do, by="Ann")
     assert room.order(do, token="guess")[1:] == (do, "Ann", False, "unsigned", why)
 
 
@@ -149,7 +149,7 @@ def test_orders_are_answered_with_what_they_asked_for_and_by_whom() -> None:
     ident = f"Ann-{room.now_ns}"
     assert room.order("arm") == (ident, "arm", "Ann", True, "done", "")
     assert room.order("arm")[3:] == (
-        False, "not_ready", sentence("guard.is_armed_already", by="Ann"),
+        False, "not_ready", sentence("guard.is_armed_already", by="Ann", mode="armed"),
     )  # fmt: skip
     assert room.order("rearm")[3:] == (False, "not_estopped", sentence("guard.nothing_to_rearm", by="Ann"))
     room.sim.publish("estop", EStop(source="button", is_pressed=True))

@@ -25,7 +25,7 @@ from runtime.launch.graph import Graph, NodeSpec
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.signature import TOKEN_FILE, make_token
 from runtime.node import ports_of
-from tests.support.sentences import sentence
+from tests.support.sentences import pattern, sentence
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs" / "guard.md").read_text()
@@ -168,7 +168,7 @@ def fixed() -> list[tuple[type[Node], str, str]]:
 def test_no_launch_file_makes_a_stop_unheard_by_another_name_or_rate(cls: type[Node], name: str, key: str) -> None:
     changed: Any = {"remap": {name: "nobody"}} if key == "remap" else {"hz": {name: 0.1}}
     found = [told for _, told in Graph([NodeSpec("it", cls, **changed)]).problems()]
-    told = f"{key} of {name!r}: {cls.__name__} has it as it is, because a stop depends on it; leave it out"
+    told = f"{key} of {name!r}: {cls.__name__} has it as it is, {sentence('guard.stop_depends_on_it')}; leave it out"
     assert told in found
 
 
@@ -228,5 +228,7 @@ def test_a_limit_that_is_none_is_refused(name: str, most: float) -> None:
     fitting: Any = {name: most}
     Guard(**fitting)
     senseless: Any = {name: most + 0.1}
-    with pytest.raises(ParameterError, match=f"{name} is {most + 0.1}; more than {most:g} s is no limit"):
+    with pytest.raises(
+        ParameterError, match=pattern("guard.no_limit", name=name, value=most + 0.1, most_s=f"{most:g}")
+    ):
         Guard(**senseless)
