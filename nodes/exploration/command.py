@@ -156,5 +156,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="results that stand there are gone on with")
     parser.add_argument("--json", action="store_true", help="JSON and nothing else on standard output")
-    parser.set_defaults(keep="all", real_time=False, for_s=None)
+    parser.set_defaults(keep="all", real_time=False, engine="", for_s=None)
     return parser
