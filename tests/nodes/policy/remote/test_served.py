@@ -103,14 +103,17 @@ def test_questions_that_come_while_it_works_are_answered_together_each_by_its_ow
                 answers[number] = lift(remote, joint=float(number))
 
         threads = [threading.Thread(target=robot, args=(number,)) for number in range(ROBOTS)]
-        for thread in threads:
-            thread.start()
         try:
-            eventually(lambda: len(server.questions) == ROBOTS - 1, "one is being answered, and the others wait")
+            threads[0].start()
+            eventually(lambda: server.questions.counts["taken"] == 1, "one is being answered")
+            for thread in threads[1:]:
+                thread.start()
+            eventually(lambda: len(server.questions) == ROBOTS - 1, "and the others wait")
         finally:
             models.gate.set()
             for thread in threads:
-                thread.join()
+                if thread.ident is not None:
+                    thread.join()
     assert answers == {number: pytest.approx(number + 0.25) for number in range(ROBOTS)}
     assert models.sizes[:2] == [1, ROBOTS - 1], "what waited at the gate went together"
 
