@@ -97,9 +97,11 @@ interop-itself: $(STAMP)
 	@test -x .interop/sotopia-0.1.4/bin/python || { $(PYTHON) -m venv .interop/sotopia-0.1.4 && \
 	  .interop/sotopia-0.1.4/bin/python -m pip install --quiet sotopia==0.1.4; }
 	.interop/sotopia-0.1.4/bin/python tests/interop/plays_like_sotopia.py $(BIN)/python
-	@test -x .interop/ray/bin/python || { $(PYTHON) -m venv .interop/ray && \
-	  .interop/ray/bin/python -m pip install --quiet -e '.[ray]'; }
+	@test -x .interop/ray/bin/python || $(PYTHON) -m venv .interop/ray
+	@.interop/ray/bin/python -c 'import ray, mujoco' 2>/dev/null || \
+	  .interop/ray/bin/python -m pip install --quiet -e '.[ray,demo]'
 	.interop/ray/bin/python tests/interop/plays_on_ray.py
+	.interop/ray/bin/python tests/interop/plays_on_ray.py evaluation
 	@test -d .interop/mocks/node_modules/openai-mock-api || { mkdir -p .interop/mocks && cd .interop/mocks && \
 	  npm install --silent --no-audit --no-fund --ignore-scripts @copilotkit/aimock@1.43.0 openai-mock-api@0.4.0; }
 	PYTHONPATH=. $(BIN)/python -m tests.interop.plays_on_mock_servers .interop/mocks
