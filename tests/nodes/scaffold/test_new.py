@@ -39,7 +39,7 @@ def test_what_is_made_fits_is_typed_and_passes_its_own_test(
     for file in files:
         assert "my_robot" not in file.read_text() + str(file.relative_to(folder)), file
         assert "MyRobot" not in file.read_text(), file
-    assert sentence("scaffold.all_of_it_fits") in ran(folder, "runtime", "check", "fetch_bot.toml")
+    assert sentence("runtime.all_of_it_fits") in ran(folder, "runtime", "check", "fetch_bot.toml")
     assert "Success" in ran(folder, "mypy", "--cache-dir", str(cache))
     assert "passed" in ran(folder, "pytest", "-q", "-p", "no:cacheprovider")
 

@@ -240,7 +240,10 @@ def test_bytes_that_are_no_text_are_told(write: Any, capsys: pytest.CaptureFixtu
 def test_a_file_that_fits_is_told_so(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
     write(HELLO)
     assert main(["check", "graph.toml"]) == 0
-    assert capsys.readouterr().out == "graph.toml: 2 nodes in 2 processes on 1 topic; all of it fits\n"
+    assert (
+        capsys.readouterr().out
+        == f"graph.toml: 2 nodes in 2 processes on 1 topic; {sentence('runtime.all_of_it_fits')}\n"
+    )
 
 
 def test_the_graph_is_drawn(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
