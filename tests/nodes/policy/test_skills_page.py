@@ -103,7 +103,7 @@ def test_two_nodes_that_announce_skills_are_refused_before_anything_starts(tmp_p
     file.write_text(find("laptop").read_text("utf-8") + rival, "utf-8")
     with pytest.raises(UserError) as told:
         check(load(file))
-    assert sentence("policy.unnamed_on_seat", node="rival") in str(told.value)
+    assert sentence("runtime.neither_holder_nor_shadow", node="rival") in str(told.value)
 
 
 def test_an_undo_that_nobody_declares_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

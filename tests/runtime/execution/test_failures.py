@@ -13,6 +13,7 @@ from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import UserError
 from runtime.execution.failures import Failures, remedy_of
 from runtime.message import Envelope
+from tests.support.sentences import sentence
 
 
 class HandClock(SystemClock):
@@ -136,20 +137,20 @@ def changed() -> None:
 
 
 MISTAKES: list[tuple[Callable[[], object], str]] = [
-    (awaited_too_soon, "it is there once the call is awaited; write `await` before the call"),
-    (awaited_in_vain, "leave out `await`: what it waits for is done already"),
-    (looked_too_soon, "it is None before the first message, and once that is older than its lifespan_s"),
-    (changed, "a message never changes; make a new one"),
-    (lambda: Beat(1), "a message is made with keywords: `Beat(count=1)`"),  # type: ignore[call-arg]
-    (lambda: OUT(BEAT), "publish by `self.NAME.publish(message)`"),  # type: ignore[operator]
-    (lambda: OUT.publish(count=1), "give it a message: `Beat(count=1)`"),  # type: ignore[call-arg]
-    (lambda: OUT.latest(), "a Publisher only sends; to read its topic declare `Subscription(Beat, ...)`"),  # type: ignore[attr-defined]
-    (lambda: IN(), "read the newest message by `self.NAME.latest()`"),  # type: ignore[operator]
-    (lambda: IN.publish(BEAT), "a Subscription only hears; to send on its topic declare `Publisher(Beat, ...)`"),  # type: ignore[attr-defined]
-    (lambda: IN.count, "the newest message is `self.heard.latest()`, which is None before the first one"),  # type: ignore[attr-defined]
-    (lambda: ASKS(BEAT), "ask by `await self.NAME.call(message)`"),
-    (lambda: HEARD.count, "it is in the message inside: `.message.count`"),
-    (lambda: GOAL.count, "it is in the goal inside: `.goal.count`"),
+    (awaited_too_soon, sentence("runtime.await_the_call")),
+    (awaited_in_vain, sentence("runtime.leave_out_await")),
+    (looked_too_soon, sentence("runtime.none_before_the_first")),
+    (changed, sentence("runtime.never_changes")),
+    (lambda: Beat(1), sentence("runtime.made_with_keywords")),  # type: ignore[call-arg]
+    (lambda: OUT(BEAT), sentence("runtime.publish_by_self")),  # type: ignore[operator]
+    (lambda: OUT.publish(count=1), sentence("runtime.give_it_a_message")),  # type: ignore[call-arg]
+    (lambda: OUT.latest(), sentence("runtime.only_sends")),  # type: ignore[attr-defined]
+    (lambda: IN(), sentence("runtime.read_the_newest")),  # type: ignore[operator]
+    (lambda: IN.publish(BEAT), sentence("runtime.only_hears")),  # type: ignore[attr-defined]
+    (lambda: IN.count, sentence("runtime.newest_message")),  # type: ignore[attr-defined]
+    (lambda: ASKS(BEAT), sentence("runtime.ask_by_call")),
+    (lambda: HEARD.count, sentence("runtime.in_the_message")),
+    (lambda: GOAL.count, sentence("runtime.in_the_goal")),
 ]
 
 
