@@ -113,9 +113,11 @@ SENTENCES_ARE_KEPT = (
     "nodes/episodes",
     "nodes/guard",
     "nodes/kitchen",
+    "nodes/models",
     "nodes/planner",
     "nodes/policy",
     "nodes/recording",
+    "nodes/vlm",
     "nodes/voice",
     "runtime",
 )

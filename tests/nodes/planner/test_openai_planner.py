@@ -225,7 +225,7 @@ def test_the_same_conversation_gives_the_same_messages_in_virtual_time() -> None
 def test_check_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OpenAIPlanner().problems() == []
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert OpenAIPlanner().problems() == [sentence("planner.key_is_missing")]
+    assert OpenAIPlanner().problems() == [sentence("models.key_is_missing")]
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
     assert OpenAIPlanner().problems() == []
     with pytest.raises(ParameterError, match="give_up_after is 0"):

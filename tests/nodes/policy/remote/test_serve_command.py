@@ -44,7 +44,7 @@ def test_serve_refuses_what_is_no_size(size: str, tmp_path: Path, capsys: pytest
         ),
         (
             ["--size", "32x24", "--provider", "TPU"],
-            f"{sentence('policy.no_provider', provider='TPU')} .*CPUExecutionProvider",
+            f"{sentence('models.no_provider', provider='TPU')}.*CPUExecutionProvider",
         ),
     ],
 )
