@@ -127,7 +127,7 @@ SENTENCES_ARE_KEPT = (
     "runtime",
 )
 """The folders whose tests hold no sentence of the product: `tests.support.sentences` has them, a line for each."""
-TABLES_ARE_LEFT = ("bridges", "nodes/episodes", "nodes/guard", "nodes/planner", "nodes/recording", "runtime")
+TABLES_ARE_LEFT = ("bridges", "runtime")
 """Those of them that still hold some in their tables of cases, or under a name."""
 SHORTEST_SENTENCE = 20
 HANDED_ON = (

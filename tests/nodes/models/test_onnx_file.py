@@ -195,7 +195,7 @@ def test_other_inputs_and_outputs_are_refused_by_name(tmp_path: Path) -> None:
     model.graph.input[1].name = "angles"
     model.graph.node[2].input[0] = "angles"
     with pytest.raises(
-        PolyrhythmError, match=pattern("models.another_input", inputs="angles, image", known=".*", needed="joints")
+        PolyrhythmError, match=pattern("models.other_inputs", inputs="angles, image", known=".*, and needs joints")
     ):
         OnnxPolicy(write_model(tmp_path, model.SerializeToString())).on_start()
 

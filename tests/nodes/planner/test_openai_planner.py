@@ -74,7 +74,7 @@ def test_structured_output_allows_the_declared_skills_and_the_known_places() -> 
 
 
 def test_a_part_to_play_stands_in_the_prompt_below_the_rules() -> None:
-    persona = "You are Tock. Your private goal: order."
+    persona = "You are Tock. You love order."
     with FakeOpenAI(answers(do("wait"))) as server, Table(server, persona=persona) as table:
         table.hear(REQUEST)
         table.sim.run(seconds=3.0)

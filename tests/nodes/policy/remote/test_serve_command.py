@@ -59,8 +59,11 @@ def test_serve_asked_for_another_size_or_provider_than_there_is_was_asked_wrongl
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (f'kitchen = "{"k" * 40}"\nlab = "{"k" * 40}"', "lab has the key of kitchen; each robot has its own"),
-        (f'kitchen = "{"k" * 39} "', "kitchen has no key of 40 characters"),
+        (
+            f'kitchen = "{"k" * 40}"\nlab = "{"k" * 40}"',
+            sentence("policy.has_the_key_of", robot="lab", other="kitchen"),
+        ),
+        (f'kitchen = "{"k" * 39} "', sentence("policy.no_key", robot="kitchen")),
         ("", "no robot has no key"),
     ],
 )
