@@ -108,28 +108,6 @@ def test_a_wait_for_a_time_is_told_from_one_for_a_fact(text: str, number: int) -
     assert len(list(sleeps(ast.parse(text)))) == number
 
 
-SENTENCES_ARE_KEPT = (
-    "bench",
-    "bridges",
-    "nodes/camera",
-    "nodes/episodes",
-    "nodes/exploration",
-    "nodes/guard",
-    "nodes/kitchen",
-    "nodes/planner",
-    "nodes/policy",
-    "nodes/recording",
-    "nodes/report",
-    "nodes/robot_file",
-    "nodes/scaffold",
-    "nodes/statistics",
-    "nodes/terminal",
-    "nodes/voice",
-    "runtime",
-)
-"""The folders whose tests hold no sentence of the product: `tests.support.sentences` has them, a line for each."""
-TABLES_ARE_LEFT = ("nodes/episodes", "nodes/guard", "nodes/planner", "nodes/recording")
-"""Those of them that still hold some in their tables of cases, or under a name."""
 SHORTEST_SENTENCE = 20
 HANDED_ON = (
     "all",
@@ -229,10 +207,10 @@ def texts_named(node: ast.expr, named: Named, seen: set[str]) -> Iterator[ast.ex
             yield from texts_named(value, named, seen)
 
 
-def expected_sentences(tree: ast.Module, product: Iterable[str], *, in_tables: bool = True) -> Iterator[str]:
+def expected_sentences(tree: ast.Module, product: Iterable[str]) -> Iterator[str]:
     """What a test expects literally and the product says: in an assert, in `match=`, in a table of cases, by name."""
     roots = list(expectations(tree))
-    for node in ast.walk(tree) if in_tables else []:
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             named = bind_all(bind_all({}, tree.body), ast.walk(node))
             roots += [text for root in expectations(node) for text in texts_named(root, named, set())]
@@ -251,50 +229,48 @@ def test_every_sentence_that_is_kept_is_expected_and_every_one_expected_is_kept(
     assert {key for _, tree in trees() for key in keys_used(tree)} == set(golden())
 
 
-def test_the_sentences_of_an_area_stand_in_its_file_alone() -> None:
+def test_no_test_holds_a_sentence_of_the_product() -> None:
     product = sentences_of_the_product()
-    found = {
-        name: some
-        for name, tree in trees()
-        if name.startswith(tuple(f"{area}/" for area in SENTENCES_ARE_KEPT))
-        if (some := list(expected_sentences(tree, product, in_tables=not name.startswith(TABLES_ARE_LEFT))))
-    }
-    assert found == {}
-    areas = [path.parent.relative_to(TESTS).as_posix() for path in FILES]
-    assert sorted(areas) == sorted(SENTENCES_ARE_KEPT), "an area has a file, and a file an area"
+    assert {name: some for name, tree in trees() if (some := list(expected_sentences(tree, product)))} == {}
+
+
+def test_an_area_has_one_file_and_a_name_of_its_own() -> None:
+    areas = [path.parent for path in FILES]
+    assert [area for area in areas if set(area.parents) & set(areas)] == []
+    assert len({area.name for area in areas}) == len(areas)
 
 
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ('assert said == "the guard was restarted now"', 1),
-        ('assert said == f"{name}: the guard was restarted now; {why}"', 1),
-        ('assert "guard was restarted now" in said', 1),
-        ('assert said, "the guard was restarted now"', 0),
-        ('@mark.parametrize("said", ["the guard was restarted now"])\ndef test(said): assert told() == said', 1),
-        ('@mark.parametrize("said", ["the guard was restarted now"])\ndef test(said): assert told(said) == "once"', 0),
+        ('assert said == "the kettle was restarted now"', 1),
+        ('assert said == f"{name}: the kettle was restarted now; {why}"', 1),
+        ('assert "kettle was restarted now" in said', 1),
+        ('assert said, "the kettle was restarted now"', 0),
+        ('@mark.parametrize("said", ["the kettle was restarted now"])\ndef test(said): assert told() == said', 1),
+        ('@mark.parametrize("said", ["the kettle was restarted now"])\ndef test(said): assert told(said) == "once"', 0),
         (
-            'ROWS = [("guard", "the guard was restarted now")]\n'
+            'ROWS = [("guard", "the kettle was restarted now")]\n'
             '@mark.parametrize(("name", "said"), ROWS)\ndef test(name, said): assert told(name).startswith(said)',
             1,
         ),
         (
-            '@mark.parametrize("name, said", [param("the guard was restarted now", "yes")])\n'
+            '@mark.parametrize("name, said", [param("the kettle was restarted now", "yes")])\n'
             "def test(name, said): assert told(name) == said",
             0,
         ),
         (
-            'SAID = {"guard": "the guard was restarted now"}\n'
+            'SAID = {"guard": "the kettle was restarted now"}\n'
             '@mark.parametrize("name", SAID)\ndef test(name): assert told(name) == SAID[name]',
             1,
         ),
         (
-            'def test():\n    for said in ("no", "the guard was restarted now"):\n        assert said in told()',
+            'def test():\n    for said in ("no", "the kettle was restarted now"):\n        assert said in told()',
             1,
         ),
-        ('with pytest.raises(UserError, match=r"the guard was restarted now\\."): pass', 1),
+        ('with pytest.raises(UserError, match=r"the kettle was restarted now\\."): pass', 1),
         ('assert said == sentence("guard.guard_was_restarted")', 0),
     ],
 )
 def test_a_sentence_that_a_test_holds_is_seen(text: str, number: int) -> None:
-    assert len(list(expected_sentences(ast.parse(text), ["the guard was restarted now"]))) == number
+    assert len(list(expected_sentences(ast.parse(text), ["the kettle was restarted now"]))) == number

@@ -86,8 +86,8 @@ def test_a_wrong_declaration_is_told_in_sentences() -> None:
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (("bow:SKILL", "bow:SKILL"), "a skill 'bow' is declared already"),
-        (("bow:NOTHING",), "'bow:NOTHING' is not found"),
+        (("bow:SKILL", "bow:SKILL"), sentence("policy.declared_already", name="bow")),
+        (("bow:NOTHING",), sentence("policy.not_found", name="bow:NOTHING")),
         (("nowhere:SKILL",), "expected module:NAME"),
         (("bow:BOW",), sentence("policy.no_policy_skill", type="tuple")),
     ],
