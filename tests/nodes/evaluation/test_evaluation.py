@@ -24,7 +24,7 @@ from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, result_of, trials_of
 from runtime.errors import PolyrhythmError, UserError
 from tests.support.running import eventually
-from tests.support.sentences import sentence
+from tests.support.sentences import pattern, sentence
 
 ROOT = Path(__file__).resolve().parents[3]
 LAUNCH = """
@@ -308,7 +308,9 @@ def test_a_line_that_is_damaged_is_named(damage: bytes, tmp_path: Path) -> None:
     folder.close()
     file = tmp_path / "results.jsonl"
     file.write_bytes(file.read_bytes() + damage + msgspec.json.encode(result("a", 1, True)) + b"\n")
-    with pytest.raises(UserError, match=r"results\.jsonl: line 3 is damaged .*; take that line out"):
+    with pytest.raises(
+        UserError, match=pattern("evaluation.line_is_damaged", file=r"results\.jsonl", number=3, why=".*")
+    ):
         ResultsFolder(tmp_path, CARD)
 
 

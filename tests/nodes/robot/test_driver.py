@@ -160,7 +160,7 @@ def test_it_homes_when_the_guard_says_so_and_tells_what_the_robot_refuses(caplog
     driver.serve(DriverOrder(verb="home", why="asked for by Ann"))
     assert robot.calls[-1] == "home"
     driver.serve(DriverOrder(verb="stow", why="asked for by Ann"))
-    assert "stow, asked for by Ann, refused by the robot: not now" in caplog.text
+    assert sentence("robot.refused_by_the_robot", what="stow", who="Ann", why="not now") in caplog.text
 
 
 def test_a_runstop_by_the_guard_waits_for_nothing() -> None:

@@ -302,7 +302,7 @@ def test_the_description_names_what_is_seen_and_the_subtask() -> None:
     description = bench.descriptions[-1]
     assert (description.subtask_id, description.progress) == ("task-1.0", "working")
     assert description.text.startswith(
-        "The robot is picking up the blue cup. Subtask: Put every cup in the bin. It sees: "
+        sentence("vlm.description", doing="picking up the blue cup", subtask="Put every cup in the bin")
     )
     assert "red cup" in description.text
     assert len([one for one in description.objects if one.label == "cup"]) == 5

@@ -173,7 +173,9 @@ def test_a_newer_folder_says_in_another_file_how_an_image_becomes_a_tile(folder:
     assert OnnxVLM(str(folder)).problems() == []
     (folder / "processor_config.json").write_text('{"image_processor": {}}')
     (problem,) = OnnxVLM(str(folder)).problems()
-    assert "processor_config.json: Object missing required field `max_image_size`" in problem
+    assert (
+        f"{sentence('vlm.field_is_missing', file='processor_config.json')} required field `max_image_size`" in problem
+    )
     (folder / "processor_config.json").write_text("{}")
     (problem,) = OnnxVLM(str(folder)).problems()
     assert problem.endswith("preprocessor_config.json does not exist")
