@@ -15,6 +15,7 @@ from runtime.errors import UserError
 from runtime.extras import lacking
 from runtime.message import Message
 from runtime.ports import Publisher, Subscription
+from runtime.serialization.toml_errors import guess
 
 _REMEDIES = (
     (r"'Publisher' object is not callable", "publish by `self.NAME.publish(message)`"),
@@ -29,6 +30,8 @@ _REMEDIES = (
     (r"immutable type: ", "a message never changes; make a new one"),
 )
 """What to do about errors that Python or msgspec words: how the message begins, and the remedy."""
+_FIELD = re.compile(r"(Unexpected keyword|Missing required) argument '(\w+)'")
+"""How msgspec says that a message was made with fields that are not its own."""
 _LOOKS = ("latest()", "stamped()", "peek()")
 
 _MOST_KNOWN = 32
@@ -78,6 +81,8 @@ def remedy_of(problem: BaseException) -> str:
     """What to do about a beginner's mistake with ports, messages and calls; "" where it is none that is known."""
     if isinstance(problem, AttributeError) and problem.name is not None:
         return _attribute_remedy(problem.obj, problem.name, problem)
+    if isinstance(problem, TypeError) and (said := _FIELD.match(str(problem))):
+        return _field_remedy(said[2], problem)
     if isinstance(problem, AttributeError | TypeError):
         return next((remedy for words, remedy in _REMEDIES if re.match(words, str(problem))), "")
     return ""
@@ -100,6 +105,34 @@ def _attribute_remedy(thing: object, name: str, problem: BaseException) -> str:
     if thing is None and any(look in linecache.getline(*_raised_at(problem)) for look in _LOOKS):
         return "it is None before the first message, and once that is older than its lifespan_s; test for None first"
     return ""
+
+
+def _field_remedy(field: str, problem: BaseException) -> str:
+    """Which message has no such field, or was made without it; "" where the call does not say the class."""
+    made = _called(problem)
+    if not (isinstance(made, type) and issubclass(made, Message)):
+        return ""
+    fields = made.__struct_fields__
+    if field in fields:
+        return f"a {made.__name__} is made with its field {field!r}"
+    return f"{made.__name__} has no field {field!r}; {guess(field, fields)}"
+
+
+def _called(problem: BaseException) -> object:
+    """What was called at the place that raised; None where its name is not to be found there."""
+    step = problem.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    if step is None:
+        return None
+    frame = step.tb_frame
+    line, _, start, _ = list(frame.f_code.co_positions())[step.tb_lasti // 2]
+    text = linecache.getline(frame.f_code.co_filename, line or 0).encode()[start or 0 :].decode()  # counted in bytes
+    first, *others = text.partition("(")[0].split(".")
+    found = {**frame.f_globals, **frame.f_locals}.get(first)
+    for name in others:
+        found = getattr(found, name, None)
+    return found
 
 
 SLOW_S = 0.1

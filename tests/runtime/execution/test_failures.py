@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nodes import hello
 from nodes.hello import Beat
 from runtime import GoalHandle, Node, Publisher, ServiceClient, Stamped, Subscription
 from runtime.clock import NS_PER_S, SystemClock
@@ -141,6 +142,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (looked_too_soon, "it is None before the first message, and once that is older than its lifespan_s"),
     (changed, "a message never changes; make a new one"),
     (lambda: Beat(1), "a message is made with keywords: `Beat(count=1)`"),  # type: ignore[call-arg]
+    (lambda: Beat(count=1, cuont=2), "Beat has no field 'cuont'; did you mean 'count'? known: count"),  # type: ignore[call-arg]
+    (lambda: hello.Beat(), "a Beat is made with its field 'count'"),  # type: ignore[call-arg]
     (lambda: OUT(BEAT), "publish by `self.NAME.publish(message)`"),  # type: ignore[operator]
     (lambda: OUT.publish(count=1), "give it a message: `Beat(count=1)`"),  # type: ignore[call-arg]
     (lambda: OUT.latest(), "a Publisher only sends; to read its topic declare `Subscription(Beat, ...)`"),  # type: ignore[attr-defined]
@@ -164,6 +167,14 @@ def test_a_beginners_mistake_in_a_handler_is_told_with_its_remedy(
     assert caplog.records[-1].getMessage().startswith(f"handler tick failed: {remedy}")
 
 
-@pytest.mark.parametrize("problem", [AttributeError("its own"), TypeError("its own"), ValueError("'Publisher' object")])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        AttributeError("its own"),
+        TypeError("its own"),
+        ValueError("'Publisher' object"),
+        TypeError("Missing required argument 'x'"),
+    ],
+)
 def test_for_any_other_failure_no_remedy_is_made_up(problem: Exception) -> None:
     assert remedy_of(raised(problem)) == ""
