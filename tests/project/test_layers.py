@@ -447,13 +447,9 @@ def test_the_search_for_sentences_that_are_read_finds_them() -> None:
 
 def test_programs_read_codes_and_not_sentences() -> None:
     among_themselves = {
-        "runtime/execution/executor.py": "a code and a sentence, parted by a colon, from the transport of the process",
-        "runtime/transport/channel.py": "the same, at its other end",
         "runtime/msgs/robot.py": "puts mode and reason together for people",
-        "nodes/guard/node.py": "what it said itself: at which level it is logged, and without who stopped",
         "nodes/episodes/results/figures.py": "the rules' exact words, in front of a colon",
         "nodes/policy/onnx/lerobot_process.py": "the last line of somebody else's program",
-        "nodes/robot/conformance.py": "a test: the reason tells people what to do",
     }
     found = {
         str(file.relative_to(ROOT))
