@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import logging
+import os
 import re
 import threading
 from pathlib import Path
@@ -30,6 +31,7 @@ _REMEDIES = (
     (r"immutable type: ", "a message never changes; make a new one"),
 )
 """What to do about errors that Python or msgspec words: how the message begins, and the remedy."""
+_RUNTIME = str(Path(__file__).resolve().parents[1]) + os.sep
 _FIELD = re.compile(r"(Unexpected keyword|Missing required) argument '(\w+)'")
 """How msgspec says that a message was made with fields that are not its own."""
 _LOOKS = ("latest()", "stamped()", "peek()")
@@ -177,11 +179,13 @@ def _took(took_s: float, period_s: float) -> str:
 
 
 def _place(problem: BaseException) -> str:
-    """The file and line that raised it."""
+    """File and line, for people."""
     file, line = _raised_at(problem)
     return f"{Path(file).name}:{line}" if file else "an unknown place"
 
 
 def _raised_at(problem: BaseException) -> tuple[str, int]:
-    steps = list(walk_tb(problem.__traceback__))
-    return (steps[-1][0].f_code.co_filename, steps[-1][1]) if steps else ("", 0)
+    """The last step that the user's own code took; the very last where none of it did."""
+    steps = [(frame.f_code.co_filename, line) for frame, line in walk_tb(problem.__traceback__)]
+    own = [step for step in steps if not step[0].startswith(_RUNTIME)]
+    return (own or steps or [("", 0)])[-1]

@@ -91,6 +91,14 @@ def test_a_users_mistake_is_told_in_its_sentence_and_without_a_traceback(
     assert [(one.getMessage(), one.exc_info) for one in caplog.records] == [("handler tick failed: write it so", None)]
 
 
+def test_the_place_of_a_failure_is_the_users_own_line(failures: Failures) -> None:
+    try:
+        Publisher(Beat, "beat").publish(Envelope("beat", "talker", 1, 0))  # type: ignore[arg-type]
+    except TypeError as problem:
+        failures.tell("tick", problem)
+    assert failures.last.startswith("tick at test_failures.py:")
+
+
 async def later() -> Beat:
     return Beat(count=1)
 
