@@ -203,9 +203,8 @@ def _ports_inside(cls: type[Node]) -> list[str]:
 
 def _unawaited_calls(cls: type[Node]) -> list[str]:
     """Calls that nobody awaits, so that none of them runs: of the clock, and of the class's own `async def`."""
-    own = {
-        f"self.{name}" for base in cls.__mro__ for name, one in vars(base).items() if inspect.iscoroutinefunction(one)
-    }
+    names = {name for base in cls.__mro__ for name in vars(base)}
+    own = {f"self.{name}" for name in names if inspect.iscoroutinefunction(inspect.getattr_static(cls, name))}
     waits = own | {"self.clock.sleep", "self.clock.external", "asyncio.sleep"}
     last = {wait.rpartition(".")[2] for wait in waits}
     found = []
@@ -221,9 +220,8 @@ def _unawaited_calls(cls: type[Node]) -> list[str]:
                 if not isinstance(step, ast.Expr) or not isinstance(step.value, ast.Call):
                     continue
                 if (called := ast.unparse(step.value.func)) in waits:
-                    place = (
-                        f"{Path(method.__code__.co_filename).name}:{method.__code__.co_firstlineno + step.lineno - 1}"
-                    )
+                    code = method.__code__
+                    place = f"{Path(code.co_filename).name}:{code.co_firstlineno + step.lineno - 1}"
                     is_async = inspect.iscoroutinefunction(method)
                     remedy = f"write `await {called}(...)`" + ("" if is_async else f" in an `async def {name}`")
                     found.append(f"{base.__name__}.{name} ({place}) calls {called} and does not wait for it; {remedy}")

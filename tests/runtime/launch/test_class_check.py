@@ -435,8 +435,13 @@ class Idle(Node):
         self.used = used
 
 
-class Patient(Node):
-    """Waits, hands a wait to somebody else, and calls what is no wait."""
+class Early(Node):
+    async def look(self) -> None:
+        """What a subclass does at once."""
+
+
+class Patient(Early):
+    """Waits, hands a wait to somebody else, and calls what is no wait, or none any more."""
 
     @every(hz=1)
     async def tick(self) -> None:
@@ -447,6 +452,10 @@ class Patient(Node):
     @every(hz=1, blocking=True)
     def nap(self) -> None:
         self.sleep()
+        self.look()
+
+    def look(self) -> None:  # type: ignore[override]  # that is the case
+        """It needs no wait."""
 
     def sleep(self) -> None:
         """Not the clock's."""
