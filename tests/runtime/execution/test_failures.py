@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nodes import hello
 from nodes.hello import Beat
 from runtime import GoalHandle, Node, Publisher, ServiceClient, Stamped, Subscription
 from runtime.clock import NS_PER_S, SystemClock
@@ -91,6 +92,14 @@ def test_a_users_mistake_is_told_in_its_sentence_and_without_a_traceback(
     assert [(one.getMessage(), one.exc_info) for one in caplog.records] == [("handler tick failed: write it so", None)]
 
 
+def test_the_place_of_a_failure_is_the_users_own_line(failures: Failures) -> None:
+    try:
+        Publisher(Beat, "beat").publish(Envelope("beat", "talker", 1, 0))  # type: ignore[arg-type]
+    except TypeError as problem:
+        failures.tell("tick", problem)
+    assert failures.last.startswith("tick at test_failures.py:")
+
+
 async def later() -> Beat:
     return Beat(count=1)
 
@@ -142,6 +151,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (looked_too_soon, sentence("runtime.none_before_the_first")),
     (changed, sentence("runtime.never_changes")),
     (lambda: Beat(1), sentence("runtime.made_with_keywords")),  # type: ignore[call-arg]
+    (lambda: Beat(count=1, cuont=2), sentence("runtime.no_such_field")),  # type: ignore[call-arg]
+    (lambda: hello.Beat(), sentence("runtime.made_with_its_field")),  # type: ignore[call-arg]
     (lambda: OUT(BEAT), sentence("runtime.publish_by_self")),  # type: ignore[operator]
     (lambda: OUT.publish(count=1), sentence("runtime.give_it_a_message")),  # type: ignore[call-arg]
     (lambda: OUT.latest(), sentence("runtime.only_sends")),  # type: ignore[attr-defined]
@@ -165,6 +176,14 @@ def test_a_beginners_mistake_in_a_handler_is_told_with_its_remedy(
     assert caplog.records[-1].getMessage().startswith(f"handler tick failed: {remedy}")
 
 
-@pytest.mark.parametrize("problem", [AttributeError("its own"), TypeError("its own"), ValueError("'Publisher' object")])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        AttributeError("its own"),
+        TypeError("its own"),
+        ValueError("'Publisher' object"),
+        TypeError("Missing required argument 'x'"),
+    ],
+)
 def test_for_any_other_failure_no_remedy_is_made_up(problem: Exception) -> None:
     assert remedy_of(raised(problem)) == ""

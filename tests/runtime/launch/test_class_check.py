@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import re
@@ -15,7 +16,7 @@ from typing import ParamSpec
 import pytest
 
 from nodes.hello import Beat
-from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, UserError, on
+from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, UserError, every, on
 from runtime.cli import main
 from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_module
@@ -74,6 +75,22 @@ MISTAKES = {
     class Mine(Node):
         async def on_start(self): ...
     """: sentence("runtime.no_plain_method", place="Mine.on_start (beginner.py:11)"),
+    """
+    class Mine(Node):
+        @every(hz=1)
+        def tick(self):
+            if self.name:
+                self.clock.sleep(0.1)
+    """: sentence("runtime.sleeps_in_vain", place="Mine.tick (beginner.py:14)", method="tick"),
+    """
+    class Mine(Node):
+        @every(hz=1)
+        async def tick(self):
+            self.rest()
+
+        async def rest(self):
+            await self.clock.sleep(0.1)
+    """: sentence("runtime.waits_in_vain", place="Mine.tick (beginner.py:13)", method="rest"),
     """
     class Mine(Node):
         def on_stop(self, reason): ...
@@ -437,6 +454,39 @@ def test_what_can_be_called_with_the_message_is_right() -> None:
 class Idle(Node):
     def __init__(self, used: int = 0, gain: float = 1.0) -> None:
         self.used = used
+
+
+class Early(Node):
+    async def look(self) -> None:
+        """What a subclass does at once."""
+
+
+class Patient(Early):
+    """Waits, hands a wait to somebody else, and calls what is no wait, or none any more."""
+
+    @every(hz=1)
+    async def tick(self) -> None:
+        await self.clock.sleep(0.1)
+        task = asyncio.create_task(self.rest())
+        await task
+
+    @every(hz=1, blocking=True)
+    def nap(self) -> None:
+        self.sleep()
+        self.look()
+
+    def look(self) -> None:  # type: ignore[override]  # that is the case
+        """It needs no wait."""
+
+    def sleep(self) -> None:
+        """Not the clock's."""
+
+    async def rest(self) -> None:
+        """A wait of its own."""
+
+
+def test_a_wait_that_somebody_awaits_is_right() -> None:
+    assert Graph([NodeSpec("patient", Patient)]).problems() == []
 
 
 def test_a_parameter_that_does_nothing_is_refused_where_it_is_set() -> None:
