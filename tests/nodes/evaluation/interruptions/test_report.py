@@ -14,7 +14,7 @@ from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
 from nodes.evaluation.interruptions.arm import SWEEPS, changes_of, swept_value
 from nodes.evaluation.interruptions.command import main
 from nodes.evaluation.interruptions.comparisons import compare
-from nodes.evaluation.interruptions.findings import falsifiers, secondaries
+from nodes.evaluation.interruptions.findings import falsifiers, secondaries, secondary_table
 from nodes.evaluation.interruptions.plots import side_by_side
 from nodes.evaluation.interruptions.report import LOOKS_S, harm_sheet, write_report
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant
@@ -74,6 +74,28 @@ def test_a_stop_costs_what_the_same_seed_took_longer_than_without_one() -> None:
         result("A", "nothing", 1, duration_s=40.0),
     ])}  # fmt: skip
     assert found["cost of a stop: time beside the same run without"] == {"A-cloud": (5.0, 1)}
+
+
+def test_what_was_not_measured_is_said_and_is_no_zero() -> None:
+    runs = [
+        result("A", "hand", 1, impulse_n_s=0.0), result("A", "hand", 2, impulse_n_s=3.0),
+        result("A", "hand", 3, impulse_n_s=4.0), result("B+", "hand", 1, touched_s=0.0),
+        result("A", "stop-near", 1, held_s=None),
+    ]  # fmt: skip
+    rows = {line.split("|")[1].strip(): line for line in secondary_table(secondaries(runs)).splitlines()}
+    assert rows["contact impulse on a hand, N s"].endswith("| 3.000 (3) | not measured |")
+    assert rows["held after stop, s"].endswith("| - (0) | not measured |"), "it was looked for, and did not happen"
+    assert "contact impulse on a foot, N s" not in rows, "no run of it"
+
+
+def test_results_from_before_impulses_were_measured_are_still_told() -> None:
+    published = Path(__file__).parents[4] / "docs" / "results" / "interruptions-before.jsonl.gz"
+    _, results = read_results(published)
+    assert len(results) == 840
+    figures = {one.name: one.by_variant for one in secondaries(results)}
+    assert figures["held after stop"]["A-cloud"] is not None
+    wait = figures["a person's wait for the first sign of being heard"]
+    assert set(wait.values()) == {None}, "it is measured since"
 
 
 def test_a_swept_regime_differs_from_cloud_in_one_thing() -> None:
