@@ -10,6 +10,7 @@ from statistics import median
 from nodes.evaluation.interruptions.arm import REGIMES, swept_value
 from nodes.evaluation.interruptions.comparisons import quantile, value_of
 from nodes.evaluation.interruptions.measures import distances_to_goal, of_kind
+from nodes.evaluation.interruptions.scenarios import shipped
 from nodes.evaluation.trials import Result
 from nodes.plotting.figure import Axes, Figure
 from nodes.report.run import read_run
@@ -21,10 +22,16 @@ COLOURS = {
 OTHERS = "#212529"
 REACTIONS = (("act after retraction", "act_s", "retraction"), ("rest after stop", "rest_s", "stop"),
              ("act after revision", "act_s", "revision"), ("act after burst", "act_s", "burst"))  # fmt: skip
-HARMFUL = ("retraction-approach", "retraction-near", "retraction-carry", "revision-carry")
+HARMFUL = tuple(f"{kind}-{moment}" for kind in ("retraction", "revision") for moment in shipped().moments)
+TOUCHED = ("hand", "foot")
+"""The controls in which a person's body is in the way."""
 BEFORE_S, AFTER_S = 2.0, 12.0
 DPI = 110
-LONGEST_S = 12.0
+TIMES_S = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+LINEAR_S, LONGEST_S = 0.1, 20.0
+"""The axis of reaction times is linear up to there, then by powers of ten."""
+DASHES = ("-", (0, (5, 2)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 1)))
+"""Arms that react alike lie on each other: the later ones are thinner, and let the earlier ones through."""
 
 
 def arm_of(variant: str) -> str:
@@ -41,40 +48,66 @@ def reactions(results: Sequence[Result], regime: str) -> bytes:
     """For each reaction the share of runs in which it had come by then, a line for each arm; PNG."""
     figure = Figure(figsize=(11, 6.4))
     for axes, (title, measure, kind) in zip(figure.subplots(2, 2).flat, REACTIONS, strict=True):
-        for arm, mine in _by_arm(results, regime).items():
+        for place, (arm, mine) in enumerate(_by_arm(results, regime).items()):
             runs = [one for one in mine if of_kind(kind)(one.trial.task)]
             times = sorted(value for one in runs if (value := value_of(one, measure)) is not None)
             if not runs:
                 continue
             shares = [(number + 1) / len(runs) for number in range(len(times))]
             axes.step(
-                [0.0, *times], [0.0, *shares], where="post", label=arm, color=COLOURS.get(arm, OTHERS), linewidth=2
-            )
+                [0.0, *times, LONGEST_S], [0.0, *shares, len(times) / len(runs)], where="post", label=arm,
+                color=COLOURS.get(arm, OTHERS), linewidth=max(1.5, 3.5 - 0.5 * place),
+                linestyle=DASHES[place % len(DASHES)],
+            )  # fmt: skip
         _plain(axes, title, "s after the word", "share of runs")
+        axes.set_xscale("symlog", linthresh=LINEAR_S, linscale=0.5)
+        axes.set_xticks(TIMES_S, [f"{at_s:g}" for at_s in TIMES_S])
         axes.set(xlim=(0, LONGEST_S), ylim=(0, 1.02))
     _legend(figure.axes)
     return _png(figure)
 
 
 def harms(results: Sequence[Result], regime: str) -> bytes:
-    """The share of runs with harm by scenario and arm, with Wilson's 95 % intervals; PNG."""
-    figure = Figure(figsize=(11, 3.6))
-    axes = figure.subplots()
+    """The share of runs with harm by scenario and arm, with Wilson's 95 % intervals; beside it, where it was measured,
+    the impulse on a hand or a foot of each run; PNG."""
     arms = _by_arm(results, regime)
+    touches = {
+        (arm, task): [value for one in mine if one.trial.task == task and (value := value_of(one, "impulse_n_s"))
+                      is not None]
+        for arm, mine in arms.items() for task in TOUCHED
+    }  # fmt: skip
+    figure = Figure(figsize=(11, 3.6))
+    if any(touches.values()):
+        axes, beside = figure.subplots(1, 2, width_ratios=(len(HARMFUL), len(TOUCHED)))
+        _plain(beside, "contact impulse of each run", "", "N s")
+        beside.set_xticks(range(len(TOUCHED)), TOUCHED)
+        for place, arm in enumerate(arms):
+            for number, task in enumerate(TOUCHED):
+                values = touches[arm, task]
+                x = number + _beside(place, len(arms))
+                beside.plot([x] * len(values), values, "o", color=COLOURS.get(arm, OTHERS), alpha=0.6, markersize=6)
+        beside.set(xlim=(-0.5, len(TOUCHED) - 0.5), ylim=(0, max(1.0, *map(max, filter(None, touches.values()))) * 1.1))
+    else:
+        axes = figure.subplots()
     for place, (arm, mine) in enumerate(arms.items()):
         for number, task in enumerate(HARMFUL):
             told = [value for one in mine if one.trial.task == task and (value := value_of(one, "is_harm")) is not None]
             if not told:
                 continue
             low, high = wilson(int(sum(told)), len(told))
-            x = number + (place - (len(arms) - 1) / 2) * 0.16
-            axes.plot([x, x], [low, high], color=COLOURS.get(arm, OTHERS), linewidth=6, alpha=0.3)
-            axes.plot(x, sum(told) / len(told), "o", color=COLOURS.get(arm, OTHERS), markersize=8, label=arm)
-    axes.set_xticks(range(len(HARMFUL)), HARMFUL)
+            x = number + _beside(place, len(arms))
+            axes.plot([x, x], [low, high], color=COLOURS.get(arm, OTHERS), linewidth=5, alpha=0.3)
+            axes.plot(x, sum(told) / len(told), "o", color=COLOURS.get(arm, OTHERS), markersize=7, label=arm)
+    axes.set_xticks(range(len(HARMFUL)), [task.replace("-", "\n") for task in HARMFUL])
     _plain(axes, "runs with harm, and 95 % intervals", "", "share of runs")
-    axes.set_ylim(-0.03, 1.03)
+    axes.set(xlim=(-0.5, len(HARMFUL) - 0.5), ylim=(-0.03, 1.03))
     _legend([axes])
     return _png(figure)
+
+
+def _beside(place: int, arms: int) -> float:
+    """How far from the middle of a group of so many arms this one stands; groups are 1 apart."""
+    return (place - (arms - 1) / 2) * min(0.16, 0.8 / arms)
 
 
 def sweep(results: Sequence[Result], who: str) -> bytes | None:
@@ -163,7 +196,7 @@ def _legend(several: Sequence[Axes]) -> None:
     for axes in several:
         lines = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         if lines:
-            axes.legend(list(lines.values()), list(lines), frameon=False)
+            axes.figure.legend(list(lines.values()), list(lines), frameon=False, ncols=len(lines), loc="upper right")
             return
 
 
