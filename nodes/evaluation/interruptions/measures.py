@@ -17,6 +17,7 @@ import msgspec
 from nodes.evaluation.interruptions.comparisons import value_of
 from nodes.evaluation.interruptions.contract import fits_action, fits_plan
 from nodes.evaluation.interruptions.person import LIFTED_M, gripper_of
+from nodes.evaluation.interruptions.scenarios import shipped
 from nodes.evaluation.trials import Result
 from nodes.report.command import summary_of
 from nodes.report.run import Run
@@ -36,6 +37,8 @@ TURNED_NS = 2 * NS_PER_S
 BODY_NS = NS_PER_S
 """A hand or a foot may come so long before the words."""
 SHRINKS_M = 0.001
+ORDERED = "cups"
+"""What the order wants, as `scenarios.WANTS` calls it."""
 QUIET_KINDS = ("nothing", "backchannel")
 
 
@@ -126,13 +129,18 @@ def _rest_ns(run: Run, zero_ns: int) -> int | None:
     return None if rest is None or rest.envelope.published_ns - zero_ns > WITHIN_NS else rest.envelope.published_ns
 
 
+def _asked(said: Interruption) -> str:
+    """What the words want other than the order did; "" where they leave it, or the run is measured from the order."""
+    return "" if said.kind == "partner" or said.wants == ORDERED else said.wants
+
+
 def _act_ns(run: Run, said: Interruption, zero_ns: int) -> int | None:
-    found = run.actions.first_after(zero_ns, lambda action: fits_action(said.kind, action, said.thing))
+    found = run.actions.first_after(zero_ns, lambda action: fits_action(_asked(said), action, said.thing))
     return None if found is None else found.envelope.published_ns
 
 
 def _plan_ns(run: Run, said: Interruption, zero_ns: int) -> int | None:
-    found = run.subtasks.first_after(zero_ns, lambda subtask: fits_plan(said.kind, subtask, said.thing))
+    found = run.subtasks.first_after(zero_ns, lambda subtask: fits_plan(_asked(said), subtask, said.thing))
     return None if found is None else found.envelope.published_ns
 
 
@@ -148,7 +156,7 @@ def _is_understood(run: Run, said: Interruption, zero_ns: int) -> bool | None:
     if said.kind in ("stop", "hand"):
         stop = run.interrupts.first_after(zero_ns, lambda one: one.depth == "stop")
         return stop is not None and stop.envelope.published_ns - zero_ns <= WITHIN_NS
-    if said.kind in ("retraction", "revision", "addition", "burst"):
+    if _asked(said):
         is_acted_on = _act_ns(run, said, zero_ns) is not None and not _harm(run, said, zero_ns).get("is_wrong_binned")
         return is_acted_on or _plan_ns(run, said, zero_ns) is not None
     return None
@@ -341,10 +349,14 @@ def _success(result: Result) -> float | None:
     return None if result.has_broken else float(bool(result.is_success))
 
 
-_WORDS = ("retraction", "revision", "addition")
-_CONTROLS = ("nothing", "backchannel", "burst", "contradiction", "foot", "hand")
+_WORDS = tuple(kind for kind, one in shipped().kinds.items() if one.wants != ORDERED)
+_ALL = (*shipped().kinds, *shipped().controls)
 SECONDARIES = (
-    *(Secondary(f"act after {kind}", "s", "act_s", of_kind(kind)) for kind in ("revision", "addition", "burst")),
+    *(
+        Secondary(f"act after {kind}", "s", "act_s", of_kind(kind))
+        for kind in (*_WORDS, "burst")
+        if kind != "retraction"
+    ),
     *(Secondary(f"plan after {kind}", "s", "plan_s", of_kind(kind)) for kind in _WORDS),
     Secondary("turned from the old goal after retraction", "s", "turned_s", of_kind("retraction")),
     Secondary("held after retraction", "s", "held_s", of_kind("retraction")),
@@ -359,7 +371,7 @@ SECONDARIES = (
     Secondary("wrong thing lifted", "share", "is_wrong_lifted", of_kind(*_WORDS)),
     Secondary("wrong thing binned", "share", "is_wrong_binned", of_kind(*_WORDS)),
     Secondary("knocked over", "share", "is_knocked_over", of_kind("stop", *_WORDS)),
-    *(Secondary(f"success, {kind}", "share", _success, of_kind(kind)) for kind in ("stop", *_WORDS, *_CONTROLS)),
+    *(Secondary(f"success, {kind}", "share", _success, of_kind(kind)) for kind in _ALL),
     Secondary("understood", "share", "is_understood", of_kind("stop", *_WORDS)),
     Secondary("completion after the words", "s", "completion_s", of_kind("stop", *_WORDS)),
     Secondary("calls of models", "", "model_calls", of_kind("stop", *_WORDS)),
