@@ -52,8 +52,8 @@ def write_report(results: Sequence[Result], out: Path, sheets: Sequence[tuple[st
         swept = sweep(results, who)
         if swept is not None:
             parts.append(f"<h2>The {who} swept</h2>{_picture(f'reaction and success, {who} swept', swept)}")
-    for regime in dict.fromkeys(regime_of(one.trial.variant) for one in results):
-        parts.append(_of_regime(results, regime))
+    regimes = dict.fromkeys(regime_of(one.trial.variant) for one in results)
+    parts += [_of_regime(results, regime) for regime in sorted(regimes, key=lambda one: swept_value(one) is not None)]
     parts.append(_harms(harmful(results)))
     parts += [f"<h3>{html.escape(title)}</h3>{_picture(title, picture)}" for title, picture in sheets]
     broken = [one for one in results if one.has_broken or not one.measures.get("is_measured")]
@@ -73,8 +73,9 @@ def _of_regime(results: Sequence[Result], regime: str) -> str:
     """What the claim stands on, the plots, the rest; folded up where it is part of a sweep."""
     falsified, primaries, others = _tables(results, regime)
     parts = [_as_html(falsified), _as_html(primaries)]
-    parts.append(_picture("reactions by arm", reactions(results, regime)))
-    parts.append(_picture("harm by arm", harms(results, regime)))
+    for title, drawn in (("reactions by arm", reactions(results, regime)), ("harm by arm", harms(results, regime))):
+        if drawn is not None:
+            parts.append(_picture(title, drawn))
     parts += [_picture(title, picture) for title, picture in _episodes(results, regime)]
     parts.append(f"<h3>Every other measure</h3>{_as_html(others)}")
     name = html.escape(regime)
@@ -92,7 +93,8 @@ def _harms(harmed: Sequence[Result]) -> str:
         what = ", ".join(name for measure, name in HARMS.items() if one.measures.get(measure)) or "-"
         cells = (one.trial.name, str(one.measures.get("text", "")), what, one.reason)
         lines.append(f"| {' | '.join(cell.replace('|', '/') or '-' for cell in cells)} |")
-    return f"<h2>Each harm</h2><details><summary>{len(harmed)} runs</summary>{_as_html(chr(10).join(lines))}</details>"
+    number, rows = f"{len(harmed)} run{'s' if len(harmed) > 1 else ''}", _as_html("\n".join(lines))
+    return f"<h2>Each harm</h2><details><summary>{number}</summary>{rows}</details>"
 
 
 def _why(one: Result) -> str:

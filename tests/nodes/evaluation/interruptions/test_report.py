@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from nodes.evaluation.interruptions.arm import SWEEPS, changes_of, swept_value
 from nodes.evaluation.interruptions.command import main
 from nodes.evaluation.interruptions.comparisons import compare
 from nodes.evaluation.interruptions.findings import falsifiers, secondaries, secondary_table
-from nodes.evaluation.interruptions.plots import side_by_side
+from nodes.evaluation.interruptions.plots import harms, side_by_side
 from nodes.evaluation.interruptions.report import LOOKS_S, harm_sheet, write_report
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant
 from nodes.report.contact_sheet import STRIP_PX
@@ -127,7 +128,11 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
     assert main(["report", str(raw), "--seeds", "4", "--out", str(tmp_path / "four")]) == 0
     assert "| act after retraction | B+ (cloud) | 4 |" in capsys.readouterr().out
     page = (tmp_path / "one" / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 5, "reactions and harm of two regimes, and a sweep"
+    assert re.findall('alt="([^"]+)"', page) == [
+        "reaction and success, planner swept", "reactions by arm", "harm by arm", "reactions by arm",
+    ], "where nothing was measured nothing is drawn"  # fmt: skip
+    assert page.count("<details>") == 2, "the regime of the sweep, and the harms"
+    assert "<td>B+-cloud-retraction-carry-seed3</td>" in page, "each harm has a row"
     assert "B+-cloud-burst-seed9: broken: no room" in page
     assert sorted(str(one.trial) for one in read_results(raw)[1]) == sorted(str(one.trial) for one in [*runs, broken])
     before = raw.read_bytes()
@@ -138,6 +143,15 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
 def test_an_arm_that_the_report_does_not_know_is_drawn_like_others(tmp_path: Path) -> None:
     path = write_report([result("mine", "retraction-carry", 0, act_s=0.3, is_harm=False)], tmp_path)
     assert path.read_text().count("data:image/png;base64,") == 2
+
+
+def test_impulses_on_a_person_are_drawn_beside_the_harms_or_alone(tmp_path: Path) -> None:
+    touched = [result("A", "hand", seed, impulse_n_s=10.0 * seed) for seed in range(3)]
+    harmed = [result("A", "retraction-near", 0, is_harm=True)]
+    both, alone, without = (harms(some, "cloud") for some in ([*touched, *harmed], touched, harmed))
+    assert None not in (both, alone, without)
+    assert len({both, alone, without}) == 3
+    assert harms([result("A", "hand", 0, touched_s=0.0)], "cloud") is None, "it was not measured"
 
 
 def test_a_harm_is_shown_as_the_head_camera_saw_it_around_the_words_and_beside_other_arms(tmp_path: Path) -> None:
