@@ -52,18 +52,18 @@ def reactions(results: Sequence[Result], regime: str) -> bytes | None:
     """For each reaction the share of runs in which it had come by then, a line for each arm; PNG, None without any."""
     arms = _by_arm(results, regime)
     told = [
-        (title, measure, runs)
+        (title, measure, kind)
         for title, measure, kind in REACTIONS
-        if (runs := {arm: [one for one in mine if of_kind(kind)(one.trial.task)] for arm, mine in arms.items()})
-        if any(runs.values())
+        if any(of_kind(kind)(one.trial.task) for mine in arms.values() for one in mine)
     ]
     if not told:
         return None
     rows = (len(told) + 1) // 2
     figure = Figure(figsize=(11, 3.2 * rows))
-    for number, (title, measure, by_arm) in enumerate(told, 1):
+    for number, (title, measure, kind) in enumerate(told, 1):
         axes = figure.add_subplot(rows, min(len(told), 2), number)
-        for place, (arm, runs) in enumerate(by_arm.items()):
+        for place, (arm, mine) in enumerate(arms.items()):
+            runs = [one for one in mine if of_kind(kind)(one.trial.task)]
             if not runs:
                 continue
             times = sorted(value for one in runs if (value := value_of(one, measure)) is not None)
