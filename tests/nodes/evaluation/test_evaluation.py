@@ -19,7 +19,7 @@ from nodes.evaluation.command import main
 from nodes.evaluation.figures import compare, figures_of, rate_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.picture import draw, shorten
-from nodes.evaluation.running import Runs
+from nodes.evaluation.running import Runs, digest_of
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, result_of, trials_of
 from runtime.errors import PolyrhythmError, UserError
@@ -340,15 +340,25 @@ except PolyrhythmError as problem:
     folder.close()
 
 
-def test_a_launch_file_that_changes_in_the_midst_ends_the_evaluation(tmp_path: Path) -> None:
-    file = tmp_path / "lot.toml"
-    file.write_text(LAUNCH)
+@pytest.mark.parametrize("changed", ["lot.toml", "scenario.toml"])
+def test_a_file_that_changes_in_the_midst_ends_the_evaluation(changed: str, tmp_path: Path) -> None:
+    launch, scenario = tmp_path / "lot.toml", tmp_path / "scenario.toml"
+    launch.write_text(LAUNCH)
+    scenario.write_text("")
     runs = Runs(
-        str(file), LAUNCH + "# other", [TrialVariant("a")], lambda _, changes: changes, tmp_path,
-        is_virtual=True, for_s=None, keeps_all=False, longest_s=60.0,
+        str(launch), LAUNCH, [TrialVariant("a")], lambda _, changes: changes, tmp_path, is_virtual=True, for_s=None,
+        keeps_all=False, longest_s=60.0, reads={scenario: digest_of(scenario)},
     )  # fmt: skip
-    with pytest.raises(PolyrhythmError, match=r"lot\.toml has changed since the evaluation began"):
+    with (tmp_path / changed).open("a") as file:
+        file.write("# other")
+    with pytest.raises(PolyrhythmError, match=rf"{changed} has changed since the evaluation began"):
         runs.all_of([EvaluationRun("a", "", 0)], 1, lambda _: None)
+
+
+def test_results_of_another_scenario_file_are_not_gone_on_with(tmp_path: Path) -> None:
+    ResultsFolder(tmp_path, CARD).close()
+    with pytest.raises(UserError, match=r"holds results of another evaluation \(other reads\)"):
+        ResultsFolder(tmp_path, msgspec.structs.replace(CARD, reads={"scenarios.toml": "0" * 64}))
 
 
 @pytest.mark.parametrize(("rows", "name"), [(1, "a"), (12, "a-long-name-of-a-variant-that-says-it-all-")])
