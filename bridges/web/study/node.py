@@ -366,7 +366,7 @@ class Study(VoicePorts, TalkPorts):
             guard = self.guard.latest()
             document["recorder"] = self._recorders.document(now_ns)
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
-            document["seats"] = self._effect.documents(progress)
+            document["seats"] = self._effect.documents(progress) if self._protocol.experimenter.sees_condition else []
             document["participant"] = self.pages.token("participant")
             document["participants"] = self.pages.roles_here().count("participant")
         return document

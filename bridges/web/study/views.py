@@ -85,7 +85,9 @@ def experimenter_view(protocol: Protocol, progress: SessionProgress | None, fini
             }
             for one in progress.steps
         ],
-        "lines": progress.lines,
+        "lines": [
+            line for line in progress.lines if line["kind"] != "condition" or protocol.experimenter.sees_condition
+        ],
         "missing": len(asked.missing(progress.answers.get(step.ident, {}))) if asked is not None else 0,
         "answers": [
             {"step": place.title, "trial": place.trial, "item": item, "value": value}

@@ -87,7 +87,7 @@ export function experimenter(link) {
           ),
         );
       else parts.push(make("p", "soft", "The participant is reading."));
-      if (view.steps[view.place - 1]?.about)
+      if (view.steps[view.place - 1]?.kind === "trial")
         parts.push(
           make(
             "p",
