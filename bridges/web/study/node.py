@@ -114,6 +114,7 @@ class Study(VoicePorts, TalkPorts):
     lan_parameter = "address"
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
+    room_image = Subscription(Image, "room/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     responses = Subscription(WizardResponse, "console/response", qos=OPTIONAL)
     marks = Subscription(Mark, "mark", qos=OPTIONAL)
@@ -372,8 +373,9 @@ class Study(VoicePorts, TalkPorts):
         return document
 
     def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
-        """The newest picture of the head camera, for the experimenter."""
-        stamped = self.head_image.stamped() if camera == "head" else None
+        """The newest picture: of the head camera for the experimenter, of the protocol's choice for the participant."""
+        port = {"head": self.head_image, "room": self.room_image}.get(camera)
+        stamped = port.stamped() if port is not None else None
         if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
             return None
         view.shown = (stamped.envelope.source, stamped.envelope.seq)

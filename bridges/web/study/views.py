@@ -35,6 +35,7 @@ def participant_view(protocol: Protocol, progress: SessionProgress | None) -> di
         step |= {"answers": progress.answers.get(progress.step.ident, {})}
     elif progress.phase == "running":
         step |= {"attempt": progress.attempt, "speak": progress.allowed.speak, "lines": _spoken(protocol, progress)}
+        step |= {"camera": progress.allowed.camera}
     return found | {"step": step}
 
 

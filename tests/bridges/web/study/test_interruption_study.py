@@ -25,7 +25,8 @@ def test_both_conditions_stand_on_both_tables_in_every_order_and_nothing_is_wort
 
 def pages_of(protocol: Protocol, number: int) -> list[object]:
     """What both pages are told of a whole session, trials running too, but for who takes part."""
-    progress, told = SessionProgress.of(protocol, Event("begin", 0.0, number=number)), []
+    progress = SessionProgress.of(protocol, Event("begin", 0.0, number=number))
+    told: list[object] = []
     while True:
         seen = participant_view(protocol, progress), experimenter_view(protocol, progress, [])
         told.append([{name: one[name] for name in one if name not in ("code", "number")} for one in seen])
