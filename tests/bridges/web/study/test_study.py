@@ -453,8 +453,10 @@ def test_an_experimenter_who_is_to_be_blind_sees_neither_answers_nor_the_conditi
         progress = story_of(protocol=protocol)
         progress.apply(progress.consent(1.0, 3))
         fill(progress)
+        progress.apply(Event("condition", 2.0, by="study", item="planner", value="human_planner", how="set"))
         seen = experimenter_view(protocol, progress, [])
         assert bool(seen["answers"]) is sees
+        assert ("human_planner" in str(seen)) is sees
         assert ("The models decide" in str(seen)) is sees
         assert seen["missing"] == 0
 
