@@ -87,9 +87,9 @@ def test_what_was_not_measured_is_said_and_is_no_zero() -> None:
         result("A", "stop-near", 1, held_s=None),
     ]  # fmt: skip
     rows = {line.split("|")[1].strip(): line for line in secondary_table(secondaries(runs)).splitlines()}
-    assert rows["contact impulse on a hand, N s"].endswith("| 3.000 (3) | not measured |")
+    assert rows[sentence("evaluation.impulse", part="hand")].endswith("| 3.000 (3) | not measured |")
     assert rows["held after stop, s"].endswith("| - (0) | not measured |"), "it was looked for, and did not happen"
-    assert "contact impulse on a foot, N s" not in rows, "no run of it"
+    assert sentence("evaluation.impulse", part="foot") not in rows, "no run of it"
 
 
 def test_results_from_before_impulses_were_measured_are_still_told() -> None:
@@ -132,7 +132,8 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
     assert f"| {ACT} | B+ (cloud) | 4 |" in capsys.readouterr().out
     page = (tmp_path / "one" / "report.html").read_text()
     assert re.findall('alt="([^"]+)"', page) == [
-        "reaction and success, planner swept", "reactions by arm", "harm by arm", "reactions by arm",
+        sentence("evaluation.reaction_and_success", what="planner swept"),
+        "reactions by arm", "harm by arm", "reactions by arm",
     ], "where nothing was measured nothing is drawn"  # fmt: skip
     assert page.count("<details>") == 2, "the regime of the sweep, and the harms"
     assert "<td>B+-cloud-retraction-carry-seed3</td>" in page, "each harm has a row"

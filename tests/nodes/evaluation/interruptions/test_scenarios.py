@@ -82,7 +82,7 @@ def test_a_scenario_that_cannot_succeed_ends_the_run_with_its_reason_before_anyt
     simulation.publish("sim/truth", TRUTH)
     simulation.run(0.1)
     assert words == []
-    assert simulation.outcome == (False, f"cannot succeed: there is no {lacking} to put into the bin")
+    assert simulation.outcome == (False, sentence("evaluation.lacks_a_thing", thing=lacking))
 
 
 def test_what_is_wanted_is_there_or_is_named() -> None:
