@@ -10,164 +10,41 @@ from __future__ import annotations
 
 import argparse
 import copy
-import math
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Protocol
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from bench.executors import EXECUTORS, STEP_S, Episode, Executor, Late, Row, Rows, Watched
+from bench.libero_scene import INSTALL, LIBERO, play_libero
 from examples.train_policy.imagined import SIZES, ImaginedRobot
 from examples.train_policy.lessons import MOTION, OFF_M, is_done
 from nodes.models.onnx_file import read_model_with_data
 from nodes.plotting.figure import Figure
-from nodes.policy.onnx.chunks import Playback
 from nodes.policy.onnx.inputs import feel, pose_of
 from nodes.policy.onnx.policy import place_of
 from nodes.policy.onnx.session import PolicySession
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.statistics.paired import wilson
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, grasp_point, to_odometry
-from runtime.clock import to_ns
 from runtime.command_line.arguments import count
-from runtime.msgs import Action, ActionChunk, JointCommand, RobotState, SeenObject, aimed_at
+from runtime.msgs import Action, JointCommand, RobotState, SeenObject, aimed_at
 
-STEP_S = 0.05
-STEP_NS = to_ns(STEP_S)
 LONG_STEPS = 24
-EVERY_STEPS = 4
-"""Between two questions, at least."""
 ACTION_STEPS = 600
 """Of pick, and again of place: 30 s."""
 FIRST_SEED = 100
 """Tables that the policy was not trained on."""
 DELAYS = (0, 1, 2, 3, 5, 8, 10, 15, 20)
-DECAY = 0.01
-"""Of an ensemble's weights, the oldest answer's being the largest: ACT (arXiv 2304.13705)."""
-Rows = NDArray[np.float64]  # (steps, 10)
-Row = NDArray[np.float64]  # (10,): eight positions, base v and w
-
-
-class Executor(Protocol):
-    """Plays answers, step by step."""
-
-    def wants(self, step: int) -> bool:
-        """Whether to ask now."""
-
-    def take(self, rows: Rows, seen: int, step: int) -> None:
-        """An answer to what was seen then has come."""
-
-    def row(self, step: int) -> Row | None:
-        """What to do now; None: hold still."""
-
-
-class StopAndGo:
-    """Plays an answer from its first step to its last, then stands and asks."""
-
-    def __init__(self) -> None:
-        self.left: list[Row] = []
-
-    def wants(self, step: int) -> bool:
-        return not self.left
-
-    def take(self, rows: Rows, seen: int, step: int) -> None:
-        self.left = list(rows)
-
-    def row(self, step: int) -> Row | None:
-        return self.left.pop(0) if self.left else None
-
-
-class Newest:
-    """Plays the newest answer: from its first step, or from the step of now (`is_aligned`)."""
-
-    def __init__(self, *, is_aligned: bool) -> None:
-        self.is_aligned = is_aligned
-        self.rows: Rows | None = None
-        self.since = 0
-
-    def wants(self, step: int) -> bool:
-        return True
-
-    def take(self, rows: Rows, seen: int, step: int) -> None:
-        self.rows, self.since = rows, seen if self.is_aligned else step
-
-    def row(self, step: int) -> Row | None:
-        place = step - self.since
-        return self.rows[place] if self.rows is not None and place < len(self.rows) else None
-
-
-class Ensemble:
-    """The weighted mean of what all answers that reach to now say of now."""
-
-    def __init__(self) -> None:
-        self.answers: list[tuple[int, Rows]] = []
-
-    def wants(self, step: int) -> bool:
-        return True
-
-    def take(self, rows: Rows, seen: int, step: int) -> None:
-        self.answers.append((seen, rows))
-
-    def row(self, step: int) -> Row | None:
-        self.answers = [(seen, rows) for seen, rows in self.answers if step - seen < len(rows)]
-        if not self.answers:
-            return None
-        now = np.stack([rows[step - seen] for seen, rows in self.answers])
-        return np.average(now, axis=0, weights=np.exp(-DECAY * np.arange(len(now))))
-
-
-class Frozen:
-    """The project's own player: the steps until an answer comes are frozen, then it is blended in."""
-
-    def __init__(self) -> None:
-        self.playback = Playback()
-
-    def wants(self, step: int) -> bool:
-        return True
-
-    def take(self, rows: Rows, seen: int, step: int) -> None:
-        chunk = ActionChunk(
-            position=np.ascontiguousarray(rows[:, :8]), base_v_mps=np.ascontiguousarray(rows[:, 8]),
-            base_w_radps=np.ascontiguousarray(rows[:, 9]), step_s=STEP_S,
-        )  # fmt: skip
-        self.playback = self.playback.with_chunk(chunk, seen_ns=seen * STEP_NS, came_ns=step * STEP_NS)
-
-    def row(self, step: int) -> Row | None:
-        command = self.playback.command(step * STEP_NS)
-        return None if command is None else np.array((*command.position, command.base_v_mps, command.base_w_radps))
-
-
-EXECUTORS: dict[str, Callable[[], Executor]] = {
-    "stop-and-go": StopAndGo,
-    "newest chunk": lambda: Newest(is_aligned=False),
-    "age-aligned": lambda: Newest(is_aligned=True),
-    "ensemble": Ensemble,
-    "prefix freeze": Frozen,
-}
 ANSWERS = ("shipped", "rolled")
-
-
-class Episode(msgspec.Struct, frozen=True):
-    """How it went. Jumps are the largest step of lift or arm from one command to the next, mm."""
-
-    answers: str
-    executor: str
-    delay: int
-    seed: int
-    is_success: bool
-    seconds: float
-    held_still: float  # share of the steps
-    seam_mm: float | None  # p95 of the jumps where an answer comes
-    elsewhere_mm: float | None  # p95 of the others
-    jerk_mps3: float  # of the gripper, root mean square
 
 
 @dataclass
@@ -185,20 +62,16 @@ class Table:
         self.dice = random.Random(f"delays/{self.seed}")
         self.target = self.dice.randrange(len(self.robot.things))
         self.thing = self.robot.things[self.target]
-        self.step = 0
-        self.out: tuple[int, Rows] | None = None  # a question that is out: when it was asked, what will be said
-        self.asked = -EVERY_STEPS
+        self.late = Late(self.executor, self.delay)
+        self.watched = Watched()
         self.sent = np.array(self.robot.position)
-        self.held_still = 0
-        self.jumps: tuple[list[float], list[float]] = [], []  # elsewhere, at seams
-        self.hands: list[tuple[float, float, float]] = []
 
     def play(self) -> bool:
         """Pick and place; whether the thing lies in the bin."""
         return all(self._act(skill) for skill in ("pick", "place")) and self.robot.things[self.target].is_in_bin
 
     def _act(self, skill: str) -> bool:
-        self.out, self.thing = None, self.robot.things[self.target]  # as it stood when the action began
+        self.late.out, self.thing = None, self.robot.things[self.target]  # as it stood when the action began
         for _ in range(ACTION_STEPS):
             state = self.robot.state()
             if is_done(self._action(skill, off_m=0.0), state):
@@ -207,26 +80,18 @@ class Table:
         return False
 
     def _tick(self, skill: str, state: RobotState) -> None:
-        is_seam = False
-        for _ in range(2):  # without delay an answer comes at once
-            if self.out is not None and self.step - self.out[0] >= self.delay:
-                self.executor.take(self.out[1], self.out[0], self.step)
-                self.out, is_seam = None, True
-            if self.out is None and self.step - self.asked >= EVERY_STEPS and self.executor.wants(self.step):
-                self.out, self.asked = (self.step, self._answer(skill, state)), self.step
-        row = self.executor.row(self.step)
+        row, is_seam = self.late.play(lambda: self._answer(skill, state))
         if row is None:
-            self.held_still += 1
+            self.watched.held_still += 1
             rest = list(MOTION.resting(state, None))
             rest[GRIPPER] = float(self.sent[GRIPPER])
             row = np.array((*rest, 0.0, 0.0))
-        self.jumps[is_seam].append(1e3 * float(np.abs(row[[LIFT, ARM]] - self.sent[[LIFT, ARM]]).max()))
+        self.watched.jumps[is_seam].append(1e3 * float(np.abs(row[[LIFT, ARM]] - self.sent[[LIFT, ARM]]).max()))
         self.sent = row[:8]
         self.robot.follow(_command(row), STEP_S)
         at = self.robot.state()
         x, y, z = to_odometry(*pose_of(at), grasp_point(tuple(self.robot.position.tolist())))
-        self.hands.append((float(x), float(y), float(z)))
-        self.step += 1
+        self.watched.hands.append((float(x), float(y), float(z)))
 
     def _answer(self, skill: str, state: RobotState) -> Rows:
         action = self._action(skill, off_m=OFF_M)
@@ -258,17 +123,14 @@ def _command(row: Row) -> JointCommand:
 
 def play(answers: str, executor: str, delay: int, seed: int) -> Episode:
     """One episode."""
+    if answers == LIBERO:
+        return play_libero(executor, delay, seed)
     data, beside, _ = read_model_with_data(place_of("clear-table"), "")
     session = PolicySession(data, name="clear-table", width_px=160, height_px=120, beside=beside,
                             providers=("CPUExecutionProvider",))  # fmt: skip
     table = Table(answers, delay, seed, EXECUTORS[executor](), session)
     is_success = table.play()
-    elsewhere, seams = (float(np.percentile(jumps, 95)) if jumps else None for jumps in table.jumps)
-    jerks = np.diff(np.array(table.hands), 3, axis=0) / STEP_S**3
-    return Episode(
-        answers, executor, delay, seed, is_success, table.step * STEP_S, table.held_still / max(table.step, 1),
-        seams, elsewhere, float(np.sqrt((jerks**2).sum(axis=1).mean())) if len(jerks) else math.nan,
-    )  # fmt: skip
+    return table.watched.episode(answers, executor, delay, seed, is_success=is_success)
 
 
 def _play(one: tuple[str, str, int, int]) -> Episode:
@@ -277,7 +139,7 @@ def _play(one: tuple[str, str, int, int]) -> Episode:
 
 def lines(episodes: Sequence[Episode]) -> Iterator[str]:
     """A row for each kind of answer, executor and delay, as Markdown."""
-    yield "| answers | executor | delay, steps | in the bin | 95 % | s | still | seam mm | elsewhere mm | jerk m/s³ |"
+    yield "| answers | executor | delay, steps | success | 95 % | s | still | seam mm | elsewhere mm | jerk m/s³ |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for (answers, executor, delay), mine in grouped(episodes).items():
         done = [one for one in mine if one.is_success]
@@ -315,7 +177,7 @@ def draw(episodes: Sequence[Episode], path: Path) -> None:
             for axes, measured in zip(axes_row, (_share, _time_s, _jerk), strict=True):
                 told = [(delay, value) for delay, mine in points if (value := measured(mine)) is not None]
                 axes.plot([at for at, _ in told], [value for _, value in told], "o-", label=executor, markersize=4)
-        titles = (f"{answers} answers: share in the bin", "median time of those, s", "jerk of the gripper, m/s³")
+        titles = (f"{answers} answers: success", "median time of those, s", "jerk of the gripper, m/s³")
         for axes, title in zip(axes_row, titles, strict=True):
             axes.set_title(title, loc="left", fontsize=10)
             axes.set_xlabel("delay, steps of 50 ms")
@@ -345,13 +207,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.delays", description=__doc__)
     parser.add_argument("--seeds", type=count, default=12, help="tables for each; default: %(default)s")
     parser.add_argument("--delay", type=int, action="append", help="in steps; several; default: 0 to 20")
-    parser.add_argument("--answers", choices=ANSWERS, action="append", help="default: both")
+    parser.add_argument("--answers", choices=ANSWERS, action="append", help="of the imagined table; default: both")
+    parser.add_argument("--scene", choices=("imagined", "libero"), default="imagined", help="default: %(default)s")
     parser.add_argument("--jobs", type=count, default=1, help="processes; default: %(default)s")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it as PNG")
     parser.add_argument("--json", action="store_true", help="print every episode")
     asked = parser.parse_args(argv)
-    seeds = range(FIRST_SEED, FIRST_SEED + asked.seeds)
-    wanted = list(product(asked.answers or ANSWERS, EXECUTORS, asked.delay or DELAYS, seeds))
+    kinds, first = asked.answers or ANSWERS, FIRST_SEED
+    if asked.scene == "libero":
+        if asked.answers:
+            parser.error("--answers belongs to the imagined table; leave it out with --scene libero")
+        if find_spec("libero") is None:
+            parser.error(f"--scene libero needs LIBERO, in an environment of its own: {INSTALL}")
+        kinds, first = (LIBERO,), 0
+    seeds = range(first, first + asked.seeds)
+    wanted = list(product(kinds, EXECUTORS, asked.delay or DELAYS, seeds))
     with ProcessPoolExecutor(asked.jobs) as pool:
         episodes = list(pool.map(_play, wanted, chunksize=4))
     if asked.plot is not None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bench.delays import ANSWERS, EXECUTORS, Executor, Rows, draw, grouped, lines, main, play
+from bench.delays import ANSWERS, draw, grouped, lines, main, play
+from bench.executors import EXECUTORS, Executor, Rows
+from bench.libero_scene import INSTALL, Seen, play_libero
 
 
 def counting(steps: int = 6, first: float = 0.0) -> Rows:
@@ -89,3 +92,31 @@ def test_a_group_in_which_nothing_succeeded_has_no_time() -> None:
 def test_what_never_succeeds_is_drawn_without_a_time(tmp_path: Path) -> None:
     draw([play("shipped", "age-aligned", 6, seed=101)], tmp_path / "late.png")
     assert (tmp_path / "late.png").exists()
+
+
+def test_the_policy_of_the_libero_scene_takes_the_thing_to_the_basket_as_its_own_model_has_it() -> None:
+    seen = Seen(np.array((-0.15, 0.0, 0.25)), 0.08, np.array((-0.12, -0.24, 0.04)), np.array((0.01, 0.25, 0.0)))
+    was_held = False
+    for _ in range(200):
+        seen = seen.after(seen.row())
+        was_held |= seen.is_held
+    assert was_held
+    assert not seen.is_held
+    assert np.linalg.norm((seen.thing - seen.basket)[:2]) < 0.03
+
+
+@pytest.mark.skipif(find_spec("libero") is not None, reason="LIBERO is installed")
+def test_without_libero_its_scene_is_refused_with_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--scene", "libero"])
+    assert INSTALL in capsys.readouterr().err
+
+
+@pytest.mark.skipif(find_spec("libero") is None, reason=f"LIBERO is not installed: {INSTALL}")
+@pytest.mark.filterwarnings("default")  # robosuite's own
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_without_delay_libero_itself_says_that_the_task_is_done_and_the_same_seed_gives_the_same(executor: str) -> None:
+    first = play_libero(executor, 0, seed=0)
+    assert first.is_success
+    play_libero(executor, 5, seed=1)
+    assert first == play_libero(executor, 0, seed=0)

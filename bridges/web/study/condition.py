@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -21,6 +22,7 @@ class Allowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dialogue: bool = True
     speak: bool = True
     stop: bool = True
+    camera: Literal["", "head", "room"] = ""  # whose pictures: for who does not stand beside the robot
 
 
 class StudyCondition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -114,6 +114,7 @@ class Study(VoicePorts, TalkPorts):
     lan_parameter = "address"
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
+    room_image = Subscription(Image, "room/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     responses = Subscription(WizardResponse, "console/response", qos=OPTIONAL)
     marks = Subscription(Mark, "mark", qos=OPTIONAL)
@@ -366,14 +367,15 @@ class Study(VoicePorts, TalkPorts):
             guard = self.guard.latest()
             document["recorder"] = self._recorders.document(now_ns)
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
-            document["seats"] = self._effect.documents(progress)
+            document["seats"] = self._effect.documents(progress) if self._protocol.experimenter.sees_condition else []
             document["participant"] = self.pages.token("participant")
             document["participants"] = self.pages.roles_here().count("participant")
         return document
 
     def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
-        """The newest picture of the head camera, for the experimenter."""
-        stamped = self.head_image.stamped() if camera == "head" else None
+        """The newest picture: of the head camera for the experimenter, of the protocol's choice for the participant."""
+        port = {"head": self.head_image, "room": self.room_image}.get(camera)
+        stamped = port.stamped() if port is not None else None
         if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
             return None
         view.shown = (stamped.envelope.source, stamped.envelope.seq)

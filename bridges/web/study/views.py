@@ -35,6 +35,7 @@ def participant_view(protocol: Protocol, progress: SessionProgress | None) -> di
         step |= {"answers": progress.answers.get(progress.step.ident, {})}
     elif progress.phase == "running":
         step |= {"attempt": progress.attempt, "speak": progress.allowed.speak, "lines": _spoken(protocol, progress)}
+        step |= {"camera": progress.allowed.camera}
     return found | {"step": step}
 
 
@@ -85,7 +86,9 @@ def experimenter_view(protocol: Protocol, progress: SessionProgress | None, fini
             }
             for one in progress.steps
         ],
-        "lines": progress.lines,
+        "lines": [
+            line for line in progress.lines if line["kind"] != "condition" or protocol.experimenter.sees_condition
+        ],
         "missing": len(asked.missing(progress.answers.get(step.ident, {}))) if asked is not None else 0,
         "answers": [
             {"step": place.title, "trial": place.trial, "item": item, "value": value}

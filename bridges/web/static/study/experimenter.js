@@ -87,7 +87,7 @@ export function experimenter(link) {
           ),
         );
       else parts.push(make("p", "soft", "The participant is reading."));
-      if (view.steps[view.place - 1]?.about)
+      if (view.steps[view.place - 1]?.kind === "trial")
         parts.push(
           make(
             "p",
@@ -273,6 +273,7 @@ export function experimenter(link) {
         time.classList.toggle("late", Boolean(limit) && message.elapsed_s > limit - 10);
       } else if (time) time.textContent = view.limit_s ? `limit ${clock(view.limit_s)}` : "no limit";
     },
+    cameras: () => ["head"],
     frame(header, bitmap) {
       const canvas = $("#camera canvas");
       canvas.hidden = false;

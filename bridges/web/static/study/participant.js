@@ -209,6 +209,14 @@ export function participant(link) {
       parts.push(make("section", "wait soft", words.soon));
       return parts;
     }
+    if (step.camera) {
+      const picture = make("canvas", "media");
+      picture.id = "picture";
+      picture.setAttribute("role", "img");
+      picture.setAttribute("aria-label", words.camera);
+      picture.hidden = true; // until there is one
+      parts.push(picture);
+    }
     const talk = make("section");
     talk.id = "talk";
     if (step.lines) {
@@ -312,6 +320,16 @@ export function participant(link) {
         scrollTo(0, 0);
       });
       if (step?.kind === "trial") whenNew("lines", [step.ident, step.attempt, step.lines], () => lines(step));
+    },
+    cameras: () => (view?.running && view.step?.camera ? [view.step.camera] : []),
+    frame(header, bitmap) {
+      const canvas = $("#picture");
+      if (canvas) {
+        canvas.hidden = false;
+        if (canvas.width !== header.width) Object.assign(canvas, { width: header.width, height: header.height });
+        canvas.getContext("2d").drawImage(bitmap, 0, 0);
+      }
+      bitmap.close();
     },
     tick(message) {
       if (message.voice) talking.show(message.voice);

@@ -27,6 +27,7 @@ export default {
   somebody: "Jemand anderes",
   spoken: "Was gesagt wird",
   progress: "Fortschritt",
+  camera: "Der Roboter, wie eine Kamera ihn sieht",
   told: "Der Roboter bekommt den Befehl anzuhalten.",
   told_late: "Gerade gibt es keine Verbindung: Der Roboter bekommt den Befehl anzuhalten, sobald sie wieder da ist.",
   gone: "Die Verbindung ist unterbrochen. Neuer Versuch …",

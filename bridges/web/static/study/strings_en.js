@@ -27,6 +27,7 @@ export default {
   somebody: "Somebody else",
   spoken: "What is said",
   progress: "Progress",
+  camera: "The robot, as a camera sees it",
   told: "The robot is told to stop.",
   told_late: "There is no link now: the robot is told to stop as soon as it is back.",
   gone: "The link is gone. Trying again…",

@@ -27,6 +27,7 @@ export default {
   somebody: "Otra persona",
   spoken: "Lo que se dice",
   progress: "Progreso",
+  camera: "El robot, visto por una cámara",
   told: "Se ha ordenado al robot que pare.",
   told_late: "Ahora no hay conexión: se ordenará al robot que pare en cuanto vuelva.",
   gone: "Se ha perdido la conexión. Intentándolo de nuevo…",

@@ -10,7 +10,12 @@ await speak(remembered);
 let role = "",
   view = null,
   page = null,
-  early = null;
+  early = null,
+  watched = null;
+const watch = () => {
+  const cameras = document.hidden ? [] : (page?.cameras() ?? []);
+  if (watched !== String(cameras) && link.send({ t: "watch", cameras })) watched = String(cameras);
+};
 /** @type {Link<import("/static/wire").FromStudy>} */
 const link = new Link({
   welcome: async (message) => {
@@ -25,7 +30,8 @@ const link = new Link({
       early = null;
       link.hooks.state(first);
     }
-    if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] });
+    watched = null; // a new link knows of none
+    watch();
   },
   state: (message) => {
     if (message.notices.length) {
@@ -41,6 +47,7 @@ const link = new Link({
       $("#title").textContent = view.title;
       document.title = `${view.title} - ${role}`;
       page.show(view);
+      watch();
     }
     page.tick(message);
   },
@@ -63,9 +70,7 @@ $("#stop").addEventListener("click", (event) => {
   if (event.detail === 0) stop("stop button");
 });
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));
-addEventListener("visibilitychange", () => {
-  if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] });
-});
+addEventListener("visibilitychange", watch);
 // Beside a text field the space bar chooses answers and presses buttons here; it stops where nothing has the focus.
 stopKeys(
   stop,

@@ -22,7 +22,10 @@ from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant
 from nodes.report.contact_sheet import STRIP_PX
 from nodes.sim.messages import Interruption
 from runtime.errors import UserError
+from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run
+
+ACT = sentence("evaluation.act_after_retraction")
 
 CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versions={}, git="")
 
@@ -74,7 +77,7 @@ def test_a_stop_costs_what_the_same_seed_took_longer_than_without_one() -> None:
         result("A", "stop-near", 1, duration_s=45.0), result("A", "stop-near", 2, duration_s=99.0),
         result("A", "nothing", 1, duration_s=40.0),
     ])}  # fmt: skip
-    assert found["cost of a stop: time beside the same run without"] == {"A-cloud": (5.0, 1)}
+    assert found[sentence("evaluation.cost_of_a_stop")] == {"A-cloud": (5.0, 1)}
 
 
 def test_what_was_not_measured_is_said_and_is_no_zero() -> None:
@@ -124,9 +127,9 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
     raw = tmp_path / "raw.jsonl.gz"
     assert main(["report", str(tmp_path / "one"), str(tmp_path / "two"), "--raw", str(raw)]) == 0
     told = capsys.readouterr().out
-    assert "| act after retraction | B+ (cloud) | 8 | -0.900 |" in told
+    assert f"| {ACT} | B+ (cloud) | 8 | -0.900 |" in told
     assert main(["report", str(raw), "--seeds", "4", "--out", str(tmp_path / "four")]) == 0
-    assert "| act after retraction | B+ (cloud) | 4 |" in capsys.readouterr().out
+    assert f"| {ACT} | B+ (cloud) | 4 |" in capsys.readouterr().out
     page = (tmp_path / "one" / "report.html").read_text()
     assert re.findall('alt="([^"]+)"', page) == [
         "reaction and success, planner swept", "reactions by arm", "harm by arm", "reactions by arm",
@@ -182,7 +185,7 @@ def test_runs_in_real_time_are_compared_with_the_same_runs_in_virtual_time(tmp_p
     assert main(["report", str(tmp_path / "True"), str(tmp_path / "False")]) == 0
     told = capsys.readouterr().out
     assert "| rest after stop | A-none | 3 | 0.400 | 0.420 | no |" in told
-    assert "| act after retraction | A-none | 3 | 0.100 | 0.300 | **yes** |" in told
+    assert f"| {ACT} | A-none | 3 | 0.100 | 0.300 | **yes** |" in told
     assert "| rest after stop | A-none | 3 | 0 | 0.400 |" in told, "the tables are of virtual time"
 
 
@@ -195,7 +198,8 @@ def test_arms_stand_in_the_order_in_which_they_were_asked_for(tmp_path: Path, ca
         folder.add(result(arm, "stop-near", 0, rest_s=0.4))
     folder.close()
     assert main(["report", str(tmp_path)]) == 0
-    assert "| secondary measure | A-cloud | B-cloud | B+-cloud |" in capsys.readouterr().out
+    head = sentence("evaluation.secondary_measures", variants="A-cloud | B-cloud | B+-cloud")
+    assert head in capsys.readouterr().out
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from runtime import Simulation
 from runtime.errors import UserError
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import GuardState, Utterance
+from tests.support.sentences import sentence
 
 PARTNER = shipped().partner
 
@@ -69,7 +70,7 @@ def test_a_phase_that_never_comes_ends_the_run_with_its_reason() -> None:
         simulation.publish("sim/truth", TRUTH)
         simulation.run(0.1)
     assert [one.text for one in words] == [ORDER]
-    assert simulation.outcome == (False, "the moment never came: carry of the first pick")
+    assert simulation.outcome == (False, sentence("evaluation.moment_never_came", moment="carry"))
 
 
 @pytest.mark.parametrize(("scenario", "lacking"), [("revision-near", "ball"), ("addition-near", "ball")])
