@@ -76,6 +76,13 @@ def test_after_a_retraction_the_first_action_and_plan_that_fit(tmp_path: Path) -
     assert found["wasted_m"] == 0.0
 
 
+def test_a_run_in_which_no_word_came_is_not_measured_and_tells_how_it_ended(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path))
+    assert measure(run) == {"is_measured": False, "why_not": run.outcome[1]}
+    run.end.clear()
+    assert measure(run) == {"is_measured": False, "why_not": "nobody interrupted"}
+
+
 def test_what_never_happened_is_none(tmp_path: Path) -> None:
     found = measured(tmp_path, (59.5, "interruption", interruption("retraction")))
     assert (found["act_s"], found["plan_s"], found["held_s"], found["rest_s"]) == (None, None, None, None)
