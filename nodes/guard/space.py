@@ -168,7 +168,8 @@ class Space:
             driven(pose, ahead_m * part / number, turned_rad * part / number, left_m * part / number)
             for part in range(1, number + 1)
         ]
-        for why, depth_m in self._depths([there] + [rest] * (number - 1), poses):
+        # The base may stop at once, too: what is at rest by then must be free here as well as at the end of its way.
+        for why, depth_m in self._depths([there] + [rest] * number, [poses[0], pose, *poses[1:]]):
             if depth_m > max(0.0, before[why]) + ROUNDING_M:
                 return why
         return ""

@@ -162,7 +162,7 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
     if meaning.is_listening and not plan.talk.awaits and "thank" not in text.lower():
         return plan, ""  # "mhm"
     if wants == "stop":
-        return _stopped(plan, text, around)
+        return _stopped(plan, text, around, now_ns)
     if wants == "resume":
         return replace(plan, is_paused=False), ""
     world = around.world
@@ -184,11 +184,14 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
     return _do(plan, intent, around, now_ns)
 
 
-def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings) -> tuple[OrdersUnderWay, str]:
-    """The reflex has stopped the robot, and the VLM says so; what was said to be left alone counts after a "go on"."""
+def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
+    """The reflex has stopped the robot, and the VLM says so; what else was said counts after a "go on"."""
     world = around.world
     talk = replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
-    intent, _ = understand_in(text, world, talk, parser_of(world))
+    intent, talk = understand_in(text, world, talk, parser_of(world))
+    if intent.deed == "do" and not {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
+        plan, reply = _do(replace(plan, talk=talk), intent, around, now_ns)
+        return plan, f"{reply} First tell me to go on."
     if not (intent.protected or intent.released):
         return plan, ""
     protected = tuple(dict.fromkeys((*plan.talk.protected, *intent.protected)))

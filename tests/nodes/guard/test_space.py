@@ -131,6 +131,25 @@ def test_a_joint_needs_the_room_in_which_it_brakes(room_m: float, why: str) -> N
     assert Space(STRETCH_3).fault(now, now, standing(0), 0.0, TICK_S) == why
 
 
+@pytest.mark.parametrize(("room_m", "why"), [(1e-4, ""), (-1e-4, sentence("guard.out_of_keep_in"))])
+@pytest.mark.parametrize("v_mps", [-0.1, 0.0])
+def test_a_hand_that_swings_to_a_wall_needs_room_though_the_base_drives_away(
+    room_m: float, why: str, v_mps: float
+) -> None:
+    """The base may stop before the hand does."""
+    yaw, turns_radps = JOINTS.index("wrist_yaw"), 1.0
+    brakes_rad = turns_radps**2 / (2 * STRETCH_3.joints[yaw].acceleration)
+
+    def front_m(turned_rad: float) -> float:
+        return max(ball[0] + ball[3] for ball in outline((*OUT[:yaw], turned_rad, *OUT[yaw + 1 :])))
+
+    assert front_m(0.4 + brakes_rad) > front_m(0.4) + 0.005
+    joints = tuple(Motion(0.4, turns_radps) if number == yaw else Motion(place) for number, place in enumerate(OUT))
+    now = BodyMotion(joints, Wheels(v_mps, v_mps))
+    kept = Space(STRETCH_3, keep_in=(-3.0, front_m(0.4 + brakes_rad) + room_m, -3.0, 3.0, -1.0, 3.0))
+    assert kept.fault(now, now, standing(0, OUT), AGE_S, TICK_S) == why
+
+
 @pytest.mark.parametrize(("share", "least"), [(0.95, 0.92), (0.8, 0.77), (1.1, 1.0)])
 def test_a_joint_that_is_too_fast_for_the_tip_is_slowed_no_more_than_it_must(share: float, least: float) -> None:
     yaw, dt_s = JOINTS.index("wrist_yaw"), 0.05

@@ -388,6 +388,26 @@ def test_what_is_in_use_is_left_alone_even_where_saying_so_stopped_the_robot() -
 
 
 @pytest.mark.parametrize(
+    ("said", "things"),
+    [
+        ("No wait, the red one", [("cup", "red")]),
+        ("Wait, put the bottle in the bin instead", [("bottle", "")]),
+        ("Hold on, only the red one", [("cup", "red")]),
+        ("Stop!", [("cup", "")]),
+        ("Ouch! That's my toe!", [("cup", "")]),
+        ("No! Stop! Don't do that", [("cup", "")]),
+    ],
+)
+def test_what_is_wanted_instead_counts_even_where_saying_so_stopped_the_robot(
+    said: str, things: list[tuple[str, str]]
+) -> None:
+    plan, replies = told(ORDER, said, "go on")
+    assert [(one.label, one.colour) for one in works_on(plan).things] == things
+    assert (replies[1] != "") == (things != [("cup", "")])
+    assert works_on(plan).state == "work"
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "Put the red cup in the bin unless somebody is using it.",
