@@ -64,6 +64,7 @@ class Session:
         self.words = TokenBucket(WORDS_PER_S, WORDS_BURST)
         self.views: dict[str, CameraStream] = {}
         self.watched: tuple[str, ...] = ()
+        self.shown: tuple[str, ...] = ()  # what a participant may watch of it; everybody else may watch all
         self.state_number = 0
         self.state_sent_ns = 0
         self.is_state_under_way = False

@@ -520,11 +520,12 @@ class WebServer:
                 document = page.handler.state(session, now_ns)
                 session.state_sent_ns, session.is_state_under_way = now_ns, True
                 await socket.send_text(encode(document))
-            if session.role != "participant":
-                await self._send_frames(socket, session, page)
+            await self._send_frames(socket, session, page)
 
     async def _send_frames(self, socket: WebSocket, session: Session, page: Page) -> None:
         for camera in session.watched:
+            if session.role == "participant" and camera not in session.shown:
+                continue
             view = (
                 session.views.setdefault(camera, CameraStream())
                 if len(session.views) < 8

@@ -360,6 +360,7 @@ class Study(VoicePorts, TalkPorts):
                 is_next = progress is not None and progress.is_over and session.token == self.pages.token("participant")
                 document["view"] = participant_view(self._protocol, None if is_next else progress)
         is_running = progress is not None and progress.phase == "running"
+        session.shown = (progress.allowed.camera,) if progress is not None and is_running else ()
         document["elapsed_s"] = (
             round(progress.elapsed_s(self._now_s()), 1) if progress is not None and is_running else None
         )

@@ -16,7 +16,7 @@ from bridges.web.speech.push_to_talk import Refusal
 from bridges.web.study import wire
 from bridges.web.study.journal import read_events
 from bridges.web.study.node import Study
-from bridges.web.study.protocol import EXAMPLE, read_protocol
+from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
 from bridges.web.study.session import Event, RefusalCode, SessionProgress, told
 from bridges.web.study.session_store import SessionStore
 from runtime import Simulation
@@ -28,11 +28,13 @@ from tests.support.sentences import sentence
 PROTOCOL = read_protocol(EXAMPLE)
 
 
-def opened(node: Study, sim: Simulation, folder: Path) -> tuple[SessionStore, Session, Session]:
+def opened(
+    node: Study, sim: Simulation, folder: Path, protocol: Protocol = PROTOCOL
+) -> tuple[SessionStore, Session, Session]:
     """The study under way, everybody on the seats of its first condition; who guides it, and who takes part."""
     sim.run(seconds=0.1)
-    node.store = store = SessionStore(PROTOCOL, folder, node.tell)  # in virtual time it opens none by itself
-    for seat in PROTOCOL.condition[0].seats:
+    node.store = store = SessionStore(protocol, folder, node.tell)  # in virtual time it opens none by itself
+    for seat in protocol.condition[0].seats:
         sim.publish(LEASE_TOPIC, Lease(seat=seat, holder=seat, number=1))
     sim.run(seconds=0.1)
     return store, Session("g", "experimenter", "g"), Session("p", "participant", "p")
@@ -264,3 +266,20 @@ def test_an_answer_of_any_signs_is_kept_as_it_was_written(text: str, tmp_path: P
     assert person.notices == ["unfit"]
     assert [one.value for one in answers] == [text]
     assert [one.value for one in read_events(tmp_path / "P01.jsonl") if one.what == "answer"] == [text]
+
+
+def test_a_participant_is_sent_pictures_of_the_study_s_camera_and_only_while_a_trial_runs(tmp_path: Path) -> None:
+    path, node = tmp_path / "protocol.toml", Study(folder=str(tmp_path))
+    path.write_text(EXAMPLE.read_text(encoding="utf-8").replace("[participant]", '[participant]\ncamera = "room"'))
+    sim = Simulation(node)
+    store, guide, person = opened(node, sim, tmp_path, read_protocol(path))
+    shown = []
+    for session, message in (
+        (guide, wire.BeginSession(1)), (person, wire.Agree(3)), (guide, wire.Skip()), (guide, wire.StartTrial()),
+        (guide, wire.EndTrial("completed")),
+    ):  # fmt: skip
+        node.handle(session, message)
+        view = node.state(person, 0)["view"]
+        shown.append((person.shown, view["step"].get("camera", "")))
+    assert shown == [((), "")] * 3 + [(("room",), "room"), ((), "")]
+    store.close()
