@@ -32,7 +32,7 @@ class Pair:
         self.inlet = SubscriberThread(
             {"said": Utterance},
             lambda stamped: self.arrive_ns.append(self._clock.now_ns() - stamped.envelope.published_ns),
-            lambda topic, reason, number: print(f"lost: {number} by {reason}"),
+            lambda topic, reason, number, why: print(f"lost: {number} by {reason}"),
             receiver="ear",
             reliable=["said"] if terms else [],
         )

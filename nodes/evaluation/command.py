@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import msgspec
 
 from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.running import REPORT, Runs, check_not_broken
+from nodes.evaluation.running import REPORT, Runs, check_not_broken, digest_of
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, trials_of
 from runtime.clock import SystemClock, wall_time_text
@@ -60,7 +60,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
     variants = _variants(asked.changes or [])
     path = find(asked.file)
     launch = _checked(path, variants)
-    tasks, changes_of_task = _tasks(asked)
+    tasks, changes_of_task, reads = _tasks(asked)
     for task in tasks:
         changes_of_task(task, ())  # unknown ones are known now
     trials = trials_of(variants, tasks, seeds_of(asked.seeds))
@@ -69,9 +69,11 @@ def _evaluate(asked: argparse.Namespace) -> int:
     out: Path = asked.out or unique_path(Path("runs") / f"eval-{wall_time_text()}-{path.stem}")
     card = Card(
         launch=launch.text, variants=tuple(variants), tasks=tasks, is_virtual=not asked.real_time, for_s=asked.for_s,
-        versions=versions(), git=git_state(path.parent),
+        versions=versions(), git=git_state(path.parent), reads={file.name: digest_of(file) for file in reads},
     )  # fmt: skip
-    results = run_to_end(asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=changes_of_task)
+    results = run_to_end(
+        asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=changes_of_task, reads=reads
+    )
     return _tell(results, out, at_least=asked.at_least, as_json=asked.json)
 
 
@@ -84,14 +86,19 @@ def run_to_end(
     *,
     changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
     report: str = REPORT,
+    reads: Sequence[Path] = (),
 ) -> list[Result]:
     """Run what is missing, and give all results in order; those that there are where somebody stops it.
+
+    `reads`: files that each run reads besides the launch file; `folder.card` has the digests of them.
 
     Raises PolyrhythmError where it was stopped before the first, and UserError where every run broke.
     """
     try:
         with _interrupted_by_term():
-            _run_all(asked, launch, variants, trials, folder, changes_of_task=changes_of_task, report=report)
+            digests = {path: folder.card.reads[path.name] for path in reads}
+            _run_all(asked, launch, variants, trials, folder, changes_of_task=changes_of_task, report=report,
+                     reads=digests)  # fmt: skip
     except KeyboardInterrupt:
         done = f"{len(folder.results)} of {len(trials)} runs"
         stopped = f"stopped after {done}; the same command with --out {folder.path} goes on"
@@ -126,6 +133,7 @@ def _run_all(
     *,
     changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
     report: str,
+    reads: Mapping[Path, str],
 ) -> None:
     """Run what the folder does not hold yet, and tell how far it is and how long it still takes."""
     known = {result.trial for result in folder.results if not result.has_broken}
@@ -164,6 +172,7 @@ def _run_all(
     runs = Runs(
         launch, folder.card.launch, variants, changes_of_task, folder.path,
         is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=keeps_all, longest_s=asked.longest, report=report,
+        reads=reads,
     )  # fmt: skip
     runs.all_of(left, jobs, done)
 
@@ -215,10 +224,12 @@ def _checked(path: Path, variants: Sequence[TrialVariant]) -> Launch:
     return load(path)
 
 
-def _tasks(asked: argparse.Namespace) -> tuple[tuple[str, ...], Callable[[str, Sequence[str]], Sequence[str]]]:
-    """Embodied scenarios by name, or the files of a folder; and what each changes in the launch file."""
+def _tasks(
+    asked: argparse.Namespace,
+) -> tuple[tuple[str, ...], Callable[[str, Sequence[str]], Sequence[str]], Sequence[Path]]:
+    """Embodied scenarios by name, or the files of a folder; what each changes in the launch file; and those files."""
     if asked.tasks is None:
-        return tuple(dict.fromkeys(asked.task)), _changes_of_task
+        return tuple(dict.fromkeys(asked.task)), _changes_of_task, ()
     from nodes.evaluation.nine_skills.command import changes_for_file, files_in
 
     files = files_in(asked.tasks)
@@ -229,7 +240,8 @@ def _tasks(asked: argparse.Namespace) -> tuple[tuple[str, ...], Callable[[str, S
     def changed(task: str, changes: Sequence[str]) -> Sequence[str]:
         return changes_for_file(files[task], changes)
 
-    return tuple(dict.fromkeys(asked.task)) or tuple(files), changed
+    names = tuple(dict.fromkeys(asked.task)) or tuple(files)
+    return names, changed, [files[name] for name in names]
 
 
 def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import shutil
@@ -9,12 +10,13 @@ import signal
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -68,8 +70,10 @@ class Runs:
         keeps_all: bool,
         longest_s: float,
         report: str = REPORT,
+        reads: Mapping[Path, str] = MappingProxyType({}),
     ) -> None:
-        """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock."""
+        """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock;
+        `reads`: files that each run reads besides, and the digests that they must keep."""
         self._launch = launch
         self._launch_text = launch_text
         self._changes = {variant.name: variant.changes for variant in variants}
@@ -81,6 +85,7 @@ class Runs:
         self._keeps_all = keeps_all
         self._longest_s = min(longest_s, MOST_WAIT_S)
         self._report = report
+        self._reads = reads
         self._clock = SystemClock()
 
     def all_of(self, trials: Sequence[EvaluationRun], jobs: int, done: Callable[[Result], None]) -> None:
@@ -153,14 +158,14 @@ class Runs:
         return self._changes_of_task(trial.task, changes) if trial.task else changes
 
     def _check_unchanged(self) -> None:
-        """What is run in the end must be what was run at the beginning."""
-        try:
-            if Path(self._launch).read_text(encoding="utf-8") == self._launch_text:
-                return
-            how = "has changed"
-        except (OSError, UnicodeDecodeError):
-            how = "cannot be read any more"
-        raise PolyrhythmError(f"{self._launch} {how} since the evaluation began; start another one with another --out")
+        """What is run in the end must be what was run at the beginning. Raises PolyrhythmError."""
+        for path, digest in {Path(self._launch): _digest(self._launch_text), **self._reads}.items():
+            try:
+                how = "" if digest_of(path) == digest else "has changed"
+            except (OSError, UnicodeDecodeError):
+                how = "cannot be read any more"
+            if how:
+                raise PolyrhythmError(f"{path} {how} since the evaluation began; start another one with another --out")
 
     def _command(self, trial: EvaluationRun, folder: Path, recording: Path) -> list[str]:
         changes = self._changes_with(trial)
@@ -170,6 +175,15 @@ class Runs:
         command += ["--out", str(folder), "--record", str(recording)]
         command += [part for node in self._added[trial.variant] for part in ("--add", node)]
         return command + [part for change in (*changes, f"run.report={self._report}") for part in ("--set", change)]
+
+
+def digest_of(file: Path) -> str:
+    """SHA-256 of its text, in hexadecimal digits. Raises OSError and UnicodeDecodeError."""
+    return _digest(file.read_text(encoding="utf-8"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager

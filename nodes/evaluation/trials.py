@@ -56,6 +56,7 @@ class Card(msgspec.Struct, frozen=True):
     for_s: float | None
     versions: dict[str, str]
     git: str
+    reads: dict[str, str] = {}  # files that runs read besides, and digests of their contents
 
 
 def trials_of(variants: Sequence[TrialVariant], tasks: Sequence[str], seeds: Iterable[int]) -> list[EvaluationRun]:

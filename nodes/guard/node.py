@@ -17,7 +17,7 @@ from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
-from nodes.guard.state_machine import CLOSED, LONGEST_TEXT, GuardMachine, Refusal
+from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine, Refusal
 from nodes.robot.robot_from_launch import ForRobot, claim_of
 from runtime import (
     ALONE,
@@ -497,7 +497,7 @@ class Guard(ForRobot, Node):
         code, why = refusal
         self.answer.publish(GuardAnswer(request=request, do=do, by=by, is_accepted=False, code=code, why=why))
         if do != "resume" or code == "not_a_person":  # the machine counts other refused resumes
-            self.machine.reject(why)
+            self.machine.reject(why, is_expected=code in ("stopped", "estopped"))
         self.report(is_due=True)
 
     def forward(self, stamped: Stamped[JointCommand] | None) -> None:
@@ -540,9 +540,7 @@ class Guard(ForRobot, Node):
         """Publish a stop that this guard has decided and already carried out."""
         self.unpublished_fault = ""
         self.raised_count += 1
-        interrupt = Interrupt(
-            id=f"{self.name}-{self.raised_count}", depth="stop", text=self.machine.reason.partition(": ")[2], by=by
-        )
+        interrupt = Interrupt(id=f"{self.name}-{self.raised_count}", depth="stop", text=self.machine.reason_text, by=by)
         self.machine.name_stop(interrupt.id)
         self.fence.publish(self.arbitration.fence(interrupt))
         self.raised.publish(interrupt)
@@ -611,7 +609,7 @@ class Guard(ForRobot, Node):
             self.log.info("%s", report.sentence)
         if is_due and self.machine.refusal != self.logged_refusal:  # a refusal may repeat at every tick
             self.logged_refusal = self.machine.refusal
-            tell = self.log.info if self.machine.refusal.endswith(CLOSED) else self.log.warning
+            tell = self.log.info if self.machine.is_refusal_expected else self.log.warning
             tell("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)
         if is_due or is_news:
             self.reported = report

@@ -149,12 +149,14 @@ class GuardMachine:
         self.settings = settings or GuardSettings()
         self.mode: Mode = "disarmed"
         self.reason = "not armed"
+        self.reason_text = ""  # its second part, behind who or what stopped the robot
         self.stop_cause = ""
         self.stopped_by = ""
         self.stop_heard_ns = 0
         self.held_ns = 0
         self.rejected = 0
         self.refusal = ""
+        self.is_refusal_expected = False  # only because the guard is stopped, or else in a mode of `CLOSED`
         self.at_rest_ns = 0
         self.estop_cause = ""
         self.monitors = Monitors(limits, self.settings)
@@ -265,7 +267,7 @@ class GuardMachine:
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = "estop", now_ns, 0
             self.stopped_by = "estop"
-        self._enter("estop", f"emergency stop: {self.estop_cause}")
+        self._enter("estop", "emergency stop", self.estop_cause)
 
     def rearm(self, by: str, now_ns: int) -> bool:
         """Turn an emergency stop into an ordinary latched stop; False where there is no emergency stop.
@@ -319,10 +321,12 @@ class GuardMachine:
         An accepted command replaces the one before. It is checked again for its age at every tick in which it is
         applied.
         """
-        refusal = self._command_refusal(stamped, now_ns)
-        if refusal:
-            self.rejected += 1
-            self.refusal = refusal
+        refusal = self._malformation(stamped)
+        is_expected = not refusal and self.mode in CLOSED
+        if is_expected:
+            refusal = f"{stamped.envelope.source}: the guard is {self.mode}"
+        if refusal := refusal or self._command_refusal(stamped, now_ns):
+            self.reject(refusal, is_expected=is_expected)
             return refusal
         envelope = stamped.envelope
         self._sources[envelope.source] = _Source(envelope.seq, envelope.published_ns)
@@ -394,7 +398,7 @@ class GuardMachine:
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
                 self.stopped_by = interrupt.by
                 self._release.forget()
-                self._enter("stop", f"stopped by {interrupt.by or 'unknown'}: {interrupt.text}")
+                self._enter("stop", f"stopped by {interrupt.by or 'unknown'}", interrupt.text)
         elif interrupt.depth == "replan":
             self._void_commands(now_ns)
             if self.mode == "moving":
@@ -408,8 +412,7 @@ class GuardMachine:
             if refusal is None and not is_operator:
                 refusal = self._grip_refusal(now_ns) or self._withdraw_stop(interrupt.by)
             if refusal is not None:
-                self.rejected += 1
-                self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: {refusal.why}"
+                self.reject(f"resume by {interrupt.by or 'unknown'!r} refused: {refusal.why}")
                 return refusal
             self._void_commands(now_ns)
             self._reset_sources()
@@ -436,10 +439,10 @@ class GuardMachine:
         """Record the id under which the guard has published its own stop."""
         self.stop_cause = ident
 
-    def reject(self, why: str) -> None:
-        """Count a refused request and keep the reason for the report."""
+    def reject(self, why: str, *, is_expected: bool = False) -> None:
+        """Count a refused request and keep the reason for the report; `is_expected` where the mode alone refuses it."""
         self.rejected += 1
-        self.refusal = why
+        self.refusal, self.is_refusal_expected = why, is_expected
 
     # output
 
@@ -507,7 +510,7 @@ class GuardMachine:
 
     # decisions
 
-    def _command_refusal(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
+    def _malformation(self, stamped: Stamped[JointCommand]) -> str:
         command, envelope = stamped.message, stamped.envelope
         # Finite first: a clamp turns NaN into full speed (max(-1, min(1, nan)) is 1.0).
         if not is_whole(command.position, len(self.limits.joints)):
@@ -516,8 +519,10 @@ class GuardMachine:
             return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
         if command.base_vy_mps and not self.limits.base.is_omni:
             return f"{envelope.source}: base_vy_mps is {command.base_vy_mps:g}, but this base does not drive sideways"
-        if self.mode in CLOSED:
-            return f"{envelope.source}: the guard is {self.mode}"
+        return ""
+
+    def _command_refusal(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
+        envelope = stamped.envelope
         if envelope.published_ns > now_ns + FUTURE_NS:
             return f"{envelope.source}: stamped in the future"
         if envelope.published_ns <= self._fence_ns:
@@ -663,7 +668,8 @@ class GuardMachine:
             return
         by = by if len(self._stoppers) < MOST_STOPPERS else CROWD
         if self.mode in ("stopped", "estopped") and self._stoppers:
-            self.reason = f"{self.reason}; also stopped by {by}"
+            self.reason += f"; also stopped by {by}"
+            self.reason_text += f"; also stopped by {by}"
         self._stoppers |= {by}
 
     def _grip_refusal(self, now_ns: int) -> Refusal | None:
@@ -728,10 +734,11 @@ class GuardMachine:
     def _note_rest(self, now_ns: int) -> None:
         self.at_rest_ns = (self.at_rest_ns or now_ns) if self.is_at_rest and self.monitors.is_still else 0
 
-    def _enter(self, event: Event, reason: str) -> None:
+    def _enter(self, event: Event, reason: str, text: str | None = None) -> None:
         mode = TRANSITIONS.get((self.mode, event))
         if mode is not None:
-            self.mode, self.reason = mode, reason
+            self.mode, self.reason_text = mode, text or ""
+            self.reason = reason if text is None else f"{reason}: {text}"
 
 
 def _is_speed(value: float) -> bool:

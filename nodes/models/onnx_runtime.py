@@ -12,8 +12,9 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime import InferenceSession, NodeArg, OrtValue
 
+from runtime import Node
 from runtime.clock import SystemClock
-from runtime.errors import PolyrhythmError, choices
+from runtime.errors import ParameterError, PolyrhythmError, choices
 
 __all__ = [
     "Held",
@@ -25,6 +26,7 @@ __all__ = [
     "findings",
     "open_session",
     "provider_notes",
+    "tell_speed",
     "timed",
     "why_no_provider",
 ]
@@ -74,7 +76,7 @@ class Timed(Protocol):
 
     fallback: str
 
-    def timing(self, *, rounds: int) -> Timing:
+    def timing(self, *, rounds: int = 5) -> Timing:
         """How long so many runs take."""
         ...
 
@@ -92,6 +94,17 @@ def findings(
         told = f"{name} on {timing}; budget {1e3 * budget_s:g} ms"
         found.append(("problem", f"{name} {slow}") if slow else ("ok", told))
     return found
+
+
+def tell_speed(node: Node, model: Timed, name: str, budget_s: float) -> None:
+    """Log where a model runs; in real time, how long it takes. Raises ParameterError where that breaks its budget."""
+    if model.fallback:
+        node.log.warning("%s", model.fallback)
+    if not node.clock.is_virtual:
+        timing = model.timing()
+        if slow := timing.why_slow(budget_s):
+            raise ParameterError(f"{node.name}: {name} {slow}")
+        node.log.info("%s on %s", name, timing)
 
 
 def timed(run: Callable[[], object], *, provider: str, first_s: float, rounds: int) -> Timing:

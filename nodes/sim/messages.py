@@ -39,6 +39,8 @@ class Truth(Message, kind="state"):
     robot_x_m: float
     robot_y_m: float
     robot_heading_rad: float
+    impulse_n_s: dict[str, float] | None = None
+    """N s that the robot's touches have given to each part since the start; None where nobody measured it."""
 
 
 class BodyPart(Message):

@@ -125,6 +125,8 @@ class PhysicsRobot:
         self._still_speed = np.array([joint.still_speed for joint in built.joints])
         self._base_effort = 0.0
         self._touched: set[str] = set()
+        self._impulse_n_s = dict.fromkeys(self.person_parts, 0.0)
+        self._wrench = np.zeros(6)  # of one contact: force along its normal and its two tangents in N, then torques
         self._now_ns = 0
         self._next_step_ns = 0
         self._commanded_ns = 0
@@ -247,7 +249,7 @@ class PhysicsRobot:
         )
 
     def truth(self) -> Truth:
-        """Where everything is, and what of the collaborator was touched since the last call."""
+        """Where everything is, what of the collaborator was touched since the last call, and how hard so far."""
         objects = []
         places = self._xpos.take(self._index.thing_body, axis=0).tolist()
         bodies = self._index.thing_body.tolist()
@@ -270,6 +272,7 @@ class PhysicsRobot:
         return Truth(
             objects=tuple(objects),
             touched=tuple(sorted(touched)),
+            impulse_n_s=self._impulse_n_s.copy(),
             is_moving=self._is_moving(),
             robot_x_m=x,
             robot_y_m=y,
@@ -325,13 +328,24 @@ class PhysicsRobot:
         index, data = self._index, self.data
         if data.ncon:
             pairs = data.contact.geom.ravel().tolist()
-            if not index.person_part.keys().isdisjoint(pairs):  # only the robot collides with the collaborator
-                self._touched.update(index.person_part[geom] for geom in pairs if geom in index.person_part)
+            if not index.person_part.keys().isdisjoint(pairs):
+                self._feel_person(pairs[::2], pairs[1::2])
         gripper = self._built.gripper
         if gripper is not None:
             opening = sum(self._qpos.item(place) for place in index.qpos[gripper])
             opening = (opening - index.offset.item(gripper)) / index.factor.item(gripper)
             self._grip.update(data, opening, self.set_points.target.item(gripper))
+
+    def _feel_person(self, ones: Sequence[int], others: Sequence[int]) -> None:
+        """Note which parts of the collaborator are touched, and add what each contact's force gave in this step.
+
+        Only the robot collides with the collaborator. Forces that press from two sides add up.
+        """
+        for number, pair in enumerate(zip(ones, others, strict=True)):
+            for part in (self._index.person_part[geom] for geom in pair if geom in self._index.person_part):
+                self._touched.add(part)
+                mujoco.mj_contactForce(self.model, self.data, number, self._wrench)
+                self._impulse_n_s[part] += math.hypot(*self._wrench[:3].tolist()) * PHYSICS_STEP_S
 
     def _contact(self) -> tuple[str, ...]:
         efforts = dict(zip((joint.limit.name for joint in self._built.joints), self._effort.tolist(), strict=True))

@@ -16,22 +16,30 @@ def answered(command: str, do: Callable[[], int]) -> int:
     """What `do` returns; an error is printed as a sentence on stderr, and returns 2 for a wrong request, 1 for a
     failure.
 
-    A missing library of an extra counts as a wrong request.
+    A missing library of an extra counts as a wrong request. An error of a handler is told with node, time and line.
     """
     try:
         return do()
-    except UserError as problem:
-        print(f"{command}: {problem}", file=sys.stderr)
-        return 2
     except PolyrhythmError as problem:
-        print(f"{command}: {problem}", file=sys.stderr)
-        return 1
+        print(f"{command}: {problem}{_handler_of(problem)}", file=sys.stderr)
+        return 2 if isinstance(problem, UserError) else 1
     except ModuleNotFoundError as problem:
         sentence = lacking(problem)
         if sentence is None:
             raise
         print(f"{command}: {sentence}", file=sys.stderr)
         return 2
+
+
+def _handler_of(problem: PolyrhythmError) -> str:
+    """What virtual time has noted of the handler that raised it, with the line where that says more."""
+    notes = getattr(problem, "__notes__", ())
+    if not notes:
+        return ""
+    from runtime.launch.class_check import place_of_problem  # not at the top: an emergency stop starts sooner without
+
+    place = place_of_problem(problem)
+    return f" ({', '.join([*notes, *([place] if place and place not in str(problem) else [])])})"
 
 
 def positive(text: str) -> float:

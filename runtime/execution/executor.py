@@ -43,7 +43,7 @@ _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for anot
 
 Publish = Callable[[Envelope, Message], None]
 Deliver = Callable[[Stamped[Any]], None]
-Lost = Callable[[str, str, int], None]
+Lost = Callable[[str, str, int, str], None]
 
 
 class Transport(Protocol):
@@ -363,11 +363,11 @@ class Executor(NodeOutput):
             for runner in self._by_seat.get(seat, ()):
                 self._loop.call_soon_threadsafe(runner.void)
 
-    def lost(self, topic: str, reason: str, number: int) -> None:
+    def lost(self, topic: str, code: str, number: int, why: str) -> None:
         """Count messages that the transport lost, at every subscription that they were for."""
-        self._tell_once(topic, reason)
+        self._tell_once(topic, code, why)
         for port, _ in self._routes.get(topic, ()):
-            port.lose(reason.partition(":")[0], number)
+            port.lose(code, number)
 
     def hear_refusal(self, source: str, topic: str, receiver: str, why: str, number: int) -> None:
         """Report to a node of this process that another one cannot decode what it sends; other names are ignored."""
@@ -380,13 +380,12 @@ class Executor(NodeOutput):
         for bound in self.bound_nodes:
             bound.node.run_info = bound.node.run_info.noting(**facts)
 
-    def _tell_once(self, topic: str, reason: str) -> None:
+    def _tell_once(self, topic: str, code: str, why: str) -> None:
         """Log the first message that could not be read for some reason; a flood of them fills no log."""
-        kind, _, why = reason.partition(": ")
         key = (topic, why[:80])
         if why and key not in self._told and len(self._told) < _MOST_TOLD:
             self._told.add(key)
-            logging.getLogger("bus").warning("%s on %s: %s", kind, topic, why)
+            logging.getLogger("bus").warning("%s on %s: %s", code, topic, why)
 
     def _publish_health(self) -> None:
         self._health_seq += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import logging
+import os
 import re
 import threading
 from pathlib import Path
@@ -15,6 +16,7 @@ from runtime.errors import UserError
 from runtime.extras import lacking
 from runtime.message import Message
 from runtime.ports import Publisher, Subscription
+from runtime.serialization.toml_errors import guess
 
 _REMEDIES = (
     (r"'Publisher' object is not callable", "publish by `self.NAME.publish(message)`"),
@@ -29,6 +31,9 @@ _REMEDIES = (
     (r"immutable type: ", "a message never changes; make a new one"),
 )
 """What to do about errors that Python or msgspec words: how the message begins, and the remedy."""
+_RUNTIME = str(Path(__file__).resolve().parents[1]) + os.sep
+_FIELD = re.compile(r"(Unexpected keyword|Missing required) argument '(\w+)'")
+"""How msgspec says that a message was made with fields that are not its own."""
 _LOOKS = ("latest()", "stamped()", "peek()")
 
 _MOST_KNOWN = 32
@@ -78,6 +83,8 @@ def remedy_of(problem: BaseException) -> str:
     """What to do about a beginner's mistake with ports, messages and calls; "" where it is none that is known."""
     if isinstance(problem, AttributeError) and problem.name is not None:
         return _attribute_remedy(problem.obj, problem.name, problem)
+    if isinstance(problem, TypeError) and (said := _FIELD.match(str(problem))):
+        return _field_remedy(said[2], problem)
     if isinstance(problem, AttributeError | TypeError):
         return next((remedy for words, remedy in _REMEDIES if re.match(words, str(problem))), "")
     return ""
@@ -100,6 +107,34 @@ def _attribute_remedy(thing: object, name: str, problem: BaseException) -> str:
     if thing is None and any(look in linecache.getline(*_raised_at(problem)) for look in _LOOKS):
         return "it is None before the first message, and once that is older than its lifespan_s; test for None first"
     return ""
+
+
+def _field_remedy(field: str, problem: BaseException) -> str:
+    """Which message has no such field, or was made without it; "" where the call does not say the class."""
+    made = _called(problem)
+    if not (isinstance(made, type) and issubclass(made, Message)):
+        return ""
+    fields = made.__struct_fields__
+    if field in fields:
+        return f"a {made.__name__} is made with its field {field!r}"
+    return f"{made.__name__} has no field {field!r}; {guess(field, fields)}"
+
+
+def _called(problem: BaseException) -> object:
+    """What was called at the place that raised; None where its name is not to be found there."""
+    step = problem.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    if step is None:
+        return None
+    frame = step.tb_frame
+    line, _, start, _ = list(frame.f_code.co_positions())[step.tb_lasti // 2]
+    text = linecache.getline(frame.f_code.co_filename, line or 0).encode()[start or 0 :].decode()  # counted in bytes
+    first, *others = text.partition("(")[0].split(".")
+    found = {**frame.f_globals, **frame.f_locals}.get(first)
+    for name in others:
+        found = getattr(found, name, None)
+    return found
 
 
 SLOW_S = 0.1
@@ -144,11 +179,13 @@ def _took(took_s: float, period_s: float) -> str:
 
 
 def _place(problem: BaseException) -> str:
-    """The file and line that raised it."""
+    """File and line, for people."""
     file, line = _raised_at(problem)
     return f"{Path(file).name}:{line}" if file else "an unknown place"
 
 
 def _raised_at(problem: BaseException) -> tuple[str, int]:
-    steps = list(walk_tb(problem.__traceback__))
-    return (steps[-1][0].f_code.co_filename, steps[-1][1]) if steps else ("", 0)
+    """The last step that the user's own code took; the very last where none of it did."""
+    steps = [(frame.f_code.co_filename, line) for frame, line in walk_tb(problem.__traceback__)]
+    own = [step for step in steps if not step[0].startswith(_RUNTIME)]
+    return (own or steps or [("", 0)])[-1]

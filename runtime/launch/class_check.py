@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dis
 import inspect
 import os
 import re
 import sys
+import textwrap
 import types
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
@@ -33,7 +35,7 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
     Each class is examined once: thousands of episodes use the same few.
     """
     found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
-    found += _ports_inside(cls)
+    found += [*_ports_inside(cls), *_unawaited_calls(cls)]
     for handler in handlers:
         message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, MessageHandler) else None
         ports = [other.port for other in handlers if isinstance(other, MessageHandler) and other.name == handler.name]
@@ -196,6 +198,33 @@ def _ports_inside(cls: type[Node]) -> list[str]:
                 f"{base.__name__}.{name} ({_line_of_class(base, name)}) is a {type(value).__name__} with a port in it, "
                 f"which nobody connects; {remedy}"
             )
+    return found
+
+
+def _unawaited_calls(cls: type[Node]) -> list[str]:
+    """Calls that nobody awaits, so that none of them runs: of the clock, and of the class's own `async def`."""
+    names = {name for base in cls.__mro__ for name in vars(base)}
+    own = {f"self.{name}" for name in names if inspect.iscoroutinefunction(inspect.getattr_static(cls, name))}
+    waits = own | {"self.clock.sleep", "self.clock.external", "asyncio.sleep"}
+    last = {wait.rpartition(".")[2] for wait in waits}
+    found = []
+    for base in cls.__mro__:
+        for name, method in vars(base).items():
+            if not inspect.isfunction(method) or not last & {*method.__code__.co_names}:
+                continue
+            try:
+                tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+            except (OSError, SyntaxError):
+                continue  # a class without a file
+            for step in ast.walk(tree):
+                if not isinstance(step, ast.Expr) or not isinstance(step.value, ast.Call):
+                    continue
+                if (called := ast.unparse(step.value.func)) in waits:
+                    code = method.__code__
+                    place = f"{Path(code.co_filename).name}:{code.co_firstlineno + step.lineno - 1}"
+                    is_async = inspect.iscoroutinefunction(method)
+                    remedy = f"write `await {called}(...)`" + ("" if is_async else f" in an `async def {name}`")
+                    found.append(f"{base.__name__}.{name} ({place}) calls {called} and does not wait for it; {remedy}")
     return found
 
 

@@ -270,7 +270,7 @@ class Process:
         inlet = SubscriberThread(
             types,
             gateway.from_here,
-            lambda topic, reason, number: None,
+            lambda *_: None,
             receiver=self._name,
             reliable=plan.acknowledges,
             refused=self._refusals.note,

@@ -273,7 +273,7 @@ class Supervisor:
             except RuntimeError:
                 pass  # the loop was closed: the run is over
 
-        inlet = SubscriberThread(self._watched, show, lambda topic, reason, number: None, watches_ends=True)
+        inlet = SubscriberThread(self._watched, show, lambda *_: None, watches_ends=True)
         owners = {topic: owner for plan in self._plans.values() for topic, owner in plan.owners.items()}
         inlet.connect(sockets, self._plans, owners, self._launch.graph.nodes)
         inlet.accept(sockets, _OBSERVER)

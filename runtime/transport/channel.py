@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped
@@ -11,8 +11,15 @@ from runtime.serialization.codec import Frame, decode_envelope, decoder_of, one_
 
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 
-Lost = Callable[[str, str, int], None]
-"""Called for lost messages: the topic, the reason, and how many."""
+Lost = Callable[[str, str, int, str], None]
+"""Called for lost messages: the topic, the code of the reason, how many, and more words on it or ""."""
+
+
+class Loss(NamedTuple):
+    """Why a message that came cannot be used: the code that is counted, and more words on it or ""."""
+
+    code: str
+    why: str = ""
 
 
 Handle = Callable[[Stamped[Any]], int | None]
@@ -81,16 +88,15 @@ class Channel:
 
     def _count_gap(self, envelope: Envelope, last: Envelope) -> None:
         if envelope.seq > last.seq + 1:
-            self.lost(self.topic, self.gap, min(envelope.seq - last.seq - 1, _WIDEST_GAP))
+            self.lost(self.topic, self.gap, min(envelope.seq - last.seq - 1, _WIDEST_GAP), "")
 
-    def lose(self, document: Frame, reason: str) -> None:
+    def lose(self, document: Frame, code: str, why: str = "") -> None:
         """Count a received message that cannot be used; its number then does not count as missing too."""
         envelope = self._envelope_of(document)
         if envelope is not None:
             self.is_new(envelope)
-        self.lost(self.topic, reason, 1)
-        kind, _, why = reason.partition(": ")
-        if kind == "garbled":
+        self.lost(self.topic, code, 1, why)
+        if code == "garbled":
             self.tell_sender(document, why)
 
     def tell_sender(self, document: Frame, why: str) -> None:

@@ -37,7 +37,7 @@ from runtime.message import Message, Stamped
 from runtime.operating_system.machine import can
 from runtime.serialization.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
 from runtime.transport import lane
-from runtime.transport.channel import Channel, Handle, Lost, Refused
+from runtime.transport.channel import Channel, Handle, Loss, Lost, Refused
 from runtime.transport.lane import KEY_BYTES, LARGEST_PACKET, RECEIVE_BYTES
 from runtime.transport.rate_limit import RateLimit
 from runtime.transport.shared_memory import SlotAddress, Views
@@ -482,7 +482,7 @@ class DirectReader:
         try:
             stamped = channel.decode(channel.topic, document, arrays)
         except (CodecError, ValueError) as problem:
-            channel.lose(document, f"garbled: {problem}")
+            channel.lose(document, "garbled", str(problem))
             return
         if channel.is_new(stamped.envelope):
             self._deliver(stamped)
@@ -507,10 +507,10 @@ class DirectReader:
         try:
             found = (document, ()) if mark == PLAIN else self._read(link, mark, packet, at + 2, fd)
         except CodecError as problem:
-            channel.lose(document, f"garbled: {problem}")
+            channel.lose(document, "garbled", str(problem))
             return True
-        if isinstance(found[1], str):
-            channel.lose(found[0], found[1])
+        if isinstance(found[1], Loss):
+            channel.lose(found[0], *found[1])
         else:
             self._take_decoded(channel, found[0], found[1])
         return True
@@ -519,7 +519,7 @@ class DirectReader:
         try:
             bundle = channel.decode_bundle(channel.topic, document)
         except CodecError as problem:
-            channel.lose(document, f"garbled: {problem}")
+            channel.lose(document, "garbled", str(problem))
             return
         if channel.is_new_bundle(bundle[0].envelope, bundle[-1].envelope):
             for stamped in bundle:
@@ -527,7 +527,7 @@ class DirectReader:
 
     def _read(
         self, link: DirectLink, mark: int, packet: bytes, at: int, fd: int
-    ) -> tuple[Frame, Sequence[Frame] | str]:
+    ) -> tuple[Frame, Sequence[Frame] | Loss]:
         """The document and the arrays, or why they are lost. Raises CodecError for a packet that is none."""
         try:
             if mark == SLOT:
@@ -558,17 +558,17 @@ class DirectReader:
                 os.close(fd)
         raise CodecError(f"not a packet: mark {mark}")
 
-    def _fetch(self, link: DirectLink, where: SlotAddress) -> Sequence[Frame] | str:
+    def _fetch(self, link: DirectLink, where: SlotAddress) -> Sequence[Frame] | Loss:
         try:
-            return self._views.take(where) or "overwritten"
+            return self._views.take(where) or Loss("overwritten")
         except TransportError as problem:
             return self._unreachable(link, where.segment, problem)
 
-    def _unreachable(self, link: DirectLink, segment: str, problem: TransportError) -> str:
+    def _unreachable(self, link: DirectLink, segment: str, problem: TransportError) -> Loss:
         self._failures[segment] += 1
         if self._failures[segment] == _FAILURES and link.socket is not None:  # not one that has just gone
             link.socket.send(_WHOLE, _DONTWAIT)
-        return f"unreachable: {problem}"
+        return Loss("unreachable", str(problem))
 
     def _take_after_announcement(self, link: DirectLink) -> bool:
         """Take in a packet that may bring a descriptor; where it does not, that is still to come."""

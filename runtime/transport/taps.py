@@ -18,6 +18,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message
 from runtime.serialization.codec import Frame, encode, split_bundle
+from runtime.transport.channel import Loss
 from runtime.transport.zeromq import (
     KINDS,
     PASSING,
@@ -97,7 +98,7 @@ class Tap:
                 return [([topic, document], size) for document, size in zip(documents, sizes, strict=True)]
             if place is not None:
                 arrays = self.elsewhere.fetch(topic, place, socket)
-                if isinstance(arrays, str):
+                if isinstance(arrays, Loss):
                     return []
                 frames += arrays
         except CodecError:

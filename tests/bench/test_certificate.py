@@ -11,6 +11,7 @@ from bench import certificate
 from bench.certificate import Figure, Measured, Requirement, figure_problems, page, read, read_table, static_problems
 from bench.faults.matrix import MATRIX
 from bench.mutants import Count, Module
+from tests.support.sentences import sentence
 
 GOOD = Requirement(
     "X-1",
@@ -71,7 +72,7 @@ def test_a_figure_that_is_missing_or_out_of_its_bound_is_told(tmp_path: Path) ->
     ordinary = {("a fault", "held, ms"): Measured("300", "250", is_within=False)}
     found = list(figure_problems(wanted, table, ordinary))
     assert [problem.partition(":")[0] for problem in found] == ["X-1", "X-1", "X-1", "X-2"]
-    assert "'held, ms' of 'a fault' is 300 without real-time rights, out of its bound of 250" in found[0]
+    assert sentence("bench.out_of_its_bound", figure="held, ms", fault="a fault", worst=300, bound=250) in found[0]
     assert "'moved, mm'" in found[1]
     assert "'another'" in found[2]
 
@@ -81,7 +82,7 @@ def test_a_table_that_was_never_made_is_told_where_a_figure_needs_it() -> None:
     wanted = Requirement("X-1", "a", (), (), (ROW,))
     assert list(figure_problems([wanted], table, table)) == []
     (told,) = figure_problems([wanted], table, {})
-    assert told.startswith("nothing was measured without real-time rights")
+    assert told.startswith(sentence("bench.nothing_without_rights"))
     assert list(figure_problems([GOOD], table, {})) == []
 
 

@@ -14,6 +14,7 @@ from bench.faults.lanes import left_s, portions, run_all
 from bench.faults.matrix import MATRIX, Bound, Fault
 from bench.faults.outcome import Outcome, Outcomes, fingerprint, read
 from bench.faults.table import rows_of
+from tests.support.sentences import sentence
 
 
 def fault(name: str, **changes: Any) -> Fault:
@@ -153,7 +154,7 @@ def test_ctrl_c_loses_nothing(
 
     monkeypatch.setattr(command, "run_all", interrupted)
     assert command.main(["--file", str(path)]) == 130
-    assert "interrupted after 1 trials; --resume goes on" in capsys.readouterr().err
+    assert sentence("bench.interrupted_after", number=1) in capsys.readouterr().err
     assert [one.fault for one in read(path)] == [MATRIX[0].name]
     assert command.main(["--file", str(path), "--resume"]) == 130
     assert len(read(path)) == 2
@@ -166,15 +167,15 @@ def test_a_part_of_the_matrix_leaves_the_file_of_the_whole_alone(
     path.write_text("kept\n")
     assert command.main(["--only", "crash loop", "--trials", "1", "--file", str(path)]) == 0
     assert path.read_text() == "kept\n"
-    assert "no table written" in capsys.readouterr().err
+    assert sentence("bench.no_table") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        (["--only", "no such fault"], "no fault has that in its name"),
-        (["--trials", "0"], "expected at least 1 of each"),
-        (["--lanes", "0"], "expected at least 1 of each"),
+        (["--only", "no such fault"], sentence("bench.no_such_fault")),
+        (["--trials", "0"], sentence("bench.at_least_one")),
+        (["--lanes", "0"], sentence("bench.at_least_one")),
     ],
 )
 def test_wrong_asking_is_said_and_starts_nothing(

@@ -15,6 +15,7 @@ from bench.faults import measures
 from bench.faults.matrix import MATRIX, Bound, Fault
 from bench.faults.run import Rigs, measure
 from bench.faults.table import BEGIN, END, ORDINARY, Row, as_markdown, write
+from tests.support.sentences import pattern, sentence
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +74,8 @@ def test_a_row_says_when_only_the_machines_lateness_let_it_pass() -> None:
     assert "yes, widened" in late.as_markdown()
     assert not Row("f", bound, (99.0,), lateness_ms=9.0).is_widened, "it did not pass at all"
     text = as_markdown([late, Row("f", bound, (1.0,))], took_s=60.0, load=(1.0, 2.0))
-    assert "2 of 2 figures within their bounds" in text
-    assert "1 of the figures needed that" in text
+    assert sentence("bench.figures_within", within=2, figures=2) in text
+    assert sentence("bench.figures_widened", number=1) in text
     assert late.as_data()["widened"]
     assert json.loads(json.dumps(late.as_data())) == late.as_data()
 
@@ -101,7 +102,7 @@ def test_the_table_replaces_what_stands_between_its_markers(tmp_path: Path) -> N
     write(page, "new")
     assert page.read_text() == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
     page.write_text("nothing")
-    with pytest.raises(ValueError, match="has no markers"):
+    with pytest.raises(ValueError, match=pattern("bench.no_markers")):
         write(page, "new")
 
 

@@ -25,6 +25,7 @@ from bench.mutants import (
     tally,
     undecorated,
 )
+from tests.support.sentences import sentence
 
 RESULTS = {
     "nodes.guard.node.xǁGuardǁ_stop__mutmut_1": "killed",
@@ -54,12 +55,12 @@ def test_what_changes_nothing_is_counted_apart_and_has_no_part_in_the_share() ->
 
 def test_a_sample_says_so_with_its_interval_and_a_whole_run_too() -> None:
     sample = as_markdown([count(tally(RESULTS))])
-    assert "2 of 4 mutants killed" in sample
-    assert "a random sample (seed 3) of 4 of 5" in sample
+    assert sentence("bench.mutants_killed", killed=2, tried=4) in sample
+    assert sentence("bench.random_sample", seed=3, tried=4, mutants=5) in sample
     assert "15.0% to 85.0% (Wilson, 95 %)" in sample
     assert "| guard | `nodes.guard.node` | 3 | 3 | 2 | 0 | 66.7% |" in sample
     whole = as_markdown([count((Module("m", 4, 4, 4),))])
-    assert "Tried were all 4;" in whole
+    assert sentence("bench.all_were_tried", mutants=4) in whole
     assert "Wilson" not in whole
 
 

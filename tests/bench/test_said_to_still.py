@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.said_to_still import Sample, gap_s, is_moving, main, numbers_of, still_after_s
+from tests.support.sentences import sentence
 
 
 def braking(rest_s: float, until_s: float) -> list[Sample]:
@@ -77,4 +78,4 @@ def test_a_robot_in_another_process_is_said_to_stop_and_its_time_is_told(
 @pytest.mark.processes
 def test_a_robot_that_says_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--watch", f"{sys.executable} -c pass", "--say", f"{sys.executable} -c pass"]) == 1
-    assert "the robot does not move: 0 lines" in capsys.readouterr().err
+    assert sentence("bench.does_not_move", number=0) in capsys.readouterr().err

@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.support.sentences import sentence
+
 pytestmark = pytest.mark.processes
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -40,7 +42,7 @@ def test_the_tests_of_an_example_pass(folder: Path) -> None:
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
 def test_the_launch_file_of_an_example_fits_and_runs(folder: Path) -> None:
     (file,) = folder.glob("*.toml")
-    assert "all of it fits" in run(folder, "-m", "runtime", "check", file.name)
+    assert sentence("runtime.all_of_it_fits") in run(folder, "-m", "runtime", "check", file.name)
     how = ("--for", "2") if folder.name == "hello" else ("--virtual", "--for", "8")
     assert " received; " in run(folder, "-m", "runtime", "run", file.name, *how)
 
@@ -65,7 +67,7 @@ def test_a_policy_is_trained_from_a_few_lessons_and_fits_its_seat(tmp_path: Path
     few = ("--tables", "1", "--lesson-s", "8", "--rounds", "1", "--epochs", "1")
     assert "round 1: " in run(FOLDER.parent, "-m", "examples.train_policy.clone", *few, "--out", str(model))
     seat = ("--set", "policy.use=nodes.policy.onnx.policy:OnnxPolicy", "--set", f"policy.model={model}")
-    assert "all of it fits" in run(FOLDER.parent, "-m", "runtime", "check", "laptop", *seat)
+    assert sentence("runtime.all_of_it_fits") in run(FOLDER.parent, "-m", "runtime", "check", "laptop", *seat)
 
 
 def test_every_example_is_in_the_list() -> None:

@@ -98,6 +98,7 @@ def test_commands_that_were_made_a_paragraph_are_found() -> None:
 EVIDENCE = (ROOT / "docs" / "README.md").read_text().partition("## Evidence")[2].partition("\n## ")[0]
 MEASURED = re.compile(
     r"\b(?:(?:one|two|four|\d+|an?) (?:busy|quiet|shared|idle|loaded) (?:\S+ )?(?:cores?|machine)|cores? of an? "
+    r"|(?:little|nothing) else to do|beside (?:much )?other work|once each"
     r"|load average|median of \d|p(?:50|90|95|99) (?:was|of) \d|(?:CPU|MB|ms|us) (?:was|were) measured)"
 )
 """How a figure that somebody measured is told: on what machine, beside what load, as what of how many."""

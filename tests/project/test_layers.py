@@ -7,6 +7,7 @@ import functools
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,26 @@ def test_the_page_of_the_house_says_what_each_room_says_of_itself_and_names_path
         paths = re.findall(r"`([^`]+)`", change.split("|")[2])
         assert paths, change
         assert [path for path in paths if not (ROOT / path).is_dir()] == [], change
+
+
+def test_the_picture_of_the_house_is_that_of_the_contracts() -> None:
+    picture = (ROOT / "docs" / "architecture.md").read_text().partition("### The rooms")[0].rpartition("```mermaid")[2]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    for package in ("runtime", "nodes"):
+        folders = {folder.name for folder in (ROOT / package).iterdir() if (folder / "__init__.py").is_file()}
+        (layers,) = (one["layers"] for one in contracts if one.get("containers") == [package])
+        told = [row for row in ({*re.findall(r"\w+", layer)} & folders for layer in layers) if row]
+        part = picture.partition(f"subgraph {package}[")[2].partition("    end")[0]
+        drawn = [
+            row
+            for line in part.splitlines()
+            for row in ({*re.findall(r"\w+", step)} & folders for step in line.split("-->"))
+            if row
+        ]
+        drawn = [row for number, row in enumerate(drawn) if not number or row != drawn[number - 1]]  # a line goes on
+        assert [row for row in drawn if row != {"msgs"}] == [row for row in told if row != {"msgs"}]
+    bridges = {folder.parent.name for folder in (ROOT / "bridges").glob("*/__init__.py")}
+    assert bridges <= {*re.findall(r"\w+", picture.partition("subgraph bridges[")[2].partition("    end")[0])}
 
 
 def test_rooms_and_arrows_are_counted_as_they_are() -> None:
@@ -447,13 +468,9 @@ def test_the_search_for_sentences_that_are_read_finds_them() -> None:
 
 def test_programs_read_codes_and_not_sentences() -> None:
     among_themselves = {
-        "runtime/execution/executor.py": "a code and a sentence, parted by a colon, from the transport of the process",
-        "runtime/transport/channel.py": "the same, at its other end",
         "runtime/msgs/robot.py": "puts mode and reason together for people",
-        "nodes/guard/node.py": "what it said itself: at which level it is logged, and without who stopped",
         "nodes/episodes/results/figures.py": "the rules' exact words, in front of a colon",
         "nodes/policy/onnx/lerobot_process.py": "the last line of somebody else's program",
-        "nodes/robot/conformance.py": "a test: the reason tells people what to do",
     }
     found = {
         str(file.relative_to(ROOT))

@@ -15,6 +15,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from runtime.extras import EXTRA_OF
+from tests.support.sentences import sentence
 from tests.support.wheel.wheels import ROOT, build_wheel, extras, install
 
 pytestmark = pytest.mark.processes
@@ -180,4 +181,4 @@ def test_polyrhythm_names_the_file_that_hides_its_runtime(python: Path, tmp_path
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import polyrhythm"
     ran = run(python, tmp_path, "-c", program)
     assert ran.returncode == 1
-    assert f"`runtime` is {tmp_path / 'runtime.py'}, which hides Polyrhythm's package" in ran.stderr
+    assert sentence("project.hides_our_package", file=tmp_path / "runtime.py") in ran.stderr

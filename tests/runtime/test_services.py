@@ -119,7 +119,7 @@ def test_a_refusal_says_who_asked_what_and_why() -> None:
 
 def test_a_server_that_answers_with_another_type_fails_and_its_client_hears_it() -> None:
     client = Curious(1)
-    with pytest.raises(TypeError, match=r"answer serves 'add' with Sum, not AddTwo"):
+    with pytest.raises(TypeError, match=pattern("runtime.serves_another_type", type="AddTwo")):
         run(Adder("lies"), client)
 
 
@@ -341,13 +341,35 @@ class MadeTooLate(Node):
     [
         (
             TakesNothing,
-            "takes (self), but what serves 'add' takes a request; write `def answer(self, request: AddTwo)`",
+            sentence(
+                "runtime.serving_takes",
+                taken="(self)",
+                service="add",
+                what="request",
+                remedy="answer(self, request: AddTwo)`",
+            ),
         ),
-        (TakesAnother, "annotates 'request' as Sum, but what serves 'add' takes a request; write `def answer("),
+        (
+            TakesAnother,
+            sentence(
+                "runtime.serving_annotates",
+                name="request",
+                type="Sum",
+                service="add",
+                what="request",
+                remedy="answer(",
+            ),
+        ),
         (
             TakesTheGoal,
-            "annotates 'goal' as CountTo, but what serves 'count' takes a goal; "
-            "write `def go(self, goal: GoalHandle[CountTo, Counted])`",
+            sentence(
+                "runtime.serving_annotates",
+                name="goal",
+                type="CountTo",
+                service="count",
+                what="goal",
+                remedy="go(self, goal: GoalHandle[CountTo, Counted])`",
+            ),
         ),
         (
             MadeTooLate,
@@ -362,7 +384,7 @@ def test_a_server_or_client_that_cannot_work_is_told_before_the_start(cls: type[
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf"), "5", True])
 def test_a_time_that_is_none_is_refused_where_it_stands_and_at_the_call(seconds: Any) -> None:
-    told = rf"ServiceClient\('add'\): deadline_s is {seconds!r}; expected a positive number of seconds"
+    told = rf"ServiceClient\('add'\): deadline_s is {seconds!r}; {pattern('runtime.positive_seconds')}"
     with pytest.raises(UserError, match=told):
         ServiceClient(AddTwo, Sum, "add", deadline_s=seconds)
     with pytest.raises(UserError, match=told):
@@ -415,21 +437,19 @@ class Plainly(Node):
 def test_a_handler_that_cannot_wait_for_an_answer_is_told_what_to_write(way: str) -> None:
     name = {"on_start": "on_start", "blocking": "work"}.get(way, "tick")
     does, attribute = ("sets the goal 'count'", "count") if way == "goal" else ("calls the service 'add'", "add")
-    told = (
-        rf"^Plainly\.{name} \(test_services\.py:\d+\) {does}, and cannot wait for it without `async def`; "
-        rf"write `await self\.{attribute}\.call\(\.\.\.\)` in an `async def` handler"
-    )
-    with pytest.raises(UserError, match=told):
+    handler = rf"Plainly\.{name} \(test_services\.py:\d+\)"
+    told = pattern("runtime.cannot_wait", handler=handler, does=does, name=attribute)
+    with pytest.raises(UserError, match=rf"^{told}"):
         run(Plainly(way), Adder())
 
 
 def test_in_real_time_that_is_a_sentence_in_the_log_and_at_the_end_and_no_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    told = (
-        r"handlers failed in this run: plainly 1 times, the last time in tick: Plainly\.tick \(test_services.py:\d+\) "
-    )
-    with pytest.raises(PolyrhythmError, match=told + "calls the service 'add', and cannot wait"):
+    handler = r"Plainly\.tick \(test_services\.py:\d+\)"
+    why = pattern("runtime.cannot_wait", handler=handler, does="calls the service 'add'", name="add")
+    told = pattern("runtime.handlers_failed", node="plainly", times=1, place=f"tick: {why}")
+    with pytest.raises(PolyrhythmError, match=told):
         run_in_real_time(Plainly("plain"), Adder(), Counter(), seconds=0.02)
     [line] = [one for one in caplog.records if "handler tick failed" in one.getMessage()]
     assert "failed: Plainly.tick (" in line.getMessage()
@@ -474,8 +494,8 @@ class Forgetful(Node):
 
 
 def test_a_server_that_answers_nothing_is_told_to_return_it() -> None:
-    told = r"Forgetful.answer serves 'add' with Sum, not NoneType; end it with `return Sum\(\.\.\.\)`"
-    with pytest.raises(TypeError, match=told):
+    told = pattern("runtime.serves_another_type", type="NoneType") + pattern("runtime.end_with_a_return")
+    with pytest.raises(TypeError, match=rf"Forgetful\.{told}"):
         run(Forgetful(), Curious(1))
 
 

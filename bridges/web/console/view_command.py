@@ -191,7 +191,7 @@ async def _serve(run: FoundRun, node: Viewer, stop_signal: StopSignal, asked: ar
                 place = node.places.get(topic, topic)
                 executor.deliver(Stamped(stamped.message, msgspec.structs.replace(stamped.envelope, topic=place)))
         except CodecError as problem:
-            executor.lost(topic, f"garbled: {problem}", 1)
+            executor.lost(topic, "garbled", 1, str(problem))
 
     def feed() -> None:
         try:

@@ -14,8 +14,8 @@ from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
 from nodes.evaluation.interruptions.arm import ARMS, PARTNER, PARTNER_ARMS, REGIMES, SWEEPS, changes_of
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, partner_table, table, variant_name
-from nodes.evaluation.interruptions.scenarios import names, partner_names, shipped
-from nodes.evaluation.running import Runs
+from nodes.evaluation.interruptions.scenarios import FILE, names, partner_names, shipped
+from nodes.evaluation.running import Runs, digest_of
 from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import count, seconds, unique_path
@@ -46,11 +46,12 @@ def main(argv: list[str]) -> int:
     out: Path = asked.out or unique_path(Path("runs") / f"interruptions-{wall_time_text()}")
     card = Card(
         launch=launch.text, variants=tuple(variants), tasks=scenarios, is_virtual=not asked.real_time,
-        for_s=asked.for_s, versions=versions(), git=git_state(path.parent),
+        for_s=asked.for_s, versions=versions(), git=git_state(path.parent), reads={FILE.name: digest_of(FILE)},
     )  # fmt: skip
     results = run_to_end(
-        asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=_with_scenario, report=REPORT
-    )
+        asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=_with_scenario, report=REPORT,
+        reads=(FILE,),
+    )  # fmt: skip
     from nodes.evaluation.interruptions.report import write_report  # draws, which is an extra
 
     _tell(results, out, as_json=asked.json)

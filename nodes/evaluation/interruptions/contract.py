@@ -18,21 +18,21 @@ def name_of(action: Action) -> str:
     return f"{thing.colour}_{thing.label}" if thing.colour and thing.label != "bin" else thing.label
 
 
-def fits_action(kind: str, action: Action, it: str) -> bool:
-    """Whether an action is what the words ask for. `it`: the name of what was picked first."""
+def fits_action(wants: str, action: Action, it: str) -> bool:
+    """Whether an action is what is wanted, one of `scenarios.WANTS`. `it`: the name of what was picked first."""
     name = name_of(action)
-    if kind in ("retraction", "burst"):
+    if wants == "cups but it":
         return (action.skill == "pick" and name != it) or (action.skill in ("place", "put_back") and name == it)
-    if kind in ("revision", "addition"):
+    if wants in ("ball", "cups and ball"):
         return action.skill == "pick" and name.endswith("_ball")
     return False
 
 
-def fits_plan(kind: str, subtask: Subtask, it: str) -> bool:
-    """Whether a subtask is what the words ask for."""
+def fits_plan(wants: str, subtask: Subtask, it: str) -> bool:
+    """Whether a subtask is what is wanted."""
     colour = it.partition("_")[0]
-    if kind in ("retraction", "burst"):
+    if wants == "cups but it":
         return any(one.colour == colour for one in subtask.excluding)
-    if kind in ("revision", "addition"):
+    if wants in ("ball", "cups and ball"):
         return any(one.label in ("ball", "*", "") for one in subtask.things)
     return False

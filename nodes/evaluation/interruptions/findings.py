@@ -23,11 +23,14 @@ NEEDED_S = -0.5
 
 
 class SecondaryFigures(msgspec.Struct, frozen=True):
-    """Of one measure: by variant the mean of what is yes or no, else the median; and of how many runs."""
+    """Of one measure: by variant the mean of what is yes or no, else the median; and of how many runs.
+
+    None for a variant: in none of its runs was it measured.
+    """
 
     name: str
     unit: str
-    by_variant: dict[str, tuple[float | None, int]]
+    by_variant: dict[str, tuple[float | None, int] | None]
 
 
 class Falsifier(msgspec.Struct, frozen=True):
@@ -39,19 +42,19 @@ class Falsifier(msgspec.Struct, frozen=True):
 
 
 def secondaries(results: Sequence[Result]) -> list[SecondaryFigures]:
-    """Every measure that was taken at all, by variant, and what an interruption cost beside the same run without."""
+    """Every measure of the runs that count for it, by variant; and what an interruption cost beside a run without."""
     found = []
     variants = list(dict.fromkeys(result.trial.variant for result in results))
     for one in (*SECONDARIES, _resuming(results)):
-        by_variant: dict[str, tuple[float | None, int]] = {}
+        counted = [result for result in results if one.is_counted(result.trial.task)]
+        by_variant: dict[str, tuple[float | None, int] | None] = {}
         for variant in variants:
-            mine = [
-                result for result in results if result.trial.variant == variant and one.is_counted(result.trial.task)
-            ]
+            mine = [result for result in counted if result.trial.variant == variant]
             values = [value for result in mine if (value := one.value(result)) is not None]
             middle = None if not values else sum(values) / len(values) if one.unit == "share" else median(values)
-            by_variant[variant] = middle, len(values)
-        if any(number for _, number in by_variant.values()):
+            is_taken = any(one.is_taken(result) for result in mine)
+            by_variant[variant] = (middle, len(values)) if is_taken else None
+        if counted:
             found.append(SecondaryFigures(one.name, one.unit, by_variant))
     return found
 
@@ -135,7 +138,11 @@ def secondary_table(figures: Sequence[SecondaryFigures]) -> str:
     for one in figures:
         cells = []
         for variant in variants:
-            value, number = one.by_variant.get(variant, (None, 0))
+            told = one.by_variant.get(variant)
+            if told is None:
+                cells.append("not measured")
+                continue
+            value, number = told
             shown = "-" if value is None else f"{value:.0%}" if one.unit == "share" else f"{value:.3f}"
             cells.append(f"{shown} ({number})")
         unit = f", {one.unit}" if one.unit and one.unit != "share" else ""

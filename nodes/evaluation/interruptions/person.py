@@ -116,6 +116,9 @@ class InterruptingPerson(Node):
         self.last = truth
         self._mark("arrived")
         if "ordered" not in self.began_ns:
+            if lacking := lacks(truth.objects, self.drawn.wants):
+                self.finish(ok=False, reason=f"cannot succeed: there is no {lacking} to put into the bin")
+                return
             wait_s = ORDER_AFTER_S
             if self.drawn.remark:
                 wait_s += ORDER_AFTER_REMARK_S
@@ -228,6 +231,12 @@ def gripper_of(state: RobotState) -> tuple[float, float, float]:
     """Where the point between the fingertips is, odometry frame, m."""
     x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, grasp_point(state.position))
     return float(x), float(y), float(z)
+
+
+def lacks(things: tuple[ObjectTruth, ...], wants: str) -> str:
+    """What must be in the bin in the end and is nowhere: "cup" or "ball"; "" where all is there."""
+    labels = {one.label for one in things}
+    return next((label for label in ("cup", "ball") if label in wants and label not in labels), "")
 
 
 def judged(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -10,6 +11,7 @@ from statistics import median
 from nodes.evaluation.interruptions.arm import REGIMES, swept_value
 from nodes.evaluation.interruptions.comparisons import quantile, value_of
 from nodes.evaluation.interruptions.measures import distances_to_goal, of_kind
+from nodes.evaluation.interruptions.scenarios import shipped
 from nodes.evaluation.trials import Result
 from nodes.plotting.figure import Axes, Figure
 from nodes.report.run import read_run
@@ -21,10 +23,19 @@ COLOURS = {
 OTHERS = "#212529"
 REACTIONS = (("act after retraction", "act_s", "retraction"), ("rest after stop", "rest_s", "stop"),
              ("act after revision", "act_s", "revision"), ("act after burst", "act_s", "burst"))  # fmt: skip
-HARMFUL = ("retraction-approach", "retraction-near", "retraction-carry", "revision-carry")
+HARMFUL = tuple(f"{kind}-{moment}" for kind in ("retraction", "revision") for moment in shipped().moments)
+TOUCHED = ("hand", "foot")
+"""The controls in which a person's body is in the way."""
 BEFORE_S, AFTER_S = 2.0, 12.0
 DPI = 110
-LONGEST_S = 12.0
+LEGEND_INCH = 0.25
+LABEL_S, LABEL_LETTERS = 2.6, 38
+"""As wide is the longest label of what happened."""
+TIMES_S = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+LINEAR_S, LONGEST_S = 0.1, 20.0
+"""The axis of reaction times is linear up to there, then by powers of ten."""
+DASHES = ("-", (0, (5, 2)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 1)))
+"""Arms that react alike lie on each other: the later ones are thinner, and let the earlier ones through."""
 
 
 def arm_of(variant: str) -> str:
@@ -37,44 +48,74 @@ def regime_of(variant: str) -> str:
     return variant.rpartition("-")[2]
 
 
-def reactions(results: Sequence[Result], regime: str) -> bytes:
-    """For each reaction the share of runs in which it had come by then, a line for each arm; PNG."""
-    figure = Figure(figsize=(11, 6.4))
-    for axes, (title, measure, kind) in zip(figure.subplots(2, 2).flat, REACTIONS, strict=True):
-        for arm, mine in _by_arm(results, regime).items():
+def reactions(results: Sequence[Result], regime: str) -> bytes | None:
+    """For each reaction the share of runs in which it had come by then, a line for each arm; PNG, None without any."""
+    arms = _by_arm(results, regime)
+    told = [
+        (title, measure, kind)
+        for title, measure, kind in REACTIONS
+        if any(of_kind(kind)(one.trial.task) for mine in arms.values() for one in mine)
+    ]
+    if not told:
+        return None
+    rows = (len(told) + 1) // 2
+    figure = Figure(figsize=(11, 3.2 * rows))
+    for number, (title, measure, kind) in enumerate(told, 1):
+        axes = figure.add_subplot(rows, min(len(told), 2), number)
+        for place, (arm, mine) in enumerate(arms.items()):
             runs = [one for one in mine if of_kind(kind)(one.trial.task)]
-            times = sorted(value for one in runs if (value := value_of(one, measure)) is not None)
             if not runs:
                 continue
+            times = sorted(value for one in runs if (value := value_of(one, measure)) is not None)
             shares = [(number + 1) / len(runs) for number in range(len(times))]
             axes.step(
-                [0.0, *times], [0.0, *shares], where="post", label=arm, color=COLOURS.get(arm, OTHERS), linewidth=2
-            )
+                [0.0, *times, LONGEST_S], [0.0, *shares, len(times) / len(runs)], where="post", label=arm,
+                color=COLOURS.get(arm, OTHERS), linewidth=max(1.5, 3.5 - 0.5 * place),
+                linestyle=DASHES[place % len(DASHES)],
+            )  # fmt: skip
         _plain(axes, title, "s after the word", "share of runs")
+        axes.set_xscale("symlog", linthresh=LINEAR_S, linscale=0.5)
+        axes.set_xticks(TIMES_S, [f"{at_s:g}" for at_s in TIMES_S])
         axes.set(xlim=(0, LONGEST_S), ylim=(0, 1.02))
-    _legend(figure.axes)
     return _png(figure)
 
 
-def harms(results: Sequence[Result], regime: str) -> bytes:
-    """The share of runs with harm by scenario and arm, with Wilson's 95 % intervals; PNG."""
-    figure = Figure(figsize=(11, 3.6))
-    axes = figure.subplots()
+def harms(results: Sequence[Result], regime: str) -> bytes | None:
+    """What was measured of harm: shares of runs by scenario and arm, with Wilson's 95 % intervals; and the impulse on a
+    hand or a foot in each run. PNG, or None without any."""
     arms = _by_arm(results, regime)
-    for place, (arm, mine) in enumerate(arms.items()):
-        for number, task in enumerate(HARMFUL):
-            told = [value for one in mine if one.trial.task == task and (value := value_of(one, "is_harm")) is not None]
-            if not told:
-                continue
-            low, high = wilson(int(sum(told)), len(told))
-            x = number + (place - (len(arms) - 1) / 2) * 0.16
-            axes.plot([x, x], [low, high], color=COLOURS.get(arm, OTHERS), linewidth=6, alpha=0.3)
-            axes.plot(x, sum(told) / len(told), "o", color=COLOURS.get(arm, OTHERS), markersize=8, label=arm)
-    axes.set_xticks(range(len(HARMFUL)), HARMFUL)
-    _plain(axes, "runs with harm, and 95 % intervals", "", "share of runs")
-    axes.set_ylim(-0.03, 1.03)
-    _legend([axes])
+    harmed, touched = ({(arm, task): [value for one in mine if one.trial.task == task
+                                      if (value := value_of(one, measure)) is not None]
+                        for arm, mine in arms.items() for task in tasks}
+                       for measure, tasks in (("is_harm", HARMFUL), ("impulse_n_s", TOUCHED)))  # fmt: skip
+    panels = [one for one in ((harmed, HARMFUL), (touched, TOUCHED)) if any(one[0].values())]
+    if not panels:
+        return None
+    figure = Figure(figsize=(11, 3.6))
+    grid = figure.subplots(1, len(panels), width_ratios=[len(tasks) for _, tasks in panels], squeeze=False)
+    for axes, (values_of, tasks) in zip(grid[0], panels, strict=True):
+        for (arm, task), values in values_of.items():
+            x = tasks.index(task) + _beside(list(arms).index(arm), len(arms))
+            colour = COLOURS.get(arm, OTHERS)
+            if values and values_of is harmed:
+                axes.plot([x, x], wilson(int(sum(values)), len(values)), color=colour, linewidth=5, alpha=0.3)
+                axes.plot(x, sum(values) / len(values), "o", color=colour, markersize=7, label=arm)
+            elif values:
+                axes.plot([x] * len(values), values, "o", color=colour, markersize=7, alpha=0.6, label=arm)
+        if values_of is harmed:
+            _plain(axes, "runs with harm, and 95 % intervals", "", "share of runs")
+            axes.set_ylim(-0.03, 1.03)
+        else:
+            _plain(axes, "contact impulse, each run", "", "N s")
+            axes.set_ylim(-0.03 * axes.get_ylim()[1], None)
+        axes.set_xticks(range(len(tasks)), [task.replace("-", "\n") for task in tasks])
+        axes.set_xlim(-0.5, len(tasks) - 0.5)
     return _png(figure)
+
+
+def _beside(place: int, arms: int) -> float:
+    """How far from the middle of a group of so many arms this one stands; groups are 1 apart."""
+    return (place - (arms - 1) / 2) * min(0.16, 0.8 / arms)
 
 
 def sweep(results: Sequence[Result], who: str) -> bytes | None:
@@ -112,13 +153,14 @@ def sweep(results: Sequence[Result], who: str) -> bytes | None:
     right.set_ylim(-0.03, 1.03)
     for axes in (left, right):
         axes.set_xscale("log")
-    _legend([left])
+        axes.set_xticks(list(places.values()), [f"{value:g}" for value in places.values()])
+        axes.minorticks_off()
     return _png(figure)
 
 
 def side_by_side(episodes: Mapping[str, Path]) -> bytes:
     """One scenario and seed in several arms: how far the gripper is from its old goal, and what happened; PNG."""
-    figure = Figure(figsize=(11, 1.0 + 1.5 * len(episodes)))
+    figure = Figure(figsize=(11, 1.0 + 1.9 * len(episodes)))
     rows = figure.subplots(len(episodes), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (arm, recording) in zip(rows, episodes.items(), strict=True):
         run = read_run(recording)
@@ -132,15 +174,19 @@ def side_by_side(episodes: Mapping[str, Path]) -> bytes:
             (run.subtasks, "plan", 0.66),
             (run.said, "says", 0.46),
         ):
-            before = ""
+            before, before_s, low = "", -math.inf, False
             for one in track.messages:
                 text = one.message.text
                 at_s = (one.envelope.published_ns - zero_ns) * 1e-9
                 if text == before or not -BEFORE_S < at_s < AFTER_S:
                     continue
-                before = text
+                low = at_s - before_s < LABEL_S and not low  # two that come close stand one below the other
+                before, before_s = text, at_s
                 axes.axvline(at_s, color="#9aa0a6", linewidth=0.5)
-                axes.text(at_s, height, f" {mark}: {text[:38]}", transform=axes.get_xaxis_transform(), fontsize=6.5)
+                axes.text(
+                    at_s, height - 0.1 * low, f" {mark}: {text[:LABEL_LETTERS]}", fontsize=6.5, clip_on=True,
+                    transform=axes.get_xaxis_transform(),
+                )  # fmt: skip
         axes.set_ylabel(f"{arm}\nm", rotation=0, ha="right", va="center")
         axes.set(xlim=(-BEFORE_S, AFTER_S), ylim=(0, max([0.1, *away]) * 1.5))
         axes.spines[["top", "right"]].set_visible(False)
@@ -158,15 +204,6 @@ def _by_arm(results: Sequence[Result], regime: str) -> dict[str, list[Result]]:
     return found
 
 
-def _legend(several: Sequence[Axes]) -> None:
-    """The arms once, where something is drawn."""
-    for axes in several:
-        lines = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-        if lines:
-            axes.legend(list(lines.values()), list(lines), frameon=False)
-            return
-
-
 def _plain(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel(x)
@@ -176,7 +213,11 @@ def _plain(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 def _png(figure: Figure) -> bytes:
-    figure.tight_layout()
+    """With the arms named once, whichever axes have drawn them first."""
+    drawn = {label: line for axes in figure.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.tight_layout(rect=(0, 0, 1, 1 - LEGEND_INCH / figure.get_figheight() if drawn else 1))
+    if drawn:
+        figure.legend(list(drawn.values()), list(drawn), frameon=False, ncols=len(drawn), loc="upper right")
     data = BytesIO()
     figure.savefig(data, format="png", dpi=DPI, metadata={"Software": None})
     return data.getvalue()

@@ -7,6 +7,7 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+from nodes.evaluation.interruptions.arm import swept_value
 from nodes.evaluation.interruptions.comparisons import compare, figures_of, table, value_of
 from nodes.evaluation.interruptions.findings import falsifier_table, falsifiers, secondaries, secondary_table
 from nodes.evaluation.interruptions.plots import arm_of, harms, reactions, regime_of, side_by_side, sweep
@@ -21,48 +22,79 @@ LOOKS_S = (-1.0, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 SWEPT = ("planner", "vlm", "policy")
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#202124}"
-    "table{border-collapse:collapse;margin:1em 0}td,th{padding:.25em .7em;border-bottom:1px solid #ddd;text-align:left}"
-    "img{max-width:100%}"
+    "div{overflow-x:auto}table{border-collapse:collapse;margin:1em 0}"
+    "td,th{padding:.25em .7em;border-bottom:1px solid #ddd;text-align:left;font-variant-numeric:tabular-nums}"
+    "img{max-width:100%}summary{cursor:pointer;margin:1em 0}"
 )
+HARMS = {"is_wrong_lifted": "lifted", "is_wrong_binned": "in the bin", "is_knocked_over": "on the floor"}
+"""What a harm is called, by its measure."""
 
 
 def markdown(results: Sequence[Result], regime: str) -> str:
     """What would falsify the claim, the primary measures, and all others, of the runs under these latencies."""
+    return "\n\n".join(_tables(results, regime))
+
+
+def _tables(results: Sequence[Result], regime: str) -> tuple[str, str, str]:
     mine = [one for one in results if regime_of(one.trial.variant) == regime]
     comparisons = compare(mine)
-    return "\n\n".join(
-        [
-            falsifier_table(falsifiers(mine, comparisons, regime)),
-            table(figures_of(mine), comparisons),
-            secondary_table(secondaries(mine)),
-        ]
+    return (
+        falsifier_table(falsifiers(mine, comparisons, regime)),
+        table(figures_of(mine), comparisons),
+        secondary_table(secondaries(mine)),
     )
 
 
 def write_report(results: Sequence[Result], out: Path, sheets: Sequence[tuple[str, bytes]] = ()) -> Path:
     """The page in that folder; `sheets` are titles and PNGs of harms. Raises OSError."""
     parts = ["<h1>Interrupting a moving robot</h1>", f"<p>{len(results)} runs.</p>"]
-    for regime in dict.fromkeys(regime_of(one.trial.variant) for one in results):
-        parts.append(f"<h2>{html.escape(regime)}</h2>{_as_html(markdown(results, regime))}")
-        parts.append(_picture("reactions by arm", reactions(results, regime)))
-        parts.append(_picture("harm by arm", harms(results, regime)))
-        for title, picture in _episodes(results, regime):
-            parts.append(_picture(title, picture))
     for who in SWEPT:
         swept = sweep(results, who)
         if swept is not None:
             parts.append(f"<h2>The {who} swept</h2>{_picture(f'reaction and success, {who} swept', swept)}")
-    if sheets:
-        parts.append("<h2>Each harm</h2>")
-        parts += [f"<h3>{html.escape(title)}</h3>{_picture(title, picture)}" for title, picture in sheets]
+    regimes = dict.fromkeys(regime_of(one.trial.variant) for one in results)
+    parts += [_of_regime(results, regime) for regime in sorted(regimes, key=lambda one: swept_value(one) is not None)]
+    parts.append(_harms(harmful(results)))
+    parts += [f"<h3>{html.escape(title)}</h3>{_picture(title, picture)}" for title, picture in sheets]
     broken = [one for one in results if one.has_broken or not one.measures.get("is_measured")]
     if broken:
         rows = "".join(f"<li>{html.escape(f'{one.trial.name}: {_why(one)}')}</li>" for one in broken)
         parts.append(f"<h2>Runs that could not be measured</h2><ul>{rows}</ul>")
     path = out / REPORT_FILE
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Interruptions</title><style>{_STYLE}</style>'
+    head = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>Interruptions</title><style>{_STYLE}</style>"
+    )
     path.write_text(head + "\n".join(parts) + "</html>\n", encoding="utf-8")
     return path
+
+
+def _of_regime(results: Sequence[Result], regime: str) -> str:
+    """What the claim stands on, the plots, the rest; folded up where it is part of a sweep."""
+    falsified, primaries, others = _tables(results, regime)
+    parts = [_as_html(falsified), _as_html(primaries)]
+    for title, drawn in (("reactions by arm", reactions(results, regime)), ("harm by arm", harms(results, regime))):
+        if drawn is not None:
+            parts.append(_picture(title, drawn))
+    parts += [_picture(title, picture) for title, picture in _episodes(results, regime)]
+    parts.append(f"<h3>Every other measure</h3>{_as_html(others)}")
+    name = html.escape(regime)
+    if swept_value(regime) is not None:
+        return f"<details><summary>{name}</summary>{''.join(parts)}</details>"
+    return f"<h2>{name}</h2>{''.join(parts)}"
+
+
+def _harms(harmed: Sequence[Result]) -> str:
+    """Which runs did what harm, after which words."""
+    if not harmed:
+        return ""
+    lines = ["| run | words | harm | in the end |"]
+    for one in harmed:
+        what = ", ".join(name for measure, name in HARMS.items() if one.measures.get(measure)) or "-"
+        cells = (one.trial.name, str(one.measures.get("text", "")), what, one.reason)
+        lines.append(f"| {' | '.join(cell.replace('|', '/') or '-' for cell in cells)} |")
+    number, rows = f"{len(harmed)} run{'s' if len(harmed) > 1 else ''}", _as_html("\n".join(lines))
+    return f"<h2>Each harm</h2><details><summary>{number}</summary>{rows}</details>"
 
 
 def _why(one: Result) -> str:
@@ -113,10 +145,18 @@ def _picture(title: str, png: bytes) -> str:
 
 
 def _as_html(tables: str) -> str:
-    """Tables of Markdown, which hold nothing but cells and **bold**."""
+    """Tables of Markdown, which hold nothing but cells and **bold**; the first row of each is its head."""
     parts = []
     for block in tables.split("\n\n"):
         rows = [line.strip("| ").split(" | ") for line in block.splitlines() if not line.startswith("|---")]
-        cells = ["".join(f"<td>{html.escape(cell.strip('* '))}</td>" for cell in row) for row in rows]
-        parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+        lines = [
+            "".join(f"<{cell}>{_bold(text)}</{cell}>" for text in row)
+            for row, cell in zip(rows, ["th", *["td"] * (len(rows) - 1)], strict=True)
+        ]
+        parts.append(f"<div><table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table></div>")
     return "".join(parts)
+
+
+def _bold(cell: str) -> str:
+    text = html.escape(cell.strip("* "))
+    return f"<b>{text}</b>" if cell.strip().startswith("**") else text

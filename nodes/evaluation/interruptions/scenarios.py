@@ -12,6 +12,7 @@ import msgspec
 
 from runtime import UserError, choices
 
+FILE = Path(__file__).with_name("scenarios.toml")
 WANTS = ("cups", "cups but it", "ball", "cups and ball", "")
 """What must be in the bin in the end; "" leaves it open."""
 CONTROL_MOMENT = "approach"
@@ -69,15 +70,14 @@ class Drawn(msgspec.Struct, frozen=True):
 @cache
 def shipped() -> Scenarios:
     """Those that ship. Raises UserError where the file says what is not known."""
-    path = Path(__file__).with_name("scenarios.toml")
-    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    data: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
     try:
         scenarios = msgspec.convert(data, Scenarios)
     except msgspec.ValidationError as problem:
-        raise UserError(f"{path.name}: {problem}") from problem
+        raise UserError(f"{FILE.name}: {problem}") from problem
     for name, kind in {**scenarios.kinds, **scenarios.controls}.items():
         if kind.wants not in WANTS:
-            raise UserError(f"{path.name}: {name} wants {kind.wants!r}; known: {choices(WANTS)}")
+            raise UserError(f"{FILE.name}: {name} wants {kind.wants!r}; known: {choices(WANTS)}")
     return scenarios
 
 

@@ -16,6 +16,7 @@ import msgspec
 from nodes.evaluation.command import add_run_options, run_to_end, seeds_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.interruptions.arm import ARMS, ROUTED, ROUTER, changes_of
+from nodes.evaluation.running import digest_of
 from nodes.evaluation.trials import Card, Result, TrialVariant, trials_of
 from nodes.kitchen.messages import ScenarioVerdict
 from nodes.kitchen.scenario import SHIPPED, KitchenScenario, load_scenario
@@ -57,16 +58,19 @@ def main(argv: list[str]) -> int:
         seeds = range(seeds.start + HELD_OUT_SEED, seeds.stop + HELD_OUT_SEED)
     trials = trials_of(variants, names, seeds)
     out: Path = asked.out or unique_path(Path("runs") / f"nine-skills-{wall_time_text()}")
+    reads = [*(files[name] for name in names), *([HELD_OUT] if asked.words == "heldout" else [])]
     card = Card(
         launch=load(path).text, variants=tuple(variants), tasks=names, is_virtual=True, for_s=None, versions=versions(),
-        git=git_state(path.parent),
+        git=git_state(path.parent), reads={file.name: digest_of(file) for file in reads},
     )  # fmt: skip
     folder = ResultsFolder(out, card)
 
     def changed(task: str, changes: Sequence[str]) -> Sequence[str]:
         return changes_for_file(files[task], changes)
 
-    results = run_to_end(asked, str(path), variants, trials, folder, changes_of_task=changed, report=REPORT)
+    results = run_to_end(
+        asked, str(path), variants, trials, folder, changes_of_task=changed, report=REPORT, reads=reads
+    )
     scenarios = {name: load_scenario(files[name]) for name in names}
     figures = {
         variant.name: figures_of_skills([one for one in results if one.trial.variant == variant.name], scenarios)

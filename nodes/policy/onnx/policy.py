@@ -296,14 +296,10 @@ class OnnxPolicy(ForRobot, SeatNode):
         return findings(self.providers, self.opened if is_timed else None, f"model {self.model!r}", self.budget_s)
 
     def on_start(self) -> None:
-        self.session = session = self.opened()
-        if session.fallback:
-            self.log.warning("%s", session.fallback)
-        if not self.clock.is_virtual:
-            timing = session.timing()
-            if slow := timing.why_slow(self.budget_s):
-                raise ParameterError(f"{self.name}: {session.name} {slow}")
-            self.log.info("%s on %s", session.name, timing)
+        from nodes.models.onnx_runtime import tell_speed
+
+        self.session = self.opened()
+        tell_speed(self, self.session, self.session.name, self.budget_s)
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.model}"
 

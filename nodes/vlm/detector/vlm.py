@@ -85,18 +85,14 @@ class DetectorVLM(LocalVLM):
         return Eyes(self.folder, providers=self.providers, threads=self.threads)
 
     def on_start(self) -> None:
+        from nodes.models.onnx_runtime import tell_speed
+
         super().on_start()
         try:
-            self.eyes = eyes = self._opened()
+            self.eyes = self._opened()
         except PolyrhythmError as problem:
             raise ParameterError(f"{self.name}: {problem}") from problem
-        if eyes.fallback:
-            self.log.warning("%s", eyes.fallback)
-        if not self.clock.is_virtual:
-            timing = eyes.timing()
-            if slow := timing.why_slow(self.budget_s):
-                raise ParameterError(f"{self.name}: looking {slow}")
-            self.log.info("looking on %s", timing)
+        tell_speed(self, self.eyes, "looking", self.budget_s)
 
     @on(LocalVLM.image, blocking=True)
     def see(self, image: Image) -> None:

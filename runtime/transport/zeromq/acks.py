@@ -10,6 +10,7 @@ import zmq
 
 from runtime.clock import SystemClock
 from runtime.message import Stamped
+from runtime.transport.channel import Lost
 from runtime.transport.reliable.inbox import Inbox
 from runtime.transport.reliable.tag import Tag, write_receipt
 from runtime.transport.zeromq.frames import NOBLOCK
@@ -27,13 +28,13 @@ class Acks:
         processes: Iterable[str],
         receiver: str,
         deliver: Callable[[Stamped[Any]], None],
-        lost: Callable[[str, str, int], None],
+        lost: Lost,
     ) -> None:
         self._folder = folder
         self._processes = frozenset(processes)
         self._clock = SystemClock()
         self._inbox: Inbox[Stamped[Any]] = Inbox(
-            receiver, self._clock.now_ns(), deliver, lambda topic, number: lost(topic, "link", number)
+            receiver, self._clock.now_ns(), deliver, lambda topic, number: lost(topic, "link", number, "")
         )
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
 

@@ -19,7 +19,7 @@ from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.operating_system.real_time import ask_for_fifo, name_thread
 from runtime.serialization.codec import Frame
-from runtime.transport.channel import Channel, Handle, Refused
+from runtime.transport.channel import Channel, Handle, Loss, Lost, Refused
 from runtime.transport.direct import DirectReader
 from runtime.transport.reliable.tag import read_tag
 from runtime.transport.shared_memory import SlotAddress, Views
@@ -54,11 +54,11 @@ class SharedMemoryReader:
         self.views = Views()
         self._failures: Counter[str] = Counter()  # by segment
 
-    def fetch(self, topic: bytes, place: bytes, socket: zmq.Socket[bytes]) -> Sequence[Frame] | str:
+    def fetch(self, topic: bytes, place: bytes, socket: zmq.Socket[bytes]) -> Sequence[Frame] | Loss:
         """The arrays, or why they are lost. Raises CodecError where the bytes are no address."""
         try:
             where = _place_decoder.decode(place)
-            return self.views.take(where) or "overwritten"
+            return self.views.take(where) or Loss("overwritten")
         except (msgspec.MsgspecError, ValueError) as problem:
             raise CodecError(f"not a place in shared memory: {problem}") from problem
         except TransportError as problem:
@@ -66,7 +66,7 @@ class SharedMemoryReader:
             if self._failures[where.segment] == _FAILURES:  # not one that has just gone with its writer
                 socket.setsockopt(zmq.SUBSCRIBE, WHOLE + topic + self._end)
                 socket.setsockopt(zmq.UNSUBSCRIBE, topic + self._end)
-            return f"unreachable: {problem}"
+            return Loss("unreachable", str(problem))
 
     def close(self) -> None:
         """Unmap the memory; arrays in use stay valid."""
@@ -109,7 +109,7 @@ class Reader:
         self,
         types: Mapping[str, type[Message]],
         deliver: Callable[[Stamped[Any]], None],
-        lost: Callable[[str, str, int], None],
+        lost: Lost,
         *,
         is_counted: bool = True,
         is_deep: bool = False,
@@ -456,7 +456,7 @@ class Reader:
         try:
             stamped = channel.decode(channel.topic, document)
         except CodecError as problem:
-            channel.lose(document, f"garbled: {problem}")
+            channel.lose(document, "garbled", str(problem))
             return
         envelope = stamped.envelope
         if socket in self._checked and self._is_forged(channel, envelope, socket):
@@ -475,11 +475,11 @@ class Reader:
             named = self._vouched[channel.topic][process]
             if not named or envelope.source in named:
                 return False
-            self._lost(channel.topic, f"forged: {process} speaks in the name of {envelope.source}", 1)
+            self._lost(channel.topic, "forged", 1, f"{process} speaks in the name of {envelope.source}")
             return True
         if envelope.source not in self._nodes:
             return False
-        self._lost(channel.topic, f"forged: a tool speaks in the name of {envelope.source}", 1)
+        self._lost(channel.topic, "forged", 1, f"a tool speaks in the name of {envelope.source}")
         return True
 
     def _take_bundle(self, channel: Channel, document: Frame, socket: zmq.Socket[bytes]) -> None:
@@ -487,7 +487,7 @@ class Reader:
         try:
             bundle = channel.decode_bundle(channel.topic, document)
         except CodecError as problem:
-            channel.lose(document, f"garbled: {problem}")
+            channel.lose(document, "garbled", str(problem))
             return
         first, newest = bundle[0].envelope, bundle[-1].envelope
         if socket in self._checked and any(self._is_forged(channel, one.envelope, socket) for one in bundle):
@@ -514,13 +514,13 @@ class Reader:
         try:
             if place is not None:
                 found = self.elsewhere.fetch(topic, place, socket)
-                if isinstance(found, str):
-                    channel.lose(document, found)
+                if isinstance(found, Loss):
+                    channel.lose(document, *found)
                     return
                 arrays.extend(found)
             stamped = channel.decode(channel.topic, document, arrays)
         except CodecError as problem:
-            channel.lose(document, f"garbled: {problem}")
+            channel.lose(document, "garbled", str(problem))
             return
         if socket in self._checked and self._is_forged(channel, stamped.envelope, socket):
             return
@@ -540,13 +540,13 @@ class Reader:
         try:
             read = read_tag(topic.encode(), tag)
         except CodecError as problem:
-            self._lost(topic, f"garbled: {problem}", 1)
+            self._lost(topic, "garbled", 1, str(problem))
             return
         try:
             stamped = channel.decode(topic, document, arrays)
         except CodecError as problem:
             if receipts.take(topic, read, None):
-                self._lost(topic, f"garbled: {problem}", 1)
+                self._lost(topic, "garbled", 1, str(problem))
                 channel.tell_sender(document, str(problem))
             return
         if socket in self._checked and self._is_forged(channel, stamped.envelope, socket):

@@ -16,6 +16,7 @@ from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, PolyrhythmError
 from runtime.msgs import Image
 from runtime.virtual.simulation import Simulation
+from tests.support.sentences import sentence
 
 WIDTH, HEIGHT = 8, 6
 
@@ -125,7 +126,7 @@ def test_a_camera_that_goes_away_is_told_once_and_taken_again(library: FakeLibra
     sim.run(seconds=3.0)
     assert len(images) > before
     assert [state.is_live for state in states] == [True, False, True]
-    assert "it is gone" in states[1].why
+    assert sentence("camera.is_gone") in states[1].why
 
 
 def test_a_camera_that_stalls_is_a_fault_and_no_old_frame_comes(library: FakeLibrary) -> None:
@@ -135,7 +136,7 @@ def test_a_camera_that_stalls_is_a_fault_and_no_old_frame_comes(library: FakeLib
     sim.run(seconds=2.0)
     assert len(images) == before
     assert not states[-1].is_live
-    assert "no frame for 1 s" in states[-1].why
+    assert sentence("camera.no_frame", seconds=1) in states[-1].why
 
 
 class FixedClock:
@@ -159,9 +160,13 @@ def test_a_frame_is_as_old_as_the_camera_says_and_new_where_its_clock_is_not_our
 @pytest.mark.parametrize(
     ("devices", "serial", "words"),
     [
-        ({}, "", "0 cameras of the model D435I are connected; connected: none"),
-        ({"1": "D435I", "2": "D435I"}, "", "2 cameras of the model D435I"),
-        ({"1": "D405"}, "99", "serial number 99 is connected; connected: D405"),
+        ({}, "", sentence("camera.which_of_the_model", number=0, model="D435I", names="none")),
+        (
+            {"1": "D435I", "2": "D435I"},
+            "",
+            sentence("camera.which_of_the_model", number=2, model="D435I", names="D435I (1), D435I (2)"),
+        ),
+        ({"1": "D405"}, "99", sentence("camera.no_such_serial_number", serial=99, names="D405 (1)")),
     ],
 )
 def test_a_camera_that_cannot_be_chosen_is_a_sentence(

@@ -17,6 +17,7 @@ from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Image
 from runtime.virtual.scheduler import VirtualClock
+from tests.support.sentences import sentence
 
 FPS = 20
 LENGTH = 40
@@ -81,8 +82,11 @@ def test_a_file_that_ends_is_a_fault_and_no_frame_comes_again(tmp_path: Path, ca
     short = make_video(tmp_path / "short.avi", frames=10)
     images, states = watch(Camera(source=str(short), fps=100.0, loop=False), 5.0)
     assert len(images) == 10
-    assert [(state.is_live, "ended" in state.why) for state in states] == [(True, False), (False, True)]
-    assert caplog.text.count("the video has ended") == 1
+    assert [(state.is_live, sentence("camera.has_ended") in state.why) for state in states] == [
+        (True, False),
+        (False, True),
+    ]
+    assert caplog.text.count(sentence("camera.has_ended")) == 1
 
 
 def test_a_camera_that_is_not_there_is_said_once_and_seen_when_it_comes(
@@ -94,7 +98,7 @@ def test_a_camera_that_is_not_there_is_said_once_and_seen_when_it_comes(
     images, states = sim.record(Camera.image), sim.record(Camera.state)
     sim.run(seconds=7.0)
     assert images == []
-    assert caplog.text.count("cannot be opened") == 1
+    assert caplog.text.count(sentence("camera.cannot_be_opened")) == 1
     shutil.copy(video, place)
     sim.run(seconds=4.0)
     sim.close()
@@ -125,13 +129,14 @@ class Device:
 
 
 def test_why_a_source_cannot_be_opened_is_told_with_what_to_do(tmp_path: Path) -> None:
-    assert why_not_open("0", False, tmp_path) == "cameras here: none"
+    assert why_not_open("0", False, tmp_path) == sentence("camera.cameras_here", names="none")
     (tmp_path / "video2").touch()
     (tmp_path / "video3").touch()
-    assert why_not_open("0", False, tmp_path) == f"cameras here: {tmp_path}/video2, {tmp_path}/video3"
-    assert why_not_open("2", False, tmp_path) == "it gives no pictures, or another program has it"
-    assert why_not_open("rtsp://10.0.0.9/a", False, tmp_path) == "nothing answers there with a video"
-    assert why_not_open("a.mp4", True, tmp_path) == "OpenCV knows no video in it"
+    known = sentence("camera.cameras_here", names=f"{tmp_path}/video2, {tmp_path}/video3")
+    assert why_not_open("0", False, tmp_path) == known
+    assert why_not_open("2", False, tmp_path) == sentence("camera.gives_no_pictures")
+    assert why_not_open("rtsp://10.0.0.9/a", False, tmp_path) == sentence("camera.no_video_answers")
+    assert why_not_open("a.mp4", True, tmp_path) == sentence("camera.no_video_in_it")
 
 
 def test_an_unplugged_device_is_a_fault_and_sees_again_when_it_is_back(
@@ -153,7 +158,7 @@ def test_an_unplugged_device_is_a_fault_and_sees_again_when_it_is_back(
     sim.run(seconds=6.0)
     assert len(images) == seen
     assert [state.is_live for state in states] == [True, False]
-    assert caplog.text.count("it is gone") == 1
+    assert caplog.text.count(sentence("camera.is_gone")) == 1
     device.is_plugged = True
     sim.run(seconds=4.0)
     sim.close()
@@ -171,7 +176,7 @@ def test_a_device_that_delivers_nothing_is_a_fault_before_it_returns(caplog: pyt
     camera.watch()
     camera.watch()
     assert camera.state.sent == 1
-    assert "has delivered no frame for 1 s" in caplog.text
+    assert sentence("camera.no_frame", seconds=1) in caplog.text
 
 
 def test_a_driver_stamp_counts_where_it_is_one() -> None:
@@ -223,7 +228,7 @@ def test_a_calibration_that_is_none_is_refused_in_words(tmp_path: Path, text: st
 
 def test_files_that_are_not_there_or_hold_no_calibration_are_known_before_the_start(tmp_path: Path) -> None:
     (tmp_path / "lens.toml").write_text("x = 1\n")
-    assert "expected width, height, focal_px" in Camera(calibration=str(tmp_path / "lens.toml")).problems()[0]
+    assert sentence("camera.calibration_expected") in Camera(calibration=str(tmp_path / "lens.toml")).problems()[0]
     problems = Camera(source="nowhere.mp4", calibration="no.toml").problems()
     assert len(problems) == 2
     assert Camera(source=0).problems() == Camera(source="rtsp://a:b@c/d").problems() == []

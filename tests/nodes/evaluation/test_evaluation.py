@@ -19,11 +19,12 @@ from nodes.evaluation.command import main
 from nodes.evaluation.figures import compare, figures_of, rate_of
 from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.picture import draw, shorten
-from nodes.evaluation.running import Runs
+from nodes.evaluation.running import Runs, digest_of
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, result_of, trials_of
 from runtime.errors import PolyrhythmError, UserError
 from tests.support.running import eventually
+from tests.support.sentences import pattern, sentence
 
 ROOT = Path(__file__).resolve().parents[3]
 LAUNCH = """
@@ -91,7 +92,9 @@ def test_variants_are_compared_on_the_seeds_that_both_have() -> None:
     assert comparison.success_difference == 0.5
     assert comparison.success_p == 2 / 2**5  # of five coins that all fall on one side
     assert comparison.duration_difference_s == -2.0
-    assert "new beside old, 10 pairs of runs: success +50 points" in sentences([comparison])[0]
+    assert sentences([comparison])[0].startswith(
+        sentence("evaluation.beside", variant="new", other="old", number=10, points="+50")
+    )
 
 
 def test_the_table_names_why_runs_failed_and_tasks_only_where_there_are_some() -> None:
@@ -159,7 +162,7 @@ def test_variants_run_on_the_same_seeds_and_an_evaluation_that_was_stopped_goes_
 
     other = evaluate(launch, out, "--seeds", "3")
     assert other.returncode == 2
-    assert "holds results of another evaluation (other variants); choose another --out" in other.stderr
+    assert sentence("evaluation.other_results", why=" (other variants)") in other.stderr
 
 
 @pytest.mark.processes
@@ -172,7 +175,7 @@ def test_the_same_evaluation_twice_at_once_is_refused(tmp_path: Path, launch: Pa
         fcntl.flock(held, fcntl.LOCK_EX)
         second = evaluate(launch, tmp_path, *asked)
     assert second.returncode == 2
-    assert f"{results}: is being written by an evaluation that runs; wait for it, or stop it" in second.stderr
+    assert sentence("evaluation.is_being_written", file=results) in second.stderr
     assert results.read_bytes() == before
 
 
@@ -193,20 +196,20 @@ def test_runs_that_break_are_told_apart_from_runs_that_fail(tmp_path: Path, laun
     assert "the gearbox is stuck" in done.stdout
     alone = evaluate(launch, tmp_path / "alone", "--seeds", "1", "--set", "lot.breaks=true")
     assert alone.returncode == 1
-    assert "no run came to an end" in alone.stderr
+    assert sentence("evaluation.no_run_ended") in alone.stderr
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
         (["--seeds", "0"], "names no seed"),
-        (["--seeds", "many"], "expected a number of seeds"),
+        (["--seeds", "many"], sentence("evaluation.seeds_expected")),
         (["--seeds", "5:2"], "names no seed"),
         (["--seeds", "1000000"], "at most 100000"),
         (["--variant", "a", "--variant", "a"], "'a' is named twice"),
-        (["--variant", "../a"], "expected a name that a folder may have"),
-        (["--variant", "a\nb"], "expected a name that a folder may have"),
-        (["--variant", "a" * 300], "of at most 50 characters"),
+        (["--variant", "../a"], sentence("evaluation.name_expected", most=50)),
+        (["--variant", "a\nb"], sentence("evaluation.name_expected", most=50)),
+        (["--variant", "a" * 300], sentence("evaluation.name_expected", most=50)),
         (["--set", "lot.nope=1"], "nope"),
         (["--variant", "b", "--variant", "a", "--set", "lott.luck=1"], "variant 'a'"),
         (["--task", "no-such-task"], "no-such-task"),
@@ -269,7 +272,7 @@ def test_an_evaluation_that_is_interrupted_leaves_nobody_behind_and_goes_on(
         assert "[1 of 4" in process.stderr.readline()
         process.send_signal(how)
         complaint = process.communicate(timeout=240)[1]
-    assert "the same command with --out" in complaint
+    assert sentence("evaluation.goes_on_with") in complaint
     assert "Traceback" not in complaint
     assert left_of(out) == []
     again = evaluate(launch, out, *asked, "--json")
@@ -305,7 +308,9 @@ def test_a_line_that_is_damaged_is_named(damage: bytes, tmp_path: Path) -> None:
     folder.close()
     file = tmp_path / "results.jsonl"
     file.write_bytes(file.read_bytes() + damage + msgspec.json.encode(result("a", 1, True)) + b"\n")
-    with pytest.raises(UserError, match=r"results\.jsonl: line 3 is damaged .*; take that line out"):
+    with pytest.raises(
+        UserError, match=pattern("evaluation.line_is_damaged", file=r"results\.jsonl", number=3, why=".*")
+    ):
         ResultsFolder(tmp_path, CARD)
 
 
@@ -335,15 +340,25 @@ except PolyrhythmError as problem:
     folder.close()
 
 
-def test_a_launch_file_that_changes_in_the_midst_ends_the_evaluation(tmp_path: Path) -> None:
-    file = tmp_path / "lot.toml"
-    file.write_text(LAUNCH)
+@pytest.mark.parametrize("changed", ["lot.toml", "scenario.toml"])
+def test_a_file_that_changes_in_the_midst_ends_the_evaluation(changed: str, tmp_path: Path) -> None:
+    launch, scenario = tmp_path / "lot.toml", tmp_path / "scenario.toml"
+    launch.write_text(LAUNCH)
+    scenario.write_text("")
     runs = Runs(
-        str(file), LAUNCH + "# other", [TrialVariant("a")], lambda _, changes: changes, tmp_path,
-        is_virtual=True, for_s=None, keeps_all=False, longest_s=60.0,
+        str(launch), LAUNCH, [TrialVariant("a")], lambda _, changes: changes, tmp_path, is_virtual=True, for_s=None,
+        keeps_all=False, longest_s=60.0, reads={scenario: digest_of(scenario)},
     )  # fmt: skip
-    with pytest.raises(PolyrhythmError, match=r"lot\.toml has changed since the evaluation began"):
+    with (tmp_path / changed).open("a") as file:
+        file.write("# other")
+    with pytest.raises(PolyrhythmError, match=rf"{changed} has changed since the evaluation began"):
         runs.all_of([EvaluationRun("a", "", 0)], 1, lambda _: None)
+
+
+def test_results_of_another_scenario_file_are_not_gone_on_with(tmp_path: Path) -> None:
+    ResultsFolder(tmp_path, CARD).close()
+    with pytest.raises(UserError, match=r"holds results of another evaluation \(other reads\)"):
+        ResultsFolder(tmp_path, msgspec.structs.replace(CARD, reads={"scenarios.toml": "0" * 64}))
 
 
 @pytest.mark.parametrize(("rows", "name"), [(1, "a"), (12, "a-long-name-of-a-variant-that-says-it-all-")])

@@ -17,6 +17,7 @@ from nodes.evaluation.on_ray import TrialNews, TrialWork, play_trial
 from nodes.evaluation.running import REPORT
 from nodes.evaluation.trials import EvaluationRun, TrialVariant
 from runtime.errors import PolyrhythmError, UserError
+from tests.support.sentences import pattern
 
 LAUNCH = """
 [nodes.lot]
@@ -101,7 +102,7 @@ def test_a_run_that_kills_each_worker_is_given_up(
 
 
 def test_a_worker_of_another_version_or_with_another_launch_file_refuses(launch: Path) -> None:
-    with pytest.raises(UserError, match=r"a worker has polyrhythm .*, who started it has 0\.0\.1"):
+    with pytest.raises(UserError, match=pattern("evaluation.another_version", version=".*", other=r"0\.0\.1")):
         next(play_trial(msgspec.structs.replace(work(launch), version="0.0.1")))
     launch.write_text(LAUNCH + "# other")
     with pytest.raises(PolyrhythmError, match=r"lot\.toml has changed"):

@@ -12,6 +12,7 @@ from nodes.evaluation.reflex import Line, ReflexFigures, figures_of, read, score
 from nodes.evaluation.reflex_cost import hold_delay_s
 from nodes.evaluation.story_cost import StoryCost, story_costs
 from nodes.interrupts.stop_classifier import StopClassifier
+from tests.support.sentences import sentence
 
 LINES = [
     Line("Stop!", "en", "stop_plain", "stop"),
@@ -88,7 +89,7 @@ def test_a_held_out_half_that_is_another_one_is_refused(
     (tmp_path / "reflex_heldout.jsonl").write_bytes(msgspec.json.encode(LINES[0]) + b"\n")
     monkeypatch.setattr(reflex, "DATA", tmp_path)
     assert command.main(["reflex", "--set", "heldout"]) != 0
-    assert "figures of another set mean nothing" in capsys.readouterr().err
+    assert sentence("evaluation.another_set") in capsys.readouterr().err
 
 
 def test_the_hash_of_the_held_out_half_is_the_one_that_was_committed() -> None:

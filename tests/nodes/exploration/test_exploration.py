@@ -26,6 +26,7 @@ from nodes.stretch.limits import STOW
 from runtime import NodeSpec, Simulation
 from runtime.bag.file import BagReader
 from runtime.msgs import RobotState
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 
@@ -189,7 +190,7 @@ def test_one_command_makes_a_table_with_the_baselines_and_a_recording_of_each(
         asked = ["--policy", model, "--policy", "frontier", "--seeds", "1", "--task", str(task), "--out", str(out)]
         assert main([*asked, "--jobs", "1", "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)["policies"]
-        assert "You could not answer" in server.requests[4].user_text
+        assert sentence("exploration.could_not_answer") in server.requests[4].user_text
         assert main([*asked, "--jobs", "1"]) == 0  # all of it stands there already
         assert len(server.requests) == 5
     assert list(rows) == [*BASELINES, model, "frontier"]
@@ -203,11 +204,11 @@ def test_one_command_makes_a_table_with_the_baselines_and_a_recording_of_each(
 
 @pytest.mark.parametrize(
     ("table", "policy", "why"),
-    [("step = 4", "random", "has the unknown key 'step'; did you mean 'steps'?"),
-     ("steps = -1", "random", "steps is -1, questions 20"),
-     ("questions = 500", "random", "questions 500, most_steps 300, energy 0.01; expected at least one step, 1 to 100"),
-     ("steps = ", "random", "is no TOML"),
-     ("", "frontal", "policy is 'frontal'; expected frontier, random or MODEL@URL")],
+    [("step = 4", "random", sentence("exploration.unknown_key", key="step", meant="steps")),
+     ("steps = -1", "random", sentence("exploration.wrong_task", steps=-1, questions=20)),
+     ("questions = 500", "random", sentence("exploration.wrong_task", steps=25, questions=500)),
+     ("steps = ", "random", sentence("exploration.no_toml")),
+     ("", "frontal", sentence("exploration.no_such_policy", policy="frontal"))],
 )  # fmt: skip
 def test_a_task_or_a_policy_that_is_none_is_a_sentence_before_anything_moves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,

@@ -566,7 +566,7 @@ def test_a_run_whose_files_are_deleted_says_so_once_and_stops(tmp_path: Path, ca
     here.unlink()
     for _ in range(2):
         room.guard.settle()
-    gone = f"here.sock of this run was deleted from {tmp_path}: no tool reaches it any more; end it and start anew"
+    gone = sentence("guard.socket_is_gone", file="here.sock", folder=tmp_path)
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [gone]
     assert room.run(0.1).reason == sentence("guard.stopped_by", by="link", why=gone)
     assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text=gone, by="link")]

@@ -354,7 +354,7 @@ def test_a_launch_file_keeps_the_robot_in_its_place() -> None:
     assert said[-1].reason == sentence("guard.kept_still", why=sentence("guard.out_of_keep_in"))
 
 
-BOX = "expected [x_low, x_high, y_low, y_high, z_low, z_high] in m, each low below its high"
+BOX = sentence("guard.box_expected")
 
 
 @pytest.mark.parametrize(
@@ -383,12 +383,18 @@ def test_a_box_needs_a_robot_whose_body_is_known() -> None:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (CartesianLimits("nodes.stretch.body:outline", nan, 0.2, 0.5), "cartesian: tip_speed_mps is nan; expected "),
+        (
+            CartesianLimits("nodes.stretch.body:outline", nan, 0.2, 0.5),
+            sentence("robot.number_expected", what="cartesian", name="tip_speed_mps", value="nan", wanted=""),
+        ),
         (
             CartesianLimits("nodes.stretch.body:head_pose", 1.0, 0.2, 0.5),
-            "cartesian: outline 'nodes.stretch.body:head_po",
+            sentence("robot.wrong_outline", name="nodes.stretch.body:head_pose", what=""),
         ),
-        (CartesianLimits("nowhere:x", 1.0, 0.2, 0.5), "cartesian: outline 'nowhere:x' gives no balls: "),
+        (
+            CartesianLimits("nowhere:x", 1.0, 0.2, 0.5),
+            sentence("robot.wrong_outline", name="nowhere:x", what="no balls: "),
+        ),
     ],
 )
 def test_a_body_that_no_robot_has_is_told(body: CartesianLimits, told: str) -> None:

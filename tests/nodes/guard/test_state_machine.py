@@ -224,8 +224,8 @@ def test_a_command_is_as_old_as_the_oldest_thing_of_each_kind_behind_it(origin: 
         ({origin: now_ns - to_ns(2.0)}, ""),
         ({origin: now_ns - to_ns(2.0) - 1}, f"policy: {sentence('guard.origin_is_old', origin=origin, seconds=2)}"),
         ({origin: now_ns + to_ns(1.0)}, f"policy: {sentence('guard.origin_is_in_the_future', origin=origin)}"),
-        ({}, f"policy: there is no {origin} behind the command"),
-        ({origin: UNKNOWN_NS}, f"policy: the age of the {origin} behind the command is not known; "),
+        ({}, f"policy: {sentence('guard.no_origin', origin=origin)}"),
+        ({origin: UNKNOWN_NS}, f"policy: {sentence('guard.origin_is_unknown', origin=origin)}"),
     ]
     for seq, (origins, told) in enumerate(rows, start=1):
         envelope = Envelope("command", "policy", seq, now_ns + seq * 1000, origins=origins)

@@ -22,6 +22,7 @@ from runtime.clock import NS_PER_S
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, InterruptRecord, SeenObject, Subtask, Utterance
 from tests.support.guard.guard_story import MS, command
+from tests.support.sentences import sentence
 from tests.support.standing import standing
 
 ANN_S_STOP = StopCalled("s1", "Ann", is_sure=True, raised_ns=0)
@@ -104,7 +105,7 @@ def test_the_guard_lets_only_the_last_stop_be_taken_back() -> None:
     machine, now_ns = stopped_machine("s1", "s2")
     machine.interrupt(take_back("s1"), now_ns, now_ns)
     assert machine.mode == "stopped"
-    assert "takes back another stop than the last one" in machine.refusal
+    assert sentence("guard.lifts_another_stop") in machine.refusal
     machine.interrupt(take_back("s2"), now_ns, now_ns)
     assert machine.mode == "holding"
 
@@ -214,7 +215,7 @@ def test_a_stop_that_is_taken_back_resumes_the_same_action_under_the_same_plan()
     assert {subtask.id for subtask in room.subtasks} == plans, "no new plan"
     assert {feedback.status for feedback in room.feedback[told:]} == {"running"}, "and none is set aside"
     (note,) = room.notes("resume")
-    assert note in ("false alarm, resumed after 1.5 s", "false alarm, resumed after 1.6 s")
+    assert note in [sentence("interrupts.false_alarm", time=f"{seconds} s") for seconds in (1.5, 1.6)]
     assert [record.takes_back for record in room.records if record.depth == "resume"] == [
         next(one.id for one in room.interrupts if one.depth == "stop")
     ]
@@ -254,7 +255,7 @@ def test_a_bare_sound_stops_and_an_okay_of_the_same_person_lets_it_go_on() -> No
     room.say("Okay.")
     room.sim.run(seconds=0.5)
     assert room.mode == "moving"
-    assert room.notes("resume")[-1].startswith("false alarm, resumed after 1.")
+    assert room.notes("resume")[-1].startswith(sentence("interrupts.false_alarm", time="1."))
 
 
 def test_time_alone_resumes_no_stop_however_unsure() -> None:

@@ -8,7 +8,7 @@ from nodes.interrupts.intent import Meaning, clauses_of, says_yes, understand
 
 
 def test_an_order_names_kind_and_destination() -> None:
-    assert understand("Please clear the table: put the cups in the bin") == Meaning(
+    assert understand("Tidy up, please: put the cups in the bin") == Meaning(
         wants="order", can_do=True, kind="cup", where="bin"
     )
 

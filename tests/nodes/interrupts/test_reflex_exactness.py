@@ -32,6 +32,7 @@ from runtime.msgs import (
     SeenObject,
     Utterance,
 )
+from tests.support.sentences import sentence
 
 UNKNOWN = "Blimp wozzle!"
 
@@ -123,7 +124,7 @@ def test_what_nobody_understood_holds_a_moving_robot_for_its_time_and_says_so_in
     [hold] = room.raised
     assert (hold.hold_s, hold.text, hold.by, hold.is_sure, hold.takes_back) == (HOLD_S, UNKNOWN, "Ann", True, "")
     [said] = room.said
-    assert (said.speaker, said.text) == (speaker, "One moment. I did not understand that.")
+    assert (said.speaker, said.text) == (speaker, sentence("interrupts.did_not_understand"))
     room.guard("holding")
     assert room.hear(UNKNOWN) == []
 
@@ -144,7 +145,7 @@ def test_an_order_to_a_stopped_robot_is_kept_word_for_word_and_asked_back() -> N
     [order] = room.orders
     assert (order.speaker, order.text) == ("Ann", "Make me a coffee")
     assert order.id.startswith("heard:")
-    assert [one.text for one in room.said] == ['I heard: "Make me a coffee" I am stopped. Say "go on" and I will.']
+    assert [one.text for one in room.said] == [sentence("guard.heard_and_stopped", words="Make me a coffee")]
     assert room.hear("the weather of yesterday was rather good") == []
     assert len(room.orders) == len(room.said) == 1
 
@@ -191,9 +192,9 @@ def test_a_question_waits_so_long_for_its_answer(text: str, wait_s: float, depth
 
 def test_whoever_asked_to_go_on_in_vain_is_told_why() -> None:
     room = Room()
-    for code, sentence in REFUSALS.items():
+    for code, why in REFUSALS.items():
         room.answer(code)
-        assert room.said[-1].text == sentence
+        assert room.said[-1].text == why
     assert len(room.said) == len(REFUSALS) == len({one.text for one in room.said})
     room.answer("too_late", do="arm")
     room.answer("done")

@@ -13,6 +13,7 @@ from nodes.interrupts.stop_classifier import MODEL, StopClassifier
 from runtime import Node, Simulation
 from runtime.launch.file import Launch, find, load
 from runtime.msgs import GuardState, Interrupt, InterruptRecord, JointCommand, Utterance
+from tests.support.sentences import sentence
 
 UNKNOWN = "Blimp wozzle!"
 PARTS = ("driver", "guard", "reflex", "interrupt_records")
@@ -170,6 +171,6 @@ def test_an_order_to_a_stopped_robot_lifts_nothing_and_is_asked_back() -> None:
     assert room.drive(0.2)[-1] == "stopped"
     room.hear("Move it off my foot")
     assert room.drive(0.5)[-1] == "stopped"
-    assert room.said[-1].text == 'I heard: "Move it off my foot" I am stopped. Say "go on" and I will.'
+    assert room.said[-1].text == sentence("guard.heard_and_stopped", words="Move it off my foot")
     room.hear("Go on, please.")
     assert room.drive(0.5)[-1] == "moving"

@@ -11,6 +11,7 @@ from nodes.planner.model_prompt import PlannerAnswer, parse
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS
 from runtime.msgs import Scene
+from tests.support.sentences import sentence
 
 GOOD = (
     '{"do": "work", "skill": "place", "things": [{"label": "cup", "count": 0}], "place": "bin", "relation": "in", '
@@ -90,13 +91,13 @@ def test_words_from_outside_stay_inside_their_quotation_marks() -> None:
 def test_settings_say_what_they_lack() -> None:
     settings = ChatSettings("https://api.openai.com/v1", "", deadline_s=0.0, max_calls=0, max_tokens=0)
     assert settings.problems() == [
-        "no model is named; set the parameter model or the environment variable OPENAI_MODEL",
-        "OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL to a server that needs no key",
-        "deadline_s is 0.0; expected more than 0 and at most 60",
-        "max_calls is 0; expected at least 1",
-        "max_tokens is 0; expected at least 1",
+        sentence("models.no_model_named", variable="OPENAI_MODEL"),
+        sentence("models.key_is_missing"),
+        sentence("models.deadline_expected", value="0.0"),
+        sentence("models.one_expected", name="max_calls"),
+        sentence("models.one_expected", name="max_tokens"),
     ]
-    assert ChatSettings("ftp://x", "m").problems() == ["base_url is 'ftp://x'; expected http://... or https://..."]
+    assert ChatSettings("ftp://x", "m").problems() == [sentence("models.address_expected", value="ftp://x")]
     assert ChatSettings("http://127.0.0.1:8000/v1", "m").problems() == []
 
 

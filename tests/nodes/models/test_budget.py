@@ -26,6 +26,7 @@ from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import GuardState, OutOfBudget, SceneDescription, Subtask, Utterance
 from runtime.run_facts import RunFacts
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers, half_a_stream, raw, status
 
 pytestmark = pytest.mark.processes
@@ -66,7 +67,7 @@ def test_the_call_after_the_last_one_never_reaches_the_server(stream: bool) -> N
         budget = Budget(max_calls=3)
         refused = ask(server, budget, 10, stream=stream)
         assert refused.startswith("BudgetError: 127.0.0.1")
-        assert refused.endswith("is not asked any more: the budget of 3 calls is spent")
+        assert refused.endswith(sentence("models.spent", number=3))
         for _ in range(3):
             assert "BudgetError" in ask(server, budget, 1)
         assert len(server.requests) == 3
@@ -155,7 +156,7 @@ def test_a_node_that_is_restarted_does_not_begin_at_nothing(tmp_path: Path) -> N
 def test_a_call_that_cannot_be_noted_is_not_made(tmp_path: Path) -> None:
     info = RunFacts.of({"registry": str(tmp_path / "gone")})
     with FakeOpenAI(answers("{}")) as server:
-        assert "the call cannot be noted" in ask(server, budget_of("planner", info, 200), 1)
+        assert sentence("models.not_noted") in ask(server, budget_of("planner", info, 200), 1)
         assert server.requests == []
 
 
@@ -347,10 +348,10 @@ def test_without_a_budget_of_the_run_nobody_looks_at_the_others(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ({"call": 3}, "[budgets.run] has the unknown key 'call'; did you mean 'calls'? known: calls, money, tokens"),
-        ({}, "[budgets.run] limits nothing; give calls, tokens or money"),
-        ({"calls": -1}, "[budgets.run] calls is -1; expected 0 (no limit) or more"),
-        ({"money": 1.0}, "[budgets.run] money is limited, but no [budgets.models.NODE] gives an input_price or"),
+        ({"call": 3}, sentence("models.unknown_key", key="call", meant="calls")),
+        ({}, sentence("models.limits_nothing")),
+        ({"calls": -1}, sentence("models.no_limit_or_more", name="calls", value=-1)),
+        ({"money": 1.0}, sentence("models.money_has_no_price")),
     ],
 )
 def test_a_runs_budget_that_is_a_mistake_is_said(table: dict[str, Any], why: str) -> None:

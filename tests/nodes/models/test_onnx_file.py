@@ -20,6 +20,7 @@ from nodes.policy.onnx.session import PolicySession
 from runtime.errors import ParameterError, PolyrhythmError
 from tests.support.models.model_files import write_model
 from tests.support.models.policy_model import policy_model
+from tests.support.sentences import pattern, sentence
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def model(tmp_path: Path) -> str:
 def test_a_missing_file_is_named_before_anything_starts(tmp_path: Path) -> None:
     path = str(tmp_path / "none.onnx")
     assert OnnxPolicy(path).problems() == [f"model {path!r} does not exist"]
-    assert OnnxPolicy("").problems() == ["no model is named; set the parameter model to the path of an ONNX file"]
+    assert OnnxPolicy("").problems() == [sentence("models.no_file_named")]
     assert OnnxPolicy(str(tmp_path)).problems() == [f"model {str(tmp_path)!r} is not a file"]
     with pytest.raises(ParameterError, match="does not exist"):
         OnnxPolicy(path).on_start()
@@ -141,8 +142,8 @@ def test_weights_beside_the_model_are_taken_with_one_hash_over_both(tmp_path: Pa
     path = saved_with_data(tmp_path)
     whole = hash_of(path)
     assert OnnxPolicy(path).problems() == [
-        f"model {path!r} keeps tensors in policy.onnx.data; such a model needs its sha256, "
-        f"which is now {whole} (cat policy.onnx policy.onnx.data | sha256sum)"
+        f"model {path!r} {sentence('models.needs_sha256', file='policy.onnx.data', sha256=whole)} "
+        "(cat policy.onnx policy.onnx.data | sha256sum)"
     ]
     assert OnnxPolicy(path, sha256=whole).problems() == []
     policy = OnnxPolicy(path, sha256=whole)
@@ -173,18 +174,18 @@ def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
     path = saved_with_data(tmp_path)
     Path(path + ".data").unlink()
     assert OnnxPolicy(path, sha256="0" * 64).problems() == [
-        f"model {path!r} keeps tensors in policy.onnx.data, which is not beside it"
+        f"model {path!r} {sentence('models.not_beside_it', file='policy.onnx.data')}"
     ]
 
 
 def test_a_model_in_one_file_is_asked_of_where_no_more_is_taken(tmp_path: Path) -> None:
     path = saved_with_data(tmp_path)
-    assert read_model(path)[1] == [f"model {path!r} keeps tensors in other files; save it as one file"]
+    assert read_model(path)[1] == [f"model {path!r} {sentence('models.save_as_one_file')}"]
 
 
 def test_a_model_of_another_size_is_refused_with_both_shapes(model: str) -> None:
     with pytest.raises(
-        PolyrhythmError, match=r"input 'image' is tensor\(float\) of shape \[1, 3, 120, 160\]; expected"
+        PolyrhythmError, match=pattern("models.another_size", name="image", shape=r"\[1, 3, 120, 160\]")
     ):
         OnnxPolicy(model, image_width_px=320).on_start()
 
@@ -193,7 +194,9 @@ def test_other_inputs_and_outputs_are_refused_by_name(tmp_path: Path) -> None:
     model = onnx.load_from_string(policy_model(steps=2))
     model.graph.input[1].name = "angles"
     model.graph.node[2].input[0] = "angles"
-    with pytest.raises(PolyrhythmError, match=r"its inputs are angles, image; a policy knows .*, and needs joints"):
+    with pytest.raises(
+        PolyrhythmError, match=pattern("models.other_inputs", inputs="angles, image", known=".*, and needs joints")
+    ):
         OnnxPolicy(write_model(tmp_path, model.SerializeToString())).on_start()
 
 
@@ -213,7 +216,7 @@ def test_a_graph_that_the_runtime_refuses_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_an_unknown_provider_lists_the_known_ones(model: str) -> None:
-    with pytest.raises(PolyrhythmError, match=r"provider 'TPU' is not installed; known: .*CPUExecutionProvider"):
+    with pytest.raises(PolyrhythmError, match=pattern("models.no_provider", provider="TPU") + ".*CPUExecutionProvider"):
         OnnxPolicy(model, providers=("TPU",)).on_start()
 
 
@@ -223,7 +226,7 @@ def test_a_provider_that_cannot_be_had_is_passed_over_for_the_next_one_and_that_
     policy = OnnxPolicy(model, providers=("TPUExecutionProvider", "CPUExecutionProvider"))
     policy.on_start()
     assert isinstance(policy.session, PolicySession)
-    said = f"model {model!r} runs on CPUExecutionProvider: TPUExecutionProvider cannot be had on this machine"
+    said = f"model {model!r} {sentence('models.falls_back', provider='TPUExecutionProvider')}"
     assert policy.session.fallback == said
     assert said in caplog.text
     OnnxPolicy(model).on_start()

@@ -10,6 +10,7 @@ import pytest
 
 from nodes.planner.model_prompt import words
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, picture, set_environment
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import Behaviour, FakeOpenAI, raw, status
 
 pytestmark = pytest.mark.processes
@@ -47,7 +48,7 @@ def test_a_refused_schema_becomes_a_tool_call_and_free_text_in_its_place_is_aske
         table.hear(REQUEST)
         table.sim.run(seconds=20.0)
         assert ["tools" in request.body for request in server.requests] == [False, True, True, True]
-        assert "is not what was asked for" in server.requests[-1].user_text
+        assert sentence("models.not_asked_for") in server.requests[-1].user_text
         assert [one.text for one in table.said] == [words().say.unusable]
         assert table.sim.outcome is None
 

@@ -74,7 +74,7 @@ def test_structured_output_allows_the_declared_skills_and_the_known_places() -> 
 
 
 def test_a_part_to_play_stands_in_the_prompt_below_the_rules() -> None:
-    persona = "You are Tock. Your private goal: order."
+    persona = "You are Tock. You love order."
     with FakeOpenAI(answers(do("wait"))) as server, Table(server, persona=persona) as table:
         table.hear(REQUEST)
         table.sim.run(seconds=3.0)
@@ -225,7 +225,7 @@ def test_the_same_conversation_gives_the_same_messages_in_virtual_time() -> None
 def test_check_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OpenAIPlanner().problems() == []
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert OpenAIPlanner().problems() == [sentence("planner.key_is_missing")]
+    assert OpenAIPlanner().problems() == [sentence("models.key_is_missing")]
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
     assert OpenAIPlanner().problems() == []
     with pytest.raises(ParameterError, match="give_up_after is 0"):

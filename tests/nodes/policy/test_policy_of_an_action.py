@@ -312,11 +312,20 @@ def told(model: bytes) -> PolicySession:
 @pytest.mark.parametrize(
     ("shapes", "why"),
     [
-        ({"joints": (1, 8), "goal": (1, 3)}, "its inputs are goal, joints; a policy knows base, .*, wrist$"),
-        ({"target": (1, 3)}, "its inputs are target; a policy knows"),
-        ({"joints": (1, 8), "target": (1, 2)}, r"'target' is tensor\(float\) of shape \[1, 2\]; expected .* \[1, 3\]"),
-        ({"joints": (1, 8), "skill": (1, 5)}, r"of shape \[1, 5\]; expected tensor\(float\) of shape \[1, 7\]"),
-        ({"joints": (1, 8), "history": (1, 65, 8)}, "expected 1 to 64 postures"),
+        (
+            {"joints": (1, 8), "goal": (1, 3)},
+            pattern("models.other_inputs", inputs="goal, joints", known="base, .*, wrist$"),
+        ),
+        ({"target": (1, 3)}, pattern("models.other_inputs", inputs="target", known="")),
+        (
+            {"joints": (1, 8), "target": (1, 2)},
+            pattern("models.another_size", name="target", shape=r"\[1, 2\]") + r" .* \[1, 3\]",
+        ),
+        (
+            {"joints": (1, 8), "skill": (1, 5)},
+            pattern("models.another_size", name="skill", shape=r"\[1, 5\]") + r" .* \[1, 7\]",
+        ),
+        ({"joints": (1, 8), "history": (1, 65, 8)}, sentence("policy.postures_expected", most=64)),
     ],
 )
 def test_other_inputs_are_refused_at_check_and_at_start_with_the_same_sentence(

@@ -86,8 +86,8 @@ def test_a_wrong_declaration_is_told_in_sentences() -> None:
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (("bow:SKILL", "bow:SKILL"), "a skill 'bow' is declared already"),
-        (("bow:NOTHING",), "'bow:NOTHING' is not found"),
+        (("bow:SKILL", "bow:SKILL"), sentence("policy.declared_already", name="bow")),
+        (("bow:NOTHING",), sentence("policy.not_found", name="bow:NOTHING")),
         (("nowhere:SKILL",), "expected module:NAME"),
         (("bow:BOW",), sentence("policy.no_policy_skill", type="tuple")),
     ],
@@ -103,7 +103,7 @@ def test_two_nodes_that_announce_skills_are_refused_before_anything_starts(tmp_p
     file.write_text(find("laptop").read_text("utf-8") + rival, "utf-8")
     with pytest.raises(UserError) as told:
         check(load(file))
-    assert sentence("policy.unnamed_on_seat", node="rival") in str(told.value)
+    assert sentence("runtime.neither_holder_nor_shadow", node="rival") in str(told.value)
 
 
 def test_an_undo_that_nobody_declares_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

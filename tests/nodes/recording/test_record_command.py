@@ -62,8 +62,8 @@ def test_only_the_topics_that_are_wanted_are_recorded(run: FoundRun, tmp_path: P
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--topic", "beats"], "has no topic 'beats'"),
-        (["--exclude", "beats"], "has no topic 'beats'"),
+        (["--topic", "beats"], sentence("recording.no_topic", topic="beats")),
+        (["--exclude", "beats"], sentence("recording.no_topic", topic="beats")),
         (["--topic", "beat", "--exclude", "beat"], sentence("recording.no_topic_left")),
         (["--run", "nobody"], "no such run"),
     ],

@@ -23,6 +23,7 @@ from nodes.sim.messages import World
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Utterance
 from runtime.run_facts import RunFacts
+from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run
 
 START_NS, SECOND_NS = 5_000_000_000, 1_000_000_000
@@ -86,7 +87,7 @@ def test_of_a_run_without_a_simulated_world_there_is_none(tmp_path: Path, capsys
     assert not draw_film(read_run(recording), tmp_path / "film.mp4")
     assert not (tmp_path / "film.mp4").exists()
     assert main([str(recording), "--film", "--out", str(tmp_path / "out")]) == 2
-    assert "holds no simulated world" in capsys.readouterr().err
+    assert sentence("report.no_simulated_world") in capsys.readouterr().err
 
 
 def test_a_robot_from_a_file_is_drawn_in_its_room_and_one_that_is_not_here_is_not(tmp_path: Path) -> None:

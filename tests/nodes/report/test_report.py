@@ -17,11 +17,11 @@ from rich.console import Console
 
 from nodes.recording.bag.command import main as bag
 from nodes.report.actions import action_spans
-from nodes.report.command import main, make_report, report_run, report_session
+from nodes.report.command import BY_HAND, main, make_report, report_run, report_session
 from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.run import Run, TopicMessages, read_run
-from nodes.report.summary import CUT_OFF, Percentiles, TaskSummary, spread, summarise
+from nodes.report.summary import CUT_OFF, NOT_JUDGED, Percentiles, TaskSummary, spread, summarise
 from nodes.report.summary_tables import print_result, print_summary
 from nodes.report.timeline import mode_spans, rows, seated, stops
 from nodes.scaffold.command import main as new
@@ -30,8 +30,9 @@ from runtime.coordination.health import Health, TimerHealth
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import MISTAKE, TAKEN_BACK, Action, Interrupt, Mark, Trial, Utterance, WizardResponse
+from tests.support.sentences import pattern, sentence
 from tests.support.shadowed_run import a_run_with_a_planner_in_shadow
-from tests.support.synthetic_run import ACTIONS, DIALOGUE, picture, write_run
+from tests.support.synthetic_run import ACTIONS, DIALOGUE, STOP_S, picture, write_run
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_a_piece_of_a_run_says_that_its_nodes_count_from_the_runs_start(
     assert summary.counts_from_before is is_piece
     console = Console(file=StringIO(), width=80, record=True)
     print_summary(summary, console)
-    assert ("Rates and lateness, since the run began" in console.export_text()) is is_piece
+    assert (sentence("report.since_the_run_began") in console.export_text()) is is_piece
 
 
 def test_a_wizard_s_times_and_their_own_mistakes_are_told(tmp_path: Path) -> None:
@@ -146,7 +147,9 @@ def test_a_stop_is_measured_from_the_utterance_to_held_rest_and_release(run: Run
     assert stop.held_ms == pytest.approx(12.0)
     assert stop.at_rest_ms == pytest.approx(400.0)
     assert stop.resumed_s == pytest.approx(6.015)
-    assert stop.followed == "held after 12.0 ms; measured still after 0.40 s; released after 6.0 s"
+    assert stop.followed == sentence(
+        "report.stop_measured", held=sentence("report.stop_held", ms="12.0"), still_s="0.40", released_s="6.0"
+    )
 
 
 def test_what_followed_the_other_interrupts(run: Run) -> None:
@@ -200,7 +203,9 @@ def test_a_second_stop_finds_the_robot_held_already(run: Run) -> None:
     )
     times = stop_times(run, second)
     assert (times.held_ms, times.is_cause) == (0.0, False)
-    assert followed(run, second) == "was held already; measured still after 0.00 s; released after 5.0 s"
+    assert followed(run, second) == sentence(
+        "report.stop_measured", held=sentence("report.was_held_already"), still_s="0.00", released_s="5.0"
+    )
 
 
 def test_a_guard_that_felt_a_touch_itself_and_names_the_interrupt_later_was_stopped_by_it(recording: Path) -> None:
@@ -211,7 +216,7 @@ def test_a_guard_that_felt_a_touch_itself_and_names_the_interrupt_later_was_stop
     unnamed = Stamped(msgspec.structs.replace(cast(Any, held.message), stop_cause=""), held.envelope)
     run.guard.messages.insert(run.guard.messages.index(held), unnamed)
     assert stop_times(run, stop).is_cause
-    assert followed(run, stop).startswith("held after 12.0 ms")
+    assert followed(run, stop).startswith(sentence("report.stop_held", ms="12.0"))
 
 
 def test_a_stop_that_held_nothing_is_told() -> None:
@@ -245,9 +250,10 @@ def test_the_tables_fit_into_80_columns(run: Run) -> None:
     assert max(len(line) for line in text.splitlines()) <= 80
     for words in (
         "SUCCESS",
+        sentence("report.cups_in_the_bin"),
         "3 of 4; left: blue_cup",
         "p50 60.0",
-        "held after 12.0 ms",
+        sentence("report.stop_held", ms="12.0"),
         "overwritten 236",
         "not met",
         "59 of 100",
@@ -258,7 +264,7 @@ def test_the_tables_fit_into_80_columns(run: Run) -> None:
 def test_a_task_without_things_that_it_counts_has_no_row_of_them(run: Run) -> None:
     console = Console(file=StringIO(), width=80, record=True)
     print_result(dataclasses.replace(summarise(run), task=TaskSummary("cup", (), ())), console)
-    assert "cups in the bin" not in console.export_text()
+    assert sentence("report.cups_in_the_bin") not in console.export_text()
 
 
 def test_a_run_that_has_just_ended_is_told_in_few_lines_with_commands_that_work(
@@ -284,9 +290,9 @@ def test_a_recording_cut_short_is_still_summed_up(recording: Path, tmp_path: Pat
     cut.write_bytes(recording.read_bytes()[: recording.stat().st_size * 6 // 10])
     summary = summarise(read_run(cut))
     assert summary.is_success is None
-    assert summary.reason == "the recording was cut off before the end of the run"
+    assert summary.reason == CUT_OFF
     assert not summary.is_complete
-    assert "breaks off inside a chunk" in summary.damage[0]
+    assert sentence("recording.breaks_off") in summary.damage[0]
     assert 20 < summary.duration_s < 50
     assert [line.text for line in summary.conversation[:3]] == [text for _, _, _, text in DIALOGUE[:3]]
 
@@ -295,7 +301,7 @@ def test_an_empty_recording_has_nothing_to_report(tmp_path: Path) -> None:
     from runtime.bag.file import BagWriter
 
     BagWriter(tmp_path / "a.mcap", {}).close()
-    with pytest.raises(RecordingError, match="holds no messages"):
+    with pytest.raises(RecordingError, match=pattern("report.no_messages")):
         read_run(tmp_path / "a.mcap")
 
 
@@ -304,7 +310,8 @@ def test_key_frames_are_few_ordered_and_hold_every_interrupt(run: Run) -> None:
     assert FEWEST <= len(chosen) <= MOST
     assert [one.ns for one in chosen] == sorted(one.ns for one in chosen)
     assert {"order", "amend", "stop", "resume", "success", "end"} <= {one.kind for one in chosen}
-    assert "“Ouch! That's my toe!”" in [one.text for one in chosen]
+    (ouch,) = (text for at_s, _, _, text in DIALOGUE if at_s == STOP_S)
+    assert f"“{ouch}”" in [one.text for one in chosen]
 
 
 def test_the_only_success_of_its_skill_is_shown_before_the_others(run: Run) -> None:
@@ -412,8 +419,8 @@ def test_what_people_end_by_hand_has_not_failed(tmp_path: Path, capsys: pytest.C
     sim.run(seconds=1.0)
     sim.close()
     assert not report_run(file, tmp_path, as_json=True)
-    assert "no node said how it went" in json.loads(capsys.readouterr().out)["reason"]
+    assert json.loads(capsys.readouterr().out)["reason"] == NOT_JUDGED
     assert report_session(file, tmp_path, as_json=True)
-    assert json.loads(capsys.readouterr().out)["reason"] == "by hand"
+    assert json.loads(capsys.readouterr().out)["reason"] == BY_HAND
     assert not report_session(file, tmp_path, outcome=(False, "the driver is gone"), as_json=True)
     assert json.loads(capsys.readouterr().out)["reason"] == "the driver is gone"

@@ -26,6 +26,7 @@ from runtime.launch.file import Launch, check, load
 from runtime.launch.graph import NodeSpec
 from runtime.launch.nodes_table import told_of_robot, with_robot
 from runtime.msgs import JointCommand
+from tests.support.sentences import pattern, sentence
 
 ARM = RobotLimits(joints=(JointLimit("waist", -1.0, 1.0, 0.5, 2.0), JointLimit("elbow", 0.0, 2.0, 0.4, 1.0)))
 WAIST = ARM.joints[0]
@@ -68,32 +69,39 @@ def launch(tmp_path: Path, run: str, *, guard: str = "{}", driver: str = "own_la
     return load(path)
 
 
+def off(name: str, value: str, wanted: str = "", *, what: str = "joint 'waist'") -> str:
+    return sentence("robot.number_expected", what=what, name=name, value=value, wanted=wanted)
+
+
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
-        (replace(ARM, joints=()), "joints is empty; expected a tuple of one JointLimit or more"),
-        (odd(ARM, joints=[WAIST]), "joints is a list; expected a tuple"),
-        (odd(ARM, joints=(WAIST, "elbow")), "joint 1 is 'elbow'; expected a JointLimit"),
-        (replace(ARM, joints=(WAIST, WAIST)), "two joints are named 'waist'"),
-        (replace(ARM, joints=(replace(WAIST, name="Waist 1"),)), "joint 0 is named 'Waist 1'; expected a-z"),
-        (replace(ARM, joints=(odd(WAIST, name=None),)), "joint 0 is named None"),
-        (replace(ARM, joints=(replace(WAIST, lowest=1.0),)), "joint 'waist': lowest 1.0 is not below highest 1.0"),
+        (replace(ARM, joints=()), sentence("robot.joints_expected", what="empty")),
+        (odd(ARM, joints=[WAIST]), sentence("robot.joints_expected", what="a list")),
+        (odd(ARM, joints=(WAIST, "elbow")), sentence("robot.joint_limit_expected", number=1, value="'elbow'")),
+        (replace(ARM, joints=(WAIST, WAIST)), sentence("robot.two_of_a_name", name="waist")),
         (
-            replace(ARM, joints=(replace(WAIST, lowest=math.nan),)),
-            "lowest is nan; expected -1000000 to 1000000 m",
+            replace(ARM, joints=(replace(WAIST, name="Waist 1"),)),
+            sentence("robot.name_expected", number=0, name="'Waist 1'"),
         ),
-        (replace(ARM, joints=(replace(WAIST, highest=math.inf),)), "'waist': highest is inf"),
-        (replace(ARM, joints=(replace(WAIST, speed=0.0),)), "'waist': speed is 0.0; expected 0.000001 to 1000000"),
-        (replace(ARM, joints=(replace(WAIST, speed=-1.0),)), "'waist': speed is -1.0"),
-        (replace(ARM, joints=(odd(WAIST, speed="fast"),)), "'waist': speed is 'fast'"),
-        (replace(ARM, joints=(replace(WAIST, acceleration=math.nan),)), "'waist': acceleration is nan"),
-        (replace(ARM, joints=(replace(WAIST, acceleration=1e-300),)), "'waist': acceleration is 1e-300"),
-        (replace(ARM, joints=(replace(WAIST, acceleration=True),)), "'waist': acceleration is True"),
-        (odd(ARM, base=None), "base is None; expected a BaseLimit, or nodes.robot.protocol:FIXED_BASE"),
-        (replace(ARM, base=BaseLimit(-0.1, 1.0, 0.3)), "base: wheel_speed_mps is -0.1"),
-        (replace(ARM, base=BaseLimit(math.nan, 1.0, 0.3)), "base: wheel_speed_mps is nan"),
-        (replace(ARM, base=BaseLimit(0.3, 0.0, 0.3)), "base: acceleration_mps2 is 0.0"),
-        (replace(ARM, base=BaseLimit(0.3, 1.0, 0.0)), "base: track_m is 0.0"),
+        (replace(ARM, joints=(odd(WAIST, name=None),)), sentence("robot.name_expected", number=0, name=None)),
+        (
+            replace(ARM, joints=(replace(WAIST, lowest=1.0),)),
+            sentence("robot.not_below", name="waist", lowest="1.0", highest="1.0"),
+        ),
+        (replace(ARM, joints=(replace(WAIST, lowest=math.nan),)), off("lowest", "nan", "-1000000 to 1000000 m")),
+        (replace(ARM, joints=(replace(WAIST, highest=math.inf),)), off("highest", "inf")),
+        (replace(ARM, joints=(replace(WAIST, speed=0.0),)), off("speed", "0.0", "0.000001 to 1000000")),
+        (replace(ARM, joints=(replace(WAIST, speed=-1.0),)), off("speed", "-1.0")),
+        (replace(ARM, joints=(odd(WAIST, speed="fast"),)), off("speed", "'fast'")),
+        (replace(ARM, joints=(replace(WAIST, acceleration=math.nan),)), off("acceleration", "nan")),
+        (replace(ARM, joints=(replace(WAIST, acceleration=1e-300),)), off("acceleration", "1e-300")),
+        (replace(ARM, joints=(replace(WAIST, acceleration=True),)), off("acceleration", "True")),
+        (odd(ARM, base=None), sentence("robot.base_expected")),
+        (replace(ARM, base=BaseLimit(-0.1, 1.0, 0.3)), off("wheel_speed_mps", "-0.1", what="base")),
+        (replace(ARM, base=BaseLimit(math.nan, 1.0, 0.3)), off("wheel_speed_mps", "nan", what="base")),
+        (replace(ARM, base=BaseLimit(0.3, 0.0, 0.3)), off("acceleration_mps2", "0.0", what="base")),
+        (replace(ARM, base=BaseLimit(0.3, 1.0, 0.0)), off("track_m", "0.0", what="base")),
     ],
 )
 def test_what_no_robot_can_have_is_told_in_a_sentence(limits: RobotLimits, words: str) -> None:
@@ -105,18 +113,19 @@ def test_a_stretch_and_an_arm_that_does_not_drive_are_robots(limits: RobotLimits
     assert limits_problem(limits) == ""
 
 
+def no_limits(name: str, what: str) -> str:
+    return sentence("robot.limits_expected", name=name, what=what, known="ARM, ODD, SLOW_STRETCH")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("own_lab", "'own_lab' names no limits; expected 'module:NAME', like 'my_robot.limits:LIMITS'"),
-        ("no_such_lab:ARM", "there is no module 'no_such_lab'"),
-        (
-            "own_lab:NUMBER",
-            "'NUMBER' is a int; expected a nodes.robot.protocol:RobotLimits; there: ARM, ODD, SLOW_STRETCH",
-        ),
-        ("own_lab:Arm", "'Arm' is a type; expected a nodes.robot.protocol:RobotLimits"),
-        ("own_lab:LEG", "'LEG' is not there; expected a nodes.robot.protocol:RobotLimits"),
-        ("own_lab:ODD", "'own_lab:ODD': joints is empty"),
+        ("own_lab", sentence("robot.no_limits_named", name="own_lab")),
+        ("no_such_lab:ARM", sentence("robot.no_module", name="no_such_lab")),
+        ("own_lab:NUMBER", no_limits("NUMBER", "is a int")),
+        ("own_lab:Arm", no_limits("Arm", "is a type")),
+        ("own_lab:LEG", no_limits("LEG", "is not there")),
+        ("own_lab:ODD", f"'own_lab:ODD': {sentence('robot.joints_expected', what='empty')}"),
     ],
 )
 def test_a_name_that_leads_to_no_limits_is_refused_by_loader_guard_and_launch_file(
@@ -137,7 +146,7 @@ def test_a_name_that_leads_to_no_limits_is_refused_by_loader_guard_and_launch_fi
 def test_the_limits_of_the_built_in_robot_are_what_they_were() -> None:
     assert limits_of("stretch_3") == limits_of("nodes.stretch.limits:STRETCH_3") == STRETCH_3
     assert Guard().machine.limits == STRETCH_3
-    with pytest.raises(ParameterError, match="robot 'tank' is unknown; known: stretch_3, or limits of your own"):
+    with pytest.raises(ParameterError, match=pattern("guard.unknown_robot", name="tank")):
         Guard(robot="tank")
 
 
@@ -159,7 +168,7 @@ def test_one_line_tells_guard_and_driver(tmp_path: Path) -> None:
 
 def test_a_node_that_names_another_robot_is_refused(tmp_path: Path) -> None:
     launch(tmp_path, 'robot = "own_lab:ARM"', guard='{ robot = "own_lab:ARM" }')
-    with pytest.raises(UserError, match=r"guard\] robot is 'stretch_3', but \[run\] robot is 'own_lab:ARM'; leave one"):
+    with pytest.raises(UserError, match=r"guard\] " + pattern("robot.leave_one", one="stretch_3", other="own_lab:ARM")):
         launch(tmp_path, 'robot = "own_lab:ARM"', guard='{ robot = "stretch_3" }')
 
 
@@ -170,19 +179,22 @@ def test_a_node_that_is_made_for_other_joints_is_refused_and_stays_with_a_stretc
     class Stretcher(Driver):
         made_for_joints = tuple(joint.name for joint in STRETCH_3.joints)
 
-    with pytest.raises(UserError, match=r"\[nodes.a\] Pointer is made for a robot with the joints lift, arm; \[run\]"):
+    with pytest.raises(
+        UserError, match=r"\[nodes.a\] " + pattern("robot.made_for_joints", node="Pointer", joints="lift, arm")
+    ):
         told_of_robot(NodeSpec("a", Pointer), "own_lab:ARM")
     assert told_of_robot(NodeSpec("a", Stretcher), "own_lab:SLOW_STRETCH").params == {"limits": "own_lab:SLOW_STRETCH"}
 
 
 def test_a_robot_with_other_joints_than_its_guard_knows_is_found_before_and_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"has the joints waist, elbow, but its guard is told of lift, arm, "):
+    with pytest.raises(UserError, match=pattern("robot.other_joints", joints="waist, elbow", told="lift, arm, .*")):
         check(launch(tmp_path, "seed = 1"))
-    with pytest.raises(UserError, match=r"has the joints lift, .*, but its guard is told of waist, elbow; name the"):
+    with pytest.raises(UserError, match=pattern("robot.other_joints", joints="lift, .*", told="waist, elbow")):
         check(launch(tmp_path, 'robot = "own_lab:ARM"', driver="nodes.sim.kinematic:KinematicRobot"))
     check(launch(tmp_path, 'robot = "own_lab:ARM"', driver="own_lab:Changeling"))
     sim = Simulation(Driver(robot="own_lab:Changeling", limits="own_lab:ARM"))
-    with pytest.raises(UserError, match="node driver: robot 'own_lab:Changeling' has the joints lift"):
+    robot = "node driver: robot 'own_lab:Changeling' "
+    with pytest.raises(UserError, match=robot + pattern("robot.other_joints", joints="lift.*", told=".*")):
         sim.run(seconds=0.1)
 
 
@@ -190,7 +202,7 @@ def test_a_folded_posture_of_another_length_is_told() -> None:
     class Misfit(KinematicRobot):
         limits = ARM
 
-    with pytest.raises(UserError, match="Misfit: folded has 8 positions; expected one for each of its joints: waist"):
+    with pytest.raises(UserError, match="Misfit: " + pattern("robot.folded_expected", number=8, joints="waist")):
         Misfit()
 
 

@@ -18,6 +18,7 @@ from runtime.errors import UserError
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Stamped
 from runtime.msgs import DriverOrder, Image, JointCommand, RobotMode, RobotState, RobotStatus
+from tests.support.sentences import pattern, sentence
 
 
 class NotingRobot:
@@ -149,7 +150,7 @@ def test_a_robot_that_cannot_be_loaded_is_named(name: str) -> None:
 
 
 def test_parameters_that_the_robot_does_not_take_are_refused() -> None:
-    with pytest.raises(UserError, match="does not take these robot_params"):
+    with pytest.raises(UserError, match=pattern("robot.no_such_params")):
         make_robot("nodes.sim.robot:SimRobot", {"colour": "red"})
 
 
@@ -159,7 +160,7 @@ def test_it_homes_when_the_guard_says_so_and_tells_what_the_robot_refuses(caplog
     driver.serve(DriverOrder(verb="home", why="asked for by Ann"))
     assert robot.calls[-1] == "home"
     driver.serve(DriverOrder(verb="stow", why="asked for by Ann"))
-    assert "stow, asked for by Ann, refused by the robot: not now" in caplog.text
+    assert sentence("robot.refused_by_the_robot", what="stow", who="Ann", why="not now") in caplog.text
 
 
 def test_a_runstop_by_the_guard_waits_for_nothing() -> None:
@@ -174,8 +175,7 @@ def test_a_guard_in_another_process_is_refused_before_the_start() -> None:
     assert len(apart) == 3
     assert apart[0] == (
         "driver",
-        "topic 'robot/command': driver takes it from a node of its own process only, and guard is in another; "
-        'write process = "robot" into both their tables',
+        sentence("robot.own_process_only", topic="robot/command", node="driver", other="guard", process="robot"),
     )
     beside = Graph([NodeSpec("driver", Driver, process="robot"), NodeSpec("guard", Guard, process="robot")])
     assert beside.process_problems() == []
@@ -308,12 +308,9 @@ class Asking(NotingRobot):
 @pytest.mark.parametrize("robot", [Silent, Vague, Asking])
 def test_a_class_that_does_not_say_whether_it_is_real_is_told_by_a_check_and_counts_as_real(robot: Any) -> None:
     driver = Driver(named(robot))
-    assert driver.problems() == [
-        f"robot '{named(robot)}' does not say whether it is a real one, and counts as one; write is_hardware = True "
-        "into its class, or False where it is simulated"
-    ]
+    assert driver.problems() == [f"robot '{named(robot)}' {sentence('robot.says_not_whether_real')}"]
     assert driver.devices() == ("robot stretch_3",)
-    with pytest.raises(UserError, match="is a real one and does not wait for virtual time"):
+    with pytest.raises(UserError, match=pattern("robot.is_a_real_one")):
         Simulation(Driver(named(robot))).run(seconds=0.1)
 
 
@@ -351,10 +348,8 @@ def test_a_real_robot_does_not_wait_for_virtual_time_and_starts_in_real_time() -
 
 def test_a_robot_with_other_joints_than_its_limits_say_is_told_by_a_check_and_at_the_start() -> None:
     names = [joint.name for joint in STRETCH_3.joints]
-    words = (
-        f"robot '{named(OtherRobot)}' has the joints {', '.join(names[1:])}, but its guard is told of "
-        f"{', '.join(names)}; name"
-    )
+    other = sentence("robot.other_joints", joints=", ".join(names[1:]), told=", ".join(names))
+    words = f"robot '{named(OtherRobot)}' {other}"
     driver = Driver(named(OtherRobot))
     [problem] = driver.problems()
     assert problem.startswith(words)
@@ -426,7 +421,7 @@ def test_it_says_once_that_commands_arrive_and_once_that_they_do_not(caplog: pyt
     for _ in range(3):
         driver.control()
     said = [record.getMessage() for record in caplog.records]
-    assert said == ["commands arrive", "no usable command: the robot stands still"]
+    assert said == ["commands arrive", sentence("robot.stands_still")]
 
 
 class Moody(NotingRobot):
@@ -476,8 +471,8 @@ def test_without_a_robot_nothing_is_asked_of_it() -> None:
 @pytest.mark.parametrize(
     ("robot", "params", "words"),
     [
-        ("nosuch:Robot", {}, "cannot be loaded: No module named 'nosuch'"),
-        ("nodes.hello:Talker", {}, "is no robot: it lacks start, read, status"),
+        ("nosuch:Robot", {}, sentence("robot.cannot_be_loaded", why="No module named 'nosuch'")),
+        ("nodes.hello:Talker", {}, sentence("robot.is_no_robot", methods="start, read, status")),
         ("nodes.sim.kinematic:KinematicRobot", {"nope": 1}, "got an unexpected keyword argument 'nope'"),
     ],
 )

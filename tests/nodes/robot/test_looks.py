@@ -14,6 +14,7 @@ from nodes.stretch.kinematics import grasp_point, head_camera_pose, wrist_camera
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import UserError
 from runtime.msgs import JointVector
+from tests.support.sentences import sentence
 
 ARM = "nodes.arm:arm.toml"
 
@@ -90,22 +91,33 @@ def test_a_joint_that_mimics_goes_where_the_other_one_says() -> None:
     assert rows[1][2][:3, 3] == pytest.approx([-0.1, 0.0, 0.0])
 
 
+def twice(kind: str, name: str) -> str:
+    return sentence("robot.two_named_alike", kind=kind, name=name)
+
+
+def wanted(element: str, key: str, value: str, what: str) -> str:
+    return sentence("robot.attribute_expected", element=element, key=key, value=value, wanted=what)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("<robot", "is no XML"),
-        (SMALL.replace('joint="turn"', 'joint="bend"'), "'slide' mimics 'bend', which is no joint; known: slide, turn"),
-        (SMALL.replace('<parent link="arm"/>', '<parent link="leg"/>'), "its parent is 'leg', which is no link"),
-        (SMALL.replace('<child link="finger"/>', '<child link="arm"/>'), "2 links hang on none"),
-        (SMALL.replace('<link name="arm"/>', '<link name="arm"/><link name="arm"/>'), "two links are named 'arm'"),
-        (SMALL.replace('name="slide"', 'name="turn"'), "two joints are named 'turn'; give each a name of its own"),
-        (SMALL.replace('xyz="1 0 0"', 'xyz="1 nan 0"'), "axis has xyz='1 nan 0'; expected three numbers"),
-        (SMALL.replace('offset="0.1"', 'offset="inf"'), "mimic has offset='inf'; expected a number"),
+        (
+            SMALL.replace('joint="turn"', 'joint="bend"'),
+            sentence("robot.no_joint", name="slide", other="bend", known="slide, turn"),
+        ),
+        (SMALL.replace('<parent link="arm"/>', '<parent link="leg"/>'), sentence("robot.no_link", name="leg")),
+        (SMALL.replace('<child link="finger"/>', '<child link="arm"/>'), sentence("robot.two_roots", number=2)),
+        (SMALL.replace('<link name="arm"/>', '<link name="arm"/><link name="arm"/>'), twice("links", "arm")),
+        (SMALL.replace('name="slide"', 'name="turn"'), twice("joints", "turn")),
+        (SMALL.replace('xyz="1 0 0"', 'xyz="1 nan 0"'), wanted("axis", "xyz", "1 nan 0", "three numbers")),
+        (SMALL.replace('offset="0.1"', 'offset="inf"'), wanted("mimic", "offset", "inf", "a number")),
         (
             SMALL.replace("<link", '<material name="red"><color rgba="red"/></material><link', 1),
-            "color has rgba='red'; expected four numbers",
+            wanted("color", "rgba", "red", "four numbers"),
         ),
-        (SMALL.replace('xyz="1 0 0"', 'xyz="1 0"'), "axis has xyz='1 0'; expected three numbers"),
+        (SMALL.replace('xyz="1 0 0"', 'xyz="1 0"'), wanted("axis", "xyz", "1 0", "three numbers")),
     ],
 )
 def test_what_is_wrong_with_a_urdf_is_told(text: str, words: str) -> None:

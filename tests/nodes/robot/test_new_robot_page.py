@@ -15,6 +15,7 @@ import pytest
 from nodes.recording.bag.recording import Recording
 from nodes.robot.protocol import JointLimit
 from runtime.msgs import JointCommand, RobotState
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "new-robot.md"
@@ -118,8 +119,8 @@ def test_the_suite_passes_and_skips_only_what_the_robot_has_not(folder: Path) ->
     code, said = told(folder, "pytest", "-q", "-rs", "-p", "no:cacheprovider", "test_my_robot.py")
     assert code == 0, said
     assert "3 skipped" in said
-    assert "this robot does not drive" in said
-    assert "this robot does not drive sideways" in said
+    assert f"{sentence('robot.drives_not')}\n" in said
+    assert f"{sentence('robot.drives_not_sideways')}\n" in said
 
 
 def test_a_class_with_other_joints_than_the_guard_is_told_of_is_found_by_check(folder: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nodes.scaffold.command import KINDS, PLAIN, TEMPLATES, main
+from tests.support.sentences import sentence
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -38,7 +39,7 @@ def test_what_is_made_fits_is_typed_and_passes_its_own_test(
     for file in files:
         assert "my_robot" not in file.read_text() + str(file.relative_to(folder)), file
         assert "MyRobot" not in file.read_text(), file
-    assert "all of it fits" in ran(folder, "runtime", "check", "fetch_bot.toml")
+    assert sentence("runtime.all_of_it_fits") in ran(folder, "runtime", "check", "fetch_bot.toml")
     assert "Success" in ran(folder, "mypy", "--cache-dir", str(cache))
     assert "passed" in ran(folder, "pytest", "-q", "-p", "no:cacheprovider")
 
@@ -61,12 +62,12 @@ def test_every_kind_has_templates_and_every_template_a_kind() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("nodes", "a package 'nodes' would hide Polyrhythm's own; take another name, such as my_nodes"),
-        ("polyrhythm", "a package 'polyrhythm' would hide Polyrhythm's own; take another name, such as my_polyrhythm"),
-        ("json", "a package 'json' would hide Python's own module; take another name, such as my_json"),
-        ("numpy", "a package 'numpy' would hide one that is installed; take another name, such as my_numpy"),
-        ("class", "'class' is no name of a Python package; expected a-z, 0-9 and _, beginning with a letter: my_robot"),
-        ("../x", "'../x' is no name of a Python package; expected a-z, 0-9 and _, beginning with a letter: my_robot"),
+        ("nodes", sentence("scaffold.hides_ours", name="nodes")),
+        ("polyrhythm", sentence("scaffold.hides_ours", name="polyrhythm")),
+        ("json", sentence("scaffold.hides_pythons", name="json")),
+        ("numpy", sentence("scaffold.hides_an_installed", name="numpy")),
+        ("class", sentence("scaffold.no_package_name", name="class")),
+        ("../x", sentence("scaffold.no_package_name", name="../x")),
     ],
 )
 def test_a_name_that_would_hide_a_package_is_refused(
@@ -84,7 +85,7 @@ def test_a_folder_that_is_there_is_not_touched(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     assert main(["mine"]) == 2
-    assert "mine is there already" in capsys.readouterr().err
+    assert sentence("scaffold.is_there_already", name="mine") in capsys.readouterr().err
     assert list((tmp_path / "mine").iterdir()) == []
 
 
@@ -98,6 +99,5 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     assert main(["mine"]) == 2
-    assert capsys.readouterr().err == (
-        "polyrhythm new: mine: cannot be written: Permission denied; start from another folder\n"
-    )
+    why = sentence("scaffold.cannot_be_written", name="mine", why="Permission denied")
+    assert capsys.readouterr().err == f"polyrhythm new: {why}\n"

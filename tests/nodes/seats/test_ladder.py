@@ -24,6 +24,7 @@ from runtime.msgs import (
     Utterance,
 )
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import pattern
 from tests.support.standing import HOME
 
 
@@ -352,5 +353,7 @@ def test_a_driver_that_never_was_is_not_missed_and_no_time_is_refused() -> None:
     sim.run(seconds=3.0)
     assert said == []
     for driver_gone_s in (0.0, float("inf"), float("nan")):
-        with pytest.raises(ParameterError, match=r"^ladder: driver_gone_s is "):
+        with pytest.raises(
+            ParameterError, match=pattern("seats.seconds_expected", name="driver_gone_s", value=driver_gone_s)
+        ):
             Ladder(driver_gone_s=driver_gone_s)

@@ -19,28 +19,38 @@ from runtime.msgs import Comparison
 from runtime.supervision.registry import FoundRun
 from tests.support.guard.guarded_nodes import GUARDED
 from tests.support.running import Runs
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize(
-    ("argv", "sentence"),
+    ("argv", "told"),
     [
-        (["take"], "which seat? expected its name, like: polyrhythm seat take policy"),
-        (["take", "policy", "--from", "3"], "--from goes with polyrhythm seat take SEAT --replay RUN.mcap"),
-        (["take", "policy", "--as", "policy", "--keys"], "--keys goes with polyrhythm seat take SEAT --as me"),
-        (["take", "policy", "--as", "policy", "--for", "3"], "--for goes with polyrhythm seat take SEAT --as me"),
-        (["give", "policy", "--as", "me"], "--as goes with polyrhythm seat take"),
-        (["list", "--keys"], "--keys goes with"),
-        (["shadow", "policy", "--replay", "x.mcap"], "--replay goes with"),
-        (["take", "vlm", "--keys"], "--keys drives the robot: it goes with the seat policy"),
-        (["take", "policy", "--keys", "--replay", "x.mcap"], "one of the two sits there"),
-        (["take", "policy", "--json"], "--json goes with list, shadow, give and take SEAT --as NODE"),
+        (["take"], sentence("seats.which_seat")),
+        (
+            ["take", "policy", "--from", "3"],
+            sentence("seats.goes_with", option="--from", what="take SEAT --replay RUN.mcap"),
+        ),
+        (
+            ["take", "policy", "--as", "policy", "--keys"],
+            sentence("seats.goes_with", option="--keys", what="take SEAT --as me"),
+        ),
+        (
+            ["take", "policy", "--as", "policy", "--for", "3"],
+            sentence("seats.goes_with", option="--for", what="take SEAT --as me"),
+        ),
+        (["give", "policy", "--as", "me"], sentence("seats.goes_with", option="--as", what="take")),
+        (["list", "--keys"], sentence("seats.goes_with", option="--keys", what="take SEAT --as me")),
+        (["shadow", "policy", "--replay", "x.mcap"], sentence("seats.goes_with", option="--replay", what="take SEAT")),
+        (["take", "vlm", "--keys"], sentence("seats.keys_drive")),
+        (["take", "policy", "--keys", "--replay", "x.mcap"], sentence("seats.one_of_two")),
+        (["take", "policy", "--json"], sentence("seats.json_goes_with")),
     ],
 )
 def test_options_that_say_nothing_together_are_told_before_a_run_is_looked_for(
-    argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["seat", *argv]) == 2
-    assert sentence in capsys.readouterr().err
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--for", "--from"])
@@ -49,7 +59,7 @@ def test_a_time_that_is_none_is_told(option: str, value: str, capsys: pytest.Cap
     with pytest.raises(SystemExit) as end:
         main(["seat", "take", "policy", f"{option}={value}"])
     assert end.value.code == 2
-    assert f"{value} is no positive number" in capsys.readouterr().err
+    assert sentence("seats.no_positive_number", value=value) in capsys.readouterr().err
 
 
 def test_who_has_no_name_on_this_machine_may_ask_as_well(
@@ -86,15 +96,16 @@ def test_who_asks_for_what_is_not_there_is_told_what_there_is(
         printed = capsys.readouterr()
         return printed.out + printed.err
 
-    assert "has no seat vlm: its launch file has [seats.policy]" in asked(2, "take", "vlm")
-    assert "--as witness: no candidate for the seat policy; expected me, or one of its candidates: other, policy" in (
-        asked(2, "take", "policy", "--as", "witness")
-    )
+    assert sentence("seats.no_seat", seat="vlm", seats="[seats.policy]") in asked(2, "take", "vlm")
+    unknown = sentence("seats.no_candidate", name="witness", seat="policy", candidates="other, policy")
+    assert unknown in asked(2, "take", "policy", "--as", "witness")
     assert main(["pub", "robot/command", '{"position": [0.9]}', "--force", "I want to"]) == 2
-    assert "only guard may publish robot/command: nobody moves the robot past it" in capsys.readouterr().err
-    assert "nobody compares shadows" in asked(2, "shadow", "policy", "--for", "1")
-    assert asked(0, "give", "policy") == "policy: policy (script) already, lease 0\n", "nothing is asked of the guard"
-    assert asked(0, "take", "policy", "--as", "other", "--by", "Ana") == "policy: other (script), lease 1\n"
+    assert sentence("seats.only_the_guard", topic="robot/command") in capsys.readouterr().err
+    assert sentence("seats.nobody_compares") in asked(2, "shadow", "policy", "--for", "1")
+    held = sentence("seats.is_held_by", seat="policy", holder="policy (script) already", number=0)
+    assert asked(0, "give", "policy") == f"{held}\n", "nothing is asked of the guard"
+    taken = sentence("seats.is_held_by", seat="policy", holder="other (script)", number=1)
+    assert asked(0, "take", "policy", "--as", "other", "--by", "Ana") == f"{taken}\n"
     assert json.loads(asked(0, "list", "policy", "--json")) == {
         "policy": {"holder": "other", "kind": "script", "number": 1, "by": "Ana", "why": "taken"}
     }
@@ -110,7 +121,7 @@ def test_a_person_speaks_on_the_seats_own_topics_and_never_past_the_guard(runs: 
         input=lines, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "robot/command does not belong to the seat policy; its topics: command" in done.stderr
+    assert sentence("seats.not_of_the_seat", topic="robot/command", seat="policy", topics="command") in done.stderr
     assert "has no topic 'beet'" in done.stderr
     assert "policy: given back" in done.stdout
 

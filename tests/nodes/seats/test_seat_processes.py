@@ -29,6 +29,7 @@ from runtime.supervision.registry import FoundRun, device_folder, find_runs
 from tests.support.guard.guard_story import STEP_S, wheels
 from tests.support.robots import real_robot
 from tests.support.running import eventually
+from tests.support.sentences import sentence
 
 pytestmark = pytest.mark.processes
 
@@ -178,7 +179,7 @@ def test_a_person_takes_the_policys_seat_in_the_demo_and_the_model_goes_on_in_sh
     leases = [(lease.holder.partition("-")[0], lease.number) for lease in recording.leases]
     assert leases == [("me", 1), ("policy", 2), ("me", 3), ("policy", 4)]
     assert recording.leases[0].displaced == "policy"
-    assert [lease.why for lease in recording.leases][1::2] == ["given back", "the link to the holder is lost"]
+    assert [lease.why for lease in recording.leases][1::2] == ["given back", sentence("guard.link_to_holder_is_lost")]
     recording.check_continuity()
     (begin_ns, end_ns), *_ = recording.spans("me")
     in_shadow = [ns for ns, source in recording.commands if source == "policy" and begin_ns < ns < end_ns]

@@ -24,6 +24,7 @@ from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, GuardState, JointCommand, RobotState, SceneDescription, Subtask
 from runtime.msgs.signature import Signatures, request
 from tests.support.robots.still_robot import StillRobot
+from tests.support.sentences import sentence
 from tests.support.standing import HOME
 
 TOKEN = "t" * 64
@@ -236,7 +237,7 @@ def test_each_seat_has_its_own_replay(tmp_path: Path) -> None:
 
 def test_a_recording_that_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> None:
     assert ReplayedPolicy(str(tmp_path / "no.mcap")).problems() == [
-        f"recording is {str(tmp_path / 'no.mcap')!r}; there is no such file"
+        sentence("seats.no_recording", path=repr(str(tmp_path / "no.mcap")))
     ]
     with pytest.raises(ParameterError, match="from_s is -1"):
         ReplayedPolicy("x.mcap", from_s=-1)

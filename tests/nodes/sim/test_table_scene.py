@@ -8,6 +8,7 @@ import pytest
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, is_in_bin, kinds_of, lay_table
 from nodes.stretch import kinematics as k
 from runtime.errors import UserError
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -30,7 +31,7 @@ def test_only_things_that_are_named_are_laid() -> None:
     things = lay_table(0, kinds_of("brown_bottle blue_cup"))
     assert [thing.name for thing in things] == ["blue_cup", "brown_bottle"]
     for asked, words in (
-        ("blue_cup grail", "'grail' is on no table here; known: blue_cup, "),
+        ("blue_cup grail", sentence("sim.on_no_table", name="grail", known="blue_cup, ")),
         ("red_cup", "the blue_cup"),
     ):
         with pytest.raises(UserError, match=words):

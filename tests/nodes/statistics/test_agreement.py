@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from nodes.statistics.agreement import Level, Model, icc, krippendorff_alpha, weighted_kappa
+from tests.support.sentences import pattern
 
 SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
 """Their table 2: six targets, four judges."""
@@ -53,7 +54,7 @@ def test_nothing_is_claimed_where_nothing_can_be_known() -> None:
     assert krippendorff_alpha([[1.0, None], [2.0, None]], "interval") is None
     assert krippendorff_alpha([[3.0, 3.0], [3.0, 3.0]], "nominal") is None
     assert icc([[1.0, 2.0]], "one-way") is None
-    with pytest.raises(ValueError, match="expected one of each rater"):
+    with pytest.raises(ValueError, match=pattern("statistics.one_of_each_rater")):
         weighted_kappa([1], [1, 2], 3)
-    with pytest.raises(ValueError, match="an item lacks a rating"):
+    with pytest.raises(ValueError, match=pattern("statistics.rating_is_missing")):
         icc([[1.0, 2.0], [1.0]], "one-way")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nodes.episodes.results.estimates import permutation_p
 from nodes.statistics.paired import hodges_lehmann, paired_difference, risk_difference, wilson
+from tests.support.sentences import pattern
 
 VALUES = st.lists(st.floats(-100, 100), min_size=1, max_size=12)
 
@@ -30,11 +31,11 @@ def test_the_estimate_moves_with_the_differences(values: list[float], shift: flo
 
 
 def test_an_estimate_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one pair"):
+    with pytest.raises(ValueError, match=pattern("statistics.at_least_one_pair")):
         hodges_lehmann([])
-    with pytest.raises(ValueError, match="at least one pair"):
+    with pytest.raises(ValueError, match=pattern("statistics.at_least_one_pair")):
         paired_difference([[]])
-    with pytest.raises(ValueError, match="at least one pair"):
+    with pytest.raises(ValueError, match=pattern("statistics.at_least_one_pair")):
         risk_difference(0, 0, 0, 0)
 
 

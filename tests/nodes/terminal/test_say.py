@@ -11,6 +11,7 @@ import pytest
 
 from nodes.terminal.say import main
 from tests.support.running import Runs
+from tests.support.sentences import sentence
 
 PARROT = '[nodes.parrot]\nuse = "tests.nodes.terminal.parrot:Parrot"\n'
 
@@ -53,7 +54,7 @@ def test_the_robot_hears_the_words_and_its_answer_is_printed(
 def test_words_that_cannot_be_said_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ("", "a\x1b[2Jb", "x" * 3000):
         assert main([words]) == 2
-        assert "expected words in one line" in capsys.readouterr().err
+        assert sentence("terminal.one_line_expected") in capsys.readouterr().err
 
 
 @pytest.mark.processes
@@ -66,4 +67,4 @@ def test_a_graph_in_which_nobody_listens_says_so(
     file.write_text('[nodes.talker]\nuse = "nodes.hello:Talker"\n[nodes.listener]\nuse = "nodes.hello:Listener"\n')
     runs.start(file)
     assert main(["hello"]) == 2
-    assert "nobody in it listens to people" in capsys.readouterr().err
+    assert sentence("terminal.nobody_listens") in capsys.readouterr().err

@@ -35,6 +35,7 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from tests.support.sentences import sentence
 
 CUPS = Subtask(
     id="task-1.0",
@@ -164,7 +165,7 @@ def test_an_objection_without_a_name_is_about_the_action_under_way(text: str) ->
     bench = at_work()
     bench.hear(text)
     assert target(bench) != ("blue", "cup")
-    assert bench.lines[-1].startswith("All right, I leave the blue cup. I will pick up the ")
+    assert bench.lines[-1].startswith(sentence("vlm.leaves_for_another", what="blue cup"))
 
 
 def test_words_within_a_second_mean_what_was_just_retracted() -> None:
@@ -221,7 +222,7 @@ def test_a_place_that_cannot_be_reached_is_given_up_and_that_is_said() -> None:
         bench.end(*(("failure", "the bin is out of reach") if bench.actions[-1].skill == "place" else ("success",)))
         bench.look()
     assert [one.skill for one in bench.actions].count("place") == MOST_TRIES
-    assert bench.lines[-1] == "I cannot reach the bin, and still hold the blue cup."
+    assert bench.lines[-1] == sentence("vlm.holds_still", place="bin", what="blue cup")
 
 
 def test_a_picked_cup_goes_to_the_bin_and_the_next_one_follows() -> None:
@@ -254,7 +255,7 @@ def test_a_failed_place_is_not_repeated_before_the_bin_is_seen_again() -> None:
 def test_a_stop_starts_nothing_and_going_on_decides_afresh() -> None:
     bench = at_work()
     bench.vlm.interrupted(Interrupt(id="reflex-1", depth="stop", text="Ouch!", by="Sam"))
-    assert bench.lines[-1] == "Sorry! I have stopped."
+    assert bench.lines[-1] == sentence("vlm.sorry")
     bench.look()
     assert len(bench.actions) == 1
     assert bench.progress() == "held"
@@ -301,14 +302,13 @@ def test_the_description_names_what_is_seen_and_the_subtask() -> None:
     description = bench.descriptions[-1]
     assert (description.subtask_id, description.progress) == ("task-1.0", "working")
     assert description.text.startswith(
-        "The robot is picking up the blue cup. Subtask: Put every cup in the bin. It sees: "
+        sentence("vlm.description", doing="picking up the blue cup", subtask="Put every cup in the bin")
     )
     assert "red cup" in description.text
     assert len([one for one in description.objects if one.label == "cup"]) == 5
 
 
 BALL = Subtask(id="task-2.0", text="", state="work", skill="hand_over", things=(Reference(label="ball"),))
-OFFER = "Here is the purple ball. Please hold out your hand."
 
 
 def with_a_ball() -> Bench:
@@ -321,7 +321,7 @@ def with_a_ball() -> Bench:
     assert target(bench) == ("purple", "ball")
     bench.end("success")
     bench.look(1)
-    assert bench.lines[-1] == OFFER
+    assert bench.lines[-1] == sentence("vlm.offers", what="purple ball")
     return bench
 
 
@@ -351,7 +351,7 @@ def test_a_hand_that_nobody_holds_out_is_waited_for_no_longer_than_a_while() -> 
     assert bench.progress() == "working"
     bench.look(10)
     assert bench.progress() == "failed"
-    assert bench.descriptions[-1].why == "there is no hand for the purple ball, and I still hold it"
+    assert bench.descriptions[-1].why == sentence("vlm.no_hand", what="purple ball")
 
 
 # --- poses

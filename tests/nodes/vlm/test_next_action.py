@@ -11,6 +11,7 @@ from nodes.policy.hand_over import HAND_OVER
 from nodes.vlm.memory import Known, believed, update, without
 from nodes.vlm.next_action import GAZES, LOOKS_TO_BE_SURE, MOST_TRIES, Situation, decide, destination, wanted
 from runtime.msgs import Action, Reference, SeenObject, Subtask, aimed_at
+from tests.support.sentences import sentence
 
 CUPS = Subtask(
     id="task-1.0",
@@ -238,7 +239,7 @@ def test_what_is_to_be_given_is_picked_held_until_a_hand_is_seen_and_then_given(
     assert decide(replace(GIVING, doing=picking(RED))).skill == "keep"
     held = replace(GIVING, holding=RED, doing=picking(RED), outcome="success", objects=(BIN, BLUE, GREEN))
     waiting = decide(held)
-    assert (waiting.skill, waiting.say) == ("keep", "Here is the red cup. Please hold out your hand.")
+    assert (waiting.skill, waiting.say) == ("keep", sentence("vlm.offers", what="red cup"))
     giving = decide(replace(held, hand=PALM))
     assert (giving.skill, [(one.name, one.thing) for one in giving.arguments]) == ("hand_over", [("person", PALM)])
 
@@ -265,15 +266,15 @@ def test_given_is_what_is_not_seen_to_have_fallen() -> None:
     assert decide(replace(GIVEN, is_looking_over=False)).progress == "working"
     assert decide(GIVEN).progress == "finished"
     fallen = decide(replace(GIVEN, objects=(BIN, BLUE, GREEN, thing("red", x=0.38, y=-0.62))))
-    assert (fallen.progress, fallen.text) == ("failed", "the red cup did not stay in your hand")
+    assert (fallen.progress, fallen.text) == ("failed", sentence("vlm.fell_from_hand", what="red cup"))
 
 
 def test_one_thing_is_given_at_a_time_and_the_others_are_told() -> None:
     every = msgspec.structs.replace(RED_CUP, things=(Reference(label="cup", count=0),))  # type: ignore[type-var]  # a Struct
     told = decide(replace(GIVEN, subtask=every))
-    assert (told.progress, told.text) == ("failed", "I give one thing at a time, and gave the red cup")
+    assert (told.progress, told.text) == ("failed", sentence("vlm.gives_one_thing", what="red cup"))
 
 
 def test_without_a_hand_the_thing_is_kept_and_that_is_told() -> None:
     told = decide(replace(GIVING, holding=RED, failures={"hand": MOST_TRIES}))
-    assert (told.progress, told.text) == ("failed", "there is no hand for the red cup, and I still hold it")
+    assert (told.progress, told.text) == ("failed", sentence("vlm.no_hand", what="red cup"))

@@ -23,6 +23,7 @@ from runtime.coordination.fence import Fence
 from runtime.message import Stamped
 from runtime.msgs import Action, Image, Reference, RobotState, SceneDescription, Subtask, Utterance
 from tests.nodes.perception.test_objects import View, look
+from tests.support.sentences import pattern, sentence
 from tests.support.servers.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
@@ -208,7 +209,7 @@ def test_the_model_chooses_a_declared_skill_and_what_it_is_about(view: View) -> 
             "",
             *SPECS,
         ]
-        assert "Point the closed gripper" in server.requests[-1].user_text
+        assert SPECS["point"].sentence in server.requests[-1].user_text
 
 
 def test_what_is_to_be_left_alone_is_left_alone_whatever_the_model_chooses(view: View) -> None:
@@ -224,10 +225,10 @@ def test_the_model_says_that_the_subtask_is_done(view: View) -> None:
 
 
 def test_a_question_of_the_model_waits_for_an_answer_and_is_given_up_aloud(view: View) -> None:
-    asks = told(view, skill="pick", target=0, say="Which one do you mean?")
+    asks = told(view, skill="pick", target=0, say="Which of the two?")
     with FakeOpenAI(answers(asks)) as server, Told(server, view, FREE, 10.0) as robot:
-        assert robot.sentences == ["Which one do you mean?"]
-        assert robot.room.descriptions[-1].text.startswith("The robot is waiting for an answer")
+        assert robot.sentences == ["Which of the two?"]
+        assert robot.room.descriptions[-1].text.startswith(sentence("vlm.waits_for_an_answer"))
         assert not [one for one in robot.room.actions if one.skill == "pick"]
         robot.room.sim.publish("heard", Utterance(speaker="Ana", text="the red one"))
         robot.room.sim.run(seconds=2.0)
@@ -325,9 +326,7 @@ def test_the_budget_of_calls_is_a_hard_stop(view: View) -> None:
 
 
 def test_check_names_what_is_missing() -> None:
-    assert OpenAIVLM().problems() == [
-        "no model is named; set the parameter model or the environment variable VLM_MODEL"
-    ]
+    assert OpenAIVLM().problems() == [sentence("models.no_model_named", variable="VLM_MODEL")]
     assert OpenAIVLM(model="qwen").problems() == []
 
 
@@ -372,7 +371,7 @@ def test_thousandths_become_pixels() -> None:
     ],
 )
 def test_answers_of_another_form_are_refused(text: str) -> None:
-    with pytest.raises(ModelError, match="not what was asked for"):
+    with pytest.raises(ModelError, match=pattern("models.not_asked_for")):
         parse(text, "pixel", 160, 120)
 
 

@@ -148,7 +148,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_has_started(tmp_path: Path)
 
 
 def test_a_program_that_takes_too_long_is_told() -> None:
-    assert refusal(program("time.sleep(600)"), deadline_s=0.5).endswith("did not end within 0.5 s; it was killed")
+    assert refusal(program("time.sleep(600)"), deadline_s=0.5).endswith(sentence("voice.did_not_end", seconds=0.5))
 
 
 def test_in_virtual_time_the_sound_of_a_program_takes_the_time_it_plays() -> None:

@@ -265,7 +265,7 @@ def denied(asked: Asked) -> tuple[int, bytes]:
     ("answer", "words"),
     [
         (broken, sentence("voice.no_transcriptions")),
-        (denied, "refused the key (401); check SPEECH_API_KEY"),
+        (denied, sentence("voice.refused_the_key", status=401, variable="SPEECH_API_KEY")),
         (None, "cannot be reached"),
     ],
 )
@@ -350,7 +350,7 @@ def test_a_program_reads_wav_and_writes_text(tmp_path: Path) -> None:
     [
         ("import sys; sys.exit('no model at m.bin')", "failed (exit code 1): no model at m.bin"),
         ("import sys\nwhile True: sys.stdout.write('la ' * 1000)", sentence("voice.was_killed", bytes=16000)),
-        ("import time; time.sleep(600)", "did not end within 1 s; it was killed"),
+        ("import time; time.sleep(600)", sentence("voice.did_not_end", seconds=1)),
     ],
 )
 def test_a_program_that_fails_is_told_and_nothing_is_heard(tmp_path: Path, body: str, words: str) -> None:

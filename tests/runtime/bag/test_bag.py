@@ -289,7 +289,7 @@ def test_a_forged_length_is_damage_and_not_memory(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_refused_with_the_recordings_in_it(tmp_path: Path) -> None:
-    refused = f"{tmp_path}: is a folder; expected a recording, such as "
+    refused = f"{tmp_path}: {sentence('recording.is_a_folder')} "
     with pytest.raises(RecordingError) as empty:
         BagReader(tmp_path)
     assert str(empty.value) == f"{refused}its run.mcap"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 
 import pytest
@@ -59,5 +60,12 @@ def test_an_error_is_a_sentence_and_an_exit_code(capsys: pytest.CaptureFixture[s
     assert answered("polyrhythm x", failing(UserError("no such file"))) == 2
     assert answered("polyrhythm x", failing(PolyrhythmError("it broke"))) == 1
     assert capsys.readouterr().err == "polyrhythm x: no such file\npolyrhythm x: it broke\n"
+    noted = PolyrhythmError("it broke")
+    noted.add_note("in arm.tick at 0.500 s of virtual time")
+    assert answered("polyrhythm x", failing(noted)) == 1
+    told = capsys.readouterr().err
+    assert re.fullmatch(
+        r"polyrhythm x: it broke \(in arm\.tick at 0\.500 s of virtual time, test_arguments\.py:\d+\)\n", told
+    )
     with pytest.raises(ZeroDivisionError):
         answered("polyrhythm x", failing(ZeroDivisionError()))

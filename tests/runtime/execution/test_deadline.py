@@ -116,7 +116,7 @@ def test_a_late_joiner_gets_the_newest_state_and_the_others_hear_it_once() -> No
         readers = []
         try:
             for heard in (first, late):
-                reader = Reader({"level": Level}, heard.append, lambda topic, reason, number: None)
+                reader = Reader({"level": Level}, heard.append, lambda topic, reason, number, why: None)
                 reader.connect(folder, ["pump"])
                 readers.append(reader)
                 if heard is first:

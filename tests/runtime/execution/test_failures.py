@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from nodes import hello
 from nodes.hello import Beat
 from runtime import GoalHandle, Node, Publisher, ServiceClient, Stamped, Subscription
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import UserError
 from runtime.execution.failures import Failures, remedy_of
 from runtime.message import Envelope
+from tests.support.sentences import sentence
 
 
 class HandClock(SystemClock):
@@ -90,6 +92,14 @@ def test_a_users_mistake_is_told_in_its_sentence_and_without_a_traceback(
     assert [(one.getMessage(), one.exc_info) for one in caplog.records] == [("handler tick failed: write it so", None)]
 
 
+def test_the_place_of_a_failure_is_the_users_own_line(failures: Failures) -> None:
+    try:
+        Publisher(Beat, "beat").publish(Envelope("beat", "talker", 1, 0))  # type: ignore[arg-type]
+    except TypeError as problem:
+        failures.tell("tick", problem)
+    assert failures.last.startswith("tick at test_failures.py:")
+
+
 async def later() -> Beat:
     return Beat(count=1)
 
@@ -136,20 +146,22 @@ def changed() -> None:
 
 
 MISTAKES: list[tuple[Callable[[], object], str]] = [
-    (awaited_too_soon, "it is there once the call is awaited; write `await` before the call"),
-    (awaited_in_vain, "leave out `await`: what it waits for is done already"),
-    (looked_too_soon, "it is None before the first message, and once that is older than its lifespan_s"),
-    (changed, "a message never changes; make a new one"),
-    (lambda: Beat(1), "a message is made with keywords: `Beat(count=1)`"),  # type: ignore[call-arg]
-    (lambda: OUT(BEAT), "publish by `self.NAME.publish(message)`"),  # type: ignore[operator]
-    (lambda: OUT.publish(count=1), "give it a message: `Beat(count=1)`"),  # type: ignore[call-arg]
-    (lambda: OUT.latest(), "a Publisher only sends; to read its topic declare `Subscription(Beat, ...)`"),  # type: ignore[attr-defined]
-    (lambda: IN(), "read the newest message by `self.NAME.latest()`"),  # type: ignore[operator]
-    (lambda: IN.publish(BEAT), "a Subscription only hears; to send on its topic declare `Publisher(Beat, ...)`"),  # type: ignore[attr-defined]
-    (lambda: IN.count, "the newest message is `self.heard.latest()`, which is None before the first one"),  # type: ignore[attr-defined]
-    (lambda: ASKS(BEAT), "ask by `await self.NAME.call(message)`"),
-    (lambda: HEARD.count, "it is in the message inside: `.message.count`"),
-    (lambda: GOAL.count, "it is in the goal inside: `.goal.count`"),
+    (awaited_too_soon, sentence("runtime.await_the_call")),
+    (awaited_in_vain, sentence("runtime.leave_out_await")),
+    (looked_too_soon, sentence("runtime.none_before_the_first")),
+    (changed, sentence("runtime.never_changes")),
+    (lambda: Beat(1), sentence("runtime.made_with_keywords")),  # type: ignore[call-arg]
+    (lambda: Beat(count=1, cuont=2), sentence("runtime.no_such_field")),  # type: ignore[call-arg]
+    (lambda: hello.Beat(), sentence("runtime.made_with_its_field")),  # type: ignore[call-arg]
+    (lambda: OUT(BEAT), sentence("runtime.publish_by_self")),  # type: ignore[operator]
+    (lambda: OUT.publish(count=1), sentence("runtime.give_it_a_message")),  # type: ignore[call-arg]
+    (lambda: OUT.latest(), sentence("runtime.only_sends")),  # type: ignore[attr-defined]
+    (lambda: IN(), sentence("runtime.read_the_newest")),  # type: ignore[operator]
+    (lambda: IN.publish(BEAT), sentence("runtime.only_hears")),  # type: ignore[attr-defined]
+    (lambda: IN.count, sentence("runtime.newest_message")),  # type: ignore[attr-defined]
+    (lambda: ASKS(BEAT), sentence("runtime.ask_by_call")),
+    (lambda: HEARD.count, sentence("runtime.in_the_message")),
+    (lambda: GOAL.count, sentence("runtime.in_the_goal")),
 ]
 
 
@@ -164,6 +176,14 @@ def test_a_beginners_mistake_in_a_handler_is_told_with_its_remedy(
     assert caplog.records[-1].getMessage().startswith(f"handler tick failed: {remedy}")
 
 
-@pytest.mark.parametrize("problem", [AttributeError("its own"), TypeError("its own"), ValueError("'Publisher' object")])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        AttributeError("its own"),
+        TypeError("its own"),
+        ValueError("'Publisher' object"),
+        TypeError("Missing required argument 'x'"),
+    ],
+)
 def test_for_any_other_failure_no_remedy_is_made_up(problem: Exception) -> None:
     assert remedy_of(raised(problem)) == ""

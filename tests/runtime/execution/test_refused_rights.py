@@ -14,7 +14,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.processes_table import RealTime
 from tests.support.sentences import sentence
 
-REFUSAL = "SCHED_FIFO is refused (Operation not permitted)"
+REFUSAL = "SCHED_FIFO: Operation not permitted"
 
 
 @pytest.mark.parametrize(

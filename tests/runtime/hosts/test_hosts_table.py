@@ -241,5 +241,5 @@ def test_who_records_on_one_host_is_told_once_what_the_recording_lacks(
     asked = ["run", str(path), "--record", str(tmp_path / "one.mcap"), *(["--host", host] if host else [])]
     assert main(asked) == 2
     other = "desktop" if host == "robot" else "robot"
-    told = f"{host} records what its own nodes say and hear; what stays on {other} is recorded there"
+    told = sentence("runtime.recorded_apart", host=host, other=other)
     assert capsys.readouterr().err.count(told) == warnings

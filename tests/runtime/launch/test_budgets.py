@@ -60,10 +60,10 @@ MISTAKES: dict[str, Any] = {
     "[budgets] is 3; expected a table [budgets] with models, paths, run": 3,
     "[budgets] has the unknown key 'path'; did you mean 'paths'? known: models, paths, run": {"path": {}},
     "[budgets.paths] is 3; expected tables like [budgets.paths.NAME]": {"paths": 3},
-    "[budgets.paths.p] topics is ['command']; expected at least two, first to last": {
+    f"[budgets.paths.p] topics is ['command']; {sentence('runtime.two_topics_expected')}": {
         "paths": {"p": {**PATH, "topics": ["command"]}}
     },
-    "[budgets.paths.p] p99_s is 0; expected a positive number of seconds": {"paths": {"p": {**PATH, "p99_s": 0}}},
+    f"[budgets.paths.p] p99_s is 0; {sentence('runtime.positive_seconds')}": {"paths": {"p": {**PATH, "p99_s": 0}}},
     "[budgets.paths.p] has the unknown key 'p99_ms'; did you mean 'p99_s'? known: p99_s, topics": {
         "paths": {"p": {**PATH, "p99_ms": 1}}
     },
@@ -73,18 +73,17 @@ MISTAKES: dict[str, Any] = {
     "[budgets.paths.p] there is no topic 'eye'; topics: command, description, head/image, heard": {
         "paths": {"p": {**PATH, "topics": ["eye", "command"]}}
     },
-    "[budgets.paths.p] description begins no path: a SceneDescription has no age that others inherit; "
-    "a path begins at an image, an utterance or a plan, here: head/image, heard": {
+    "[budgets.paths.p] "
+    + sentence("runtime.begins_no_path", topic="description", message="SceneDescription", topics="head/image, heard"): {
         "paths": {"p": {**PATH, "topics": ["description", "command"]}}
     },
     "[budgets.models.m] there is no node 'm'; nodes: eye, hand, teller": {"models": {"m": {"calls": 1}}},
     "[budgets.models.eye] has the unknown key 'cals'; did you mean 'calls'? known: calls, input_price, money, "
     "output_price, tokens": {"models": {"eye": {"cals": 1}}},
     "[budgets.run] has the unknown key 'input_price'; known: calls, money, tokens": {"run": {"input_price": 1.0}},
-    "[budgets.models.eye] calls is -1; expected 0 (no limit) or more": {"models": {"eye": {"calls": -1}}},
-    "[budgets.models.eye] limits nothing; give calls, tokens or money": {"models": {"eye": {"input_price": 1.0}}},
-    "[budgets.models.eye] money is limited, but nothing has a price; give input_price and output_price per million "
-    "tokens": {"models": {"eye": {"money": 1.0}}},
+    f"[budgets.models.eye] calls is -1; {sentence('runtime.no_limit_or_more')}": {"models": {"eye": {"calls": -1}}},
+    f"[budgets.models.eye] {sentence('runtime.limits_nothing')}": {"models": {"eye": {"input_price": 1.0}}},
+    f"[budgets.models.eye] {sentence('runtime.nothing_has_a_price')}": {"models": {"eye": {"money": 1.0}}},
 }
 
 

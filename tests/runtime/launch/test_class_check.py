@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import re
@@ -15,7 +16,7 @@ from typing import ParamSpec
 import pytest
 
 from nodes.hello import Beat
-from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, UserError, on
+from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, UserError, every, on
 from runtime.cli import main
 from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_module
@@ -32,19 +33,23 @@ class Foo(Message):
 
 """
 
+
+def not_imported(line: int, why: str) -> str:
+    return sentence("runtime.cannot_be_imported", place=f"beginner.py:{line}", why=why)
+
+
 MISTAKES = {
     """
     class Mine(Node):
         def __init__(self):
             super().__init__("mine")
-    """: "Mine.__init__ (beginner.py:12) gives its base class arguments, which takes none; write `super().__init__()`: "
-    "a node has its name from its table in the launch file",
+    """: sentence("runtime.base_takes_nothing", place="Mine.__init__ (beginner.py:12)"),
     """
     class Mine(Node):
         @property
         @every(hz=1)
         def tick(self): ...
-    """: "Mine.tick (beginner.py:11): a handler is no property; leave out @property",
+    """: sentence("runtime.no_property", place="Mine.tick (beginner.py:11)"),
     """
     def loud(method):
         return lambda self: method(self)
@@ -53,46 +58,57 @@ MISTAKES = {
         @loud
         @every(hz=1)
         def tick(self): ...
-    """: "Mine.tick (beginner.py:16) has a decorator above its @every or @on, which hides that mark, so nobody calls "
-    "it; put @every or @on on top",
+    """: sentence("runtime.mark_is_hidden", place="Mine.tick (beginner.py:16)"),
     """
     class Mine(Node):
         outs = [Publisher(Beat, "one"), Publisher(Beat, "two")]
-    """: "Mine.outs (beginner.py:11) is a list with a port in it, which nobody connects; give each port a line of its "
-    "own: `one = Publisher(Beat, 'one')`",
+    """: sentence("runtime.list_of_ports", place="Mine.outs (beginner.py:11)"),
     """
     class Mine(Node):
         beat = Publisher(Beat, "beat"),
-    """: "Mine.beat (beginner.py:11) is a tuple with a port in it, which nobody connects; leave out the comma behind "
-    "it",
+    """: sentence("runtime.tuple_of_ports", place="Mine.beat (beginner.py:11)"),
     """
     class Mine(Node):
         beat: Subscription[Beat]
-    """: "Mine.beat (beginner.py:11) names a type and makes no port; write `beat = Subscription(Beat, 'beat')`, with "
-    "its message and topic",
+    """: sentence("runtime.type_alone", place="Mine.beat (beginner.py:11)"),
     """
     class Mine(Node):
         async def on_start(self): ...
-    """: "Mine.on_start (beginner.py:11) is no plain method, so that a call runs none of it; "
-    "write `def on_start(self)`",
+    """: sentence("runtime.no_plain_method", place="Mine.on_start (beginner.py:11)"),
+    """
+    class Mine(Node):
+        @every(hz=1)
+        def tick(self):
+            if self.name:
+                self.clock.sleep(0.1)
+    """: sentence("runtime.sleeps_in_vain", place="Mine.tick (beginner.py:14)", method="tick"),
+    """
+    class Mine(Node):
+        @every(hz=1)
+        async def tick(self):
+            self.rest()
+
+        async def rest(self):
+            await self.clock.sleep(0.1)
+    """: sentence("runtime.waits_in_vain", place="Mine.tick (beginner.py:13)", method="rest"),
     """
     class Mine(Node):
         def on_stop(self, reason): ...
-    """: "Mine.on_stop (beginner.py:11) takes nothing but self; write `def on_stop(self)`",
+    """: sentence("runtime.nothing_but_self", place="Mine.on_stop (beginner.py:11)"),
     """
     class Twist(Message):
         speed = 0.0
 
     class Mine(Node):
         twist = Publisher(Twist, "twist")
-    """: "Twist.speed (beginner.py:11) is no field, since it has no type; write `speed: float = 0.0`",
+    """: sentence("runtime.no_field", place="Twist.speed (beginner.py:11)"),
     """
     from abc import ABC, abstractmethod
 
     class Mine(Node, ABC):
         @abstractmethod
         def go(self): ...
-    """: "Mine does not say what its go does; write it, or name a class that does",
+    """: sentence("runtime.is_abstract", node="Mine", method="go"),
     """
     class Other(Node):
         beat = Subscription(Beat, "beat")
@@ -100,20 +116,16 @@ MISTAKES = {
     class Mine(Node):
         @on(Other.beat)
         def heard(self, beat: Beat): ...
-    """: "Mine.heard (beginner.py:14): @on names a port that is no subscription of this class; declare one on this "
-    "class, under a name of its own",
+    """: f"Mine.heard (beginner.py:14): {sentence('runtime.no_subscription')}",
     """
     class Mine(Node):
         beat = Publisher(Beat, "beat", qos=QoS(reliability="best_effort"))
-    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: QoS knows no 'reliability'; known: "
-    "depth, lifespan_s, deadline_s, drop, required, late_join, candidates, reliable, hold_s, exclusive, "
-    "in_process, max_hz",
+    """: not_imported(11, sentence("runtime.unknown_qos", name="reliability")),
     """
     class Mine(Node):
         def __init__(self):
             self.name = "mine"
-    """: "Mine.__init__ (beginner.py:12) sets self.name, which every node has from its graph; call yours otherwise, "
-    "such as self.own_name",
+    """: sentence("runtime.name_is_the_graphs", place="Mine.__init__ (beginner.py:12)", name="name"),
     """
     class Mine(Node):
         beat = Subscription(Beat, "beat", qos=QoS(required=False))
@@ -123,21 +135,31 @@ MISTAKES = {
         @on(foo)
         def heard(self, message):
             pass
-    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:14: Mine.heard (line 14) has two marks, "
-    "and the second would take the place of the first; give each a method of its own that calls this one",
+    """: not_imported(14, sentence("runtime.two_marks", place="Mine.heard (line 14)")),
     """
     class Mine(Node):
         @every(hz=1)
         def tick():
             pass
-    """: "Mine.tick (beginner.py:11) takes (), but a handler of this kind takes no message; write `def tick(self)`",
+    """: sentence(
+        "runtime.handler_takes",
+        place="Mine.tick (beginner.py:11)",
+        taken="()",
+        expected="no message",
+        remedy="def tick(self)",
+    ),
     """
     class Mine(Node):
         @every(hz=1)
         def tick(self, beat: Beat):
             pass
-    """: "Mine.tick (beginner.py:11) takes (self, beat: beginner.Beat), but a handler of this kind takes no message; "
-    "write `def tick(self)`",
+    """: sentence(
+        "runtime.handler_takes",
+        place="Mine.tick (beginner.py:11)",
+        taken="(self, beat: beginner.Beat)",
+        expected="no message",
+        remedy="def tick(self)",
+    ),
     """
     class Mine(Node):
         beat = Subscription(Beat, "beat", qos=QoS(required=False))
@@ -145,8 +167,13 @@ MISTAKES = {
         @on(beat)
         def heard(beat):
             pass
-    """: "Mine.heard (beginner.py:13) takes (beat), but a handler of this kind takes the Beat of port 'beat'; "
-    "write `def heard(self, beat: Beat)`",
+    """: sentence(
+        "runtime.handler_takes",
+        place="Mine.heard (beginner.py:13)",
+        taken="(beat)",
+        expected="the Beat of port 'beat'",
+        remedy="def heard(self, beat: Beat)",
+    ),
     """
     class Mine(Node):
         beat = Subscription(Beat, "beat", qos=QoS(required=False))
@@ -154,8 +181,13 @@ MISTAKES = {
         @on(beat)
         def heard(self):
             pass
-    """: "Mine.heard (beginner.py:13) takes (self), but a handler of this kind takes the Beat of port 'beat'; "
-    "write `def heard(self, beat: Beat)`",
+    """: sentence(
+        "runtime.handler_takes",
+        place="Mine.heard (beginner.py:13)",
+        taken="(self)",
+        expected="the Beat of port 'beat'",
+        remedy="def heard(self, beat: Beat)",
+    ),
     """
     class Mine(Node):
         beat = Subscription(Beat, "beat", qos=QoS(required=False))
@@ -163,31 +195,41 @@ MISTAKES = {
         @on(beat)
         def heard(self, foo: Foo):
             pass
-    """: "Mine.heard (beginner.py:13) annotates 'foo' as Foo, but a handler of this kind takes the Beat of port "
-    "'beat'; write `def heard(self, beat: Beat)`",
+    """: sentence(
+        "runtime.handler_annotates",
+        place="Mine.heard (beginner.py:13)",
+        name="foo",
+        type="Foo",
+        expected="the Beat of port 'beat'",
+        remedy="def heard(self, beat: Beat)",
+    ),
     """
     class Mine(Node):
         def __init__(self):
             self.out = Publisher(Beat, "beat")
-    """: "Mine.__init__ (beginner.py:12) makes the port self.out, which nobody connects; declare it on the class: "
-    "`out = Publisher(Beat, 'beat')`",
+    """: sentence("runtime.port_of_the_object", place="Mine.__init__ (beginner.py:12)"),
     """
     class Mine(Node):
         out = Publisher(dict, "beat")
-    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: Publisher(dict, 'beat'): dict is no "
-    "message; declare one: `class Beat(Message): count: int`",
+    """: not_imported(11, sentence("runtime.no_message_type")),
     """
     class Mine(Node):
         def __init__(self):
             self.file = open("/no/such/file")
-    """: "Mine.__init__ (beginner.py:12) failed: FileNotFoundError: [Errno 2] No such file or directory: "
-    "'/no/such/file'; what needs a device, a file or the network belongs into on_start",
+    """: sentence(
+        "runtime.init_failed",
+        place="Mine.__init__ (beginner.py:12)",
+        why="FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'",
+    ),
     """
     class Mine(Node):
         def __init__(self):
             self.sum = None + 1
-    """: "Mine.__init__ (beginner.py:12) failed: TypeError: unsupported operand type(s) for +: 'NoneType' and 'int'; "
-    "what needs a device, a file or the network belongs into on_start",
+    """: sentence(
+        "runtime.init_failed",
+        place="Mine.__init__ (beginner.py:12)",
+        why="TypeError: unsupported operand type(s) for +: 'NoneType' and 'int'",
+    ),
     """
     class Mine(Node):
         beat = Subscription(Beat, "beat", qos=QoS(required=False))
@@ -195,50 +237,44 @@ MISTAKES = {
         @on
         def heard(self, beat):
             pass
-    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:13: @on takes a subscription, not "
-    "<function Mine.heard at ",
+    """: not_imported(13, sentence("runtime.on_takes_a_subscription") + "<function Mine.heard at "),
     """
     class Mine(Node):
         @every
         def tick(self):
             pass
-    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: @every takes its rate by name; "
-    "write @every(hz=2) for twice a second",
+    """: not_imported(11, sentence("runtime.every_takes_a_name")),
     """
     class Mine(Node):
         @every(seconds=2)
         def tick(self):
             pass
-    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: @every knows no seconds; "
-    "write @every(hz=2) for twice a second",
+    """: not_imported(11, sentence("runtime.every_knows_no_seconds")),
     """
     class Mine(Node):
         out = Publisher(Beat, "beat", qos=10)
-    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: Publisher(Beat, 'beat', qos=10): "
-    "write qos=QoS(depth=10)",
+    """: not_imported(11, sentence("runtime.qos_is_no_number")),
     """
     class Mine(Node):
         out = Publisher(Beat)
-    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: TypeError: Publisher.__init__() "
-    "missing 1 required positional argument: 'topic'; write Publisher(Beat, 'beat', qos=QoS(...)), qos where it is "
-    "needed",
+    """: not_imported(11, sentence("runtime.argument_is_missing", name="topic") + sentence("runtime.write_publisher")),
     """
     class Mine:
         out = Publisher(Beat, "beat")
-    """: "'beginner:Mine' is no Node; write `class Mine(Node):`",
+    """: sentence("runtime.is_no_node", use="beginner:Mine", node="Mine"),
     """
     class Mine(Node):
         @staticmethod
         @every(hz=5)
         def tick():
             pass
-    """: "Mine.tick (beginner.py:11): a handler takes self; leave out @staticmethod",
+    """: sentence("runtime.takes_self", place="Mine.tick (beginner.py:11)"),
     """
     class Mine(Node):
         @every(hz=5)
         def tick(self):
             yield 3
-    """: "Mine.tick (beginner.py:11) has a `yield`, so that a call runs none of it; publish each value in its place",
+    """: sentence("runtime.yields", place="Mine.tick (beginner.py:11)"),
     """
     class Base(Node):
         @every(hz=5)
@@ -248,8 +284,7 @@ MISTAKES = {
     class Mine(Base):
         def tick(self):
             pass
-    """: "Mine.tick (beginner.py:16) takes the place of the handler Base.tick and has no mark, so nobody calls it; "
-    "mark it with @every or @on, too, or write `tick = None`",
+    """: sentence("runtime.mark_is_missing", place="Mine.tick (beginner.py:16)", handler="Base.tick"),
     """
     class Mine(Node):
         beat = Subscription(Beat, "beat", qos=QoS(required=False))
@@ -258,44 +293,50 @@ MISTAKES = {
         @on(beat, foo)
         def heard(self, beat, foo):
             pass
-    """: "Mine.heard (beginner.py:14) takes (self, beat, foo), but a handler of this kind takes one message at a time, "
-    "of beat, foo; write `def heard(self, message: Beat | Foo)`",
+    """: sentence(
+        "runtime.handler_takes",
+        place="Mine.heard (beginner.py:14)",
+        taken="(self, beat, foo)",
+        expected="one message at a time, of beat, foo",
+        remedy="def heard(self, message: Beat | Foo)",
+    ),
     """
     class Mine(Node):
         out = Publisher(Beat, "beat")
 
         def __init__(self):
             self.out.publish(Beat(count=1))
-    """: "Mine.__init__ (beginner.py:14) publishes, and nobody is connected yet; do it in on_start",
+    """: sentence("runtime.init_publishes", place="Mine.__init__ (beginner.py:14)"),
     """
     class Mine(Node):
         out = Publisher(Beat, "beat")
 
         def __init__(self):
             self.out = Beat(count=1)
-    """: "Mine.__init__ (beginner.py:14) sets self.out, which is the port of topic 'beat'; call yours otherwise, "
-    "such as self.own_out",
+    """: sentence("runtime.name_is_a_port", place="Mine.__init__ (beginner.py:14)", name="out", topic="beat"),
     """
     class Mine(Node):
         def __init__(self):
             self.start_s = self.clock.now_s
-    """: "Mine.__init__ (beginner.py:11) uses self.clock, which is the run's only from on_start on",
+    """: sentence("runtime.init_uses_the_clock", place="Mine.__init__ (beginner.py:11)"),
     """
     class Mine(Node):
         def __init__(self):
             raise SystemExit(3)
-    """: "Mine.__init__ (beginner.py:12) failed: SystemExit: 3; what needs a device, a file or the network belongs "
-    "into on_start",
+    """: sentence("runtime.init_failed", place="Mine.__init__ (beginner.py:12)", why="SystemExit: 3"),
     """
     class Mine(Node):
         def __init__(self):
             self.count = int("three")
-    """: "Mine.__init__ (beginner.py:12) refuses its parameters: invalid literal for int() with base 10: 'three'",
+    """: sentence(
+        "runtime.refuses_parameters",
+        node="Mine.__init__ (beginner.py:12)",
+        why="invalid literal for int() with base 10: 'three'",
+    ),
     """
     class Mine(Node):
         clock = Publisher(Beat, "beat")
-    """: "Mine.clock (beginner.py:11) takes the place of the clock that every node has from its graph; call yours "
-    "otherwise, such as own_clock",
+    """: sentence("runtime.place_is_the_graphs", place="Mine.clock (beginner.py:11)", name="clock"),
     """
     class Mine(Node):
         beat = Subscription(Beat, "beat", qos=QoS(required=False))
@@ -303,8 +344,7 @@ MISTAKES = {
         @on(beat)
         def log(self, beat):
             pass
-    """: "Mine.log (beginner.py:14) takes the place of the log that every node has from its graph; call yours "
-    "otherwise, such as own_log",
+    """: sentence("runtime.place_is_the_graphs", place="Mine.log (beginner.py:14)", name="log"),
     """
     class Thing:
         pass
@@ -314,8 +354,7 @@ MISTAKES = {
 
     class Mine(Node):
         out = Publisher(Things, "things")
-    """: "a Things holds a Thing, which cannot travel; give it plain values, messages or numpy arrays, or make it one: "
-    "`class Thing(Message)`",
+    """: sentence("runtime.cannot_travel", message="Things", type="Thing"),
 }
 
 
@@ -350,7 +389,7 @@ def test_a_beginners_mistake_is_told_with_class_line_and_remedy(
         ),
         (
             "GoalServer(Beat, Beat, 'go')",
-            "write GoalServer(DriveTo, Progress, Arrived, 'drive'): goal, feedback, result",
+            sentence("runtime.write_goal_server"),
         ),
     ],
 )
@@ -374,8 +413,8 @@ class Typed(Node):
 
 def test_a_parameter_whose_type_cannot_be_looked_up_is_told_and_keeps_no_other_one_away() -> None:
     assert NodeSpec("typed", Typed, {"hz": 2}).build()
-    told = r"parameter 'where' of Typed: its type 'Elsewhere | None' is not known in .*; import it at the top, and not"
-    with pytest.raises(ParameterError, match=told.replace("|", r"\|")):
+    told = pattern("runtime.type_is_not_known", name="where", node="Typed", type=r"Elsewhere \| None", module=".*")
+    with pytest.raises(ParameterError, match=told):
         NodeSpec("typed", Typed, {"where": "here"}).build()
 
 
@@ -415,6 +454,39 @@ def test_what_can_be_called_with_the_message_is_right() -> None:
 class Idle(Node):
     def __init__(self, used: int = 0, gain: float = 1.0) -> None:
         self.used = used
+
+
+class Early(Node):
+    async def look(self) -> None:
+        """What a subclass does at once."""
+
+
+class Patient(Early):
+    """Waits, hands a wait to somebody else, and calls what is no wait, or none any more."""
+
+    @every(hz=1)
+    async def tick(self) -> None:
+        await self.clock.sleep(0.1)
+        task = asyncio.create_task(self.rest())
+        await task
+
+    @every(hz=1, blocking=True)
+    def nap(self) -> None:
+        self.sleep()
+        self.look()
+
+    def look(self) -> None:  # type: ignore[override]  # that is the case
+        """It needs no wait."""
+
+    def sleep(self) -> None:
+        """Not the clock's."""
+
+    async def rest(self) -> None:
+        """A wait of its own."""
+
+
+def test_a_wait_that_somebody_awaits_is_right() -> None:
+    assert Graph([NodeSpec("patient", Patient)]).problems() == []
 
 
 def test_a_parameter_that_does_nothing_is_refused_where_it_is_set() -> None:
@@ -491,7 +563,7 @@ def test_a_users_own_folder_nodes_that_hides_ours_is_named(arguments: list[str],
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    hidden = f"{tmp_path / 'nodes'} hides Polyrhythm's own 'nodes': rename it, or start from another folder"
+    hidden = sentence("runtime.hides_our_nodes", folder=tmp_path / "nodes")
     assert hidden in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -51,102 +51,93 @@ RUN_KEYS = "beside, for_s, frozen_s, report, robot, seed, start, view"
 MISTAKES = {
     "graph.toml: unknown table [node]; did you mean 'nodes'? known: budgets, hosts, instead, "
     "links, nodes, processes, run, seats": ('[node.talker]\nuse = "nodes.hello:Talker"'),
-    "graph.toml: is no launch file: it has none of the tables [nodes], [instead], [processes], [seats], [links], "
-    "[budgets], [hosts], [run]; a file that a node reads is checked with its node: "
-    "check FILE --set NODE.PARAM=graph.toml": (
+    f"graph.toml: {sentence('runtime.no_launch_tables')}": (
         'title = "A study"\ncode = "P{number}"\n[consent]\ntext = "You may stop at any time."'
     ),
-    "graph.toml: no nodes; expected at least one table like [nodes.talker]": "",
+    f"graph.toml: {sentence('runtime.no_nodes')}": "",
     f"graph.toml: [run] is 3; expected a table [run] with {RUN_KEYS}": "run = 3\n" + TALKER,
     f"graph.toml: [run] has the unknown key 'sed'; did you mean 'seed'? known: {RUN_KEYS}": TALKER + "[run]\nsed = 3",
-    "graph.toml: [run] seed is 'x'; expected a whole number": TALKER + '[run]\nseed = "x"',
-    "graph.toml: [run] for_s is 0; expected a positive number of seconds": TALKER + "[run]\nfor_s = 0",
-    "graph.toml: [run] view is 3; expected 'module:name' of a module that is installed": TALKER + "[run]\nview = 3",
-    "graph.toml: [run] report is 'nodes.reprot:main'; expected 'module:name' of a module that is installed": (
+    f"graph.toml: [run] seed is 'x'; {sentence('runtime.whole_number')}": TALKER + '[run]\nseed = "x"',
+    f"graph.toml: [run] for_s is 0; {sentence('runtime.positive_seconds')}": TALKER + "[run]\nfor_s = 0",
+    f"graph.toml: [run] view is 3; {sentence('runtime.module_name_expected')}": TALKER + "[run]\nview = 3",
+    f"graph.toml: [run] report is 'nodes.reprot:main'; {sentence('runtime.module_name_expected')}": (
         TALKER + '[run]\nreport = "nodes.reprot:main"'
     ),
-    "graph.toml: [nodes.Talker] is no node name; expected a-z, 0-9 and _, starting with a letter": (
-        TALKER.replace("talker", "Talker")
-    ),
+    f"graph.toml: [nodes.Talker] {sentence('runtime.no_node_name')}": (TALKER.replace("talker", "Talker")),
     f"graph.toml: [nodes.talker] is 3; expected a table [nodes.talker] with {NODE_KEYS}": "[nodes]\ntalker = 3",
     f"graph.toml: [nodes.talker] has the unknown key 'parms'; did you mean 'params'? known: {NODE_KEYS}": TALKER
     + "parms = { start = 40 }",
-    "graph.toml: [nodes.talker] has no use; expected a class like 'nodes.hello:Talker'": "[nodes.talker]",
+    f"graph.toml: [nodes.talker] {sentence('runtime.no_use')}": "[nodes.talker]",
     "graph.toml: [nodes.talker] params is 3; expected a table": TALKER + "params = 3",
     'graph.toml: [nodes.talker] restart is \'sometimes\'; expected "always" or "on-failure" or "never"': (
         TALKER + 'restart = "sometimes"'
     ),
     "graph.toml: [nodes.talker] process is 'My Process'; expected a-z, 0-9 and _": TALKER + 'process = "My Process"',
-    "graph.toml: [nodes.talker] 'nodes.hello' names no class; expected 'module:Class', like 'nodes.hello:Talker'": (
+    f"graph.toml: [nodes.talker] {sentence('runtime.names_no_class', use='nodes.hello')}": (
         '[nodes.talker]\nuse = "nodes.hello"'
     ),
     f"graph.toml: [nodes.talker] 'nodes.hello:Taker': {nodes.hello.__file__} has no 'Taker'; "
     "nodes there: Listener, Talker": '[nodes.talker]\nuse = "nodes.hello:Taker"',
-    "graph.toml: [nodes.talker] 'no_such_package.hello:Talker': there is no module 'no_such_package'; "
-    "install its package, or start from the folder that holds no_such_package": (
-        '[nodes.talker]\nuse = "no_such_package.hello:Talker"'
-    ),
-    "graph.toml: [nodes.talker] 'nodes.hello:Beat' is no Node; write `class Beat(Node):`": (
+    "graph.toml: [nodes.talker] 'no_such_package.hello:Talker': "
+    + sentence("runtime.no_module", module="no_such_package"): ('[nodes.talker]\nuse = "no_such_package.hello:Talker"'),
+    f"graph.toml: [nodes.talker] {sentence('runtime.is_no_node', use='nodes.hello:Beat', node='Beat')}": (
         '[nodes.talker]\nuse = "nodes.hello:Beat"'
     ),
     "graph.toml: [nodes.talker] 'broken_nodes:X': module 'broken_nodes' cannot be imported at broken_nodes.py:1: "
     "NameError: name 'missing' is not defined": '[nodes.talker]\nuse = "broken_nodes:X"',
-    "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second": TALKER + "hz = 0",
-    "graph.toml: [nodes.talker] hz of 'tick' is nan; expected 0.00001 to 10000 times a second": TALKER
+    f"graph.toml: [nodes.talker] hz of 'tick' is 0; {sentence('runtime.rate_expected')}": TALKER + "hz = 0",
+    f"graph.toml: [nodes.talker] hz of 'tick' is nan; {sentence('runtime.rate_expected')}": TALKER
     + "hz = { tick = nan }",
-    "graph.toml: [nodes.talker] hz of 'tick' is 1e+300; expected 0.00001 to 10000 times a second": (
-        TALKER + "hz = 1e300"
-    ),
-    "graph.toml: [nodes.talker] hz of 'tick' is 1e-300; expected 0.00001 to 10000 times a second": (
-        TALKER + "hz = 1e-300"
-    ),
+    f"graph.toml: [nodes.talker] hz of 'tick' is 1e+300; {sentence('runtime.rate_expected')}": (TALKER + "hz = 1e300"),
+    f"graph.toml: [nodes.talker] hz of 'tick' is 1e-300; {sentence('runtime.rate_expected')}": (TALKER + "hz = 1e-300"),
     "graph.toml: [nodes.talker] hz.tick is true; expected a number": (TALKER + "hz = { tick = true }"),
-    "graph.toml: [run] for_s is inf; expected a positive number of seconds": TALKER + "[run]\nfor_s = inf",
-    "graph.toml: [run] for_s is true; expected a positive number of seconds": TALKER + "[run]\nfor_s = true",
-    "graph.toml: [run] seed is true; expected a whole number": TALKER + "[run]\nseed = true",
-    "graph.toml: [nodes.talker] hz is 'fast'; expected a number, or a table of timer = number": TALKER + 'hz = "fast"',
-    "graph.toml: [nodes.talker] hz names 'tock', which is no timer of Talker; known: tick": (
+    f"graph.toml: [run] for_s is inf; {sentence('runtime.positive_seconds')}": TALKER + "[run]\nfor_s = inf",
+    f"graph.toml: [run] for_s is true; {sentence('runtime.positive_seconds')}": TALKER + "[run]\nfor_s = true",
+    f"graph.toml: [run] seed is true; {sentence('runtime.whole_number')}": TALKER + "[run]\nseed = true",
+    f"graph.toml: [nodes.talker] hz is 'fast'; {sentence('runtime.hz_expected')}": TALKER + 'hz = "fast"',
+    f"graph.toml: [nodes.talker] hz {sentence('runtime.no_timer', name='tock', node='Talker', known='tick')}": (
         TALKER + "hz = { tock = 3 }"
     ),
-    "graph.toml: [nodes.listener] hz is 3, but Listener has the timers (none); name the one meant": (
+    f"graph.toml: [nodes.listener] {sentence('runtime.hz_of_which_timer', hz=3, node='Listener', timers='(none)')}": (
         TALKER + '[nodes.listener]\nuse = "nodes.hello:Listener"\nhz = 3'
     ),
-    "graph.toml: [nodes.talker] talker.tick: latency is -1; "
-    "expected seconds (0.2), bounds ([0.1, 0.3]) or { p50 = 0.2, p99 = 0.8 }, a day at most": TALKER + "latency = -1",
+    f"graph.toml: [nodes.talker] talker.tick: {sentence('runtime.latency_expected', value=-1)}": (
+        TALKER + "latency = -1"
+    ),
     "graph.toml: [nodes.talker] unknown parameter 'begin' of Talker; known: start": TALKER + "params = { begin = 1 }",
-    "graph.toml: [nodes.talker] parameter 'start' of Talker is 'x'; expected a whole number": (
+    f"graph.toml: [nodes.talker] parameter 'start' of Talker is 'x'; {sentence('runtime.whole_number')}": (
         TALKER + 'params = { start = "x" }'
     ),
     "graph.toml: [nodes.policy] parameter 'tallest_m' of ExpertPolicy is nan; expected a number": (
         '[nodes.policy]\nuse = "nodes.policy.expert:ExpertPolicy"\nparams = { tallest_m = nan }'
     ),
-    "graph.toml: [nodes.policy] policy: tallest_m is 1e+300; expected 0 to 2 m": (
+    f"graph.toml: [nodes.policy] policy: {sentence('runtime.tallest_expected', value='1e+300')}": (
         '[nodes.policy]\nuse = "nodes.policy.expert:ExpertPolicy"\nparams = { tallest_m = 1e300 }'
     ),
-    "graph.toml: [nodes.sam] collaborator: patience_s is inf; expected a positive number of seconds": (
+    f"graph.toml: [nodes.sam] {sentence('runtime.wrong_patience', value='inf')}": (
         '[nodes.sam]\nuse = "nodes.sim.people.collaborator:Collaborator"\nparams = { patience_s = inf }'
     ),
     "graph.toml: [nodes.ana] temperature is -1; expected 0 to 2": (
         '[nodes.ana]\nuse = "nodes.episodes.agents.agent:Agent"\nparams = { temperature = -1 }'
     ),
-    "graph.toml: [nodes.checker] parameter 'last' of Checker is missing; it has no default": (
+    f"graph.toml: [nodes.checker] {sentence('runtime.parameter_is_missing', name='last', node='Checker')}": (
         '[nodes.checker]\nuse = "tests.support.graph_nodes:Checker"'
     ),
-    "graph.toml: [nodes.talker] a parameter is taken from the environment variable 'POLYRHYTHM_NO_SUCH', "
-    "which is not set": TALKER + 'params = { start = "${POLYRHYTHM_NO_SUCH}" }',
-    "graph.toml: [nodes.listener] topic 'beat': nobody publishes it for listener; published topics: (none)": (
-        '[nodes.listener]\nuse = "nodes.hello:Listener"'
+    f"graph.toml: [nodes.talker] {sentence('runtime.variable_is_not_set', variable='POLYRHYTHM_NO_SUCH')}": (
+        TALKER + 'params = { start = "${POLYRHYTHM_NO_SUCH}" }'
     ),
-    "graph.toml: [nodes.listener] topic 'count': listener uses Beat, but counter uses Count; one topic has one type": (
+    f"graph.toml: [nodes.listener] topic {sentence('runtime.nobody_publishes', name='beat', node='listener')}; "
+    "published topics: (none)": ('[nodes.listener]\nuse = "nodes.hello:Listener"'),
+    "graph.toml: [nodes.listener] "
+    + sentence("runtime.two_types", topic="count", node="listener", own="Beat", other="counter", others="Count"): (
         '[nodes.counter]\nuse = "tests.support.graph_nodes:Counter"\n'
         '[nodes.listener]\nuse = "nodes.hello:Listener"\nremap = { beat = "count" }'
     ),
-    "graph.toml: [nodes.right] topic 'image': left, right all publish it, but a state has one publisher; "
-    "remap all but one": (
+    f"graph.toml: [nodes.right] topic 'image': left, right all publish it, but {sentence('runtime.two_publishers')}": (
         '[nodes.left]\nuse = "tests.support.graph_nodes:Painter"\n'
         '[nodes.right]\nuse = "tests.support.graph_nodes:Painter"'
     ),
-    "graph.toml: process 'both' holds nodes with different restart policies; give them the same one": (
+    f"graph.toml: {sentence('runtime.two_restart_policies', process='both')}": (
         TALKER + 'process = "both"\n[nodes.listener]\nuse = "nodes.hello:Listener"\nprocess = "both"\nrestart = "never"'
     ),
     "graph.toml, line 3, column 14: is no TOML: Cannot declare ('nodes', 'talker') twice: [nodes.talker]": (
@@ -183,7 +174,7 @@ def test_a_model_file_that_is_missing_is_told_before_anything_starts(
             "talker.start=x",
             f"graph.toml: [nodes.talker] parameter 'start' of Talker is 'x'; {sentence('runtime.whole_number')}",
         ),
-        ("talker.hz=0", "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second"),
+        ("talker.hz=0", f"graph.toml: [nodes.talker] hz of 'tick' is 0; {sentence('runtime.rate_expected')}"),
         ("talker.use.x=1", "--set talker.use.x=1: 'use' is 'nodes.hello:Talker', not a table"),
         ("run.sed=3", f"graph.toml: [run] has the unknown key 'sed'; did you mean 'seed'? known: {RUN_KEYS}"),
     ],
@@ -240,7 +231,10 @@ def test_bytes_that_are_no_text_are_told(write: Any, capsys: pytest.CaptureFixtu
 def test_a_file_that_fits_is_told_so(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
     write(HELLO)
     assert main(["check", "graph.toml"]) == 0
-    assert capsys.readouterr().out == "graph.toml: 2 nodes in 2 processes on 1 topic; all of it fits\n"
+    assert (
+        capsys.readouterr().out
+        == f"graph.toml: 2 nodes in 2 processes on 1 topic; {sentence('runtime.all_of_it_fits')}\n"
+    )
 
 
 def test_the_graph_is_drawn(write: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,41 +10,42 @@ from runtime.errors import UserError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import parse_seats
 from tests.support.guard.guarded_nodes import StillPolicy
+from tests.support.sentences import sentence
 
 SPECS = {name: NodeSpec(name, StillPolicy) for name in ("one", "two")}
 SEAT = {"holder": "one", "shadows": ["two"]}
 
 MISTAKES: dict[str, Any] = {
     "[seats] is 3; expected tables like [seats.NAME]": 3,
-    "[seats.driver] is a seat that no node is on; seats of the nodes: policy": {"driver": SEAT},
-    "[seats.policy] 'three' is no node on this seat; nodes on it: one, two": {"policy": {"holder": "three"}},
-    "[seats.policy] node 'two' is on this seat; name it as holder or among shadows": {"policy": {"holder": "one"}},
+    f"[seats.driver] {sentence('runtime.nobody_on_the_seat', seats='policy')}": {"driver": SEAT},
+    f"[seats.policy] {sentence('runtime.not_on_this_seat', node='three', nodes='one, two')}": {
+        "policy": {"holder": "three"}
+    },
+    f"[seats.policy] {sentence('runtime.neither_holder_nor_shadow', node='two')}": {"policy": {"holder": "one"}},
     "[seats.policy] has the unknown key 'kinds'; known: holder, ladder, preempted_by, shadows": {
         "policy": {**SEAT, "kinds": {}}
     },
     "[[seats.policy.ladder]] 1 has the unknown key 'after'; known: after_subtask, do, silent_s, text, to": {
         "policy": {**SEAT, "ladder": [{"silent_s": 1.0, "text": "x", "after": 2}]}
     },
-    "[seats.policy] ladder has a rung at 1.5 s that does nothing; give it a text to say, or a do": {
+    f"[seats.policy] {sentence('runtime.rung_does_nothing', at_s='1.5')}": {
         "policy": {**SEAT, "ladder": [{"silent_s": 1.5}]}
     },
-    "[seats.policy] ladder hands over to 'one'; expected one of shadows: two": {
+    f"[seats.policy] {sentence('runtime.shadow_expected', node='one', shadows='two')}": {
         "policy": {**SEAT, "ladder": [{"silent_s": 1.0, "do": "hand_over", "to": "one"}]}
     },
-    "[seats.policy] ladder has silent_s [2.0, 1.0]; expected positive seconds that grow from rung to rung": {
+    f"[seats.policy] ladder has silent_s [2.0, 1.0]; {sentence('runtime.rungs_grow')}": {
         "policy": {**SEAT, "ladder": [{"silent_s": 2.0, "text": "x"}, {"silent_s": 1.0, "text": "y"}]}
     },
-    "[seats.policy.ladder] is 3; expected one or more tables [[seats.policy.ladder]]": {
-        "policy": {**SEAT, "ladder": 3}
-    },
+    f"[seats.policy.ladder] is 3; {sentence('runtime.rungs_expected')}": {"policy": {**SEAT, "ladder": 3}},
 }
 
 
-@pytest.mark.parametrize("sentence", MISTAKES)
-def test_every_mistake_is_a_sentence(sentence: str) -> None:
+@pytest.mark.parametrize("words", MISTAKES)
+def test_every_mistake_is_a_sentence(words: str) -> None:
     with pytest.raises(UserError) as told:
-        parse_seats(MISTAKES[sentence], SPECS)
-    assert str(told.value) == sentence
+        parse_seats(MISTAKES[words], SPECS)
+    assert str(told.value) == words
 
 
 def test_a_ladder_that_says_hands_over_and_holds_is_understood() -> None:

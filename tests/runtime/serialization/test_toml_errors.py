@@ -74,10 +74,10 @@ def test_a_mistake_names_the_table_the_key_and_what_is_expected(old: str, new: s
 
 def test_what_is_no_protocol_at_all_is_told(tmp_path: Path) -> None:
     for path, words in (
-        (tmp_path / "gone.toml", "there is no such file"),
+        (tmp_path / "gone.toml", sentence("runtime.no_such_file")),
         (tmp_path, "cannot be read: Is a directory"),
-        (ROOT / "docs" / "timeline.png", "byte 0 is no UTF-8; expected a text file in UTF-8"),
-        (ROOT / "launch" / "study.toml", f"is a launch file, not a study's protocol; an example of one: {EXAMPLE}"),
+        (ROOT / "docs" / "timeline.png", sentence("runtime.no_utf8", byte=0)),
+        (ROOT / "launch" / "study.toml", sentence("runtime.launch_file_is_no_protocol", example=EXAMPLE)),
     ):
         with pytest.raises(UserError) as told:
             read_protocol(path)

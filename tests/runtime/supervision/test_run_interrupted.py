@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.cli import main
+from tests.support.sentences import sentence
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
@@ -21,5 +22,5 @@ def test_who_interrupts_a_virtual_run_is_told_where_its_recording_is(
     monkeypatch.setattr("runtime.commands.run.run_virtual", interrupted)
     path = tmp_path / "run.mcap"
     assert main(["run", "hello", "--virtual", "--record", str(path)]) == 130
-    told = f"stopped; recorded until then, to be summed up: polyrhythm report {path}"
+    told = sentence("runtime.recorded_until_then", recording=path)
     assert (told in capsys.readouterr().err) is is_recorded

@@ -84,8 +84,8 @@ class Wire:
         reader.connect(self.folder)
         return reader
 
-    def lose(self, topic: str, reason: str, number: int) -> None:
-        self.lost[reason.partition(":")[0]] += number
+    def lose(self, topic: str, reason: str, number: int, why: str) -> None:
+        self.lost[reason] += number
 
     def take(self) -> None:
         while self.reader.drain(64):
@@ -288,7 +288,7 @@ def test_who_wants_fewer_gets_fewer_and_is_told_how_many_the_others_get_all(fold
     left_out: Counter[str] = Counter()
     slow = DirectReader(
         "slow", TYPES, dict.fromkeys(TYPES, ("source",)), fewer.append,
-        lambda topic, reason, number: left_out.update({reason: number}), most_hz={"level": 10.0, "view": 10.0},
+        lambda topic, reason, number, why: left_out.update({reason: number}), most_hz={"level": 10.0, "view": 10.0},
     )  # fmt: skip
     slow.connect(folder)
     sender = wire.outlet.sender

@@ -35,7 +35,7 @@ def wire() -> Iterator[tuple[PublisherSockets, Reader, list[int], list[tuple[str
 
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         outlet = PublisherSockets(Path(name), "talker")
-        reader = Reader({"beat": Beat}, deliver, lambda topic, reason, number: lost.append((reason, number)))
+        reader = Reader({"beat": Beat}, deliver, lambda topic, reason, number, why: lost.append((reason, number)))
         reader.connect(Path(name), ["talker"])
         try:
             assert asyncio.run(outlet.await_subscribers({"beat": 1}, 10.0, asyncio.Event())) == []
@@ -123,7 +123,7 @@ def test_a_reader_that_queues_states_loses_none_while_it_is_busy_and_others_lose
             def deliver(_: Stamped[Any], is_deep: bool = is_deep) -> None:
                 heard[is_deep] += 1
 
-            def lose(topic: str, reason: str, count: int, is_deep: bool = is_deep) -> None:
+            def lose(topic: str, reason: str, count: int, why: str, is_deep: bool = is_deep) -> None:
                 lost[is_deep] += count
 
             readers[is_deep] = Reader({"level": Level}, deliver, lose, is_deep=is_deep)

@@ -47,8 +47,8 @@ class Wire:
         expected = {"image": 1, "cloud": 1}
         assert asyncio.run(self.outlet.await_subscribers(expected, 20.0, asyncio.Event())) == []
 
-    def _lose(self, topic: str, reason: str, number: int) -> None:
-        self.lost[reason.partition(":")[0]] += number
+    def _lose(self, topic: str, reason: str, number: int, why: str) -> None:
+        self.lost[reason] += number
 
     def send(self, seq: int, height: int = 240) -> None:
         rgb = np.full((height, 320, 3), seq % 256, np.uint8)
@@ -204,7 +204,7 @@ def test_a_recorder_that_is_halted_for_a_busy_second_loses_no_image() -> None:
         outlet = PublisherSockets(Path(name), "camera")
         outlet.pool.grace_ns = to_ns(60.0)  # all of this is within its second, however slow the machine is
 
-        def lose(topic: str, reason: str, count: int) -> None:
+        def lose(topic: str, reason: str, count: int, why: str) -> None:
             lost[reason] += count
 
         reader = Reader({"image": Image}, lambda one: heard.append(one.message.captured_ns), lose, is_deep=True)

@@ -42,11 +42,9 @@ def heard_by(tap: Tap, outlet: PublisherSockets) -> None:
 def test_a_tool_that_listens_is_not_counted_as_a_subscriber_but_a_process_is(folder: Path) -> None:
     outlet = PublisherSockets(folder, "talker")
     tap = Tap(folder, ["talker"], {"beat": "event"}, "tool-1")
-    watcher = SubscriberThread(
-        {"beat": Beat}, lambda stamped: None, lambda topic, reason, number: None, is_counted=False
-    )
+    watcher = SubscriberThread({"beat": Beat}, lambda stamped: None, lambda *_: None, is_counted=False)
     watcher.connect(folder, ["talker"])
-    inlet = SubscriberThread({"beat": Beat}, lambda stamped: None, lambda topic, reason, number: None)
+    inlet = SubscriberThread({"beat": Beat}, lambda stamped: None, lambda *_: None)
     try:
         heard_by(tap, outlet)
         assert lacking(outlet, 0.2) == ["beat"]
@@ -62,7 +60,7 @@ def test_a_tool_that_listens_is_not_counted_as_a_subscriber_but_a_process_is(fol
 @pytest.mark.processes
 def test_what_a_tool_publishes_arrives_once_and_whole(folder: Path) -> None:
     arrived: list[Stamped[Any]] = []
-    inlet = SubscriberThread({"beat": Beat}, arrived.append, lambda topic, reason, number: None)
+    inlet = SubscriberThread({"beat": Beat}, arrived.append, lambda *_: None)
     inlet.connect(folder, [])
     inlet.accept(folder, "listener")
     inlet.start()

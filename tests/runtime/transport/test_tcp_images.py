@@ -52,7 +52,7 @@ def segments() -> list[str]:
     return [file.name for file in FOLDER.glob(f"polyrhythm-{os.getuid()}-{os.getpid()}-*")]
 
 
-def ignore(topic: str, reason: str, number: int) -> None:
+def ignore(topic: str, reason: str, number: int, why: str) -> None:
     """Losses are no subject here."""
 
 

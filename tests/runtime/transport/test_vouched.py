@@ -32,7 +32,7 @@ VOUCHED = {"heard": {"ears": ("sam",), "planner": ("planner",)}}
 @pytest.mark.parametrize("reliable", [{}, {"heard": Terms(receivers=("robot",))}], ids=["plain", "reliable"])
 def test_a_process_that_stamps_another_nodes_name_is_not_heard(reliable: Mapping[str, Terms]) -> None:
     heard: list[tuple[str, str]] = []
-    lost: list[str] = []
+    lost: list[tuple[str, str]] = []
 
     def take(stamped: Stamped[Utterance]) -> None:
         heard.append((stamped.envelope.source, stamped.message.text))
@@ -41,8 +41,8 @@ def test_a_process_that_stamps_another_nodes_name_is_not_heard(reliable: Mapping
         folder = Path(name)
         outlets = {process: PublisherSockets(folder, process, 0, reliable) for process in ("ears", "planner", "camera")}
         inlet = SubscriberThread(
-            {"heard": Utterance, "interrupt": Interrupt}, take, lambda topic, reason, number: lost.append(reason),
-            receiver="robot", reliable=tuple(reliable),
+            {"heard": Utterance, "interrupt": Interrupt}, take,
+            lambda topic, reason, number, why: lost.append((reason, why)), receiver="robot", reliable=tuple(reliable),
         )  # fmt: skip
         inlet.connect(folder, list(outlets), vouched=VOUCHED)
         inlet.start()
@@ -60,7 +60,7 @@ def test_a_process_that_stamps_another_nodes_name_is_not_heard(reliable: Mapping
             outlet.close()
         inlet.close()
     assert sorted(heard) == [("planner", "mine"), ("sam", "stop")]
-    assert lost == [sentence("runtime.forged", process="planner", node="sam")] * 3, (
+    assert lost == [("forged", sentence("runtime.forged", process="planner", node="sam"))] * 3, (
         "and of the camera nothing is taken at all"
     )
 
@@ -68,13 +68,13 @@ def test_a_process_that_stamps_another_nodes_name_is_not_heard(reliable: Mapping
 @pytest.mark.processes
 def test_a_process_that_stamps_the_name_of_who_sits_on_a_seat_moves_nothing() -> None:
     heard: list[float] = []
-    lost: list[str] = []
+    lost: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder = Path(name)
         outlets = {process: PublisherSockets(folder, process, 0) for process in ("policy", "console", "camera")}
         inlet = SubscriberThread(
             {"command": JointCommand}, lambda stamped: heard.append(stamped.message.base_v_mps),
-            lambda topic, reason, number: lost.append(reason), receiver="robot",
+            lambda topic, reason, number, why: lost.append((reason, why)), receiver="robot",
         )  # fmt: skip
         vouched = {"command": {"policy": ("policy",), "console": ("human_policy",)}}
         inlet.connect(folder, list(outlets), vouched=vouched)
@@ -85,7 +85,11 @@ def test_a_process_that_stamps_the_name_of_who_sits_on_a_seat_moves_nothing() ->
             outlets[process].publish(
                 Envelope("command", "policy", 1 << 40, 1), JointCommand(position=(), base_v_mps=9.0)
             )
-        eventually(lambda: lost == ["forged: console speaks in the name of policy"], f"it is told: {lost}", 5.0)
+        eventually(
+            lambda: lost == [("forged", sentence("runtime.forged", process="console", node="policy"))],
+            f"it is told: {lost}",
+            5.0,
+        )
         outlets["console"].publish(Envelope("command", "human_policy", 1, 1), JointCommand(position=(), base_v_mps=0.1))
         outlets["policy"].publish(Envelope("command", "policy", 1, 1), JointCommand(position=(), base_v_mps=0.2))
         eventually(lambda: sorted(heard) == [0.1, 0.2], f"both have come: {heard}", 5.0)

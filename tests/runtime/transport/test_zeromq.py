@@ -26,7 +26,7 @@ def test_finish_delivers_the_last_words_of_every_publisher_that_has_closed() -> 
 
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder = Path(name)
-        inlet = SubscriberThread({"said": Utterance}, slow, lambda topic, reason, number: None, watches_ends=True)
+        inlet = SubscriberThread({"said": Utterance}, slow, lambda *_: None, watches_ends=True)
         outlets = [PublisherSockets(folder, "a"), PublisherSockets(folder, "b")]
         inlet.connect(folder, ["a", "b"])
         inlet.start()
@@ -54,7 +54,7 @@ def test_an_inlet_that_is_closed_in_the_midst_of_a_look_ends() -> None:
             return super().drain(limit)
 
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
-        inlet = ClosedInTheMidst({"said": Utterance}, lambda _: None, lambda topic, reason, number: None)
+        inlet = ClosedInTheMidst({"said": Utterance}, lambda _: None, lambda *_: None)
         inlet.connect(Path(name), [])
         inlet.start()
         closing = threading.Thread(target=inlet.close, daemon=True)
@@ -67,9 +67,7 @@ def test_an_inlet_that_is_closed_in_the_midst_of_a_look_ends() -> None:
 def test_finish_does_not_wait_for_ever_for_a_publisher_that_stays() -> None:
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder = Path(name)
-        inlet = SubscriberThread(
-            {"said": Utterance}, lambda _: None, lambda topic, reason, number: None, watches_ends=True
-        )
+        inlet = SubscriberThread({"said": Utterance}, lambda _: None, lambda *_: None, watches_ends=True)
         outlet = PublisherSockets(folder, "a")
         inlet.connect(folder, ["a"])
         inlet.start()

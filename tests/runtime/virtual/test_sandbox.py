@@ -41,7 +41,7 @@ import zmq
 from runtime import Node, Simulation, every
 from runtime.clock import SystemClock
 from runtime.errors import EscapeError
-from tests.support.sentences import sentence
+from tests.support.sentences import pattern, sentence
 
 
 class Culprit(Node):
@@ -119,62 +119,79 @@ def _closed_socket() -> Iterator[None]:
     ZEROMQ.term()
 
 
-DEEDS: dict[str, Callable[[Node], object]] = {
-    "read the wall clock (time.time)": lambda _: time.time(),
-    "read the wall clock (time.monotonic)": lambda _: time.monotonic(),
-    "read the wall clock (time.monotonic_ns)": lambda _: time.monotonic_ns(),
-    "read the wall clock (time.perf_counter)": lambda _: perf_counter(),
-    "read the wall clock (datetime.now)": lambda _: datetime.datetime.now(),  # noqa: DTZ005  # the deed
-    "read the wall clock (datetime.today)": lambda _: a_datetime.today(),  # noqa: DTZ002  # the deed
-    "read the wall clock (date.today)": lambda _: date.today(),  # noqa: DTZ011  # the deed
-    "slept in real time (time.sleep)": lambda _: time.sleep(1),
-    "drew unseeded randomness (random.random)": lambda _: random.random(),
-    "drew unseeded randomness (random.choice)": lambda _: random.choice([1, 2]),
-    "drew unseeded randomness (numpy.random.rand)": lambda _: np.random.rand(),
-    "drew unseeded randomness (default_rng)": lambda _: np.random.default_rng(),
-    "drew unseeded randomness (numpy.random.beta)": lambda _: np.random.beta(1, 1),
-    "drew unseeded randomness (numpy.random.bytes)": lambda _: np.random.bytes(1),
-    "drew unseeded randomness (numpy.random.sample)": lambda _: np.random.sample(),
-    "drew unseeded randomness (seed)": lambda _: np.random.seed(),
-    "drew unseeded randomness (a numpy generator without a seed)": lambda _: np.random.Generator(np.random.PCG64()),
-    "drew unseeded randomness (RandomState without a seed)": lambda _: np.random.RandomState(),
-    "drew unseeded randomness (uuid.uuid4)": lambda _: uuid.uuid4(),
-    "drew unseeded randomness (os.urandom)": lambda _: os.urandom(4),
-    "drew unseeded randomness (secrets.randbits)": lambda _: secrets.randbits(8),
-    "drew unseeded randomness (random.Random without a seed)": lambda _: random.Random().random(),
-    "drew unseeded randomness (random.SystemRandom)": lambda _: random.SystemRandom().choice([1, 2]),
-    "drew unseeded randomness (os.getrandom)": lambda _: os.getrandom(4),
-    "read the wall clock (time.process_time)": lambda _: time.process_time(),
-    "read the wall clock (time.clock_gettime)": lambda _: time.clock_gettime(time.CLOCK_BOOTTIME),
-    "read the wall clock (time.localtime)": lambda _: time.localtime(),
-    "read the wall clock (time.strftime)": lambda _: time.strftime("%H:%M"),
-    "started a thread": lambda _: threading.Thread(target=print).start(),
-    "opened a socket (socket.connect)": lambda _: SOCKET.connect(("127.0.0.1", 9)),
-    "opened a socket (socket.getaddrinfo)": lambda _: socket.getaddrinfo("127.0.0.1", 9),
-    "opened a socket (socket.bind)": lambda _: SOCKET.bind(("127.0.0.1", 0)),
-    "used a ZeroMQ socket (zmq.Socket.bind)": lambda _: ZEROMQ_SOCKET.bind("tcp://127.0.0.1:*"),
-    "used a ZeroMQ socket (zmq.Socket.connect)": lambda _: ZEROMQ_SOCKET.connect("tcp://127.0.0.1:9"),
-    "used a ZeroMQ socket (zmq.Socket.recv)": lambda _: ZEROMQ_SOCKET.recv(zmq.NOBLOCK),
-    "used a ZeroMQ socket (zmq.Socket.send)": lambda _: ZEROMQ_SOCKET.send(b"", zmq.NOBLOCK),
-    "waited in real time (Event.wait)": lambda _: threading.Event().wait(0.01),
-    "waited in real time (Queue.get)": lambda _: queue.Queue[int]().get(timeout=0.01),
-    "waited in real time (Semaphore.acquire)": lambda _: threading.Semaphore(0).acquire(timeout=0.01),
-    "waited in real time (Thread.join)": lambda _: Others.sleeper.join(0.01),
-    "waited in real time (Future.result)": lambda _: Future[int]().result(0.01),
-    "waited in real time (concurrent.futures.wait)": lambda _: concurrent.futures.wait([Future[int]()], 0.01),
-    "waited in real time (select.select)": lambda _: select.select([Others.sockets[0]], [], [], 0.01),
-    "waited in real time (select.poll)": lambda _: select.poll(),
-    "waited in real time (SelectSelector.select)": lambda _: SELECTOR.select(0.01),
-    "waited in real time (Popen.poll)": lambda _: Others.child.poll(),
-    "waited in real time (Popen.wait)": lambda _: Others.child.wait(0.01),
-    "waited in real time (os.waitpid)": lambda _: os.waitpid(-1, os.WNOHANG),
-    "waited in real time (signal.sigtimedwait)": lambda _: signal.sigtimedwait([signal.SIGUSR1], 0.01),
-    "set a timer of real time (signal.setitimer)": lambda _: signal.setitimer(signal.ITIMER_REAL, 0),
-    "read the clock of its process (os.times)": lambda _: os.times(),
-    "read the wall clock (timeit.default_timer)": lambda _: timeit.default_timer(),
-    "used a socket (socket.recv)": lambda _: Others.sockets[0].recv(1),
-    "asked for its process (os.getpid)": lambda _: os.getpid(),
-    "started a process": lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
+Deeds = dict[str, Callable[[Node], object]]
+
+CLOCKS: Deeds = {
+    "time.time": lambda _: time.time(),
+    "time.monotonic": lambda _: time.monotonic(),
+    "time.monotonic_ns": lambda _: time.monotonic_ns(),
+    "time.perf_counter": lambda _: perf_counter(),
+    "datetime.now": lambda _: datetime.datetime.now(),  # noqa: DTZ005  # the deed
+    "datetime.today": lambda _: a_datetime.today(),  # noqa: DTZ002  # the deed
+    "date.today": lambda _: date.today(),  # noqa: DTZ011  # the deed
+    "time.process_time": lambda _: time.process_time(),
+    "time.clock_gettime": lambda _: time.clock_gettime(time.CLOCK_BOOTTIME),
+    "time.localtime": lambda _: time.localtime(),
+    "time.strftime": lambda _: time.strftime("%H:%M"),
+    "timeit.default_timer": lambda _: timeit.default_timer(),
+}
+DRAWS: Deeds = {
+    "random.random": lambda _: random.random(),
+    "random.choice": lambda _: random.choice([1, 2]),
+    "numpy.random.rand": lambda _: np.random.rand(),
+    "default_rng": lambda _: np.random.default_rng(),
+    "numpy.random.beta": lambda _: np.random.beta(1, 1),
+    "numpy.random.bytes": lambda _: np.random.bytes(1),
+    "numpy.random.sample": lambda _: np.random.sample(),
+    "seed": lambda _: np.random.seed(),
+    sentence("runtime.numpy_generator"): lambda _: np.random.Generator(np.random.PCG64()),
+    sentence("runtime.random_state"): lambda _: np.random.RandomState(),
+    "uuid.uuid4": lambda _: uuid.uuid4(),
+    "os.urandom": lambda _: os.urandom(4),
+    "secrets.randbits": lambda _: secrets.randbits(8),
+    sentence("runtime.random_object"): lambda _: random.Random().random(),
+    "random.SystemRandom": lambda _: random.SystemRandom().choice([1, 2]),
+    "os.getrandom": lambda _: os.getrandom(4),
+}
+SOCKETS: Deeds = {
+    "socket.connect": lambda _: SOCKET.connect(("127.0.0.1", 9)),
+    "socket.getaddrinfo": lambda _: socket.getaddrinfo("127.0.0.1", 9),
+    "socket.bind": lambda _: SOCKET.bind(("127.0.0.1", 0)),
+}
+ZEROMQ_CALLS: Deeds = {
+    "zmq.Socket.bind": lambda _: ZEROMQ_SOCKET.bind("tcp://127.0.0.1:*"),
+    "zmq.Socket.connect": lambda _: ZEROMQ_SOCKET.connect("tcp://127.0.0.1:9"),
+    "zmq.Socket.recv": lambda _: ZEROMQ_SOCKET.recv(zmq.NOBLOCK),
+    "zmq.Socket.send": lambda _: ZEROMQ_SOCKET.send(b"", zmq.NOBLOCK),
+}
+WAITS: Deeds = {
+    "Event.wait": lambda _: threading.Event().wait(0.01),
+    "Queue.get": lambda _: queue.Queue[int]().get(timeout=0.01),
+    "Semaphore.acquire": lambda _: threading.Semaphore(0).acquire(timeout=0.01),
+    "Thread.join": lambda _: Others.sleeper.join(0.01),
+    "Future.result": lambda _: Future[int]().result(0.01),
+    "concurrent.futures.wait": lambda _: concurrent.futures.wait([Future[int]()], 0.01),
+    "select.select": lambda _: select.select([Others.sockets[0]], [], [], 0.01),
+    "select.poll": lambda _: select.poll(),
+    "SelectSelector.select": lambda _: SELECTOR.select(0.01),
+    "Popen.poll": lambda _: Others.child.poll(),
+    "Popen.wait": lambda _: Others.child.wait(0.01),
+    "os.waitpid": lambda _: os.waitpid(-1, os.WNOHANG),
+    "signal.sigtimedwait": lambda _: signal.sigtimedwait([signal.SIGUSR1], 0.01),
+}
+DEEDS: Deeds = {
+    **{sentence("runtime.reads_the_wall_clock", call=call): deed for call, deed in CLOCKS.items()},
+    **{sentence("runtime.drew_randomness", what=what): deed for what, deed in DRAWS.items()},
+    **{sentence("runtime.opens_a_socket", call=call): deed for call, deed in SOCKETS.items()},
+    **{sentence("runtime.uses_zeromq", call=call): deed for call, deed in ZEROMQ_CALLS.items()},
+    **{sentence("runtime.waits_in_real_time", call=call): deed for call, deed in WAITS.items()},
+    sentence("runtime.sleeps_in_real_time", call="time.sleep"): lambda _: time.sleep(1),
+    sentence("runtime.starts_a_thread"): lambda _: threading.Thread(target=print).start(),
+    sentence("runtime.sets_a_real_timer", call="signal.setitimer"): lambda _: signal.setitimer(signal.ITIMER_REAL, 0),
+    sentence("runtime.reads_its_clock", call="os.times"): lambda _: os.times(),
+    sentence("runtime.uses_a_socket", call="socket.recv"): lambda _: Others.sockets[0].recv(1),
+    sentence("runtime.asks_for_its_process", call="os.getpid"): lambda _: os.getpid(),
+    sentence("runtime.starts_a_process"): lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
 }
 
 
@@ -243,7 +260,9 @@ class Swallows(Node):
 
 
 def test_an_escape_that_the_node_swallows_ends_the_run_all_the_same() -> None:
-    with pytest.raises(EscapeError, match=r"swallows.tick read the wall clock"):
+    with pytest.raises(
+        EscapeError, match=rf"swallows\.tick {pattern('runtime.reads_the_wall_clock', call='time.time')}"
+    ):
         run(Swallows())
 
 
@@ -271,7 +290,9 @@ class Early(Node):
 
 
 def test_a_start_is_watched_too() -> None:
-    with pytest.raises(EscapeError, match=r"early.on_start read the wall clock"):
+    with pytest.raises(
+        EscapeError, match=rf"early\.on_start {pattern('runtime.reads_the_wall_clock', call='time.time')}"
+    ):
         run(Early())
 
 
@@ -453,7 +474,7 @@ def test_what_is_wrapped_is_put_back_however_the_run_ends(
     deed: Callable[[Node], object], raised: type[BaseException] | None, kind: type[Culprit] | type[AsyncCulprit]
 ) -> None:
     if raised is EscapeError:
-        deed = DEEDS["read the wall clock (time.time)"]
+        deed = CLOCKS["time.time"]
     with pytest.raises(raised) if raised is not None else contextlib.nullcontext():
         run(kind(deed))
     assert changed() == []

@@ -215,8 +215,7 @@ def test_a_study_locks_parts_of_the_page_and_a_stop_is_said_all_the_same() -> No
         actions.handle(wizard, Say("collaborator", text))
     actions.handle(wizard, Take("policy"))
     assert [one.text for one in ports.say_heard.messages] == ["I will pick up the blue cup.", "Stop!"]
-    locked = "the study has locked this part of the page: "
-    assert wizard.notices == [f"{locked}free text", f"{locked}drive"]
+    assert wizard.notices == [sentence("bridges.part_is_locked", part=part) for part in ("free text", "drive")]
 
 
 def test_gestures_of_a_sentence_come_one_after_the_other_and_be_quiet_ends_them() -> None:

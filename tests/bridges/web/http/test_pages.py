@@ -211,10 +211,12 @@ def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
             return str(refused.value)
 
         ports = {"console": {"port": port}, "study": {"port": port}, "buyer": {"port": 1}, "guard": {}}
-        end = "or choose another port, 0 for any that is free: "
-        assert told(None).endswith(end + "--port 0")
-        assert told(Fellow(name="buyer")).endswith(end + "--set buyer.port=0")
-        assert told(Fellow(None, "study", **ports)).endswith(end + "--set console.port=0 --set study.port=0")
+        for fellow, option in (
+            (None, "--port 0"),
+            (Fellow(name="buyer"), "--set buyer.port=0"),
+            (Fellow(None, "study", **ports), "--set console.port=0 --set study.port=0"),
+        ):
+            assert told(fellow).endswith(sentence("bridges.another_port", option=option))
 
 
 def test_a_port_that_is_none_is_refused() -> None:
@@ -330,8 +332,7 @@ def crowd(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crowd]:
 
 def test_viewers_leave_places_for_those_who_are_needed_and_are_told_so(crowd: Crowd) -> None:
     viewers = [crowd.enters("viewer") for _ in range(8)]
-    words = "all 8 places for viewers are taken; it is tried again until one is free"
-    assert crowd.refusal("viewer") == (4503, words)
+    assert crowd.refusal("viewer") == (4503, sentence("bridges.places_are_taken", number=8))
     for _ in range(4):
         crowd.enters("operator")
     viewers[0].close()
@@ -366,7 +367,7 @@ def test_a_token_that_was_taken_back_opens_no_page_and_those_open_are_closed_whe
     new = pages.console.token("viewer")
     assert any(message.endswith(f"/#{new}") for message in caplog.messages)
     assert new != old
-    told = {"code": 4401, "reason": "this address was for somebody whose part is over; ask for your own"}
+    told = {"code": 4401, "reason": sentence("bridges.part_is_over")}
     assert pages.enter("", old) == told
     assert pages.enter("", new)["role"] == "viewer"
     assert "viewer" not in pages.console.roles_here()

@@ -286,7 +286,7 @@ def test_two_runs_do_not_share_a_folder_and_a_finished_number_is_not_taken_twice
     other = SessionFile(folder.file("P02"))
     other.write(Event("begin", 0.0, number=2, protocol="another"))
     other.close()
-    with pytest.raises(UserError, match=r"P02.jsonl was begun with another protocol file"):
+    with pytest.raises(UserError, match=pattern("bridges.begun_with_another", file="P02.jsonl")):
         open_session(folder, PROTOCOL, 2, 0.0, "x")
     folder.file("P03").write_text("hello\n")
     with pytest.raises(UserError, match=r"P03.jsonl:1: no event of a session"):
@@ -474,10 +474,7 @@ def test_a_protocol_that_is_edited_in_mid_study_changes_no_session_and_nothing_i
     edited = SessionStore(read_protocol(path), folder, lambda progress, event: None)
     assert edited.go_on(2.0) == ""
     [kept] = folder.glob("protocol-*.toml")
-    told = (
-        "P01.jsonl was begun with another protocol file, or before it was edited; "
-        f"go on with it by --set study.protocol={kept}, or choose another number"
-    )
+    told = sentence("bridges.begun_with_another", file="P01.jsonl") + sentence("bridges.go_on_with_it", kept=kept)
     assert edited.left_behind() == f"the session of P01 is not over: {told}"
     with pytest.raises(SessionRefused, match=re.escape(told)):
         edited.begin(1, 2.0, "x")

@@ -87,7 +87,7 @@ def test_a_refused_format_is_asked_for_less() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "http://localhost:99999/v1", "localhost:8000", "http://h:x/v1"])
 def test_an_address_that_is_none_is_refused_before_anything_is_played(url: str) -> None:
-    with pytest.raises(UserError, match=r"agent 'm@.*': base URL is .*; expected http"):
+    with pytest.raises(UserError, match="agent 'm@.*': " + pattern("episodes.base_url_expected", value=".*")):
         AgentSpec.parse(f"m@{url}").check_model(Servers())
 
 
@@ -125,7 +125,7 @@ def test_a_refused_request_is_quoted_without_the_key(monkeypatch: pytest.MonkeyP
         (status(401), "refused the key"),
         (status(404), "knows no model"),
         (silence, sentence("episodes.did_not_answer", seconds=0.3)),
-        (raw(b"x" * 2_000_000), "sent more than 1048576 bytes"),
+        (raw(b"x" * 2_000_000), sentence("episodes.sent_too_much", bytes=1048576)),
         (status(503), "failed"),
     ],
 )

@@ -38,12 +38,12 @@ def test_usual_damage_is_repaired_without_a_second_call(text: str) -> None:
     [
         ("I would say hello.", sentence("episodes.holds_no_json")),
         ('{"argument": "Hello"}', sentence("episodes.no_action_type")),
-        ('{"action_type": "sing"}', "action_type is 'sing'; known: action, leave"),
+        ('{"action_type": "sing"}', sentence("episodes.unknown_action_type", value="sing")),
         ('{"action_type": "speak", "argument": ["a"]}', "expected a text"),
         ('{"action_type": "sp', sentence("episodes.answer_is_no_json")),
         ('{"action_type": "speak", "argument": "..."}', sentence("episodes.repeats_its_form")),
-        ("x" * 10_000_000, "at most 65536 are read"),
-        ("[1, 2]", "list, not a JSON object"),
+        ("x" * 10_000_000, sentence("episodes.most_is_read", most=65536)),
+        ("[1, 2]", sentence("episodes.no_object", found="list")),
     ],
 )
 def test_what_cannot_be_read_says_why(text: str, why: str) -> None:

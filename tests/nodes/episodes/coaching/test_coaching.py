@@ -73,7 +73,8 @@ def test_utility_and_ratings_are_the_means_that_the_paper_writes() -> None:
     ("part", "score", "why"),
     [("step1", 11, sentence("episodes.score_range", step="step1", score=11, high=10)),
      ("step5", 2, sentence("episodes.score_range", step="step5", score=2, high=1)),
-     ("step3", "high", "step3: score is 'high'"), ("step2", 6.5, "step2: score is 6.5")],
+     ("step3", "high", sentence("episodes.whole_score_expected", step="step3", score="'high'")),
+     ("step2", 6.5, sentence("episodes.whole_score_expected", step="step2", score=6.5))],
 )  # fmt: skip
 def test_a_rating_out_of_range_is_named(part: str, score: object, why: str) -> None:
     answer: dict[str, object] = {f"step{n}": {"score": 1} for n in range(1, 6)}
@@ -225,7 +226,7 @@ def test_a_coach_whose_process_is_killed_ends_nothing_and_the_log_says_from_when
         turns = store.turns(row.id)
         assert row.state == "done"
         assert [scores.state for scores in store.scores(row.id)] == ["done"]
-    why = "unguided: the coach did not answer within 5 s; the talk goes on without it"
+    why = f"unguided: {sentence('episodes.coach_is_silent', seconds=5)}"
     assert [turn.note for turn in turns[6:]] == ["guided: simple", why, ""]
 
 

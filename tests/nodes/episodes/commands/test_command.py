@@ -255,17 +255,17 @@ def test_scoring_again_and_human_ratings(played: Path, tmp_path: Path, capsys: p
     assert agreement["kappa"] == {"3": 1.0, "4": 1.0, "5": 1.0}
     path.write_text(json.dumps({**lines[0], "score": 12}))
     assert main(["score", str(played), "--ratings", str(path)]) == 2
-    assert "GOAL is 12; expected 0 to 10" in capsys.readouterr().err
+    assert sentence("episodes.score_expected", dimension="GOAL", score=12, high=10) in capsys.readouterr().err
     assert main(["score", str(played), "--judges", "rules"]) == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["run", "--task", "nowhere"], "there is none; known: cello-with-a-crack"),
+        (["run", "--task", "nowhere"], sentence("episodes.no_such_task", known="cello-with-a-crack")),
         (["run", "--tasks", "no/such/folder"], "is no folder"),
         (["run", "--agents", "rules,rules,rules"], "3 agents; task"),
-        (["run", "--agents", "gpt-4o"], "OPENAI_API_KEY is not set"),
+        (["run", "--agents", "gpt-4o"], sentence("episodes.key_is_missing")),
         (["run", "--turns", "0"], "max_turns is 0"),
         (["run", "--seeds", "0"], f"--seeds is 0; {sentence('episodes.at_least_one')}"),
         (["run", "--prices", "x"], sentence("episodes.two_numbers")),
@@ -273,9 +273,9 @@ def test_scoring_again_and_human_ratings(played: Path, tmp_path: Path, capsys: p
         (["run", "--max-money", "1"], sentence("episodes.money_without_prices")),
         (["run", "--max-calls", "-1"], sentence("episodes.no_limit_or_more", name="max-calls", value="-1")),
         (["run", "--deadline", "nan"], sentence("episodes.seconds_expected", name="deadline", value="nan")),
-        (["run", "--temperature", "9"], "--temperature is 9; expected 0 to 2"),
-        (["run", "--agents", "m@ftp://x"], "base URL is 'ftp://x'; expected http"),
-        (["run", "--agents", "script:/dev/null"], "/dev/null: holds no acts; expected one a line"),
+        (["run", "--temperature", "9"], sentence("episodes.temperature_expected", value=9)),
+        (["run", "--agents", "m@ftp://x"], sentence("episodes.base_url_expected", value="'ftp://x'")),
+        (["run", "--agents", "script:/dev/null"], sentence("episodes.no_acts", file="/dev/null")),
         (["run", "--agents", f"script:{__file__}"], sentence("episodes.one_a_line")),
         (["show", "/dev/null"], sentence("episodes.no_such_run")),
         (["resume", "none.sqlite"], sentence("episodes.no_such_run")),
@@ -388,7 +388,7 @@ def test_a_game_is_won_as_the_command_line_says(tmp_path: Path, capsys: pytest.C
     assert episode["reason"] == rf"won: {episode['names'][1]} (\bI give up\b)"
     assert len(episode["turns"]) == 4
     assert run(tmp_path / "b.sqlite", *task, "--win", "7=x") == 2
-    assert "wins: seat is 7; expected 0 to 1" in capsys.readouterr().err
+    assert sentence("episodes.seat_expected", field="wins: seat", value=7, last=1) in capsys.readouterr().err
     assert run(tmp_path / "c.sqlite", *task, "--win", "(") == 2
     assert f"win check '(': pattern '(' {sentence('episodes.no_regular_expression')}" in capsys.readouterr().err
 

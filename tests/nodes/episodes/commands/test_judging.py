@@ -37,8 +37,11 @@ def test_one_model_judges_on_two_scales_side_by_side(tmp_path: Path, capsys: pyt
         assert store.judges() == [plain, finer]
     for refused, why in (
         (["run", "--judges", "m@http://127.0.0.1:1/v1", "--dimensions", "fine"], "--judges MODEL#scale=fine"),
-        (["run", "--agents", "m@http://127.0.0.1:1/v1#scale=fine"], "scale=fine is an option of --judges"),
-        (["run", "--judges", "human"], "human judges nothing"),
+        (
+            ["run", "--agents", "m@http://127.0.0.1:1/v1#scale=fine"],
+            sentence("episodes.of_judges", option="scale=fine"),
+        ),
+        (["run", "--judges", "human"], sentence("episodes.judges_nothing", who="human")),
     ):
         capsys.readouterr()
         assert main([*refused, "--out", str(tmp_path / "no.sqlite")]) == 2

@@ -170,7 +170,7 @@ def test_a_worker_whose_disk_is_a_network_file_system_is_refused(
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        (["--agents", "human,rules"], "--agents human: human plays on this machine"),
+        (["--agents", "human,rules"], f"--agents human: {sentence('episodes.plays_here', who='human')}"),
         (["--shard", "1/2"], sentence("episodes.shard_and_engine")),
         (["--shards", "-1"], f"--shards is -1; {sentence('episodes.at_least_one')}"),
     ],

@@ -23,7 +23,7 @@ from nodes.episodes.scenarios.profiles import Character, Relationship, Scenario,
 from runtime import Clock, UserError
 from runtime.msgs.episode import Act, Reply
 from tests.support.episode_cast import ANA, BEN, act, plan, play, simulation_of
-from tests.support.sentences import sentence
+from tests.support.sentences import pattern, sentence
 
 
 class Spy:
@@ -204,7 +204,7 @@ def test_a_scenario_says_what_wins_its_game() -> None:
         ScriptedBrain([act("speak", "THE MOON!")]),
     ]
     assert outcome(play(episode, talk)) == "won: Ana Ruiz (said the word)"
-    with pytest.raises(UserError, match="wins: seat is 2; expected 0 to 1"):
+    with pytest.raises(UserError, match=pattern("episodes.seat_expected", field="wins: seat", value=2, last=1)):
         plan_episode(library, library.tasks["taboo"], ["rules"], wins=(Win(pattern="x", seat=2),))
 
 

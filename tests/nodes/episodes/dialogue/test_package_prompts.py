@@ -91,7 +91,7 @@ def test_players_and_judge_are_asked_as_the_package_asks_and_the_run_keeps_how(t
 @pytest.mark.parametrize(
     ("like", "said"),
     [
-        ("sotopia-9.9", "unknown; expected sotopia-0.1.5"),
+        ("sotopia-9.9", sentence("episodes.unknown_package", known="sotopia-0.1.5")),
         ("0.1.5", "unknown"),
         ("sotopia-0.1.5@nowhere.json", "cannot be read"),
         ("sotopia-0.1.5@/nowhere/python", "cannot be asked"),
@@ -112,7 +112,11 @@ def test_a_file_without_prompts_or_a_scenario_of_three_is_refused(
     file = tmp_path / "like.json"
     for content, task, said in (
         ("{}", "quiet-hours", "holds no prompts"),
-        (json.dumps(PROMPTS | {"version": "0.1.4"}), "quiet-hours", "there it is sotopia 0.1.4"),
+        (
+            json.dumps(PROMPTS | {"version": "0.1.4"}),
+            "quiet-hours",
+            sentence("episodes.another_package", version="0.1.4"),
+        ),
         (json.dumps(PROMPTS), "three-who-saw-it", "expected two seats"),
     ):
         file.write_text(content)

@@ -134,11 +134,11 @@ def test_scores_written_as_texts_and_people_called_agent_1_and_agent_2_are_read(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (answer(11), "GOAL is 11; expected 0 to 10"),
+        (answer(11), sentence("episodes.score_expected", dimension="GOAL", score=11, high=10)),
         (answer(7.5), f"GOAL is 7.5; {sentence('episodes.whole_number')}"),
         (answer("good"), f"GOAL is 'good'; {sentence('episodes.whole_number')}"),
         (answer(drop="SEC"), "SEC is missing"),
-        ('{"evaluations": {"Zoe": {}}}', "no evaluation of Ana Ruiz; found Zoe"),
+        ('{"evaluations": {"Zoe": {}}}', sentence("episodes.no_evaluation", who="Ana Ruiz", found="Zoe")),
     ],
 )
 def test_a_judge_out_of_range_is_refused_by_name_and_dimension(text: str, why: str) -> None:
@@ -164,7 +164,7 @@ def judged(*answers: str | Exception) -> tuple[Scores, list[str]]:
 def test_a_bad_evaluation_is_asked_for_once_more_and_then_failed() -> None:
     scores, prompts = judged(answer(99), answer(7))
     assert scores.state == "done"
-    assert "GOAL is 99; expected 0 to 10" in prompts[1]
+    assert sentence("episodes.score_expected", dimension="GOAL", score=99, high=10) in prompts[1]
     scores, prompts = judged("?", "??")
     assert (scores.state, scores.scores, len(prompts)) == ("failed", (), 2)
     scores, prompts = judged(OutageError("no server"))

@@ -141,7 +141,7 @@ def test_an_edit_that_cannot_be_taken_keeps_the_words_and_says_why(tmp_path: Pat
     for why, changes in (
         ("keep the numbers", {"goal0": "You want to sell it <b>well</b>."}),
         ("expected", {"context": ""}),
-        ("evaluation task cello-with-a-crack", {
+        (sentence("episodes.like_evaluation_task", task="cello-with-a-crack"), {
             "context": evaluation.context, "goal0": evaluation.goals[0] + pages.current(name).goals[0],
             "goal1": evaluation.goals[1] + pages.current(name).goals[1]}),
     ):  # fmt: skip

@@ -155,10 +155,10 @@ def test_what_goes_wrong_in_a_step_is_a_sentence(tmp_path: Path, capsys: pytest.
      ({"held_out": 1.0}, sentence("episodes.share_below_one", name="held_out", value="1.0")),
      ({"train": "no-such-program {data} {base} {model}"},
       f"train: {sentence('episodes.no_program', program='no-such-program')}"),
-     ({"serve": "{python} {modle}"}, "'modle' is none of python, model, port"),
+     ({"serve": "{python} {modle}"}, sentence("episodes.no_such_part", name="modle", known="python, model, port")),
      ({"train": "{python} 'x"}, "No closing quotation"),
-     ({"policy": "policy@http://127.0.0.1:{prt}/v1"}, "expected {port} in it: 'prt'"),
-     ({"prompts": "none.csv"}, "prompts: there is no file none.csv")],
+     ({"policy": "policy@http://127.0.0.1:{prt}/v1"}, sentence("episodes.port_expected", name="prt")),
+     ({"prompts": "none.csv"}, f"prompts: {sentence('episodes.no_file', file='none.csv')}")],
 )  # fmt: skip
 def test_a_file_that_cannot_be_played_is_refused_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any], why: str

@@ -84,7 +84,7 @@ def test_a_base_without_a_chat_template_is_refused_and_one_from_a_file_is_taken(
     base = str(tmp_path)
     asked = [base] if command is serve_model else ["--data", base, "--base", base, "--out", str(tmp_path / "out")]
     assert command.main(asked) == 2
-    said = f"base model {base}: has no chat template, so nobody knows how to ask it; give --chat-template FILE"
+    said = sentence("episodes.no_chat_template", model=base)
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     template = tmp_path / "template.jinja"

@@ -12,6 +12,7 @@ from nodes.episodes.partner.predictions import NEXT, WANTS, AskedTurn, all_momen
 from nodes.episodes.partner.reference_game import PICTURES, Description, ListenerBelief, PartnerListener, play
 from nodes.episodes.results.store import Store
 from runtime.msgs.episode import ActKind, Turn
+from tests.support.sentences import sentence
 from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 TASKS = ("cello-with-a-crack", "van-with-a-cough", "quiet-hours")
@@ -142,8 +143,8 @@ def test_what_was_learned_of_each_listener_is_a_file_with_which_the_next_session
     likely = [frozenset(max(one["belief"], key=one["belief"].get).split("+")) for one in lines]
     assert sum(bool(kind & PartnerListener(seed).spoken) for seed, kind in enumerate(likely)) >= 18
     for wrong, why in (
-        ("{", "line 21: is no model of a listener"),
-        ('{"listener": 3, "rounds": 1, "belief": {"latin": 1.0}}', "line 21: belief is no distribution over"),
+        ("{", sentence("episodes.no_listener", number=21)),
+        ('{"listener": 3, "rounds": 1, "belief": {"latin": 1.0}}', sentence("episodes.no_distribution", number=21)),
     ):
         minds.write_text("\n".join([*map(json.dumps, lines), wrong]))
         assert main(asked) == 2

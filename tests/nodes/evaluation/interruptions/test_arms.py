@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from nodes.evaluation.interruptions.arm import (
     changes_of,
 )
 from nodes.guard.node import Guard
-from runtime import Node, Publisher, Simulation, every
+from nodes.sim.messages import Truth
+from nodes.sim.table_scene import BIN_XY_M
+from runtime import Node, Publisher, Simulation, every, to_ns
 from runtime.errors import UserError
 from runtime.launch.file import check, find, load
 from runtime.launch.graph import NodeSpec
@@ -29,6 +32,7 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     JointCommand,
+    RobotState,
     RunningTrial,
     SeenObject,
     Subtask,
@@ -220,6 +224,58 @@ def held_after_ns(holds: str, text: str) -> int:
 
 def test_b_plus_holds_within_the_latency_of_a_stop_in_a() -> None:
     assert held_after_ns("cancel", "Not the blue one") <= held_after_ns("nothing", "Stop!")
+
+
+def test_b_plus_has_the_same_understanding_as_a() -> None:
+    graphs = [load(find("interruptions"), overrides=changes_of(arm)).graph.nodes for arm in ("A", "B+")]
+    ours, theirs = [{name: (spec.cls, spec.params) for name, spec in nodes.items()} for nodes in graphs]
+    assert {name for name in ours | theirs if ours.get(name) != theirs.get(name)} == {"arm"}
+    latencies = [{name: spec.latency for name, spec in nodes.items() if spec.latency} for nodes in graphs]
+    assert latencies[0] == latencies[1]
+
+
+PLANS_AFTER_S = 0.9
+
+
+def test_b_plus_replans_keeps_what_is_in_the_hand_and_goes_on_with_an_unchanged_plan_as_it_was() -> None:
+    """Small talk while the blue cup is carried to the bin."""
+    latency = f"{{listen={PLANS_AFTER_S},tick={PLANS_AFTER_S}}}"
+    launch = load(find("interruptions"), overrides=(*changes_of("B+"), f"planner.latency={latency}"))
+    kept = [spec for name, spec in launch.graph.nodes.items() if name != "recorder"]
+    simulation = Simulation(*kept, seed=1, seats=launch.seats, links=launch.links)
+    actions: list[Action] = simulation.record_topic("action", Action)
+    states: list[RobotState] = simulation.record_topic("robot/state", RobotState)
+    guard: list[GuardState] = simulation.record_topic("guard/state", GuardState)
+    plans_ns: list[int] = []
+    simulation.observe(
+        lambda stamped: plans_ns.append(stamped.envelope.published_ns) if stamped.envelope.topic == "subtask" else None
+    )
+    try:
+        simulation.run(60.0, until=lambda: bool(actions) and actions[-1].skill == "place")
+        told = len(plans_ns)
+        simulation.run(5.0, until=lambda: len(plans_ns) > told)  # no round of the planner is under way then
+        plan = simulation.latest("subtask")
+        assert states[-1].is_grasping
+        assert guard[-1].mode == "moving"
+        said_ns, number = simulation.clock.now_ns(), (len(actions), len(states), len(guard))
+        simulation.publish("heard", Utterance(speaker="Sam", text="Mhm"), source="person")
+        simulation.run(PLANS_AFTER_S + 0.05)
+        again = simulation.latest("subtask")
+        held_until = len(states)
+        simulation.run(30.0, until=lambda: not states[-1].is_grasping)
+        truth = simulation.latest("sim/truth")
+    finally:
+        simulation.close()
+    assert any(state.mode == "holding" for state in guard[number[2] :]), "it held"
+    (answered_ns,) = [at_ns for at_ns in plans_ns if said_ns < at_ns <= said_ns + to_ns(PLANS_AFTER_S + 0.05)]
+    assert answered_ns - said_ns == pytest.approx(to_ns(PLANS_AFTER_S), abs=to_ns(0.01)), "one round"
+    assert isinstance(plan, Subtask)
+    assert again == plan, "the plan has not changed"
+    assert all(state.is_grasping for state in states[number[1] : held_until]), "it kept the cup while it held"
+    assert {action.skill for action in actions[number[0] :]} <= {"place"}, "nothing was grasped again"
+    assert isinstance(truth, Truth)
+    cup = next(one for one in truth.objects if one.name == "blue_cup")
+    assert math.dist((cup.x_m, cup.y_m), BIN_XY_M) < 0.2, "it was let go over the bin"
 
 
 def test_the_planner_of_all_arms_answers_words_that_change_nothing() -> None:

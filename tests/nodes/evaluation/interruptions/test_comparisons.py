@@ -14,6 +14,9 @@ from nodes.evaluation.interruptions.contract import name_of
 from nodes.evaluation.trials import EvaluationRun, Result
 from nodes.report.run import read_run
 from runtime.errors import UserError
+from tests.support.sentences import sentence
+
+ACT = sentence("evaluation.act_after_retraction")
 
 
 def result(arm: str, task: str, seed: int, **measures: Any) -> Result:
@@ -27,7 +30,7 @@ def test_a_is_compared_on_the_pairs_of_scenario_and_seed_that_both_have() -> Non
     results = [result("A", "retraction-carry", seed, act_s=0.1, is_harm=False) for seed in range(8)]
     results += [result("B+", "retraction-carry", seed, act_s=0.9, is_harm=seed < 4) for seed in range(6)]
     found = {one.primary: one for one in compare(results)}
-    act, harm = found["act after retraction"], found["harm on retraction at carry"]
+    act, harm = found[ACT], found["harm on retraction at carry"]
     assert (act.baseline, act.pairs) == ("B+", 6)
     assert act.difference == pytest.approx(-0.8)
     assert act.p == 2 / 2**6, "six coins that all fall on one side"
@@ -46,7 +49,7 @@ def test_p_is_corrected_for_all_that_were_compared() -> None:
     found = {one.primary: one for one in compare(results)}
     assert found["rest after stop"].p == 2 / 2**6
     assert found["rest after stop"].corrected_p == 2 * 2 / 2**6
-    assert found["completion without interruption"].corrected_p == 1.0
+    assert found[sentence("evaluation.without_interruption")].corrected_p == 1.0
 
 
 def test_regimes_are_compared_each_by_itself() -> None:
@@ -67,9 +70,9 @@ def test_what_did_not_happen_is_counted_and_not_averaged() -> None:
 def test_a_run_without_measures_is_a_row_with_its_reason() -> None:
     never = Result(
         trial=EvaluationRun("A-cloud", "stop-carry", 0), is_success=False, reason="",
-        measures={"is_measured": False, "why_not": "the moment never came: carry of the first pick"},
+        measures={"is_measured": False, "why_not": "nobody spoke"},
     )  # fmt: skip
-    assert reason_without(never) == "the moment never came: carry of the first pick"
+    assert reason_without(never) == "nobody spoke"
     broken = Result(trial=never.trial, is_success=None, reason="broken: no room", has_broken=True)
     assert reason_without(broken) == "broken: no room"
     assert reason_without(result("A", "stop-near", 0)) == ""
@@ -140,7 +143,7 @@ def test_the_subset_for_every_change(tmp_path: Path, capsys: Any) -> None:
     for variant in ("A-cloud", "B+-cloud"):
         assert told[variant, "rest after stop"]["p90"] < 1.0
         assert told[variant, "rest after stop"]["without"] == 0
-    assert told["A-cloud", "act after retraction"]["p50"] < told["B+-cloud", "act after retraction"]["p50"]
+    assert told["A-cloud", ACT]["p50"] < told["B+-cloud", ACT]["p50"]
 
 
 def test_a_partner_in_mind_is_compared_on_the_pairs_that_both_arms_have() -> None:

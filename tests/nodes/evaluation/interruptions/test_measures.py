@@ -27,7 +27,9 @@ def interruption(kind: str, *, wants: str = "cups but it") -> Interruption:
     )  # fmt: skip
 
 
-def truth(*, blue_z_m: float = 0.55, is_binned: bool = False, red_z_m: float = 0.55) -> Truth:
+def truth(
+    *, blue_z_m: float = 0.55, is_binned: bool = False, red_z_m: float = 0.55, hand_n_s: float | None = None
+) -> Truth:
     def cup(colour: str, z_m: float, is_in_bin: bool) -> ObjectTruth:
         return ObjectTruth(
             name=f"{colour}_cup", label="cup", colour=colour, x_m=0.0, y_m=-0.6, z_m=z_m, is_in_bin=is_in_bin
@@ -36,6 +38,7 @@ def truth(*, blue_z_m: float = 0.55, is_binned: bool = False, red_z_m: float = 0
     return Truth(
         objects=(cup("blue", blue_z_m, is_binned), cup("red", red_z_m, False)), touched=(), is_moving=True,
         robot_x_m=0.0, robot_y_m=0.0, robot_heading_rad=0.0,
+        impulse_n_s=None if hand_n_s is None else {"hand": hand_n_s, "foot": 0.5},
     )  # fmt: skip
 
 
@@ -95,6 +98,30 @@ def test_harm_is_what_happened_after_the_words_to_what_they_spared(
     kinds = {"is_wrong_lifted", "is_wrong_binned", "is_knocked_over"}
     assert {name for name in kinds if found[name]} == harm
     assert found["is_harm"] is bool(harm)
+
+
+@pytest.mark.parametrize(
+    ("told_n_s", "impulse_n_s"),
+    [
+        ([1.0, 1.0, 1.0], 0.0),
+        ([1.0, 1.5, 4.0], 3.0),
+        ([1.0, 3.0, 0.25], 2.0 + 0.25 + 0.5),  # a simulator that was started again begins at nothing, for the foot too
+    ],
+)
+def test_the_impulse_on_hand_and_foot_is_what_came_from_a_second_before_the_words_on(
+    told_n_s: list[float], impulse_n_s: float, tmp_path: Path
+) -> None:
+    times_s = (12.9, 13.5, 50.0)
+    more = [(at_s, "sim/truth", truth(hand_n_s=n_s)) for at_s, n_s in zip(times_s, told_n_s, strict=True)]
+    run = read_run(write_run(tmp_path, more=[(14.0, "interruption", interruption("hand", wants="cups")), *more]))
+    run.truths.messages[:] = [one for one in run.truths.messages if one.message.impulse_n_s is not None]
+    assert measure(run)["impulse_n_s"] == pytest.approx(impulse_n_s)
+
+
+def test_a_recording_that_does_not_tell_of_impulses_has_none_and_all_other_measures(tmp_path: Path) -> None:
+    found = measured(tmp_path, (14.0, "interruption", interruption("hand", wants="cups")))
+    assert "impulse_n_s" not in found
+    assert found["touched_s"] == 0.0
 
 
 def test_what_was_lifted_before_the_words_is_no_harm(tmp_path: Path) -> None:

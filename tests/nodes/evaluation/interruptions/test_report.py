@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,17 @@ from nodes.evaluation.folder import ResultsFolder, read_results, write_raw
 from nodes.evaluation.interruptions.arm import SWEEPS, changes_of, swept_value
 from nodes.evaluation.interruptions.command import main
 from nodes.evaluation.interruptions.comparisons import compare
-from nodes.evaluation.interruptions.findings import falsifiers, secondaries
-from nodes.evaluation.interruptions.plots import side_by_side
+from nodes.evaluation.interruptions.findings import falsifiers, secondaries, secondary_table
+from nodes.evaluation.interruptions.plots import harms, side_by_side
 from nodes.evaluation.interruptions.report import LOOKS_S, harm_sheet, write_report
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant
 from nodes.report.contact_sheet import STRIP_PX
 from nodes.sim.messages import Interruption
 from runtime.errors import UserError
+from tests.support.sentences import sentence
 from tests.support.synthetic_run import write_run
+
+ACT = sentence("evaluation.act_after_retraction")
 
 CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versions={}, git="")
 
@@ -73,7 +77,29 @@ def test_a_stop_costs_what_the_same_seed_took_longer_than_without_one() -> None:
         result("A", "stop-near", 1, duration_s=45.0), result("A", "stop-near", 2, duration_s=99.0),
         result("A", "nothing", 1, duration_s=40.0),
     ])}  # fmt: skip
-    assert found["cost of a stop: time beside the same run without"] == {"A-cloud": (5.0, 1)}
+    assert found[sentence("evaluation.cost_of_a_stop")] == {"A-cloud": (5.0, 1)}
+
+
+def test_what_was_not_measured_is_said_and_is_no_zero() -> None:
+    runs = [
+        result("A", "hand", 1, impulse_n_s=0.0), result("A", "hand", 2, impulse_n_s=3.0),
+        result("A", "hand", 3, impulse_n_s=4.0), result("B+", "hand", 1, touched_s=0.0),
+        result("A", "stop-near", 1, held_s=None),
+    ]  # fmt: skip
+    rows = {line.split("|")[1].strip(): line for line in secondary_table(secondaries(runs)).splitlines()}
+    assert rows["contact impulse on a hand, N s"].endswith("| 3.000 (3) | not measured |")
+    assert rows["held after stop, s"].endswith("| - (0) | not measured |"), "it was looked for, and did not happen"
+    assert "contact impulse on a foot, N s" not in rows, "no run of it"
+
+
+def test_results_from_before_impulses_were_measured_are_still_told() -> None:
+    published = Path(__file__).parents[4] / "docs" / "results" / "interruptions-before.jsonl.gz"
+    _, results = read_results(published)
+    assert len(results) == 840
+    figures = {one.name: one.by_variant for one in secondaries(results)}
+    assert figures["held after stop"]["A-cloud"] is not None
+    wait = figures["a person's wait for the first sign of being heard"]
+    assert set(wait.values()) == {None}, "it is measured since"
 
 
 def test_a_swept_regime_differs_from_cloud_in_one_thing() -> None:
@@ -101,11 +127,15 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
     raw = tmp_path / "raw.jsonl.gz"
     assert main(["report", str(tmp_path / "one"), str(tmp_path / "two"), "--raw", str(raw)]) == 0
     told = capsys.readouterr().out
-    assert "| act after retraction | B+ (cloud) | 8 | -0.900 |" in told
+    assert f"| {ACT} | B+ (cloud) | 8 | -0.900 |" in told
     assert main(["report", str(raw), "--seeds", "4", "--out", str(tmp_path / "four")]) == 0
-    assert "| act after retraction | B+ (cloud) | 4 |" in capsys.readouterr().out
+    assert f"| {ACT} | B+ (cloud) | 4 |" in capsys.readouterr().out
     page = (tmp_path / "one" / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 5, "reactions and harm of two regimes, and a sweep"
+    assert re.findall('alt="([^"]+)"', page) == [
+        "reaction and success, planner swept", "reactions by arm", "harm by arm", "reactions by arm",
+    ], "where nothing was measured nothing is drawn"  # fmt: skip
+    assert page.count("<details>") == 2, "the regime of the sweep, and the harms"
+    assert "<td>B+-cloud-retraction-carry-seed3</td>" in page, "each harm has a row"
     assert "B+-cloud-burst-seed9: broken: no room" in page
     assert sorted(str(one.trial) for one in read_results(raw)[1]) == sorted(str(one.trial) for one in [*runs, broken])
     before = raw.read_bytes()
@@ -116,6 +146,15 @@ def test_several_folders_become_one_page_and_one_file_that_is_read_again(tmp_pat
 def test_an_arm_that_the_report_does_not_know_is_drawn_like_others(tmp_path: Path) -> None:
     path = write_report([result("mine", "retraction-carry", 0, act_s=0.3, is_harm=False)], tmp_path)
     assert path.read_text().count("data:image/png;base64,") == 2
+
+
+def test_impulses_on_a_person_are_drawn_beside_the_harms_or_alone(tmp_path: Path) -> None:
+    touched = [result("A", "hand", seed, impulse_n_s=10.0 * seed) for seed in range(3)]
+    harmed = [result("A", "retraction-near", 0, is_harm=True)]
+    both, alone, without = (harms(some, "cloud") for some in ([*touched, *harmed], touched, harmed))
+    assert None not in (both, alone, without)
+    assert len({both, alone, without}) == 3
+    assert harms([result("A", "hand", 0, touched_s=0.0)], "cloud") is None, "it was not measured"
 
 
 def test_a_harm_is_shown_as_the_head_camera_saw_it_around_the_words_and_beside_other_arms(tmp_path: Path) -> None:
@@ -146,7 +185,7 @@ def test_runs_in_real_time_are_compared_with_the_same_runs_in_virtual_time(tmp_p
     assert main(["report", str(tmp_path / "True"), str(tmp_path / "False")]) == 0
     told = capsys.readouterr().out
     assert "| rest after stop | A-none | 3 | 0.400 | 0.420 | no |" in told
-    assert "| act after retraction | A-none | 3 | 0.100 | 0.300 | **yes** |" in told
+    assert f"| {ACT} | A-none | 3 | 0.100 | 0.300 | **yes** |" in told
     assert "| rest after stop | A-none | 3 | 0 | 0.400 |" in told, "the tables are of virtual time"
 
 
@@ -159,7 +198,8 @@ def test_arms_stand_in_the_order_in_which_they_were_asked_for(tmp_path: Path, ca
         folder.add(result(arm, "stop-near", 0, rest_s=0.4))
     folder.close()
     assert main(["report", str(tmp_path)]) == 0
-    assert "| secondary measure | A-cloud | B-cloud | B+-cloud |" in capsys.readouterr().out
+    head = sentence("evaluation.secondary_measures", variants="A-cloud | B-cloud | B+-cloud")
+    assert head in capsys.readouterr().out
 
 
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.evaluation.interruptions.person import ORDER, InterruptingPerson, judged
-from nodes.evaluation.interruptions.scenarios import draw, names, partner_names, shipped
+from nodes.evaluation.interruptions.person import ORDER, InterruptingPerson, judged, lacks
+from nodes.evaluation.interruptions.scenarios import WANTS, draw, names, partner_names, shipped
 from nodes.sim.messages import ObjectTruth, Truth
 from runtime import Simulation
 from runtime.errors import UserError
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import GuardState, Utterance
+from tests.support.sentences import sentence
 
 PARTNER = shipped().partner
 
@@ -69,7 +70,26 @@ def test_a_phase_that_never_comes_ends_the_run_with_its_reason() -> None:
         simulation.publish("sim/truth", TRUTH)
         simulation.run(0.1)
     assert [one.text for one in words] == [ORDER]
-    assert simulation.outcome == (False, "the moment never came: carry of the first pick")
+    assert simulation.outcome == (False, sentence("evaluation.moment_never_came", moment="carry"))
+
+
+@pytest.mark.parametrize(("scenario", "lacking"), [("revision-near", "ball"), ("addition-near", "ball")])
+def test_a_scenario_that_cannot_succeed_ends_the_run_with_its_reason_before_anything_is_said(
+    scenario: str, lacking: str
+) -> None:
+    simulation = Simulation(NodeSpec("person", InterruptingPerson, {"scenario": scenario}), seed=1)
+    words: list[Utterance] = simulation.record_topic("heard", Utterance)
+    simulation.publish("sim/truth", TRUTH)
+    simulation.run(0.1)
+    assert words == []
+    assert simulation.outcome == (False, f"cannot succeed: there is no {lacking} to put into the bin")
+
+
+def test_what_is_wanted_is_there_or_is_named() -> None:
+    cup, ball = thing("blue_cup"), thing("purple_ball")
+    assert [lacks((cup,), wants) for wants in WANTS] == ["", "", "ball", "ball", ""]
+    assert [lacks((ball,), wants) for wants in WANTS] == ["cup", "cup", "", "cup", ""]
+    assert not any(lacks((cup, ball), wants) for wants in WANTS)
 
 
 def test_an_unknown_scenario_is_told() -> None:

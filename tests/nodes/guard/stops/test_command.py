@@ -28,7 +28,6 @@ DISARMED = GuardState(mode="disarmed", reason="not armed")
 ORDER = "guard/order:pub-1:1"
 STEP_S = 0.25
 """Between two things that the guard says, or two looks that find nothing."""
-SILENT = "the guard says nothing; polyrhythm nodes tells how it fares"
 
 
 class Desk:
@@ -177,7 +176,7 @@ def test_after_a_second_without_an_answer_what_was_heard_last_is_told(desk: Desk
 def test_a_guard_that_says_nothing_is_told(desk: Desk, do: Any) -> None:
     with pytest.raises(PolyrhythmError) as caught:
         desk.obey(do, *[None] * 20)
-    assert str(caught.value) == SILENT
+    assert str(caught.value) == sentence("guard.says_nothing")
     assert desk.open == []
 
 

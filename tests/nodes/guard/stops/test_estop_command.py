@@ -157,10 +157,7 @@ class Frozen:
         return [one for one in processes if one == self.frozen]
 
 
-ENDED = (
-    "hall (pid 20): its guard did not answer within 300 ms, so its process 21 was ended: the robot gets no more "
-    "commands, and its own watchdog stops it"
-)
+ENDED = sentence("guard.was_ended", run="hall", pid=20, ms=300, process=21)
 
 
 def test_a_guard_that_does_not_answer_is_ended_and_the_one_that_comes_back_is_latched(

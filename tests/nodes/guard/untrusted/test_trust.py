@@ -89,7 +89,7 @@ def test_a_node_of_the_graph_that_publishes_what_is_the_guards_or_the_drivers_is
         ("robot/state", "driver"),
         ("guard/state", "guard"),
     ):
-        wanted = f"topic {topic!r}: forger publishes it, but only {owner} may; remap the one of forger"
+        wanted = sentence("guard.another_publishes", topic=topic, node="forger", owner=owner)
         assert wanted in problems
 
 
@@ -192,7 +192,7 @@ def test_no_launch_file_makes_a_stop_unheard_by_renaming_it_where_it_is_said(
     cls: type[Node], topic: str, hearer: str
 ) -> None:
     graph = [NodeSpec("guard", Guard), NodeSpec("reflex", Reflex)]
-    told = f"remap of {topic!r}: {hearer} hears of a stop by it; leave it out"
+    told = sentence("guard.hears_by_it", topic=topic, node=hearer)
     found = Graph([*graph, NodeSpec("it", cls, remap={topic: "nobody"})]).problems()
     assert [node for node, problem in found if problem == told] == ["it"]
     assert told not in str(Graph([*graph, NodeSpec("it", cls, remap={topic: topic})]).problems())

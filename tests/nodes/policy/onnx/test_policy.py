@@ -201,8 +201,11 @@ def test_a_replan_waits_for_the_next_action(model: str) -> None:
 @pytest.mark.parametrize(
     ("action", "why"),
     [
-        (Action(id="x", skill="pick"), "a pick needs a thing"),
-        (Action(id="x", skill="place", arguments=aimed_at(None, "place")), "a place needs a place"),
+        (Action(id="x", skill="pick"), sentence("policy.needs", skill="pick", what="thing")),
+        (
+            Action(id="x", skill="place", arguments=aimed_at(None, "place")),
+            sentence("policy.needs", skill="place", what="place"),
+        ),
         (Action(id="x", skill="throw"), "'throw' is no skill"),
         (Action(id="x", skill="look", text="y" * 201), "201 characters"),
         (Action(id="x", skill="pick", arguments=aimed_at(thing("person"))), "m large"),

@@ -164,13 +164,24 @@ def test_joints_that_the_model_has_no_part_for_stay_where_they_are() -> None:
     [
         (
             trained(video=modality(["ego_view"], [0])),
-            f"video ego_view; known: head, wrist; {sentence('policy.say_which_image')}",
+            sentence("policy.other_part", what="video", name="ego_view", known="head, wrist")
+            + sentence("policy.say_which_image"),
         ),
         (trained(video=modality(["head"], [-1, 0])), sentence("policy.frames_wanted", what="video", frames="-1, 0")),
-        (trained(state=modality(["base"], [0])), "state base; known: joints; say parts"),
-        (trained(action=modality(["legs"], [0])), "action legs; known: base, joints; say parts"),
+        (
+            trained(state=modality(["base"], [0])),
+            sentence("policy.other_part", what="state", name="base", known="joints") + sentence("policy.say_parts"),
+        ),
+        (
+            trained(action=modality(["legs"], [0])),
+            sentence("policy.other_part", what="action", name="legs", known="base, joints")
+            + sentence("policy.say_parts"),
+        ),
         (trained(action=modality(["joints"], [1, 2])), sentence("policy.frames_given", frames="1, 2")),
-        (msgpack.packb({"video": {"as_json": "{}"}}), f"{sentence('policy.trained_on')} .*N1.6 and N1.7 are known"),
+        (
+            msgpack.packb({"video": {"as_json": "{}"}}),
+            f"{pattern('policy.trained_on')} .*{pattern('policy.releases_known')}",
+        ),
         (msgpack.packb({}), f"{sentence('policy.trained_on')} no action, language, state, video"),
     ],
 )
@@ -190,12 +201,15 @@ def test_a_server_that_was_trained_for_something_else_is_told(config: bytes, why
         (b"\xc1", sentence("policy.no_answer", server="GR00T")),
         (ANSWER[:-4], sentence("policy.no_answer", server="GR00T")),
         (msgpack.packb([1]), sentence("policy.gave_another_type", type="list")),
-        (pack([{"joints": np.zeros((1, 3, 8))}, {}]), r"gave base of shape \(\)"),
+        (pack([{"joints": np.zeros((1, 3, 8))}, {}]), pattern("policy.gave_shape", part="base", shape=r"\(\)")),
         (
             pack([{"joints": np.zeros((1, 3, 7)), "base": np.zeros((1, 3, 2))}, {}]),
             r"shape \(1, 3, 7\); expected numbers",
         ),
-        (pack([{"joints": np.zeros((1, 3, 8)), "base": np.zeros((1, 2, 2))}, {}]), "gave base 2 steps, and others 3"),
+        (
+            pack([{"joints": np.zeros((1, 3, 8)), "base": np.zeros((1, 2, 2))}, {}]),
+            sentence("policy.other_steps", part="base", steps=2, other=3),
+        ),
         (pack([{"joints": np.zeros((1, 0, 8)), "base": np.zeros((1, 0, 2))}, {}]), r"shape \(0, 10\)"),
         (msgpack.packb([{"joints": {"__ndarray_class__": True, "as_npy": b"\x93NUMPY\x01\x00"}}, {}]), "no answer"),
         (msgpack.packb([{"joints": "go"}, {}]), "expected numbers"),
@@ -231,9 +245,15 @@ def test_a_late_answer_is_never_taken_for_the_answer_to_a_later_question() -> No
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        (Gr00tPolicy("127.0.0.1:5555"), "expected an address like 'tcp://127.0.0.1:5555'"),
-        (Gr00tPolicy("tcp://gpu:5555"), "anybody on the way could answer: ssh -L 5555:localhost:5555 gpu"),
-        (Gr00tPolicy("tcp://127.0.0.1:5555", parts={"arm": ("elbow", "arm")}), "parts has elbow; known: arm, base_v"),
+        (Gr00tPolicy("127.0.0.1:5555"), sentence("policy.address_like", address="tcp://127.0.0.1:5555")),
+        (
+            Gr00tPolicy("tcp://gpu:5555"),
+            sentence("policy.anybody_could_answer", remedy="ssh -L 5555:localhost:5555 gpu"),
+        ),
+        (
+            Gr00tPolicy("tcp://127.0.0.1:5555", parts={"arm": ("elbow", "arm")}),
+            sentence("policy.parts_has", name="elbow", known="arm, base_v"),
+        ),
         (Gr00tPolicy("tcp://127.0.0.1:5555", parts={"a": ("arm",), "b": ("arm",)}), "parts has arm twice"),
     ],
 )

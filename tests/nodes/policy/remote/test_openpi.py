@@ -130,10 +130,10 @@ def test_an_image_is_made_square_and_not_stretched() -> None:
         ("Traceback ...\nValueError: no such key: state", "failed: ValueError: no such key: state"),
         (b"\xc1", sentence("policy.no_answer", server="openpi")),
         (ANSWER[:-20], sentence("policy.no_answer", server="openpi")),
-        (msgpack.packb({"chunk": 1}), "gave chunk; expected actions"),
-        (msgpack.packb([1]), "gave list; expected actions"),
+        (msgpack.packb({"chunk": 1}), sentence("policy.gave_no_actions", what="chunk")),
+        (msgpack.packb([1]), sentence("policy.gave_no_actions", what="list")),
         (msgpack.packb({"actions": "go"}), r"actions of shape \(\)"),
-        (pack({"actions": np.zeros((3, 7))}), r"shape \(3, 7\); expected \(steps, 8\) or \(steps, 10\)"),
+        (pack({"actions": np.zeros((3, 7))}), pattern("policy.steps_expected", shape=r"\(3, 7\)")),
         (pack({"actions": np.zeros((0, 8))}), r"shape \(0, 8\)"),
         (msgpack.packb({"actions": {b"__ndarray__": True, b"data": b"x", b"dtype": "|O", b"shape": [1]}}), "not taken"),
     ],
@@ -173,8 +173,11 @@ def test_numbers_that_are_not_finite_pass_here_and_are_dropped_by_the_policy() -
 @pytest.mark.parametrize(
     ("server", "why"),
     [
-        ("127.0.0.1:8000", "expected an address like 'ws://127.0.0.1:8000'"),
-        ("ws://gpu:8000", "anybody on the way could answer: use wss://, or ssh -L 8000:localhost:8000 gpu"),
+        ("127.0.0.1:8000", sentence("policy.address_like", address="ws://127.0.0.1:8000")),
+        (
+            "ws://gpu:8000",
+            sentence("policy.anybody_could_answer", remedy="use wss://, or ssh -L 8000:localhost:8000 gpu"),
+        ),
         ("ws://[", "expected an address"),
     ],
 )

@@ -44,7 +44,7 @@ def test_serve_refuses_what_is_no_size(size: str, tmp_path: Path, capsys: pytest
         ),
         (
             ["--size", "32x24", "--provider", "TPU"],
-            f"{sentence('policy.no_provider', provider='TPU')} .*CPUExecutionProvider",
+            f"{sentence('models.no_provider', provider='TPU')}.*CPUExecutionProvider",
         ),
     ],
 )
@@ -59,8 +59,11 @@ def test_serve_asked_for_another_size_or_provider_than_there_is_was_asked_wrongl
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (f'kitchen = "{"k" * 40}"\nlab = "{"k" * 40}"', "lab has the key of kitchen; each robot has its own"),
-        (f'kitchen = "{"k" * 39} "', "kitchen has no key of 40 characters"),
+        (
+            f'kitchen = "{"k" * 40}"\nlab = "{"k" * 40}"',
+            sentence("policy.has_the_key_of", robot="lab", other="kitchen"),
+        ),
+        (f'kitchen = "{"k" * 39} "', sentence("policy.no_key", robot="kitchen")),
         ("", "no robot has no key"),
     ],
 )

@@ -193,8 +193,8 @@ def test_serve_loads_its_files_again_and_keeps_what_it_has_where_they_are_broken
         try:
             assert lift(remote) == pytest.approx(0.25)
             for data, told, lift_m in (
-                (model(0.5), "the models were loaded again", 0.5),
-                (model(0.75)[:300], "the models stay as they were: model", 0.5),
+                (model(0.5), sentence("policy.models_loaded_again"), 0.5),
+                (model(0.75)[:300], sentence("policy.models_stay", why="model"), 0.5),
             ):
                 file.write_bytes(data)
                 os.kill(server.pid, signal.SIGUSR1)

@@ -215,9 +215,9 @@ def test_one_forged_stamp_is_passed_over_with_a_sentence_and_holds_up_nothing_be
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--virtual"], "--virtual: is for nodes that run again"),
-        (["--set", "talker.start=5"], "--set: is for nodes that run again"),
-        (["--out", "x"], "--out: is for nodes that run again"),
+        (["--virtual"], sentence("recording.runs_again", option="--virtual")),
+        (["--set", "talker.start=5"], sentence("recording.runs_again", option="--set")),
+        (["--out", "x"], sentence("recording.runs_again", option="--out")),
         (["--json"], sentence("recording.shown_without_result")),
         (["--summary", "--node", "talker"], sentence("recording.summary_runs_nothing")),
     ],

@@ -9,6 +9,7 @@ from nodes.sim.people.actor import Actor, outcome
 from runtime import Simulation
 from runtime.errors import UserError
 from runtime.msgs import GuardState, Utterance
+from tests.support.sentences import pattern, sentence
 
 
 def thing(name: str, *, z_m: float = 0.8, is_in_bin: bool = False) -> ObjectTruth:
@@ -72,7 +73,7 @@ def test_while_something_moves_it_is_not_over_but_patience_ends() -> None:
     room.passes(18.0, is_moving=True)
     assert room.sim.outcome is None
     room.passes(3.0, is_moving=True)
-    assert room.sim.outcome == (False, "not done after 20 s: red cup where it stood")
+    assert room.sim.outcome == (False, sentence("sim.not_done", seconds=20, seen="red cup where it stood"))
 
 
 def test_what_fell_is_neither_done_nor_left() -> None:
@@ -84,5 +85,5 @@ def test_what_fell_is_neither_done_nor_left() -> None:
     "line", ["start | Ana | Hello", "sung | 1 | Ana | La", "start | soon | Ana | Hi", "said:( | 1 | A | B"]
 )
 def test_a_cue_of_another_shape_is_refused_in_a_sentence(line: str) -> None:
-    with pytest.raises(UserError, match=r"expected KIND\[:WHAT\] \| SECONDS \| WHO \| TEXT"):
+    with pytest.raises(UserError, match=pattern("sim.cue_expected")):
         Actor((line,))

@@ -15,6 +15,7 @@ from runtime.clock import Clock, to_ns
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import GuardState, Utterance
 from runtime.ports import Publisher, Sources
+from tests.support.sentences import sentence
 
 
 class HandClock:
@@ -176,11 +177,11 @@ def test_a_robot_that_is_done_too_early_is_reminded_once() -> None:
     stage.wait(2.0)
     stage.robot_says("I am done.")
     stage.wait(1.0)
-    assert stage.lines[-1] == "That is not all. Please put the cups in the bin, but not the blue one"
+    assert stage.lines[-1] == sentence("sim.not_all", spared="blue")
     assert stage.ended == []
     stage.robot_says("I am done.")
     stage.wait(2.0)
-    assert stage.ended[0] == (False, "the robot says it is done, but blue and red cups on the table")
+    assert stage.ended[0] == (False, sentence("sim.says_it_is_done", seen="blue and red cups on the table"))
 
 
 @pytest.mark.parametrize("done", ["I am done. I left the red cup.", "I moved nothing: I see no cups."])
@@ -195,7 +196,7 @@ def test_where_a_real_person_gave_orders_too_nobody_judges_whose_were_followed(d
     stage.wait(2.0)
     ok, reason = stage.ended[0]
     assert ok
-    assert reason.startswith("Ana gave orders, too, so nobody judges whose the robot followed: blue and red cups on")
+    assert reason.startswith(sentence("sim.nobody_judges", guest="Ana", seen="blue and red cups on"))
 
 
 def test_patience_ends() -> None:
@@ -204,22 +205,22 @@ def test_patience_ends() -> None:
     stage.robot_says("Sure.")
     stage.wait(22.0)
     assert stage.lines == [ORDER]
-    assert stage.ended[0] == (False, "not done after 20 s: blue and red cups on the table")
+    assert stage.ended[0] == (False, sentence("sim.not_done", seconds=20, seen="blue and red cups on the table"))
 
 
 def test_the_story_leaves_something_open_asks_to_be_shown_and_given_something_and_then_orders() -> None:
     stage = Stage(script="story")
     stage.wait(2.0)
-    assert stage.lines == ["Could you put the cup in the bin, please?"]
+    assert stage.lines == [sentence("sim.put_the_cup")]
     stage.robot_says("Which cup do you mean: the blue cup or the red cup?")
     stage.wait(1.0)
     assert stage.lines[1:] == ["The red one"]
     stage.robot_says("I am done. The red cup is in the bin.")
     stage.wait(1.0)
-    assert stage.lines[2:] == ["Which one is the bottle? Point at the bottle, please"]
+    assert stage.lines[2:] == [sentence("sim.point_at_the_bottle")]
     stage.robot_says("That is the bottle.")
     stage.wait(1.0)
-    assert stage.lines[3:] == ["And could you give me the ball, please?"]
+    assert stage.lines[3:] == [sentence("sim.give_me_the_ball")]
     stage.robot_says("I am done. You have the ball.")
     stage.wait(4.0)
     assert stage.lines[4:] == ["Thank you", ORDER]
@@ -248,6 +249,9 @@ def test_the_judgement_says_which_cups_are_where() -> None:
     assert not judge((), kind="cup", spares="blue").ok
 
 
+DONE = "red cup in the bin; blue cup on the table"
+
+
 def to_the_ball() -> Stage:
     """The story up to the thing that is to be given."""
     stage = Stage(script="story")
@@ -255,7 +259,7 @@ def to_the_ball() -> Stage:
     for said in ("Which cup do you mean?", "I am done. The red cup is in the bin.", "That is the bottle."):
         stage.robot_says(said)
         stage.wait(1.0)
-    assert stage.lines[3:] == ["And could you give me the ball, please?"]
+    assert stage.lines[3:] == [sentence("sim.give_me_the_ball")]
     return stage
 
 
@@ -299,7 +303,7 @@ def test_the_hand_goes_with_what_it_was_given_and_the_story_goes_on() -> None:
     stage.wait(0.1)
     stage.robot_says("I am done.")
     stage.wait(2.0)
-    assert stage.ended[0] == (True, "red cup in the bin; blue cup on the table; Sam has the ball")
+    assert stage.ended[0] == (True, sentence("sim.has_it", seen=DONE, who="Sam", what="ball"))
 
 
 def test_a_story_without_the_ball_in_the_persons_hand_is_not_good_whatever_the_robot_says() -> None:
@@ -310,7 +314,7 @@ def test_a_story_without_the_ball_in_the_persons_hand_is_not_good_whatever_the_r
     stage.wait(0.1)
     stage.robot_says("I am done.")
     stage.wait(2.0)
-    assert stage.ended[0] == (False, "red cup in the bin; blue cup on the table; Sam was not given the ball")
+    assert stage.ended[0] == (False, sentence("sim.was_not_given", seen=DONE, who="Sam", what="ball"))
 
 
 def test_the_brief_story_has_nothing_to_give() -> None:

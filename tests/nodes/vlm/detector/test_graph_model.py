@@ -20,6 +20,7 @@ from nodes.vlm.detector.convert import convert_package, main
 from nodes.vlm.detector.folder import DETECTOR, POSE, read_folder
 from nodes.vlm.detector.graph_model import convert
 from runtime.errors import PolyrhythmError, UserError
+from tests.support.sentences import pattern, sentence
 
 Array = NDArray[Any]
 GENERATOR = np.random.default_rng(5)
@@ -178,15 +179,17 @@ def test_shapes_are_cut_joined_and_picked_from() -> None:
 def test_what_is_not_known_is_a_sentence() -> None:
     graph = Graph(1, 4)
     graph.node("Erf", "y", "x")
-    with pytest.raises(PolyrhythmError, match=r"operation Erf of 'y' is not known here; known: Add"):
+    with pytest.raises(PolyrhythmError, match=pattern("vlm.unknown_operation", operation="Erf", node="y", known="Add")):
         graph.converted("y")
     with pytest.raises(PolyrhythmError, match="has no node 'z'"):
         graph.converted("z")
-    with pytest.raises(PolyrhythmError, match=r"no TensorFlow.js graph model"):
+    with pytest.raises(PolyrhythmError, match=pattern("vlm.no_graph_model")):
         convert(b"{}", b"", ["y"])
 
 
-@pytest.mark.parametrize(("change", "words"), [(-4, "end in the middle of 'k'"), (4, "they are of another model")])
+@pytest.mark.parametrize(
+    ("change", "words"), [(-4, sentence("vlm.cut_off", name="k")), (4, sentence("vlm.of_another_model"))]
+)
 def test_weights_that_are_cut_off_or_of_another_model_are_a_sentence(change: int, words: str) -> None:
     graph = Graph(1, 4)
     graph.constant("k", np.ones(4, np.float32))
@@ -231,4 +234,4 @@ def test_another_package_than_the_pinned_one_is_refused(tmp_path: Path, capsys: 
     assert main([str(path), *arguments]) == 2
     assert "expected 425e9c51dbbc" in capsys.readouterr().err
     assert main([str(tmp_path / "none.tgz"), *arguments]) == 2
-    assert "npm pack @vladmandic/human@3.3.6 fetches it" in capsys.readouterr().err
+    assert sentence("vlm.fetch_it") in capsys.readouterr().err

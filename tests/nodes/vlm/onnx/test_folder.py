@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from nodes.vlm.onnx.vlm import OnnxVLM
 from runtime.errors import ParameterError
 from tests.nodes.vlm.onnx.vlm_model import write_model
+from tests.support.sentences import pattern, sentence
 
 Spoil = Callable[[Path], object]
 
@@ -29,6 +31,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(made: Path, tmp_path: Path) -> Path:
     shutil.copytree(made, tmp_path / "vlm")
     return tmp_path / "vlm"
+
+
+def missing(what: str) -> str:
+    return sentence("vlm.does_not_exist", what=what)
 
 
 def part(name: str) -> str:
@@ -61,26 +67,29 @@ def test_a_whole_folder_lacks_nothing(folder: Path) -> None:
 
 
 SEEN_BY_CHECK: dict[str, tuple[Spoil, str]] = {
-    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer.json does not exist"),
-    "no config": (lambda folder: (folder / "config.json").unlink(), "config.json does not exist"),
-    "half a config": (put("config.json", '{"model_type"'), "config.json is no JSON"),
-    "a list": (put("config.json", "[]"), "config.json holds no JSON object"),
-    "another family": (put("config.json", '{"model_type": "llava"}'), "model_type is 'llava'; known: 'idefics3'"),
+    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), missing("tokenizer.json")),
+    "no config": (lambda folder: (folder / "config.json").unlink(), missing("config.json")),
+    "half a config": (put("config.json", '{"model_type"'), sentence("vlm.no_json", file="config.json")),
+    "a list": (put("config.json", "[]"), sentence("vlm.no_json_object", file="config.json")),
+    "another family": (put("config.json", '{"model_type": "llava"}'), sentence("vlm.another_family", value="llava")),
     "another template": (
         put("chat_template.json", '{"chat_template": "[INST]"}'),
-        "the chat template ends no turn with <end_of_utterance>",
+        sentence("vlm.template_ends_no_turn", ending="<end_of_utterance>"),
     ),
-    "no size": (put("preprocessor_config.json", '{"image_mean": [1,1,1]}'), "preprocessor_config.json: Object missing"),
+    "no size": (
+        put("preprocessor_config.json", '{"image_mean": [1,1,1]}'),
+        sentence("vlm.field_is_missing", file="preprocessor_config.json"),
+    ),
     "a size of 0": (
         put(
             "preprocessor_config.json",
             json.dumps({"max_image_size": {"longest_edge": 0}, "image_mean": [0, 0, 0], "image_std": [1, 1, 1]}),
         ),
-        "longest_edge is 0 and image_std (1.0, 1.0, 1.0); expected 16 to 2048 pixels, and no 0",
+        sentence("vlm.senseless_size", edge=0, std="(1.0, 1.0, 1.0)"),
     ),
     "a part missing": (
         lambda folder: (folder / part("vision_encoder")).unlink(),
-        "onnx/vision_encoder.onnx does not exist",
+        missing(part("vision_encoder")),
     ),
     "a part of another precision": (
         lambda folder: [
@@ -89,26 +98,39 @@ SEEN_BY_CHECK: dict[str, tuple[Spoil, str]] = {
             else shutil.copy(folder / part("vision_encoder"), folder / part(f"embed_tokens_{name}"))
             for name in ("fp16", "q4")
         ],
-        "embed_tokens.onnx does not exist; set the parameter precision to one of those there: 'fp16', 'q4'",
+        sentence("vlm.another_precision", file="embed_tokens.onnx", known="'fp16', 'q4'"),
     ),
     "other inputs": (
         put(part("vision_encoder"), model({"images": [1, 3, 9, 9]})),
-        "vision_encoder.onnx has the inputs images; expected pixel_values and perhaps pixel_attention_mask",
+        sentence("vlm.other_inputs", file="vision_encoder.onnx", inputs="images"),
     ),
     "other sizes": (
         put(part("vision_encoder"), model({"pixel_values": [1, 3, 9, 9]})),
-        "vision_encoder.onnx has the input 'pixel_values': tensor(float) of shape [1, 3, 9, 9]; expected float, "
-        "float16 with 5 sizes",
+        sentence(
+            "vlm.another_input",
+            file="vision_encoder.onnx",
+            name="pixel_values",
+            type="float",
+            shape="[1, 3, 9, 9]",
+            expected="float, float16 with 5 sizes",
+        ),
     ),
     "no cache": (
         put(part("decoder_model_merged"), model({"inputs_embeds": [1, "n", 9], "attention_mask": [1, "n"]})),
-        "decoder_model_merged.onnx has no input past_key_values.0.key; expected a decoder with a cache",
+        sentence("vlm.no_cache", file="decoder_model_merged.onnx", name="past_key_values.0.key"),
     ),
     "other types": (
         put(part("embed_tokens"), model({"input_ids": [1, "n"]}, TensorProto.DOUBLE)),
-        "embed_tokens.onnx has the input 'input_ids': tensor(double) of shape [1, any]; expected int32, int64 with 2",
+        sentence(
+            "vlm.another_input",
+            file="embed_tokens.onnx",
+            name="input_ids",
+            type="double",
+            shape="[1, any]",
+            expected="int32, int64 with 2",
+        ),
     ),
-    "tensors elsewhere": (external, "keeps tensors in other files"),
+    "tensors elsewhere": (external, sentence("models.save_as_one_file")),
     "no model": (put(part("decoder_model_merged"), "version https://git-lfs.github.com/spec/v1"), "is no ONNX model"),
 }
 
@@ -140,7 +162,7 @@ def test_parts_of_different_models_are_refused(folder: Path, tmp_path: Path) -> 
     )
     other = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     (folder / part("embed_tokens")).write_bytes(other.SerializeToString())
-    with pytest.raises(ParameterError, match=r"its words of width 5; the parts are of different models"):
+    with pytest.raises(ParameterError, match=pattern("vlm.different_models", width=5)):
         OnnxVLM(str(folder)).on_start()
 
 
@@ -151,7 +173,9 @@ def test_a_newer_folder_says_in_another_file_how_an_image_becomes_a_tile(folder:
     assert OnnxVLM(str(folder)).problems() == []
     (folder / "processor_config.json").write_text('{"image_processor": {}}')
     (problem,) = OnnxVLM(str(folder)).problems()
-    assert "processor_config.json: Object missing required field `max_image_size`" in problem
+    assert (
+        f"{sentence('vlm.field_is_missing', file='processor_config.json')} required field `max_image_size`" in problem
+    )
     (folder / "processor_config.json").write_text("{}")
     (problem,) = OnnxVLM(str(folder)).problems()
     assert problem.endswith("preprocessor_config.json does not exist")
@@ -164,12 +188,12 @@ def test_a_precision_is_found_by_its_name(folder: Path) -> None:
     assert OnnxVLM(str(folder)).problems() == [], "the plain one is taken where none is named"
     problems = OnnxVLM(str(folder), "int8").problems()
     assert len(problems) == 3
-    assert "vision_encoder_int8.onnx does not exist; set the parameter precision to one of those there: " in problems[0]
+    assert sentence("vlm.another_precision", file="vision_encoder_int8.onnx", known="") in problems[0]
 
 
 @pytest.mark.parametrize(
     ("folder_name", "said"),
-    [("", "no folder is named; set the parameter folder"), ("/nowhere", "folder '/nowhere' does not exist")],
+    [("", sentence("vlm.no_folder_named")), ("/nowhere", missing("folder '/nowhere'"))],
 )
 def test_a_folder_that_is_none_is_named(folder_name: str, said: str) -> None:
     (problem,) = OnnxVLM(folder_name).problems()
@@ -181,28 +205,27 @@ def test_without_the_package_tokenizers_check_says_what_to_install(
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "tokenizers" else find(name))
-    expected = "the package tokenizers is not installed: pip install 'polyrhythm[vlm]'"
-    assert OnnxVLM(str(folder)).problems() == [expected]
+    assert OnnxVLM(str(folder)).problems() == [sentence("vlm.no_tokenizer_package")]
     with pytest.raises(ParameterError, match="pip install"):
         OnnxVLM(str(folder)).on_start()
 
 
 def test_a_card_that_is_not_there_is_told_before_the_start(folder: Path) -> None:
     (problem,) = OnnxVLM(str(folder), providers=("TPUExecutionProvider",)).problems()
-    assert problem.startswith("provider 'TPUExecutionProvider' is not installed; known: ")
+    assert problem.startswith(sentence("models.no_provider", provider="TPUExecutionProvider"))
 
 
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"deadline_s": 0.0}, "vlm: deadline_s is 0.0; expected more than 0 and at most 60"),
-        ({"max_objects": 41}, "vlm: max_objects is 41; expected 1 to 40"),
-        ({"max_tokens": 0}, "vlm: max_tokens is 0; expected 1 to 10000"),
-        ({"threads": -1}, "vlm: threads is -1; expected 0 or more"),
-        ({"providers": ()}, "vlm: providers is empty; CPUExecutionProvider is always there"),
-        ({"coordinates": "metre"}, "vlm: coordinates is 'metre'; known: pixel, thousandth"),
+        ({"deadline_s": 0.0}, sentence("vlm.deadline_expected", value="0.0")),
+        ({"max_objects": 41}, sentence("vlm.expected_range", name="max_objects", value=41, low=1, high=40)),
+        ({"max_tokens": 0}, sentence("vlm.expected_range", name="max_tokens", value=0, low=1, high=10000)),
+        ({"threads": -1}, sentence("vlm.none_or_more", name="threads", value=-1)),
+        ({"providers": ()}, sentence("vlm.no_providers")),
+        ({"coordinates": "metre"}, sentence("vlm.unknown_coordinates", value="metre")),
     ],
 )
 def test_parameters_out_of_range_are_named(parameters: dict[str, object], said: str) -> None:
-    with pytest.raises(ParameterError, match=said.partition(";")[0]):
+    with pytest.raises(ParameterError, match=re.escape(said)):
         OnnxVLM("x", **parameters)  # type: ignore[arg-type]  # as a launch file might

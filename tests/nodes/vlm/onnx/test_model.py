@@ -10,6 +10,7 @@ from nodes.models.onnx_runtime import StopFlag, StoppedError
 from nodes.vlm.onnx.model import VisionLanguageModel
 from nodes.vlm.onnx.parts import problems
 from runtime.errors import PolyrhythmError
+from tests.support.sentences import pattern
 
 SMALL = Sizes(
     layers=2,
@@ -71,7 +72,7 @@ def test_what_was_read_before_and_what_is_seen_matter(model: VisionLanguageModel
 def test_numbers_that_are_not_finite_are_a_failure(model: VisionLanguageModel) -> None:
     text = model.embed(tokens(3)).copy()
     text[1] = np.nan
-    with pytest.raises(PolyrhythmError, match="decoder_model_merged gave numbers that are not finite"):
+    with pytest.raises(PolyrhythmError, match=f"decoder_model_merged {pattern('vlm.not_finite')}"):
         model.read(text, model.nothing)
 
 

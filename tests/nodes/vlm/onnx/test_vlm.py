@@ -29,6 +29,7 @@ from tests.nodes.perception.test_objects import View, look
 from tests.nodes.vlm.onnx.vlm_model import write_model
 from tests.nodes.vlm.test_openai_vlm import TASK
 from tests.nodes.vlm.test_openai_vlm import Eyes as Camera
+from tests.support.sentences import pattern
 
 KNOWN = {"red", "yellow", "green", "blue", "purple"}
 BOUND_S = 30.0
@@ -241,7 +242,7 @@ def test_an_answer_after_its_deadline_is_a_failure_and_the_model_is_stopped() ->
 
     async def story() -> None:
         request = asked(eyes, 0.05)
-        with pytest.raises(ModelError, match=r"model 'slow' did not answer within 0\.05 s"):
+        with pytest.raises(ModelError, match=pattern("vlm.did_not_answer", name="slow", seconds=r"0\.05")):
             await request.ask(system="", text="?", schema={}, image=image())
         assert await asyncio.to_thread(eyes.ended.wait, BOUND_S)
         request.close()

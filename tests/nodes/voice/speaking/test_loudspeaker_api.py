@@ -77,8 +77,8 @@ def test_a_sentence_becomes_sound() -> None:
 @pytest.mark.parametrize(
     ("script", "told", "calls"),
     [
-        ((refuses(401),), "SERVER refused the key (401); check VOICE_API_KEY", 1),
-        ((refuses(404),), "SERVER knows no model 'fake' or no speech (404)", 1),
+        ((refuses(401),), f"SERVER {sentence('voice.refused_the_key', status=401, variable='VOICE_API_KEY')}", 1),
+        ((refuses(404),), sentence("voice.knows_no_model", where="SERVER", model="fake", what="speech"), 1),
         ((refuses(500),), "SERVER failed (500)", 2),
         ((refuses(429),), sentence("voice.fewer_calls", where="SERVER"), 2),
         (
@@ -181,7 +181,7 @@ def test_words_that_no_server_makes_sound_are_told_as_cut_and_the_next_ones_are_
             sim.publish("said", Utterance(speaker="robot", text="Two."))
             sim.run(seconds=5.0)
         assert [(one.phase, one.text) for one in told] == [("cut", "One."), ("begun", "Two."), ("done", "Two.")]
-        assert told[0].why.endswith("refused the key (401); check VOICE_API_KEY")
+        assert told[0].why.endswith(sentence("voice.refused_the_key", status=401, variable="VOICE_API_KEY"))
 
 
 def test_settings_come_from_the_environment_and_a_missing_key_is_known_before_the_start(

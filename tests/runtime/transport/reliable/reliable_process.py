@@ -35,7 +35,7 @@ def main() -> None:
     inlet = SubscriberThread(
         {"note": Note},
         _hear,
-        lambda topic, reason, number: print("lost", reason, number, flush=True),
+        lambda topic, reason, number, why: print("lost", reason, number, flush=True),
         receiver=name,
         reliable=["note"],
     )

@@ -154,7 +154,7 @@ class Ear:
     def _hear(self, stamped: Stamped[Any]) -> None:
         self.heard.append(stamped.message.text)
 
-    def _lose(self, topic: str, reason: str, number: int) -> None:
+    def _lose(self, topic: str, reason: str, number: int, why: str) -> None:
         self.lost[reason] += number
 
 

@@ -43,7 +43,7 @@ def test_an_image_that_cannot_be_read_ends_an_export_by_name_or_is_left_out_and_
     path = with_a_damaged_image(whole, tmp_path / "run.mcap", 70, 120)
     asked = ["export", str(path), "--to", form, "--out", str(tmp_path / "out")]
     assert main(asked) == 1
-    named = "run.mcap: head/image #70 from node, at 0.700 s, cannot be read (a recorded image cannot be decoded)"
+    named = f"run.mcap: head/image #70 from node, at 0.700 s, {sentence('recording.image_is_damaged')}"
     told = capsys.readouterr().err
     assert f"{named}; --skip-damaged leaves such messages out and counts them; " in told
     assert main([*asked, "--skip-damaged"]) == 0
