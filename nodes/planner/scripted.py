@@ -210,12 +210,14 @@ class ScriptedPlanner(SeatNode):
     @every(hz=0.5)
     def tick(self) -> None:
         """Look at what the VLM reports, and say what is to be done."""
+        self._consider_report(self.description.latest())
+
+    def _consider_report(self, description: SceneDescription | None) -> None:
         now_ns = self.clock.now_ns()
         if self.unheard and to_s(now_ns - self.unheard[0][0]) > KNOWS_WITHIN_S:
             self._catch_up()
         if self.asking is not None and to_s(now_ns - self.asking[1]) > LEAVES_AFTER_S:
             self._hear(self._leave())
-        description = self.description.latest()
         if description is not None:
             self.plan, reply = report(self.plan, description, self._around(), now_ns)
             self._answer(reply)

@@ -11,9 +11,19 @@ import msgspec
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrase_matcher import clipped
 from nodes.interrupts.reflex import Reflex
-from nodes.planner.scripted import ScriptedPlanner
-from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, UserError, choices, on
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, RunningTrial, SeenObject, Subtask, Utterance
+from nodes.planner.scripted import ASK_FROM, ScriptedPlanner
+from runtime import RELIABLE, URGENT, Message, Node, Publisher, QoS, Subscription, UserError, choices, every, on
+from runtime.msgs import (
+    Action,
+    Feedback,
+    GuardState,
+    Interrupt,
+    RunningTrial,
+    SceneDescription,
+    SeenObject,
+    Subtask,
+    Utterance,
+)
 
 ARMS: Mapping[str, tuple[str, ...]] = {
     "A": (),
@@ -271,13 +281,36 @@ class ArmByCondition(Arm):
             self.to_vlm.publish(self.read.popleft())
 
 
-class AnsweringPlanner(ScriptedPlanner):
-    """The planner of all arms: whatever was said, its plan is published when it has been thought about.
+class PlannerLooked(Message):
+    """A round of the planner that no word began has ended."""
 
-    Otherwise who waits for a plan that does not change would wait for the next tick, which were a handicap of B+.
+
+class AnsweringPlanner(ScriptedPlanner):
+    """The planner of all arms: words begin a round at once, and its plan is published when it has been thought about.
+
+    Otherwise words would wait for the round under way, and who waits for a plan that does not change would wait for the
+    next tick. Both were a handicap of B+.
     """
+
+    looks = Publisher(PlannerLooked, "planner/looked", qos=RELIABLE)
+    looked = Subscription(PlannerLooked, "planner/looked", qos=RELIABLE)
+
+    def __init__(self, speaker: str = "robot", ask_from: float = ASK_FROM) -> None:
+        super().__init__(speaker, ask_from)
+        self.seen: deque[SceneDescription | None] = deque()  # by rounds under way
 
     @on(ScriptedPlanner.heard)
     def listen(self, utterance: Utterance) -> None:
         super().listen(utterance)
         self._publish()
+
+    @every(hz=0.5)
+    async def tick(self) -> None:  # type: ignore[override]  # in a lane of its own, so that words do not wait for it
+        """Look at what the VLM reports now, and act on it a round later."""
+        self.seen.append(self.description.latest())
+        self.looks.publish(PlannerLooked())
+
+    @on(looked)
+    def look(self, _: PlannerLooked) -> None:
+        """The round has ended; one that words have begun ends before."""
+        self._consider_report(self.seen.popleft())
