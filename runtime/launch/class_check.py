@@ -11,6 +11,7 @@ import sys
 import textwrap
 import types
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
 import msgspec
 
 from runtime.errors import ParameterError
-from runtime.message import Stamped
+from runtime.message import Message, Stamped
 from runtime.node import Handler, MessageHandler, Node, is_marked, ports_of
 from runtime.ports import Port, Publisher, Subscription
 
@@ -50,7 +51,7 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
             types = dict.fromkeys(ports_of(cls, Subscription)[port].message.__name__ for port in ports)
             wanted, calls = f"self, message: {' | '.join(types)}", f"takes one message at a time, of {', '.join(ports)}"
         asks = f"a handler of this kind {calls}; write `def {handler.name}({wanted})`"
-        found += _call_problem(cls, handler.name, asks, message)
+        found += [*_call_problem(cls, handler.name, asks, message), *_returned_messages(cls, handler.name)]
     return tuple(dict.fromkeys(found))
 
 
@@ -212,19 +213,42 @@ def _unawaited_calls(cls: type[Node]) -> list[str]:
         for name, method in vars(base).items():
             if not inspect.isfunction(method) or not last & {*method.__code__.co_names}:
                 continue
-            try:
-                tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
-            except (OSError, SyntaxError):
-                continue  # a class without a file
-            for step in ast.walk(tree):
+            for step in _steps_of(method):
                 if not isinstance(step, ast.Expr) or not isinstance(step.value, ast.Call):
                     continue
                 if (called := ast.unparse(step.value.func)) in waits:
-                    code = method.__code__
-                    place = f"{Path(code.co_filename).name}:{code.co_firstlineno + step.lineno - 1}"
+                    place = _place_of_step(method, step)
                     is_async = inspect.iscoroutinefunction(method)
                     remedy = f"write `await {called}(...)`" + ("" if is_async else f" in an `async def {name}`")
                     found.append(f"{base.__name__}.{name} ({place}) calls {called} and does not wait for it; {remedy}")
+    return found
+
+
+def _steps_of(method: types.FunctionType) -> Iterator[ast.AST]:
+    """All parts of a method's source; none where it has no file."""
+    with suppress(OSError, SyntaxError):
+        yield from ast.walk(ast.parse(textwrap.dedent(inspect.getsource(method))))
+
+
+def _place_of_step(method: types.FunctionType, step: ast.stmt) -> str:
+    code = method.__code__
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno + step.lineno - 1}"
+
+
+def _returned_messages(cls: type[Node], name: str) -> list[str]:
+    """Messages that a handler returns, as if somebody got them."""
+    method = inspect.getattr_static(cls, name)
+    if not inspect.isfunction(method) or "return" in method.__annotations__:
+        return []  # whoever says what it returns has been told by a type checker
+    found = []
+    for step in _steps_of(method):
+        if isinstance(step, ast.Return) and isinstance(step.value, ast.Call) and isinstance(step.value.func, ast.Name):
+            made = method.__globals__.get(step.value.func.id)
+            if isinstance(made, type) and issubclass(made, Message):
+                place = f"{cls.__name__}.{name} ({_place_of_step(method, step)})"
+                found.append(
+                    f"{place} returns a {made.__name__}, which nobody gets; publish it: `self.NAME.publish(...)`"
+                )
     return found
 
 

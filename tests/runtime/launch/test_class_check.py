@@ -93,6 +93,12 @@ MISTAKES = {
     """: sentence("runtime.waits_in_vain", place="Mine.tick (beginner.py:13)", method="rest"),
     """
     class Mine(Node):
+        @every(hz=1)
+        def tick(self):
+            return Beat(count=1)
+    """: sentence("runtime.returns_a_message", place="Mine.tick (beginner.py:13)", message="Beat"),
+    """
+    class Mine(Node):
         def on_stop(self, reason): ...
     """: sentence("runtime.nothing_but_self", place="Mine.on_stop (beginner.py:11)"),
     """
