@@ -44,7 +44,7 @@ ITEM = '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{{id="a", text="b", {}}}]\n[
             'title = "c"',
             'title = "c"\nparticipant = { speek = false }',
             ": [[condition]] c, [participant] has the unknown key 'speek'; did you mean 'speak'? "
-            "known: dialogue, speak, stop",
+            "known: camera, dialogue, speak, stop",
         ),
         (
             "[[task]]",
