@@ -21,7 +21,20 @@ from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
 from nodes.vlm.next_action import HAND, MOST_TRIES, Decision, Outcome, Situation, decide, is_in, is_meant_by, name_of
 from nodes.vlm.poses import pose_at
-from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscription, every, on, to_ns, to_s
+from runtime import (
+    RELIABLE,
+    Fence,
+    Lease,
+    ParameterError,
+    Publisher,
+    QoS,
+    Stamped,
+    Subscription,
+    every,
+    on,
+    to_ns,
+    to_s,
+)
 from runtime.msgs import (
     Action,
     Feedback,
@@ -46,7 +59,7 @@ STATES_KEPT = 60
 SILENCE_S = 4.0
 """An action without any feedback for so long never arrived, or its policy was restarted: it is sent again."""
 PLAN_WAIT_S = 6.0
-"""After a new order, how long to wait for the planner before going on with the old subtask."""
+"""After a new order, how long to wait for the planner before going on with the old subtask; a slow planner needs more."""
 REPEAT_S = 15.0
 """The same words are not said again within this time."""
 IMAGES_PER_GAZE = 3
@@ -103,7 +116,10 @@ YES_LASTS_S: Mapping[YesState, float] = {"asked": YES_WITHIN_S, "given": YES_TO_
 
 
 class LocalVLM(ForRobot, SeatNode):
-    """5 Hz, and at once when something is heard, felt or decided."""
+    """5 Hz, and at once when something is heard, felt or decided.
+
+    After a new order it waits `plan_wait_s` for the planner, in s, and then goes on with the old subtask.
+    """
 
     provenance = "model:local-geometry-1"
     seat = "vlm"
@@ -128,8 +144,11 @@ class LocalVLM(ForRobot, SeatNode):
     scene = Publisher(Scene, "scene")
     said = Publisher(Utterance, "said", qos=RELIABLE)
 
-    def __init__(self, speaker: str = "robot", limits: str = "") -> None:
+    def __init__(self, speaker: str = "robot", limits: str = "", plan_wait_s: float = PLAN_WAIT_S) -> None:
+        if not plan_wait_s > 0.0:
+            raise ParameterError(f"vlm: plan_wait_s is {plan_wait_s:g}; expected a number above 0")
         self.speaker = speaker
+        self.plan_wait_s = plan_wait_s
         self.body = load_body(limits)
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         self.known: tuple[Known, ...] = ()
@@ -335,7 +354,7 @@ class LocalVLM(ForRobot, SeatNode):
             if self.yes_state == "asked" and self.doing is not None:
                 self._failed(self.doing, "nobody said yes")
             self.hear_of_yes("time is over")
-        if self.waiting_since_ns and self.clock.since_s(self.waiting_since_ns) > PLAN_WAIT_S:
+        if self.waiting_since_ns and self.clock.since_s(self.waiting_since_ns) > self.plan_wait_s:
             self.waiting_since_ns = 0
         is_silent = self.doing is not None and not self.is_answered and not self.is_stopped
         if is_silent and self.clock.since_s(self.asked_ns) > SILENCE_S:

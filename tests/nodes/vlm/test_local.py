@@ -20,6 +20,7 @@ from nodes.stretch.limits import STOW
 from nodes.vlm.local import HAND_WITHIN_S, LocalVLM
 from nodes.vlm.next_action import MOST_TRIES
 from nodes.vlm.poses import pose_at
+from runtime import ParameterError
 from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import (
@@ -35,7 +36,7 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
-from tests.support.sentences import sentence
+from tests.support.sentences import pattern, sentence
 
 CUPS = Subtask(
     id="task-1.0",
@@ -285,6 +286,16 @@ def test_a_new_order_waits_for_the_planner_but_not_for_ever() -> None:
     bench.vlm.interrupted(Interrupt(id="reflex-2", depth="replan", text="Make me a coffee", by="Sam"))
     bench.look(40)
     assert len(bench.actions) > 2
+
+
+def test_a_slow_planner_is_waited_for_as_long_as_is_said() -> None:
+    bench = at_work()
+    bench.vlm.plan_wait_s = 20.0
+    bench.vlm.interrupted(Interrupt(id="reflex-1", depth="replan", text="Make me a coffee", by="Sam"))
+    bench.look(40)
+    assert len(bench.actions) == 1
+    with pytest.raises(ParameterError, match=pattern("vlm.plan_wait", value="0")):
+        LocalVLM(plan_wait_s=0.0)
 
 
 def test_an_action_that_nobody_answers_is_sent_again() -> None:
