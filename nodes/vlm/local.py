@@ -59,7 +59,7 @@ STATES_KEPT = 60
 SILENCE_S = 4.0
 """An action without any feedback for so long never arrived, or its policy was restarted: it is sent again."""
 PLAN_WAIT_S = 6.0
-"""After a new order, how long to wait for the planner before going on with the old subtask; a slow planner needs more."""
+"""After a new order, how long to wait for the planner before going on with the old subtask; a slow one needs more."""
 REPEAT_S = 15.0
 """The same words are not said again within this time."""
 IMAGES_PER_GAZE = 3
