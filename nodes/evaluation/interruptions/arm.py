@@ -92,7 +92,7 @@ def changes_of(arm: str, regime: str = "cloud", *, recogniser_s: float = 0.0) ->
     planner, vlm = (f"{{p50={p50},p99={p99}}}" for p50, p99 in _latencies(regime))
     changes = [*arms[arm]]
     if (swept := swept_value(regime)) is not None and swept[0] != "planner":
-        changes.append(f"{swept[0]}.hz={swept[1]:g}")
+        changes.append(f"{swept[0]}.hz={{tick={swept[1]:g}}}")
     own = [f"listen={recogniser_s}"] if recogniser_s else []
     is_at_once = arm == "O" or regime == "none"
     if is_at_once:

@@ -10,6 +10,7 @@ import pytest
 from nodes.evaluation.interruptions.arm import (
     ARMS,
     REGIMES,
+    SWEEPS,
     AnsweringPlanner,
     Arm,
     ArmByCondition,
@@ -232,6 +233,11 @@ def test_b_plus_has_the_same_understanding_as_a() -> None:
     assert {name for name in ours | theirs if ours.get(name) != theirs.get(name)} == {"arm"}
     latencies = [{name: spec.latency for name, spec in nodes.items() if spec.latency} for nodes in graphs]
     assert latencies[0] == latencies[1]
+
+
+@pytest.mark.parametrize("regime", [*REGIMES, *(regime for regimes in SWEEPS.values() for regime in regimes)])
+def test_the_graph_fits_under_all_latencies_and_rates(regime: str) -> None:
+    assert load(find("interruptions"), overrides=changes_of("B+", regime)).graph.problems() == []
 
 
 PLANS_AFTER_S = 0.9

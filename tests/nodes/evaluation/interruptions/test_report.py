@@ -107,7 +107,7 @@ def test_a_swept_regime_differs_from_cloud_in_one_thing() -> None:
     assert set(changes_of("B+", "planner5s")) - cloud == {
         "planner.latency={listen={p50=5.0,p99=12.5},tick={p50=5.0,p99=12.5}}"
     }
-    assert set(changes_of("B+", "vlm2.5hz")) - cloud == {"vlm.hz=2.5"}
+    assert set(changes_of("B+", "vlm2.5hz")) - cloud == {"vlm.hz={tick=2.5}"}
     assert [swept_value(name) for name in SWEEPS["policy"]] == [("policy", hz) for hz in (5.0, 10.0, 20.0, 40.0)]
     for wrong in ("planner2hz", "vlm0hz", "vlm", "camera2hz"):
         with pytest.raises(UserError, match="known: cloud"):
