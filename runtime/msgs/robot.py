@@ -303,6 +303,7 @@ class GuardState(Message, kind="state"):
     estop: str = ""  # why the emergency stop is latched
     is_armed: bool = False
     rejected: int = 0  # commands refused so far
+    is_retreating: bool = False  # it takes the robot back the way that it came; commands wait
 
     @property
     def sentence(self) -> str:
