@@ -14,7 +14,9 @@ from nodes.interrupts.intent import understand
 from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import plural_of
 from nodes.planner.parser import Parser
+from nodes.planner.referents import as_reference, fits, is_still_meant, is_vague, referents, stands
 from nodes.planner.replies import (
+    MOST_NAMED,
     answer,
     anything_else,
     list_words,
@@ -25,7 +27,17 @@ from nodes.planner.replies import (
     remark,
     things_words,
 )
-from nodes.planner.understanding import ALL, MOST_ORDERS, Conversation, Intent, Order, OrderVocabulary, understand_in
+from nodes.planner.understanding import (
+    ALL,
+    LEAVE,
+    MOST_ORDERS,
+    Conversation,
+    Intent,
+    Order,
+    OrderVocabulary,
+    Unnamed,
+    understand_in,
+)
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 
@@ -45,6 +57,7 @@ class Surroundings:
 
     scene: Scene = field(default_factory=Scene)
     skills: tuple[SkillSpec, ...] = ()
+    target: SeenObject | None = None  # what the VLM says that the robot holds or goes for
 
     @property
     def world(self) -> OrderVocabulary:
@@ -100,6 +113,7 @@ class OrdersUnderWay:
     was_there: frozenset[str] = frozenset()  # ids of things that stood so before the order
     ordered_ns: int = 0
     asked_ns: int = 0  # a question waits for an answer since; 0: none does
+    choices: tuple[Reference, ...] = ()  # one of these is to be left alone: it is asked which
     unseen_ns: int = 0  # the order came then, when nothing that it may mean had been seen; 0: something had
 
     @property
@@ -180,7 +194,7 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
         case "refuse":
             return plan, refusal(intent, world, around.skills) + _goes_on(plan)
         case "nothing":
-            return _nothing(plan, intent)
+            return _nothing(plan, intent, around, now_ns)
     return _do(plan, intent, around, now_ns)
 
 
@@ -192,42 +206,115 @@ def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int)
     if intent.deed == "do" and not {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
         plan, reply = _do(replace(plan, talk=talk), intent, around, now_ns)
         return plan, f"{reply} First tell me to go on."
-    if not (intent.protected or intent.released):
+    if not (intent.protected or intent.released or intent.unnamed):
         return plan, ""
     protected = tuple(dict.fromkeys((*plan.talk.protected, *intent.protected)))
     protected = tuple(one for one in protected if not any(covers(free, one) for free in intent.released))
     return _nothing(
         replace(plan, talk=replace(plan.talk, protected=protected)),
-        Intent("nothing", (), intent.protected, intent.released),
+        Intent("nothing", (), intent.protected, intent.released, intent.unnamed),
+        around,
+        now_ns,
+        is_stopped=True,
     )
 
 
 def _goes_on(plan: OrdersUnderWay) -> str:
     order = plan.order
-    return "" if order is None else f" I go on: {describe(order)[0].lower()}{describe(order)[1:]}."
+    return "" if order is None or plan.is_paused else f" I go on: {describe(order)[0].lower()}{describe(order)[1:]}."
 
 
-def _nothing(plan: OrdersUnderWay, intent: Intent) -> tuple[OrdersUnderWay, str]:
+def _nothing(
+    plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int, *, is_stopped: bool = False
+) -> tuple[OrdersUnderWay, str]:
     """No order; but something may be protected from now on, or free again, or the order taken back."""
-    order = plan.order
     if intent.why in ("cancelled", "declined"):
+        if plan.choices:
+            return replace(plan, asked_ns=0, choices=(), is_paused=False), "All right."
         was_asked = plan.asked_ns > 0
         plan = replace(plan, asked_ns=0, is_over=plan.is_over or not was_asked)
         return plan, "All right, I leave it."
-    if intent.why == "current":
-        return plan, ""  # the VLM knows what is being done, and answers
-    if intent.protected or intent.released:
-        if order is not None:
-            plan = _with_exclusions(plan, order, intent)
-        if intent.protected:
-            return plan, f"All right, I leave the {list_words([_bare(one) for one in intent.protected], 'and the')}."
-        return plan, "All right."
-    return plan, remark(intent)
+    if not (intent.protected or intent.released or intent.unnamed):
+        return plan, remark(intent)
+    return _spare(plan, intent, around, now_ns, is_stopped=is_stopped)
 
 
-def _with_exclusions(plan: OrdersUnderWay, order: Order, intent: Intent) -> OrdersUnderWay:
-    kept = [one for one in order.excluding if not any(covers(free, one) for free in intent.released)]
-    new = [Reference(label=one.label, colour=one.colour) for one in intent.protected]
+def _spare(
+    plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int, *, is_stopped: bool
+) -> tuple[OrdersUnderWay, str]:
+    """Leave alone what is meant, and ask where nobody can tell what that is."""
+    scene, order = around.scene, plan.order
+    is_heard_by_vlm = around.target is not None and order is not None and not (is_stopped or plan.is_paused)
+    vague = [one for one in intent.protected if is_vague(one)]
+    left = [one for one in intent.protected if not is_vague(one)]
+    open_: tuple[SeenObject, ...] = ()
+    is_left_by_vlm = False
+    for what in (*intent.unnamed, *(Unnamed(label=one.label) for one in vague)):
+        found = referents(what, order, scene, around.target)
+        things = found.things
+        if found.by == "words":
+            asked_about = [one for one in things if any(fits(one, choice, scene) for choice in plan.choices)]
+            things = tuple(asked_about) or things
+        if found.by == "action" and is_heard_by_vlm:
+            is_left_by_vlm = True  # who moves it has left it already, and says so
+        elif not things:
+            left += [one for one in vague if one.label == what.label]  # not seen yet
+        elif len({name_of_thing(one) for one in things}) == 1:
+            left += [as_reference(one, scene) for one in things]
+        else:
+            open_ = things
+    if order is None and open_ and intent.unnamed and plan.last is not None and plan.last.moved:
+        talk = replace(plan.talk, question=Order("undo"), awaits="yes")
+        what_moved = things_words(plan.last.moved, plan.last.order)
+        return replace(plan, talk=talk, asked_ns=now_ns), f"{what_moved} Shall I take that back?"
+    protected = [one for one in plan.talk.protected if one not in vague or one in left]
+    plan = replace(plan, talk=replace(plan.talk, protected=tuple(dict.fromkeys((*protected, *left)))))
+    if order is not None:
+        plan = _with_exclusions(plan, order, left, intent.released)
+    told = f"All right, I leave the {list_words([_bare(one) for one in left], 'and the')}." if left else ""
+    if open_:
+        plan, asked = _ask_which(plan, open_, scene, now_ns)
+        return plan, f"{told} {asked}".strip()
+    if plan.choices:
+        plan = replace(plan, asked_ns=0, choices=(), is_paused=False)
+    if left and plan.order is not None and not is_left_by_vlm and _is_all_left(plan.order, around):
+        plan = replace(plan, is_over=True)
+    return plan, told or ("" if is_left_by_vlm else "All right.")
+
+
+def _ask_which(
+    plan: OrdersUnderWay, things: Sequence[SeenObject], scene: Scene, now_ns: int
+) -> tuple[OrdersUnderWay, str]:
+    """Ask which of them is to be left alone, and touch none of them before that is known."""
+    kinds = {one.label for one in things}
+    question_ = Order(LEAVE, (Reference(label=kinds.pop() if len(kinds) == 1 else "*"),))
+    names = sorted({name_of_thing(one) for one in things})[:MOST_NAMED]
+    plan = replace(
+        plan, talk=replace(plan.talk, question=question_, awaits="thing"), asked_ns=now_ns, is_paused=True,
+        choices=tuple(as_reference(one, scene) for one in things),
+    )  # fmt: skip
+    return plan, f"Which one shall I leave: {list_words([f'the {name}' for name in names], 'or')}?"
+
+
+def _is_all_left(order: Order, around: Surroundings) -> bool:
+    """Whether nothing that is seen is left to do of an order, and the hand is empty."""
+    scene = around.scene
+    is_held = any(one.relation == "held by" and one.object == "robot" for one in scene.relations)
+    everything = Order(order.skill, order.things, (), order.place, order.relation)
+    was_meant = [one for one in scene.things if is_still_meant(one, everything, scene)]
+    return (
+        not is_held
+        and around.target is None
+        and bool(was_meant)
+        and not any(is_still_meant(one, order, scene) for one in was_meant)
+    )
+
+
+def _with_exclusions(
+    plan: OrdersUnderWay, order: Order, left: Sequence[Reference], released: Sequence[Reference]
+) -> OrdersUnderWay:
+    kept = [one for one in order.excluding if not any(covers(free, one) for free in released)]
+    new = [Reference(id=one.id, label=one.label, colour=one.colour) for one in left]
     excluding = tuple(dict.fromkeys((*kept, *new)))
     if excluding == order.excluding:
         return plan
@@ -251,6 +338,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
     if not plan.asked_ns and not intent.is_addition and (asked := _contradiction(plan, intent, now_ns)):
         talk = replace(plan.talk, question=orders[0], awaits="yes")
         return replace(plan, asked_ns=now_ns, talk=talk), asked
+    orders = tuple(_pointed_out(order, around) for order in orders)
     if asked := _ambiguous(orders, around.scene):
         talk = replace(plan.talk, question=orders[0], awaits="thing")
         return replace(plan, asked_ns=now_ns, talk=talk), asked
@@ -271,6 +359,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
         was_there=plan.was_there if is_amended else _ids_there(orders[0], around.scene),
         ordered_ns=now_ns,
         asked_ns=0,
+        choices=(),
         unseen_ns=0 if is_amended or _is_seen(orders[0], around.scene) else now_ns,
     )
     if is_amended:
@@ -304,6 +393,16 @@ def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int) -> str:
     return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
 
 
+def _pointed_out(order: Order, around: Surroundings) -> Order:
+    """The order about the things that somebody points at, where its words leave it open which are meant."""
+    things = []
+    for one in order.things:
+        found = referents(Unnamed(label=one.label), None, around.scene) if is_vague(one) else None
+        is_shown = found is not None and found.by == "pointing"
+        things.append(as_reference(found.things[0], around.scene) if found is not None and is_shown else one)
+    return Order(order.skill, tuple(things), order.excluding, order.place, order.relation)
+
+
 def _ambiguous(orders: Sequence[Order], scene: Scene) -> str:
     """What to ask where "the cup" could be one of several that are seen."""
     for order in orders:
@@ -334,22 +433,8 @@ def doubt(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[Orde
     return replace(plan, asked_ns=now_ns, unseen_ns=0, talk=talk, is_over=True), asked
 
 
-def fits(thing: SeenObject, reference: Reference, scene: Scene) -> bool:
-    """Whether a thing that is seen may be what the reference means."""
-    if thing.is_place or (reference.id and thing.id != reference.id):
-        return False
-    if reference.source and not _stands(thing, reference.source, scene):
-        return False
-    return reference.label in ("", "*", thing.label) and reference.colour in ("", thing.colour)
-
-
-def _stands(thing: SeenObject, place: str, scene: Scene) -> bool:
-    places = {one.id for one in scene.things if one.is_place and one.label == place}
-    return any(one.subject == thing.id and one.object in places for one in scene.relations)
-
-
 def _is_at(thing: SeenObject, order: Order, scene: Scene) -> bool:
-    return order.skill == "place" and _stands(thing, order.place, scene)
+    return order.skill == "place" and stands(thing, order.place, scene)
 
 
 def _ids_there(order: Order, scene: Scene) -> frozenset[str]:
@@ -460,6 +545,11 @@ def given_up(plan: OrdersUnderWay, now_ns: int) -> tuple[OrdersUnderWay, str]:
     if not plan.asked_ns or to_s(now_ns - plan.asked_ns) < ANSWER_WITHIN_S:
         return plan, ""
     talk = replace(plan.talk, question=None, awaits="")
+    if plan.choices:
+        left, plan = plan.choices, replace(plan, asked_ns=0, choices=(), is_paused=False, talk=talk)
+        plan = _with_exclusions(plan, plan.order, left, ()) if plan.order is not None else plan
+        names = list_words([f"the {_bare(one)}" for one in left])
+        return plan, f"Nobody answered for {ANSWER_WITHIN_S:.0f} seconds, so I leave {names}."
     return replace(
         plan, asked_ns=0, talk=talk
     ), f"Nobody answered for {ANSWER_WITHIN_S:.0f} seconds, so I leave it. {anything_else(plan.order)}".strip()

@@ -22,6 +22,8 @@ Awaits = Literal["", "place", "thing", "yes"]
 ALL = 0
 """`count` of a reference that means all that fit."""
 MOST_ORDERS = 8
+LEAVE = "leave"
+"""The skill, as it were, of a question which thing is to be left alone."""
 TOOLS = frozenset({"sponge", "sink"})
 """What things and places are cleaned with and at: an order to clean is not about them."""
 AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
@@ -61,6 +63,14 @@ class Order(msgspec.Struct, frozen=True):
     relation: str = ""
 
 
+class Unnamed(msgspec.Struct, frozen=True):
+    """What is to be left alone and has no name in the words: "that one", "the one you hold". The scene tells which."""
+
+    how: Literal["shown", "held", "other"] = "shown"
+    label: str = ""  # "that cup"
+    named: Reference | None = None  # what it is by the words before alone, where they tell
+
+
 class Intent(msgspec.Struct, frozen=True):
     """What an utterance asks of the robot; `why` is a code, `what` the word or thing that it is about."""
 
@@ -68,6 +78,7 @@ class Intent(msgspec.Struct, frozen=True):
     orders: tuple[Order, ...] = ()
     protected: tuple[Reference, ...] = ()  # what is to be left alone from now on
     released: tuple[Reference, ...] = ()
+    unnamed: tuple[Unnamed, ...] = ()  # to be left alone too
     why: str = ""
     what: str = ""
     awaits: Awaits = ""
@@ -190,6 +201,7 @@ class _Reader:
         self.drafts: list[_Draft] = []
         self.mentioned: list[Noun] = list(before.mentioned)
         self.protected: list[Noun] = []
+        self.unnamed: list[Unnamed] = []
         self.released: list[Noun] = []
         self.owners: list[tuple[str, Reference]] = []
         self.asks = False
@@ -201,7 +213,7 @@ class _Reader:
         self.nots: list[Noun] = []
         self.bans: list[tuple[Clause, int]] = []
         self.loose: list[Clause] = []
-        self.is_correction = self.is_about_current = self.is_addition = self.adds = False
+        self.is_correction = self.is_addition = self.adds = False
         self.asked_about: list[Noun] = []
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
@@ -332,7 +344,7 @@ class _Reader:
                 there = {noun.place for _, noun in clause.targets if noun is not None}
                 self.is_cancelled = bool(self.before.orders) and self.before.orders[-1].place in there
             case "protect":
-                self.protected += self._resolved(clause.nouns)
+                self._spare(clause, clause.nouns)
                 self._mention(clause)
             case "release":
                 self.released += self._resolved(clause.nouns)
@@ -340,6 +352,12 @@ class _Reader:
                 self._mention(clause)
             case "owner":
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
+                is_shown = clause.words[:1] in (("this",), ("that",), ("it",), ("the",))
+                shown = [
+                    noun for noun in clause.nouns if is_shown and self._is_unnamed(replace(noun, kind="", owner=""))
+                ]
+                if shown and self._is_under_way() and not any(noun.colour for noun in shown):
+                    self._spare(clause, [replace(noun, kind="", owner="") for noun in shown])  # "That's mine!"
                 self._own(clause)
             case "question" | "social":
                 self.asks, self.topic = True, self.topic or clause.word or clause.type
@@ -349,6 +367,8 @@ class _Reader:
                 self.protected += self._resolved(self.remarks)
             case "cancel" if self._is_about_another(clause):
                 self.protected += self._resolved([Noun(pronoun="it")])  # "The white mug is mine, leave it."
+            case "cancel" if clause.word in ("leave it", "leave that") and self._is_under_way():
+                self._spare(clause, [Noun(pronoun="it")])
             case "cancel":
                 self.is_cancelled = True
                 self.drafts.clear()
@@ -426,6 +446,39 @@ class _Reader:
         self.mentioned += [noun for noun in named if noun.kind or noun.place or noun.unknown]
         if clause.nouns and not clause.nouns[0].pronoun:
             self.together = [noun for noun in clause.nouns if noun.kind]
+
+    def _spare(self, clause: Clause, nouns: Sequence[Noun]) -> None:
+        """These are to be left alone: by their names, or by what the scene shows."""
+        for noun in nouns:
+            is_held = not noun.kind and not noun.colour and _speaks_of_hand(clause.words)
+            if is_held or self._is_unnamed(noun):
+                how: Literal["shown", "held", "other"] = "held" if is_held else "other" if noun.is_other else "shown"
+                self.unnamed += [] if any(one.how == how for one in self.unnamed) else [self._unnamed(noun, how)]
+            else:
+                self.protected += self._resolved([noun])
+
+    def _is_unnamed(self, noun: Noun) -> bool:
+        """Whether it says neither what it is nor which, and nothing that this utterance names can be meant."""
+        is_bare = not (noun.kind or noun.colour or noun.place or noun.unknown or noun.owner or noun.modifier)
+        if not is_bare or noun.is_plural or noun.count != 1 or noun.pronoun in ("them", "those", "these"):
+            return False
+        if noun.is_other:
+            return True
+        return not self._mentioned_here() and (
+            self._is_under_way() or self._antecedent(noun, wants_place=False) is None
+        )
+
+    def _is_under_way(self) -> bool:
+        """Whether something is being done, which "that one" may be about, and no question is open."""
+        return bool(self.before.orders) and not self.before.awaits
+
+    def _unnamed(self, noun: Noun, how: Literal["shown", "held", "other"]) -> Unnamed:
+        known = None if how != "shown" else self._antecedent(noun, wants_place=False)
+        named = _reference(known) if known is not None and known.kind else Reference(count=ALL)
+        is_one = named.count == 1 and not named.is_any
+        ordered = [thing for order in self.before.orders[-1:] for thing in order.things]
+        is_one = is_one and (named.colour != "" or (len(ordered) == 1 and ordered[0].count == 1))
+        return Unnamed(how=how, named=named if is_one else None)
 
     def _resolved(self, nouns: Sequence[Noun]) -> list[Noun]:
         """Pronouns, replaced by what they stand for, where that is known."""
@@ -634,6 +687,9 @@ class _Reader:
         if clause.word in ("drop", "break", "spill") and not clause.targets:
             self._mention(clause)
             return  # how to do it: nothing is forbidden
+        if clause.nouns and all(map(self._is_unnamed, clause.nouns)):
+            self._spare(clause, clause.nouns)
+            return
         clause.nouns = self._resolved(clause.nouns)  # "it" is what was spoken of before, not what comes after
         self.bans.append((clause, len(self.drafts)))
         if clause.verb == "leave":
@@ -664,9 +720,9 @@ class _Reader:
             nouns = [_noun(own[-1])]
         elif left := [word for word in clause.left if word not in ("stand", "stay", "sit", "rest")]:
             self.unread = self.unread or " ".join(left)  # "Leave mine."
-        resolved = self._resolved(nouns)
+        resolved = [] if any(map(self._is_unnamed, nouns)) else self._resolved(nouns)
         self.mentioned += [noun for noun in resolved if noun.kind and noun.kind != "*"]
-        self.protected += [replace(noun, source=source) if noun.kind == "*" else noun for noun in resolved]
+        self._spare(clause, [replace(noun, source=source) if noun.kind == "*" else noun for noun in nouns])
         self._mention(clause)
         if clause.nouns and clause.nouns[0].pronoun and not self.drafts and not self.mentioned:
             self.is_cancelled = True
@@ -851,6 +907,9 @@ class _Reader:
         self._again(orders[-1], nouns)
 
     def _again(self, order: Order, nouns: Sequence[Noun]) -> None:
+        if order.skill == LEAVE:
+            self.protected += [replace(n, kind=n.kind or order.things[0].label) for n in nouns]
+            return
         draft = _Draft(Clause("order"), skill=order.skill, relation=order.relation)
         draft.place = Noun(place=order.place) if order.place else None
         first = order.things[0] if order.things else Reference()
@@ -926,7 +985,7 @@ class _Reader:
             self._mention(clause)
             return
         if nouns and before.orders and nouns[0].is_other and not (nouns[0].colour or nouns[0].kind or targets):
-            self.is_about_current = True
+            self._spare(clause, [Noun(pronoun="it")])  # "No, the other one": so it is not this one
             return
         if (
             nouns
@@ -948,8 +1007,8 @@ class _Reader:
                 replace(n, kind=n.kind or (last.things[0].label if last.things else ""))
                 for n in (*clause.nots, *clause.excepts)
             ]
-            if not any(noun.colour or noun.kind for noun in (*clause.nots, *clause.excepts)):
-                self.is_about_current = True  # "not that one": who sees what the robot is doing knows which
+            if all(map(self._is_unnamed, (*clause.nots, *clause.excepts))):
+                self._spare(clause, (*clause.nots, *clause.excepts))
                 return
             self._again(last, [_noun(one) for one in last.things])
             self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
@@ -1424,7 +1483,9 @@ class _Reader:
             return self._intent("ask", orders=orders, why="condition", what=self.condition, awaits="yes")
         if orders and (dark := self.quoted or self.unread or self.unheard):
             return self._intent("ask", orders=orders, why="words", what=dark, awaits="yes")
-        if self.protected and all(order.skill == "wait" for order in orders):  # "Wait, I am still drinking from it."
+        if (self.protected or self.unnamed) and all(
+            order.skill == "wait" for order in orders
+        ):  # "Wait, I am still drinking from it."
             return self._intent("nothing")
         orders = tuple(dict.fromkeys(orders))
         if orders and (which := next((n.quality for n in self.nots if n.quality and not (n.kind or n.colour)), "")):
@@ -1444,9 +1505,10 @@ class _Reader:
         if self.asks or (clauses and not any(_has_content(clause) for clause in clauses)):
             return self._intent("answer", what=self.topic)
         is_bare_no = self.says == "no" and len(clauses) == 1 and not self.before.awaits
-        is_unnamed = any(not n.kind and not n.place and not n.unknown for n in self._resolved(self.protected))
-        if self.before.orders and (self.is_about_current or is_bare_no or is_unnamed):
-            return self._intent("nothing", why="current")
+        if is_bare_no and self._is_under_way():
+            self._spare(clauses[0], [Noun(pronoun="it")])
+        if self.unnamed:
+            return self._intent("nothing")
         if self.loose and len(clauses) <= 2 and not self.protected:
             words = [clause for clause in self.loose if clause.type == "unknown"]
             if words:
@@ -1495,6 +1557,7 @@ class _Reader:
             orders=orders[:MOST_ORDERS],
             protected=tuple(dict.fromkeys(protected)),
             released=released,
+            unnamed=tuple(self.unnamed),
             why=why,
             what=what,
             awaits=awaits,
@@ -1901,6 +1964,15 @@ def _where_it_is(clause: Clause) -> str:
         return ""
     relation, place = clause.targets[0]
     return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
+
+
+def _speaks_of_hand(words: Sequence[str]) -> bool:
+    """ "... the one you hold", "... in your hand"."""
+    text = " ".join(words)
+    return (
+        re.search(r"\byou (?:are holding|hold|have|are carrying|carry|took|have taken)\b|\byour hand\b", text)
+        is not None
+    )
 
 
 def _is_done_by_another(words: Sequence[str]) -> bool:
