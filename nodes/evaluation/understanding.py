@@ -144,7 +144,8 @@ def _differences(labelled: LabelledUtterance, intent: Intent) -> list[str]:
         return ["deed"]
     excepted = {(one.kind, one.color) for one in labelled.excepted}
     if labelled.deed == "nothing":
-        return [] if {(one.label, one.colour) for one in intent.protected} == excepted else ["except"]
+        left = (*intent.protected, *(one.named for one in intent.unnamed if one.named is not None))
+        return [] if {(one.label, one.colour) for one in left} == excepted else ["except"]
     if labelled.deed != "do" or not labelled.skill:  # several orders, which a label does not list
         return []
     order = intent.orders[-1]

@@ -1362,6 +1362,8 @@ class Parser:
         )
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
+        if words[i - 1] == "that" and self._begins_head(words, i):
+            i -= 1  # "except that one"
         if (n := self.lexicon.relations.at(words, i)[0]) and self.lexicon.relations.at(words, i)[1] != "free":
             clause.left += words[i : i + n]  # "except on the shelf": where it is not to go
             probe = Clause("fragment")
@@ -1685,6 +1687,7 @@ class Parser:
                 continue
             if lexicon.has("ones", words, i) and (is_det or colours or i > start or words[i] == "ones"):
                 noun = replace(noun, is_plural=words[i] != "one", is_other=noun.is_other or words[i] == "others")
+                noun = replace(noun, modifier=" ".join(unknown))  # "the ugly one"
                 has_head_words, i = True, i + 1
                 unknown = []
                 break

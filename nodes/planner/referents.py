@@ -40,6 +40,8 @@ def referents(what: Unnamed, order: Order | None, scene: Scene, target: SeenObje
     pointed_at = {one.points_at for one in scene.people if one.points_at}
     pointed = [one for one in things if one.id in pointed_at]
     is_open = [one for one in things if order is not None and is_still_meant(one, order, scene)] or things
+    if what.how == "described" and len(pointed) != 1:
+        return Referents(tuple(is_open))
     if what.how == "other":
         apart = {one.id for one in (*pointed, *under_way)}
         return Referents(tuple(one for one in is_open if one.id not in apart))
@@ -49,11 +51,6 @@ def referents(what: Unnamed, order: Order | None, scene: Scene, target: SeenObje
         return Referents(tuple(under_way), "action")
     named = [one for one in is_open if what.named is not None and fits(one, what.named, scene)]
     return Referents(tuple(named or is_open))
-
-
-def is_vague(one: Reference) -> bool:
-    """Whether it means one thing, by its kind alone: "the cup"."""
-    return one.count == 1 and not (one.is_any or one.id or one.colour or one.source) and one.label not in ("", "*")
 
 
 def as_reference(thing: SeenObject, scene: Scene) -> Reference:

@@ -14,7 +14,7 @@ from nodes.interrupts.intent import understand
 from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import plural_of
 from nodes.planner.parser import Parser
-from nodes.planner.referents import as_reference, fits, is_still_meant, is_vague, referents, stands
+from nodes.planner.referents import as_reference, fits, is_still_meant, referents, stands
 from nodes.planner.replies import (
     MOST_NAMED,
     answer,
@@ -36,6 +36,7 @@ from nodes.planner.understanding import (
     Order,
     OrderVocabulary,
     Unnamed,
+    is_vague,
     understand_in,
 )
 from runtime.clock import to_s
@@ -195,7 +196,14 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
             return plan, refusal(intent, world, around.skills) + _goes_on(plan)
         case "nothing":
             return _nothing(plan, intent, around, now_ns)
-    return _do(plan, intent, around, now_ns)
+    plan, reply = _do(plan, intent, around, now_ns)
+    apart = tuple(one for one in intent.unnamed if one.label)
+    if apart and plan.order is not None and not plan.asked_ns:  # "all cups but that one"
+        plan, left = _spare(
+            plan, Intent("nothing", unnamed=apart), replace(around, target=None), now_ns, is_stopped=False
+        )
+        return plan, f"{reply} {left}"
+    return plan, reply
 
 
 def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
@@ -251,18 +259,16 @@ def _spare(
     is_left_by_vlm = False
     for what in (*intent.unnamed, *(Unnamed(label=one.label) for one in vague)):
         found = referents(what, order, scene, around.target)
-        things = found.things
-        if found.by == "words":
-            asked_about = [one for one in things if any(fits(one, choice, scene) for choice in plan.choices)]
-            things = tuple(asked_about) or things
+        if found.by == "words" and plan.choices:
+            found = replace(found, things=_among(plan.choices, found.things, scene))
         if found.by == "action" and is_heard_by_vlm:
             is_left_by_vlm = True  # who moves it has left it already, and says so
-        elif not things:
+        elif not found.things:
             left += [one for one in vague if one.label == what.label]  # not seen yet
-        elif len({name_of_thing(one) for one in things}) == 1:
-            left += [as_reference(one, scene) for one in things]
+        elif found.is_clear:
+            left += [as_reference(one, scene) for one in found.things]
         else:
-            open_ = things
+            open_ = found.things
     if order is None and open_ and intent.unnamed and plan.last is not None and plan.last.moved:
         talk = replace(plan.talk, question=Order("undo"), awaits="yes")
         what_moved = things_words(plan.last.moved, plan.last.order)
@@ -294,6 +300,11 @@ def _ask_which(
         choices=tuple(as_reference(one, scene) for one in things),
     )  # fmt: skip
     return plan, f"Which one shall I leave: {list_words([f'the {name}' for name in names], 'or')}?"
+
+
+def _among(choices: Sequence[Reference], things: Sequence[SeenObject], scene: Scene) -> tuple[SeenObject, ...]:
+    """Those of them that were asked about, where one was."""
+    return tuple(one for one in things if any(fits(one, choice, scene) for choice in choices)) or tuple(things)
 
 
 def _is_all_left(order: Order, around: Surroundings) -> bool:

@@ -66,7 +66,7 @@ class Order(msgspec.Struct, frozen=True):
 class Unnamed(msgspec.Struct, frozen=True):
     """What is to be left alone and has no name in the words: "that one", "the one you hold". The scene tells which."""
 
-    how: Literal["shown", "held", "other"] = "shown"
+    how: Literal["shown", "held", "other", "described"] = "shown"
     label: str = ""  # "that cup"
     named: Reference | None = None  # what it is by the words before alone, where they tell
 
@@ -185,6 +185,11 @@ def _fits(one: Reference, pattern: Reference) -> bool:
     return (pattern.label in ("*", "", one.label)) and (
         not pattern.colour or not one.colour or one.colour == pattern.colour
     )
+
+
+def is_vague(one: Reference) -> bool:
+    """Whether it means one thing, by its kind alone: "the cup"."""
+    return one.count == 1 and not (one.is_any or one.id or one.colour or one.source) and one.label not in ("", "*")
 
 
 def _is_same(one: Reference, other: Reference) -> bool:
@@ -329,6 +334,8 @@ class _Reader:
                 self._fragment(clause)
             case "statement":
                 self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
+                if self._is_under_way() and _is_wrong_one(clause.words):
+                    self._spare(clause, [Noun(pronoun="it")])
                 self.remarked += len(clause.nouns[:1])
                 self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
                 self._sharpen(clause.nouns)
@@ -352,12 +359,9 @@ class _Reader:
                 self._mention(clause)
             case "owner":
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
-                is_shown = clause.words[:1] in (("this",), ("that",), ("it",), ("the",))
-                shown = [
-                    noun for noun in clause.nouns if is_shown and self._is_unnamed(replace(noun, kind="", owner=""))
-                ]
-                if shown and self._is_under_way() and not any(noun.colour for noun in shown):
-                    self._spare(clause, [replace(noun, kind="", owner="") for noun in shown])  # "That's mine!"
+                if clause.words[:1] in (("this",), ("that",), ("it",), ("the",)) and self._is_under_way():
+                    bare = [replace(noun, kind="", owner="") for noun in clause.nouns]
+                    self._spare(clause, [noun for noun in bare if self._is_unnamed(noun)])  # "That's mine!"
                 self._own(clause)
             case "question" | "social":
                 self.asks, self.topic = True, self.topic or clause.word or clause.type
@@ -377,6 +381,8 @@ class _Reader:
                 self.is_unsure, self.doubted = True, [*self.doubted, *clause.nouns]
             case "wrong":
                 self.is_undo = True
+            case "yes" if self.before.awaits == "thing" and self.before.question and clause.word in _SHOWS:
+                self._again(self.before.question, [Noun(kind=self.before.question.things[0].label, is_definite=True)])
             case "yes" | "no":
                 self.says = self.says or clause.type
 
@@ -450,35 +456,39 @@ class _Reader:
     def _spare(self, clause: Clause, nouns: Sequence[Noun]) -> None:
         """These are to be left alone: by their names, or by what the scene shows."""
         for noun in nouns:
-            is_held = not noun.kind and not noun.colour and _speaks_of_hand(clause.words)
-            if is_held or self._is_unnamed(noun):
-                how: Literal["shown", "held", "other"] = "held" if is_held else "other" if noun.is_other else "shown"
-                self.unnamed += [] if any(one.how == how for one in self.unnamed) else [self._unnamed(noun, how)]
-            else:
+            is_open = noun.count == 1 and not (noun.is_plural or noun.colour or noun.pronoun or noun.unknown)
+            is_described = noun.quality or noun.modifier or _is_at_thing(clause)
+            if not noun.kind and not noun.colour and _HAND.search(" ".join(clause.words)):
+                self.unnamed.append(Unnamed(how="held"))
+            elif is_open and is_described and self._is_under_way():
+                self.unnamed.append(Unnamed(how="described", label=noun.kind))  # nobody here can tell "the ugly one"
+            elif not self._is_unnamed(noun):
                 self.protected += self._resolved([noun])
+            elif not self.unnamed:
+                self.unnamed.append(self._unnamed(noun))
 
     def _is_unnamed(self, noun: Noun) -> bool:
         """Whether it says neither what it is nor which, and nothing that this utterance names can be meant."""
-        is_bare = not (noun.kind or noun.colour or noun.place or noun.unknown or noun.owner or noun.modifier)
+        is_bare = not (noun.kind or noun.colour or noun.place or noun.unknown or noun.owner)
         if not is_bare or noun.is_plural or noun.count != 1 or noun.pronoun in ("them", "those", "these"):
             return False
         if noun.is_other:
             return True
-        return not self._mentioned_here() and (
-            self._is_under_way() or self._antecedent(noun, wants_place=False) is None
-        )
+        is_told = not self._is_under_way() and self._antecedent(noun, wants_place=False) is not None
+        return not (is_told or self._mentioned_here())
 
     def _is_under_way(self) -> bool:
         """Whether something is being done, which "that one" may be about, and no question is open."""
         return bool(self.before.orders) and not self.before.awaits
 
-    def _unnamed(self, noun: Noun, how: Literal["shown", "held", "other"]) -> Unnamed:
-        known = None if how != "shown" else self._antecedent(noun, wants_place=False)
+    def _unnamed(self, noun: Noun) -> Unnamed:
+        if noun.is_other:
+            return Unnamed(how="other")
+        known = self._antecedent(noun, wants_place=False)
         named = _reference(known) if known is not None and known.kind else Reference(count=ALL)
-        is_one = named.count == 1 and not named.is_any
         ordered = [thing for order in self.before.orders[-1:] for thing in order.things]
-        is_one = is_one and (named.colour != "" or (len(ordered) == 1 and ordered[0].count == 1))
-        return Unnamed(how=how, named=named if is_one else None)
+        is_one = named.colour != "" or (len(ordered) == 1 and ordered[0].count == 1)
+        return Unnamed(named=named if is_one and named.count == 1 and not named.is_any else None)
 
     def _resolved(self, nouns: Sequence[Noun]) -> list[Noun]:
         """Pronouns, replaced by what they stand for, where that is known."""
@@ -687,7 +697,7 @@ class _Reader:
         if clause.word in ("drop", "break", "spill") and not clause.targets:
             self._mention(clause)
             return  # how to do it: nothing is forbidden
-        if clause.nouns and all(map(self._is_unnamed, clause.nouns)):
+        if clause.nouns and clause.verb not in _NO_THING and all(map(self._is_unnamed, clause.nouns)):
             self._spare(clause, clause.nouns)
             return
         clause.nouns = self._resolved(clause.nouns)  # "it" is what was spoken of before, not what comes after
@@ -703,12 +713,14 @@ class _Reader:
         if beside and clause.verb == "leave" and clause.word == "leave":
             clause.verb = "place"
             return False
+        if clause.verb == "let" and clause.left[:1] == ["keep"] and clause.to_me:
+            clause.verb, clause.left = "leave", clause.left[1:]  # "Let me keep that one."
         stays = {"stand", "stay", "sit", "rest"} & set(clause.left)
         is_let_be = stays or set(clause.adverbs) & {"be", "alone", *_AS_IS}
         if clause.verb == "let" and not is_let_be:
             return False
         unknown = next((noun for _, noun in clause.targets if noun is not None and noun.unknown), None)
-        if unknown is not None and clause.nouns and clause.word == "leave":
+        if unknown is not None and clause.nouns and clause.word == "leave" and not _HAND.search(" ".join(clause.words)):
             clause.verb = "place"
             return False
         nouns = [*clause.nouns, *clause.excepts]
@@ -927,6 +939,11 @@ class _Reader:
                 return
         targets = [(relation, noun) for relation, noun in clause.targets if relation != "from"]
         nouns = clause.nouns
+        spared = [*clause.nots, *clause.excepts] if all(n.kind in ("", "*") and n.count == "all" for n in nouns) else []
+        spared = spared or (nouns if clause.words[:2] in (("i", "want"), ("i", "need")) else [])
+        if spared and not targets and self._is_under_way() and all(map(self._is_unnamed, spared)):
+            self._spare(clause, spared)  # "Not that one", "all except this one", "I want that one"
+            return
         if "not there" in clause.adverbs and before.orders:
             self.drafts.append(
                 _Draft(Clause("order"), skill="place", nouns=[_noun(r) for r in before.orders[-1].things], why="where")
@@ -985,7 +1002,10 @@ class _Reader:
             self._mention(clause)
             return
         if nouns and before.orders and nouns[0].is_other and not (nouns[0].colour or nouns[0].kind or targets):
-            self._spare(clause, [Noun(pronoun="it")])  # "No, the other one": so it is not this one
+            if self.is_addition:  # "And now the other one."
+                self.drafts.append(_Draft(Clause("order"), skill=before.orders[-1].skill, why="which"))
+            else:
+                self._spare(clause, [Noun(pronoun="it")])  # "No, the other one": so it is not this one
             return
         if (
             nouns
@@ -1007,8 +1027,8 @@ class _Reader:
                 replace(n, kind=n.kind or (last.things[0].label if last.things else ""))
                 for n in (*clause.nots, *clause.excepts)
             ]
-            if all(map(self._is_unnamed, (*clause.nots, *clause.excepts))):
-                self._spare(clause, (*clause.nots, *clause.excepts))
+            if all(is_vague(_reference(noun)) for noun in barred) and any(one.count != 1 for one in last.things):
+                self.protected += barred  # "Not that cup", of several
                 return
             self._again(last, [_noun(one) for one in last.things])
             self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
@@ -1462,6 +1482,10 @@ class _Reader:
             for draft in self.drafts
         ):
             return self._intent("do", orders=(Order("undo"),))
+        if self._is_under_way() and self.drafts and all(map(self._takes_from_robot, self.drafts)):
+            for draft in self.drafts:
+                self._spare(draft.clause, draft.nouns)
+            return self._intent("nothing")
         orders, problem = self._finished()
         if problem is not None and problem[0] == "refuse":
             return self._intent("refuse", why=problem[1], what=problem[2])
@@ -1483,9 +1507,8 @@ class _Reader:
             return self._intent("ask", orders=orders, why="condition", what=self.condition, awaits="yes")
         if orders and (dark := self.quoted or self.unread or self.unheard):
             return self._intent("ask", orders=orders, why="words", what=dark, awaits="yes")
-        if (self.protected or self.unnamed) and all(
-            order.skill == "wait" for order in orders
-        ):  # "Wait, I am still drinking from it."
+        is_only_spared = bool(self.protected or self.unnamed) and all(order.skill == "wait" for order in orders)
+        if is_only_spared:  # "Wait, I am still drinking from it."
             return self._intent("nothing")
         orders = tuple(dict.fromkeys(orders))
         if orders and (which := next((n.quality for n in self.nots if n.quality and not (n.kind or n.colour)), "")):
@@ -1523,6 +1546,15 @@ class _Reader:
         return (
             self._intent("nothing", why="told", what=told) if self.has_statement and told else self._intent("nothing")
         )
+
+    def _takes_from_robot(self, draft: _Draft) -> bool:
+        """Whether it says of what is under way, "put that one back" or "I want that one", that it is not to be done."""
+        order = self.before.orders[-1]
+        is_one_of = order.skill == "place" and any(one.count != 1 for one in order.things)
+        is_back = draft.skill == "put_back" and draft.place is None
+        is_wanted = draft.skill == "hand_over" and draft.clause.verb == "want" and "hand_over" not in self.world.skills
+        is_bare = bool(draft.nouns) and all(map(self._is_unnamed, draft.nouns)) and not draft.clause.targets
+        return is_one_of and is_bare and (is_back or is_wanted)
 
     def _overlooked(self, orders: Sequence[Order]) -> str:
         """A thing or a place that was named beside an order and that no order is about, unless it was corrected."""
@@ -1577,7 +1609,7 @@ class _Reader:
         for clause, at in self.bans:
             nouns = self._resolved(clause.nouns)
             is_general = clause.verb in ("touch", "move", "take", "pick") and not clause.targets
-            if clause.verb in ("leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"):
+            if clause.verb in _NO_THING:
                 continue
             after = self.drafts[at:] if at < len(self.drafts) else []
             after = [draft for draft in after if self._is_contrast(clause, nouns, draft)]
@@ -1858,6 +1890,12 @@ class _Reader:
     def _exceptions(self, draft: _Draft, things: tuple[Reference, ...]) -> tuple[Reference, ...]:
         first = things[0].label if things else ""
         kinds = tuple(dict.fromkeys(one.label for one in things)) or (first,)
+        if _DEMONSTRATIVE.search(" ".join(draft.clause.words)) and any(one.count != 1 for one in things):
+            known = next((one for one in reversed(self.mentioned) if one.kind == first and one.colour), None)
+            bare = [one for one in draft.excepts if replace(one, is_definite=False, is_offered=False) == Noun()]
+            if bare and known is None:
+                self.unnamed.append(Unnamed(label=first))  # "all cups but that one"
+            draft.excepts = [one for one in draft.excepts if one not in bare] + ([known] if bare and known else [])
         nouns = [
             replace(n, kind=kind) if not n.kind and not n.unknown and not n.pronoun else n
             for n in draft.excepts
@@ -1966,13 +2004,14 @@ def _where_it_is(clause: Clause) -> str:
     return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
 
 
-def _speaks_of_hand(words: Sequence[str]) -> bool:
-    """ "... the one you hold", "... in your hand"."""
-    text = " ".join(words)
-    return (
-        re.search(r"\byou (?:are holding|hold|have|are carrying|carry|took|have taken)\b|\byour hand\b", text)
-        is not None
-    )
+def _is_at_thing(clause: Clause) -> bool:
+    """Whether it says where the thing is, and not by a place: "the one on the left"."""
+    return any(noun is not None and not noun.place and not noun.pronoun for _, noun in clause.targets)
+
+
+def _is_wrong_one(words: Sequence[str]) -> bool:
+    """ "Wrong one", "that is the wrong cup"."""
+    return words[-2:-1] == ("wrong",) and words[:-2] in ((), ("the",), ("that", "is", "the"), ("it", "is", "the"))
 
 
 def _is_done_by_another(words: Sequence[str]) -> bool:
@@ -2026,6 +2065,13 @@ def _words_of(reference: Reference) -> str:
     return f"{reference.colour} {reference.label}".strip()
 
 
+_HAND = re.compile(
+    r"\byou (?:are holding|hold|have|are carrying|carry|took|have taken)\b|\b(?:in|from) your (?:hand|gripper)\b"
+)
+_DEMONSTRATIVE = re.compile(r"\b(?:this|that) one\b")
+_SHOWS = frozenset({"that one", "this one", "that", "this"})
+_NO_THING = frozenset({"leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"})
+"""Verbs that may be forbidden without a thing that is to be left alone."""
 _AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
 _PLACES = frozenset({"place", "hand_over", "put_back"})
 """Skills after which a thing is somewhere else."""

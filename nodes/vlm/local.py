@@ -14,9 +14,9 @@ from typing import Any, Literal
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
-from nodes.planner.referents import as_reference, is_vague, referents
+from nodes.planner.referents import as_reference, referents
 from nodes.planner.rules import Surroundings, parser_of
-from nodes.planner.understanding import Conversation, Order, Unnamed, understand_in
+from nodes.planner.understanding import Conversation, Order, Unnamed, is_vague, understand_in
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
