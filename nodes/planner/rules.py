@@ -167,7 +167,8 @@ def describe(order: Order) -> str:
 
 
 def _bare(reference: Reference) -> str:
-    return f"{reference.colour} {reference.label if reference.label != '*' else 'thing'}".strip()
+    label = reference.label if reference.label != "*" else "thing"
+    return f"{reference.colour} {label if reference.count == 1 else plural_of(label)}".strip()
 
 
 def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0) -> tuple[OrdersUnderWay, str]:
@@ -185,11 +186,17 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
     if foreign := in_another_language(text, known):
         return plan, foreign
     talk = replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
-    intent, talk = understand_in(text, world, talk, parser_of(world))
+    asked, (intent, talk) = talk, understand_in(text, world, talk, parser_of(world))
+    if plan.asked_ns and intent.deed in ("answer", "refuse"):  # the question stays open
+        talk = replace(talk, question=asked.question, awaits=asked.awaits)
     plan = replace(plan, talk=talk)
     match intent.deed:
         case "answer":
             return plan, answer(text, intent, around.scene, around.skills, plan.order, plan.last)
+        case "ask" if shown := _shown(intent, around):
+            return _do(plan, shown, around, now_ns)
+        case "ask" if plan.choices:
+            return _ask_which(plan, plan.choices, now_ns)
         case "ask":
             return replace(plan, asked_ns=now_ns), question(intent, around.scene, world) + _goes_on(plan)
         case "refuse":
@@ -237,6 +244,8 @@ def _nothing(
 ) -> tuple[OrdersUnderWay, str]:
     """No order; but something may be protected from now on, or free again, or the order taken back."""
     if intent.why in ("cancelled", "declined"):
+        if plan.choices and intent.why == "declined":
+            return _ask_which(plan, plan.choices, now_ns)  # neither a yes nor a no says which
         if plan.choices:
             return replace(plan, asked_ns=0, choices=(), is_paused=False), "All right."
         was_asked = plan.asked_ns > 0
@@ -254,8 +263,8 @@ def _spare(
     scene, order = around.scene, plan.order
     is_heard_by_vlm = around.target is not None and order is not None and not (is_stopped or plan.is_paused)
     vague = [one for one in intent.protected if is_vague(one)]
-    left = [one for one in intent.protected if not is_vague(one)]
-    open_: tuple[SeenObject, ...] = ()
+    left = [_as_seen(one, scene) for one in intent.protected if not is_vague(one)]
+    open_: list[Reference] = []
     is_left_by_vlm = False
     for what in (*intent.unnamed, *(Unnamed(label=one.label) for one in vague)):
         found = referents(what, order, scene, around.target)
@@ -263,23 +272,29 @@ def _spare(
             found = replace(found, things=_among(plan.choices, found.things, scene))
         if found.by == "action" and is_heard_by_vlm:
             is_left_by_vlm = True  # who moves it has left it already, and says so
-        elif not found.things:
-            left += [one for one in vague if one.label == what.label]  # not seen yet
         elif found.is_clear:
             left += [as_reference(one, scene) for one in found.things]
+        elif found.things:
+            open_ += [as_reference(one, scene) for one in found.things]
+        elif what.label and what.how == "shown":
+            left += [one for one in vague if one.label == what.label]  # not seen yet
         else:
-            open_ = found.things
-    if order is None and open_ and intent.unnamed and plan.last is not None and plan.last.moved:
-        talk = replace(plan.talk, question=Order("undo"), awaits="yes")
-        what_moved = things_words(plan.last.moved, plan.last.order)
-        return replace(plan, talk=talk, asked_ns=now_ns), f"{what_moved} Shall I take that back?"
-    protected = [one for one in plan.talk.protected if one not in vague or one in left]
+            open_ += order.things if order is not None else (Reference(label="*"),)
+    if order is None and intent.unnamed and plan.last is not None and plan.last.moved:
+        meant = [one for one in plan.last.moved if any(covers(two, one) for two in (*left, *open_))]
+        if meant:
+            talk = replace(plan.talk, question=Order("undo"), awaits="yes")
+            moved = things_words(plan.last.moved, plan.last.order)
+            return replace(plan, talk=talk, asked_ns=now_ns), f"{moved} Shall I take that back?"
+    if plan.choices and not any(covers(one, two) or covers(two, one) for one in plan.choices for two in left):
+        open_ = list(plan.choices)
+    protected = [one for one in plan.talk.protected if one not in intent.protected]
     plan = replace(plan, talk=replace(plan.talk, protected=tuple(dict.fromkeys((*protected, *left)))))
     if order is not None:
         plan = _with_exclusions(plan, order, left, intent.released)
     told = f"All right, I leave the {list_words([_bare(one) for one in left], 'and the')}." if left else ""
     if open_:
-        plan, asked = _ask_which(plan, open_, scene, now_ns)
+        plan, asked = _ask_which(plan, open_, now_ns)
         return plan, f"{told} {asked}".strip()
     if plan.choices:
         plan = replace(plan, asked_ns=0, choices=(), is_paused=False)
@@ -288,18 +303,34 @@ def _spare(
     return plan, told or ("" if is_left_by_vlm else "All right.")
 
 
-def _ask_which(
-    plan: OrdersUnderWay, things: Sequence[SeenObject], scene: Scene, now_ns: int
-) -> tuple[OrdersUnderWay, str]:
+def _as_seen(one: Reference, scene: Scene) -> Reference:
+    """ "The red one", as the only red thing that is seen."""
+    fitting = {(thing.label, thing.colour) for thing in scene.things if one.label == "*" and fits(thing, one, scene)}
+    label, colour = fitting.pop() if len(fitting) == 1 and one.colour else (one.label, one.colour)
+    return Reference(label=label, colour=colour, count=one.count, source=one.source)
+
+
+def _ask_which(plan: OrdersUnderWay, choices: Sequence[Reference], now_ns: int) -> tuple[OrdersUnderWay, str]:
     """Ask which of them is to be left alone, and touch none of them before that is known."""
-    kinds = {one.label for one in things}
-    question_ = Order(LEAVE, (Reference(label=kinds.pop() if len(kinds) == 1 else "*"),))
-    names = sorted({name_of_thing(one) for one in things})[:MOST_NAMED]
+    kinds = {one.label for one in choices}
+    asked = Order(LEAVE, (Reference(label=kinds.pop() if len(kinds) == 1 else "*"),))
+    names = sorted({_bare(one) for one in choices})[:MOST_NAMED]
     plan = replace(
-        plan, talk=replace(plan.talk, question=question_, awaits="thing"), asked_ns=now_ns, is_paused=True,
-        choices=tuple(as_reference(one, scene) for one in things),
+        plan, talk=replace(plan.talk, question=asked, awaits="thing"), asked_ns=now_ns, choices=tuple(choices),
+        is_paused=plan.order is not None,
     )  # fmt: skip
-    return plan, f"Which one shall I leave: {list_words([f'the {name}' for name in names], 'or')}?"
+    named = f": {list_words([f'the {name}' for name in names], 'or')}" if len(names) > 1 else ""
+    return plan, f"Which one shall I leave{named}?"
+
+
+def _shown(intent: Intent, around: Surroundings) -> Intent | None:
+    """The order with what somebody points at, where it lacks only that; None where it lacks more, or nobody does."""
+    order = intent.orders[0] if len(intent.orders) == 1 == len(intent.unnamed) and intent.why == "which" else None
+    found = referents(intent.unnamed[0], None, around.scene) if order is not None else None
+    if order is None or found is None or found.by != "pointing" or (order.skill == "place" and not order.place):
+        return None
+    things = tuple(as_reference(one, around.scene) for one in found.things)
+    return Intent("do", (Order(order.skill, things, order.excluding, order.place, order.relation),))
 
 
 def _among(choices: Sequence[Reference], things: Sequence[SeenObject], scene: Scene) -> tuple[SeenObject, ...]:
@@ -325,7 +356,7 @@ def _with_exclusions(
     plan: OrdersUnderWay, order: Order, left: Sequence[Reference], released: Sequence[Reference]
 ) -> OrdersUnderWay:
     kept = [one for one in order.excluding if not any(covers(free, one) for free in released)]
-    new = [Reference(id=one.id, label=one.label, colour=one.colour) for one in left]
+    new = [Reference(id=one.id, label=one.label, colour=one.colour, count=one.count) for one in left]
     excluding = tuple(dict.fromkeys((*kept, *new)))
     if excluding == order.excluding:
         return plan

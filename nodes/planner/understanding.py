@@ -78,7 +78,7 @@ class Intent(msgspec.Struct, frozen=True):
     orders: tuple[Order, ...] = ()
     protected: tuple[Reference, ...] = ()  # what is to be left alone from now on
     released: tuple[Reference, ...] = ()
-    unnamed: tuple[Unnamed, ...] = ()  # to be left alone too
+    unnamed: tuple[Unnamed, ...] = ()  # to be left alone too; of an order that asks which: what it is about
     why: str = ""
     what: str = ""
     awaits: Awaits = ""
@@ -382,9 +382,10 @@ class _Reader:
             case "wrong":
                 self.is_undo = True
             case "yes" if self.before.awaits == "thing" and self.before.question and clause.word in _SHOWS:
-                self._again(self.before.question, [Noun(kind=self.before.question.things[0].label, is_definite=True)])
+                self._again(self.before.question, [_SHOWS[clause.word]])
             case "yes" | "no":
                 self.says = self.says or clause.type
+                self.is_cancelled = self.is_cancelled or (clause.word in _NONE and self.before.awaits == "thing")
 
     def _is_part_of_order(self, noun: Noun) -> bool:
         """Whether an order before takes it in among others: "the red one" of "all the cups"."""
@@ -971,6 +972,9 @@ class _Reader:
             and (clause.nots or (nouns and nouns[0].kind != "*"))
             and not targets
         ):
+            if clause.nots and not nouns and question.skill == LEAVE:
+                self.unnamed.append(Unnamed(how="described"))
+                return
             if clause.nots and not nouns:
                 self.drafts.append(_Draft(Clause("order"), skill=question.skill, why="which"))
                 return
@@ -1524,7 +1528,7 @@ class _Reader:
         if self.says and self.before.awaits and self.before.question is not None:
             if self.says == "yes" and self.before.awaits == "yes":
                 return self._intent("do", orders=(self.before.question,))
-            return self._intent("nothing", why="declined")
+            return self._intent("nothing", why="declined", what=self.says)
         if self.asks or (clauses and not any(_has_content(clause) for clause in clauses)):
             return self._intent("answer", what=self.topic)
         is_bare_no = self.says == "no" and len(clauses) == 1 and not self.before.awaits
@@ -1815,6 +1819,10 @@ class _Reader:
                 wrong = wrong or (("words", dark) if dark else None)  # "Are there clean cups? Bring me two."
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
+                    is_shown = noun.count == 1 and not (
+                        noun.is_plural or noun.is_other or noun.is_vague or noun.quality
+                    )
+                    self.unnamed += [Unnamed()] if is_shown and not noun.colour else []
                 continue
             if noun.count == 0:
                 wrong = wrong or ("words", "zero")
@@ -1890,7 +1898,9 @@ class _Reader:
     def _exceptions(self, draft: _Draft, things: tuple[Reference, ...]) -> tuple[Reference, ...]:
         first = things[0].label if things else ""
         kinds = tuple(dict.fromkeys(one.label for one in things)) or (first,)
-        if _DEMONSTRATIVE.search(" ".join(draft.clause.words)) and any(one.count != 1 for one in things):
+        if any(_DEMONSTRATIVE.search(" ".join(one.words)) for one in self.told) and any(
+            one.count != 1 for one in things
+        ):
             known = next((one for one in reversed(self.mentioned) if one.kind == first and one.colour), None)
             bare = [one for one in draft.excepts if replace(one, is_definite=False, is_offered=False) == Noun()]
             if bare and known is None:
@@ -2069,7 +2079,12 @@ _HAND = re.compile(
     r"\byou (?:are holding|hold|have|are carrying|carry|took|have taken)\b|\b(?:in|from) your (?:hand|gripper)\b"
 )
 _DEMONSTRATIVE = re.compile(r"\b(?:this|that) one\b")
-_SHOWS = frozenset({"that one", "this one", "that", "this"})
+_SHOWS = {
+    **dict.fromkeys(("that one", "this one", "that", "this"), Noun(is_definite=True)),
+    **dict.fromkeys(("both", "both of them"), Noun(count="both", is_plural=True)),
+}
+"""Words that may say yes, and what they are an answer to "Which one?" as."""
+_NONE = frozenset({"none", "neither", "none of them", "neither of them"})
 _NO_THING = frozenset({"leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"})
 """Verbs that may be forbidden without a thing that is to be left alone."""
 _AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
