@@ -6,6 +6,7 @@ ask. The planner and the VLM both use this, so that they leave the same thing al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,10 +54,15 @@ def referents(what: Unnamed, order: Order | None, scene: Scene, target: SeenObje
     return Referents(tuple(named or is_open))
 
 
-def as_reference(thing: SeenObject, scene: Scene) -> Reference:
-    """That thing alone: by its looks, or by its id where another one looks so too."""
-    same = [one for one in scene.things if (one.label, one.colour) == (thing.label, thing.colour)]
-    return Reference(id=thing.id if len(same) > 1 else "", label=thing.label, colour=thing.colour)
+def as_references(things: Sequence[SeenObject], scene: Scene) -> tuple[Reference, ...]:
+    """These things alone: by their looks, or by their ids where others look so too."""
+    ids = {one.id for one in things}
+    others = {(one.label, one.colour) for one in scene.things if one.id not in ids}
+    found = [
+        Reference(id=one.id if (one.label, one.colour) in others else "", label=one.label, colour=one.colour)
+        for one in things
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def is_still_meant(thing: SeenObject, order: Order, scene: Scene) -> bool:

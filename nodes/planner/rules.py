@@ -14,7 +14,7 @@ from nodes.interrupts.intent import understand
 from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import plural_of
 from nodes.planner.parser import Parser
-from nodes.planner.referents import as_reference, fits, is_still_meant, referents, stands
+from nodes.planner.referents import as_references, fits, is_still_meant, referents, stands
 from nodes.planner.replies import (
     MOST_NAMED,
     answer,
@@ -273,9 +273,9 @@ def _spare(
         if found.by == "action" and is_heard_by_vlm:
             is_left_by_vlm = True  # who moves it has left it already, and says so
         elif found.is_clear:
-            left += [as_reference(one, scene) for one in found.things]
+            left += as_references(found.things, scene)
         elif found.things:
-            open_ += [as_reference(one, scene) for one in found.things]
+            open_ += as_references(found.things, scene)
         elif what.label and what.how == "shown":
             left += [one for one in vague if one.label == what.label]  # not seen yet
         else:
@@ -329,7 +329,7 @@ def _shown(intent: Intent, around: Surroundings) -> Intent | None:
     found = referents(intent.unnamed[0], None, around.scene) if order is not None else None
     if order is None or found is None or found.by != "pointing" or (order.skill == "place" and not order.place):
         return None
-    things = tuple(as_reference(one, around.scene) for one in found.things)
+    things = as_references(found.things, around.scene)
     return Intent("do", (Order(order.skill, things, order.excluding, order.place, order.relation),))
 
 
@@ -437,11 +437,11 @@ def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int) -> str:
 
 def _pointed_out(order: Order, around: Surroundings) -> Order:
     """The order about the things that somebody points at, where its words leave it open which are meant."""
-    things = []
+    things: list[Reference] = []
     for one in order.things:
         found = referents(Unnamed(label=one.label), None, around.scene) if is_vague(one) else None
         is_shown = found is not None and found.by == "pointing"
-        things.append(as_reference(found.things[0], around.scene) if found is not None and is_shown else one)
+        things += as_references(found.things, around.scene) if found is not None and is_shown else [one]
     return Order(order.skill, tuple(things), order.excluding, order.place, order.relation)
 
 
@@ -529,6 +529,11 @@ def report(
     order = plan.order
     if order is None or description.subtask_id != subtask.id:
         return plan, ""
+    left = [one for one in description.left if not any(covers(two, one) for two in order.excluding)]
+    if left:  # "not that one": only the VLM knew which
+        talk = replace(plan.talk, protected=tuple(dict.fromkeys((*plan.talk.protected, *left))))
+        plan = replace(_with_exclusions(plan, order, left, ()), revision=plan.revision, talk=talk)
+        order = plan.orders[0]
     if description.progress not in ("finished", "failed"):
         return plan, ""
     moved = _moved(plan, order, around.scene) if order.skill == "place" else ()

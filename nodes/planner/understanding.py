@@ -1593,7 +1593,7 @@ class _Reader:
             orders=orders[:MOST_ORDERS],
             protected=tuple(dict.fromkeys(protected)),
             released=released,
-            unnamed=tuple(self.unnamed),
+            unnamed=tuple(dict.fromkeys(self.unnamed)),
             why=why,
             what=what,
             awaits=awaits,

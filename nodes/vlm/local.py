@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
-from nodes.planner.referents import as_reference, referents
+from nodes.planner.referents import as_references, referents
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, Unnamed, is_vague, understand_in
 from nodes.robot.robot_from_launch import ForRobot, load_body
@@ -258,7 +258,7 @@ class LocalVLM(ForRobot, SeatNode):
                 return  # they mean what they have just retracted: they had not seen yet that the robot left it
             if not found.is_clear:
                 continue  # the planner asks
-            vetoed += [as_reference(one, scene) for one in found.things]
+            vetoed += as_references(found.things, scene)
             if found.by == "action":
                 self.reply = f"All right, I leave the {name_of(found.things[0])}. "
         free = {(one.label, one.colour) for one in intent.released}
@@ -657,6 +657,7 @@ class LocalVLM(ForRobot, SeatNode):
                 why=decision.text if decision.progress == "failed" else "",
                 code=decision.code,
                 target=self._target,
+                left=self.vetoed,
             ),
             stems_from=self._sources(),
         )

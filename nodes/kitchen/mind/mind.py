@@ -19,9 +19,10 @@ from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.parser import Clause
+from nodes.planner.referents import referents
 from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal, remark
 from nodes.planner.rules import Surroundings, parser_of
-from nodes.planner.understanding import ALL, Conversation, Intent, Order, understand_in
+from nodes.planner.understanding import ALL, LEAVE, Conversation, Intent, Order, Unnamed, is_vague, understand_in
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
@@ -424,16 +425,39 @@ class Mind:
                 return [refusal(intent, world, self.world.skills)]
             case "answer":
                 return [answer(text, intent, self.world.scene, self.world.skills, None, None)]
-        if intent.protected:
-            kept = {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
-            self.kept |= kept
-            self._drop(kept)
-            names = list_words([f"the {one.colour} {one.label}".replace("  ", " ") for one in intent.protected])
-            return [f"All right, I leave {names}."]
+        if intent.protected or intent.unnamed:
+            return self._keep(intent, now_ns)
         if intent.why in ("cancelled", "declined"):
             return self._leave_it(now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
+
+    def _keep(self, intent: Intent, now_ns: int) -> list[str]:
+        """Leave alone what is meant, or ask which that is."""
+        target = self.seen.thing(self.current.thing) if self.current is not None else None
+        kept = [one for ref in intent.protected if not is_vague(ref) for one in self.seen.fitting(ref)]
+        unseen = [ref for ref in intent.protected if not self.seen.fitting(ref)]
+        vague = [ref for ref in intent.protected if is_vague(ref) and ref not in unseen]
+        said: list[str] = []
+        for what in (*intent.unnamed, *(Unnamed(label=ref.label) for ref in vague)):
+            found = referents(what, None, self.world.scene, target)
+            if found.is_clear:
+                kept += found.things
+            elif found.things:
+                choices = tuple(one.id for one in found.things)
+                text = (
+                    f"Which one shall I leave, {list_words([f'the {self.seen.name(one)}' for one in choices], 'or')}?"
+                )
+                said += self._ask(OpenQuestion("which", text, now_ns, order=Order(LEAVE), choices=choices))
+        names = [name_of_thing(one) for one in kept] + [f"{one.colour} {one.label}".strip() for one in unseen]
+        told = f"All right, I leave {list_words([f'the {name}' for name in dict.fromkeys(names)])}."
+        return [*([told] if names else []), *self._leave_alone({one.id for one in kept}, now_ns), *said]
+
+    def _leave_alone(self, ids: set[str], now_ns: int) -> list[str]:
+        was_busy = self.current is not None
+        self.kept |= ids
+        self._drop(ids)
+        return self._next_if_idle(now_ns) if was_busy and self.current is None else []
 
     def _leave_it(self, now_ns: int) -> list[str]:
         """ "Never mind": the question that is open, or else what is being done."""
@@ -564,6 +588,8 @@ class Mind:
         thing, order = self.seen.thing(chosen), asked.order
         if thing is None or order is None:
             return []
+        if order.skill == LEAVE:
+            return [f"All right, I leave the {name_of_thing(thing)}.", *self._leave_alone({thing.id}, now_ns)]
         if order.skill == "place" and not order.place:
             return self._add(self._stow(thing), now_ns, asks_first=thing)
         return self._add(self._steps(order.skill, thing, order.place), now_ns, asks_first=thing)
