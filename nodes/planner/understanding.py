@@ -362,6 +362,7 @@ class _Reader:
                 if clause.words[:1] in (("this",), ("that",), ("it",), ("the",)) and self._is_under_way():
                     bare = [replace(noun, kind="", owner="") for noun in clause.nouns]
                     self._spare(clause, [noun for noun in bare if self._is_unnamed(noun)])  # "That's mine!"
+                self.has_statement = True
                 self._own(clause)
             case "question" | "social":
                 self.asks, self.topic = True, self.topic or clause.word or clause.type
@@ -942,7 +943,9 @@ class _Reader:
         nouns = clause.nouns
         spared = [*clause.nots, *clause.excepts] if all(n.kind in ("", "*") and n.count == "all" for n in nouns) else []
         spared = spared or (nouns if clause.words[:2] in (("i", "want"), ("i", "need")) else [])
-        if spared and not targets and self._is_under_way() and all(map(self._is_unnamed, spared)):
+        is_wish = bool(spared) and spared is nouns
+        is_free = self._is_under_way() if is_wish or before.orders else not before.awaits
+        if spared and not targets and is_free and all(map(self._is_unnamed, spared)):
             self._spare(clause, spared)  # "Not that one", "all except this one", "I want that one"
             return
         if "not there" in clause.adverbs and before.orders:
@@ -1025,6 +1028,8 @@ class _Reader:
                 return
             self._again(before.orders[-1], nouns)
             return
+        if clause.excepts and all(noun.count == "all" and noun.kind in ("", "*") for noun in nouns):
+            nouns = []  # "All except the blue one."
         if (clause.nots or clause.excepts) and before.orders and not nouns:
             last = before.orders[-1]
             barred = [

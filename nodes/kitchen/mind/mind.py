@@ -178,7 +178,9 @@ class Mind:
         """What to say to an utterance; tasks and questions follow it."""
         meaning = understand(text)
         if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
-            return self._hear_objection(text, phrases.plain(text), now_ns) or []
+            said = self._hear_objection(text, phrases.plain(text), now_ns)
+            intent = self._understood(text)
+            return said or (self._keep(intent, now_ns) if intent.protected or intent.unnamed else [])
         if meaning.wants == "resume" and self.current is not None:
             self.is_paused = False
             return []
@@ -194,6 +196,8 @@ class Mind:
     def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not phrases.says_wrong(plain) or text.rstrip().endswith("?"):
             return None
+        if self.current is not None and (intent := self._understood(text)).unnamed:
+            return self._keep(intent, now_ns)  # "Wrong one."
         place = self.seen.place_in(plain)
         if not self.deeds and self.current is None:
             return ["I have not done anything yet that I could take back."]
@@ -254,6 +258,9 @@ class Mind:
             is_yes = False  # "Yes, but not now."
         return None if is_yes is None else self._answer_yes(is_yes, now_ns)
 
+    def _understood(self, text: str) -> Intent:
+        return understand_in(text, self.world.world, self.talk, parser_of(self.world.world))[0]
+
     def _clauses(self, text: str) -> list[Clause]:
         return parser_of(self.world.world).clauses(text)
 
@@ -298,6 +305,10 @@ class Mind:
             return None
         if not phrases.objects(plain):
             return None
+        if self._pointed(now_ns) not in ("", thing.id):
+            intent = self._understood(text)
+            if intent.unnamed or any(map(is_vague, intent.protected)):
+                return self._keep(intent, now_ns)
         if phrases.wants_kept(plain) and self.current is not None:
             self.kept.add(thing.id)
             self._drop({thing.id})
@@ -313,7 +324,8 @@ class Mind:
         if not chosen and not is_current_barred:
             return None
         self.kept.add(thing.id)
-        if not chosen:
+        is_one_of = any(later.thing == one.id != thing.id for later in self.tasks for one in same)
+        if not chosen or (is_one_of and not any(one.colour in plain.split() for one in chosen)):
             self._drop({thing.id})
             return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
         new, left = chosen[0], []
@@ -328,7 +340,7 @@ class Mind:
         return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
 
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        intent, _ = understand_in(text, self.world.world, self.talk, parser_of(self.world.world))
+        intent = self._understood(text)
         spared = self._spared(text, intent)
         things = [one for one in self.seen.things() if one.id not in spared]
         if self._is_wished(text, phrases.wants_dishes):
@@ -410,14 +422,21 @@ class Mind:
 
     def _hear_order(self, plain: str, text: str, now_ns: int) -> list[str]:
         mine, plain = phrases.without_mine(plain)
-        self.kept |= {one.id for one in self.seen.things() if one.label == mine}
+        own = [one for one in self.seen.things() if mine and mine in (one.label, name_of_thing(one))]
+        self.kept |= {one.id for one in own}
         plain = phrases.without_you(plain)
-        world = self.world.world
+        if own and not plain:
+            self._drop(self.kept)
+            return [f"All right, I leave the {mine}.", *self._next_if_idle(now_ns)]
+        world, before = self.world.world, self.talk.orders
         intent, self.talk = understand_in(plain, world, self.talk, parser_of(world))
         if phrases.puts_away(plain) and intent.orders and not intent.orders[0].place:
             return self._put_away(intent.orders[0], now_ns)
         match intent.deed:
+            case "do" if intent.protected and self.tasks and _is_same_order(intent.orders, before):
+                return self._keep(intent, now_ns)  # "But not the blue one."
             case "do":
+                self._supersede(intent.orders)
                 return self._do(intent.orders, now_ns)
             case "ask":
                 return self._asks(intent, now_ns)
@@ -432,6 +451,13 @@ class Mind:
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
 
+    def _supersede(self, orders: Sequence[Order]) -> None:
+        """What is to be brought elsewhere now is not brought where it was to go before."""
+        moved = [ref for order in orders if order.skill in ("place", "hand_over", "put_back") for ref in order.things]
+        fitting = [self.seen.fitting(ref) for ref in moved]
+        ids = {one.id for things in fitting if len(things) == 1 for one in things}
+        self.tasks = deque(one for one in self.tasks if one.thing not in ids or one.skill != "place")
+
     def _keep(self, intent: Intent, now_ns: int) -> list[str]:
         """Leave alone what is meant, or ask which that is."""
         target = self.seen.thing(self.current.thing) if self.current is not None else None
@@ -441,7 +467,10 @@ class Mind:
         said: list[str] = []
         for what in (*intent.unnamed, *(Unnamed(label=ref.label) for ref in vague)):
             found = referents(what, None, self.world.scene, target)
-            if found.is_clear:
+            shown = self.seen.thing(self._pointed(now_ns))  # a moment ago too
+            if shown is not None and what.how in ("shown", "described") and what.label in ("", shown.label):
+                kept.append(shown)
+            elif found.is_clear:
                 kept += found.things
             elif found.things:
                 choices = tuple(one.id for one in found.things)
@@ -467,7 +496,7 @@ class Mind:
         elif self.current is not None:
             self._drop({self.current.thing})
         else:
-            return []
+            return ["All right."]
         return ["All right, I leave it.", *self._next_if_idle(now_ns)]
 
     def _asks(self, intent: Intent, now_ns: int) -> list[str]:
@@ -720,3 +749,9 @@ class Mind:
 
     def _pointed(self, now_ns: int) -> str:
         return self.pointed[0] if to_s(now_ns - self.pointed[1]) < POINTS_FOR_S else ""
+
+
+def _is_same_order(orders: Sequence[Order], before: Sequence[Order]) -> bool:
+    """Whether it is the last order again, with something left out."""
+    last = [(one.skill, one.things, one.place) for one in before[-1:]]
+    return [(one.skill, one.things, one.place) for one in orders] == last

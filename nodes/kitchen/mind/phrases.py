@@ -23,7 +23,7 @@ _MINE = re.compile(
     r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?"
     r"the ([\w ]+?)(?=[,.;]|$| and )"
 )
-_IS_MINE = re.compile(r"\bthe (\w+) is mine\b[,.;]*")
+_IS_MINE = re.compile(r"\bthe ((?:\w+ )?\w+) is mine\b[,.;]*")
 _THIS = re.compile(r"\b(this|that)( one)?\b")
 _OTHER = re.compile(r"\bnot (that|this)\b|\bother\b")
 _OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
@@ -39,7 +39,14 @@ _NO_TIDYING = re.compile(r"\bwipe|\bmy\b")
 
 def plain(text: str) -> str:
     """Small letters, written out."""
-    small = text.lower().replace("’", "'").replace("don't", "do not").replace("i'll", "i will").replace("i'm", "i am")
+    small = (
+        text.lower()
+        .replace("’", "'")
+        .replace("don't", "do not")
+        .replace("i'll", "i will")
+        .replace("i'm", "i am")
+        .replace("that's", "that is")
+    )
     return re.sub(r"[!?]", " ", small).replace(" ,", ",").strip(" .,")
 
 

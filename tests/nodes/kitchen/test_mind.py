@@ -273,3 +273,51 @@ def test_what_is_to_go_elsewhere_is_not_cleared_away_with_the_rest() -> None:
     mind = mind_with(RED, PLATE)
     hear(mind, "Clear the table, but put the plate on the shelf.")
     assert planned(mind) == [("place", "mug-1", "sink"), ("place", "plate-1", "shelf")]
+
+
+WHITE = thing("mug-3", "mug", "white")
+KEPT = (
+    "Not that one.", "No, not this one.", "Not this.", "But not that one.", "Leave that one.", "Leave it.",
+    "Leave that one where it is.", "Leave the mug.", "Keep it.", "Keep that one, please.", "I want to keep that one.",
+    "No, I want to keep that one.", "Let me keep that one.", "I still need it.", "I am still using that one.",
+    "I'm not finished with that one.", "That one is mine.", "That's mine.", "This mug is mine.",
+    "Don't take that one.", "Don't put it on the shelf.", "Leave the one in your hand.", "Put it back.",
+    "That one stays here.", "Spare that one.", "All except that one.", "Not that mug.", "Wrong one.",
+    "Leave it alone.", "Please don't touch that mug.", "Hey, that's my mug.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_that_one_is_what_is_pointed_at_or_what_is_being_done(text: str) -> None:
+    for pointed, kept in (("mug-2", "mug-2"), ("", "mug-1")):
+        mind = mind_with(RED, BLUE, WHITE)
+        hear(mind, "Put the mugs on the shelf.")
+        people = (SeenPerson(id="Ann", x_m=0.0, y_m=0.0, points_at=pointed),) if pointed else ()
+        mind.see(scene_of(RED, BLUE, WHITE, people=people), to_ns(9.0))
+        answer = hear(mind, text, 10.0)
+        assert mind.kept == {kept}
+        assert answer.startswith(sentence("kitchen.leaves", what=f"{'blue' if pointed else 'red'} mug"))
+        assert [one for _, one, _ in planned(mind)] == [one.id for one in (RED, BLUE, WHITE) if one.id != kept]
+
+
+@pytest.mark.parametrize("text", ["Leave that one.", "Not that one.", "Leave the mug.", "I still need it."])
+def test_where_nothing_is_done_or_pointed_at_it_asks_which_is_to_be_left(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    assert hear(mind, text) == sentence("kitchen.which_to_leave", things="the red mug or the blue mug")
+    assert hear(mind, "The blue one.", 3.0) == sentence("kitchen.leaves", what="blue mug")
+    assert (mind.kept, mind.questions) == ({"mug-2"}, [])
+
+
+def test_an_exception_said_afterwards_takes_only_that_one_out() -> None:
+    for text in ("But not the blue one.", "All except the blue one.", "Not the blue one."):
+        mind = mind_with(RED, BLUE, WHITE)
+        hear(mind, "Put the mugs on the shelf.")
+        hear(mind, text, 3.0)
+        assert [one for _, one, _ in planned(mind)] == ["mug-1", "mug-3"], text
+
+
+def test_what_is_to_be_brought_elsewhere_is_not_brought_to_the_first_place_too() -> None:
+    mind = mind_with(RED, BLUE, WHITE)
+    hear(mind, "Put the mugs on the shelf.")
+    hear(mind, "Give me the blue mug.", 3.0)
+    assert planned(mind) == [("place", "mug-1", "shelf"), ("place", "mug-3", "shelf"), ("hand_over", "mug-2", "")]
