@@ -180,7 +180,9 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
     if wants == "stop":
         return _stopped(plan, text, around, now_ns)
     if wants == "resume":
-        return replace(plan, is_paused=False), ""
+        plan = replace(plan, is_paused=bool(plan.choices))
+        if plan.talk.question is None or plan.talk.awaits != "yes":
+            return plan, ""  # else it is a yes as well: "Go ahead."
     world = around.world
     known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
     if foreign := in_another_language(text, known):
@@ -221,6 +223,10 @@ def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int)
     if intent.deed == "do" and not {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
         plan, reply = _do(replace(plan, talk=talk), intent, around, now_ns)
         return plan, f"{reply} First tell me to go on."
+    if intent.deed == "ask" and intent.orders:
+        return replace(plan, talk=talk, asked_ns=now_ns), question(intent, around.scene, world)
+    if intent.deed == "refuse":
+        return plan, refusal(intent, world, around.skills)
     if not (intent.protected or intent.released or intent.unnamed):
         return plan, ""
     protected = tuple(dict.fromkeys((*plan.talk.protected, *intent.protected)))

@@ -181,9 +181,10 @@ class Mind:
             said = self._hear_objection(text, phrases.plain(text), now_ns)
             intent = self._understood(text)
             return said or (self._keep(intent, now_ns) if intent.protected or intent.unnamed else [])
-        if meaning.wants == "resume" and self.current is not None:
+        if meaning.wants == "resume":
             self.is_paused = False
-            return []
+            if self._open("yes") is None and self.current is not None:
+                return []  # else it is a yes as well: "Go ahead."
         plain = phrases.plain(text)
         if meaning.is_listening and not self.questions:
             return []
