@@ -147,6 +147,8 @@ def answer(
         return "You are welcome."
     if " what can you do " in words or " who are you " in words or " help " in words:
         return f"I am a robot with one arm. I can {_abilities(skills) or 'do nothing yet'}."
+    if any(f" are you {word} " in words for word in ("done", "finished", "ready", "waiting", "busy")):
+        return _doing(scene, order)
     if " are you doing " in words or " are you holding " in words or " do next " in words:
         return _doing(scene, order)
     if " where " in words and about:

@@ -173,17 +173,17 @@ def _bare(reference: Reference) -> str:
 
 def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0) -> tuple[OrdersUnderWay, str]:
     """The plan after a person's utterance, and what to answer (empty: nothing)."""
-    meaning = understand(text)
+    meaning, world = understand(text), around.world
     wants = meaning.wants
-    if meaning.is_listening and not plan.talk.awaits and "thank" not in text.lower():
-        return plan, ""  # "mhm"
+    is_cancelled = any(clause.type == "cancel" for clause in parser_of(world).clauses(text))
+    if meaning.is_listening and not (plan.talk.awaits or is_cancelled) and "thank" not in text.lower():
+        return plan, ""  # "mhm", and not "okay, never mind"
     if wants == "stop":
         return _stopped(plan, text, around, now_ns)
     if wants == "resume":
         plan = replace(plan, is_paused=bool(plan.choices))
         if plan.talk.question is None or plan.talk.awaits != "yes":
             return plan, ""  # else it is a yes as well: "Go ahead."
-    world = around.world
     known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
     if foreign := in_another_language(text, known):
         return plan, foreign

@@ -180,19 +180,29 @@ class Mind:
         if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
             said = self._hear_objection(text, phrases.plain(text), now_ns)
             intent = self._understood(text)
-            return said or (self._keep(intent, now_ns) if intent.protected or intent.unnamed else [])
+            if said or not (intent.deed == "do" or intent.protected or intent.unnamed):
+                return said or []
+            if {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
+                return []
+            if not intent.orders:
+                return self._keep(intent, now_ns)
+            said = self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
+            return [*said, "First tell me to go on."]
         if meaning.wants == "resume":
             self.is_paused = False
             if self._open("yes") is None and self.current is not None:
                 return []  # else it is a yes as well: "Go ahead."
         plain = phrases.plain(text)
-        if meaning.is_listening and not self.questions:
+        clauses = self._clauses(text)
+        if clauses[:1] and clauses[0].word == "another":
+            return []  # somebody else is spoken to
+        if meaning.is_listening and not self.questions and not any(one.type == "cancel" for one in clauses):
             return []
         for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_objection, self._hear_chore):
             said = step(text, plain, now_ns)
             if said is not None:
                 return said
-        return self._hear_order(self._spelled_out(plain, speaker), text, now_ns)
+        return self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
 
     def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not phrases.says_wrong(plain) or text.rstrip().endswith("?"):
@@ -421,22 +431,23 @@ class Mind:
         belongs = self.habits.get(thing.label) or household().belongs.get(thing.label, "")
         return [self._put(thing, belongs)]
 
-    def _hear_order(self, plain: str, text: str, now_ns: int) -> list[str]:
-        mine, plain = phrases.without_mine(plain)
+    def _hear_order(self, written: str, text: str, now_ns: int) -> list[str]:
+        mine, written = phrases.without_mine(written)
         own = [one for one in self.seen.things() if mine and mine in (one.label, name_of_thing(one))]
         self.kept |= {one.id for one in own}
-        plain = phrases.without_you(plain)
-        if own and not plain:
+        written = phrases.without_you(written)
+        if own and not written:
             self._drop(self.kept)
             return [f"All right, I leave the {mine}.", *self._next_if_idle(now_ns)]
         world, before = self.world.world, self.talk.orders
-        intent, self.talk = understand_in(plain, world, self.talk, parser_of(world))
-        if phrases.puts_away(plain) and intent.orders and not intent.orders[0].place:
+        intent, self.talk = understand_in(written, world, self.talk, parser_of(world))
+        if phrases.puts_away(written) and intent.orders and not intent.orders[0].place:
             return self._put_away(intent.orders[0], now_ns)
         match intent.deed:
             case "do" if intent.protected and self.tasks and _is_same_order(intent.orders, before):
                 return self._keep(intent, now_ns)  # "But not the blue one."
             case "do":
+                self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
                 self._supersede(intent.orders)
                 return self._do(intent.orders, now_ns)
             case "ask":
@@ -447,6 +458,9 @@ class Mind:
                 return [answer(text, intent, self.world.scene, self.world.skills, None, None)]
         if intent.protected or intent.unnamed:
             return self._keep(intent, now_ns)
+        if intent.released:
+            self.kept -= {one.id for ref in intent.released for one in self.seen.fitting(ref)}
+            return ["All right."]
         if intent.why in ("cancelled", "declined"):
             return self._leave_it(now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
@@ -598,6 +612,8 @@ class Mind:
             return [], self._ask(asked)
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
             return found, []
+        if reference.count > len(found):
+            return found, [f"I see only {list_words([f'the {name_of_thing(one)}' for one in found])}."]
         if reference.count > 1 or reference.is_any:
             return found[: max(reference.count, 1)], []
         pointed = next((one for one in found if one.id == self._pointed(now_ns)), None)
