@@ -182,7 +182,7 @@ def remark(intent: Intent) -> str:
 
     A need is answered with what would help, and never with a deed: nobody ordered one.
     """
-    if intent.why != "told":
+    if intent.why == "elsewhere":
         return ""
     words = set(intent.what.split())
     if words & NEEDS:

@@ -21,7 +21,7 @@ from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.parser import Clause
 from nodes.planner.referents import referents
 from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal, remark
-from nodes.planner.rules import Surroundings, parser_of
+from nodes.planner.rules import Finished, Surroundings, parser_of
 from nodes.planner.understanding import ALL, LEAVE, Conversation, Intent, Order, Unnamed, is_vague, understand_in
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
@@ -196,7 +196,8 @@ class Mind:
         clauses = self._clauses(text)
         if clauses[:1] and clauses[0].word == "another":
             return []  # somebody else is spoken to
-        if meaning.is_listening and not self.questions and not any(one.type == "cancel" for one in clauses):
+        is_asked = bool(self.questions or self.talk.awaits)
+        if meaning.is_listening and not is_asked and not any(one.type == "cancel" for one in clauses):
             return []
         for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_objection, self._hear_chore):
             said = step(text, plain, now_ns)
@@ -253,6 +254,8 @@ class Mind:
             pointed = self._pointed(now_ns)
             if not chosen and pointed in which.choices and phrases.points_out(plain):
                 chosen = [pointed]
+            if not chosen and phrases.means_any(plain):
+                chosen = left[:1]
             if not chosen and phrases.means_all(plain):
                 first, *others = which.choices
                 order = which.order
@@ -449,13 +452,20 @@ class Mind:
             case "do":
                 self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
                 self._supersede(intent.orders)
-                return self._do(intent.orders, now_ns)
+                waiting = list(self.tasks)
+                said = self._do(intent.orders, now_ns)
+                later = [one.text for one in self.tasks if one not in waiting and one.text]
+                return said if any(said) or not later else [f"All right. Then I will {list_words(later)}."]
             case "ask":
                 return self._asks(intent, now_ns)
             case "refuse":
                 return [refusal(intent, world, self.world.skills)]
             case "answer":
-                return [answer(text, intent, self.world.scene, self.world.skills, None, None)]
+                doing = self._told_of(self.current) if self.current is not None else None
+                done = self.deeds[-1].task if self.deeds else None
+                moved = done is not None and done.skill == "place"
+                last = None if done is None else Finished(order := self._told_of(done), order.things if moved else ())
+                return [answer(text, intent, self.world.scene, self.world.skills, doing, last)]
         if intent.protected or intent.unnamed:
             return self._keep(intent, now_ns)
         if intent.released:
@@ -466,12 +476,20 @@ class Mind:
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
 
+    def _told_of(self, task: SkillCall) -> Order:
+        """A task as an order, for who asks about it."""
+        thing = self.seen.thing(task.thing)
+        things = () if thing is None else (Reference(label=thing.label, colour=thing.colour),)
+        return Order(task.skill, things, (), task.place, self.seen.relation(task.place) if task.place else "")
+
     def _supersede(self, orders: Sequence[Order]) -> None:
         """What is to be brought elsewhere now is not brought where it was to go before."""
         moved = [ref for order in orders if order.skill in ("place", "hand_over", "put_back") for ref in order.things]
         fitting = [self.seen.fitting(ref) for ref in moved]
         ids = {one.id for things in fitting if len(things) == 1 for one in things}
         self.tasks = deque(one for one in self.tasks if one.thing not in ids or one.skill != "place")
+        if self.current is not None and self.current.thing in ids and self.current.skill in ("place", "hand_over"):
+            self.current = None  # "No, on the tray."
 
     def _keep(self, intent: Intent, now_ns: int) -> list[str]:
         """Leave alone what is meant, or ask which that is."""
@@ -509,6 +527,7 @@ class Mind:
         if asked is not None:
             self.questions.remove(asked)
         elif self.current is not None:
+            self.tasks.clear()
             self._drop({self.current.thing})
         else:
             return ["All right."]
