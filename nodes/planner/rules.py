@@ -37,6 +37,7 @@ from nodes.planner.understanding import (
     OrderVocabulary,
     Unnamed,
     is_vague,
+    spared_by,
     understand_in,
 )
 from runtime.clock import to_s
@@ -272,17 +273,17 @@ def _spare(
     left = [_as_seen(one, scene) for one in intent.protected if not is_vague(one)]
     open_: list[Reference] = []
     is_left_by_vlm = False
-    for what in (*intent.unnamed, *(Unnamed(label=one.label) for one in vague)):
+    for what in spared_by(intent):
         found = referents(what, order, scene, around.target)
         if found.by == "words" and plan.choices:
             found = replace(found, things=_among(plan.choices, found.things, scene))
         if found.by == "action" and is_heard_by_vlm:
             is_left_by_vlm = True  # who moves it has left it already, and says so
-        elif found.is_clear:
+        elif found.is_clear or 0 < len(found.things) <= what.count:
             left += as_references(found.things, scene)
         elif found.things:
             open_ += as_references(found.things, scene)
-        elif what.label and what.how == "shown":
+        elif what.label:
             left += [one for one in vague if one.label == what.label]  # not seen yet
         else:
             open_ += order.things if order is not None else (Reference(label="*"),)
@@ -445,7 +446,7 @@ def _pointed_out(order: Order, around: Surroundings) -> Order:
     """The order about the things that somebody points at, where its words leave it open which are meant."""
     things: list[Reference] = []
     for one in order.things:
-        found = referents(Unnamed(label=one.label), None, around.scene) if is_vague(one) else None
+        found = referents(Unnamed(label=one.label), None, around.scene) if is_vague(one) and not one.is_any else None
         is_shown = found is not None and found.by == "pointing"
         things += as_references(found.things, around.scene) if found is not None and is_shown else [one]
     return Order(order.skill, tuple(things), order.excluding, order.place, order.relation)

@@ -68,6 +68,7 @@ class Unnamed(msgspec.Struct, frozen=True):
 
     how: Literal["shown", "held", "other", "described"] = "shown"
     label: str = ""  # "that cup"
+    count: int = 1  # "two of the cups"
     named: Reference | None = None  # what it is by the words before alone, where they tell
 
 
@@ -188,8 +189,20 @@ def _fits(one: Reference, pattern: Reference) -> bool:
 
 
 def is_vague(one: Reference) -> bool:
-    """Whether it means one thing, by its kind alone: "the cup"."""
-    return one.count == 1 and not (one.is_any or one.id or one.colour or one.source) and one.label not in ("", "*")
+    """Whether it means one thing, or a number of them, by its kind alone: "the cup", "two of the cups"."""
+    return one.count != ALL and not (one.id or one.colour or one.source) and one.label not in ("", "*")
+
+
+def spared_by(intent: Intent) -> tuple[Unnamed, ...]:
+    """All that is to be left alone and that the words alone do not tell."""
+    vague = [one for one in intent.protected if is_vague(one)]
+    return (
+        *intent.unnamed,
+        *(
+            Unnamed("shown" if one.count == 1 and not one.is_any else "described", one.label, one.count)
+            for one in vague
+        ),
+    )
 
 
 def _is_same(one: Reference, other: Reference) -> bool:
@@ -245,6 +258,15 @@ class _Reader:
 
     def read(self, text: str) -> Intent:
         clauses = self.parser.clauses(text)
+        asked = self.before.question if self.before.awaits == "thing" else None
+        if (
+            asked is not None
+            and asked.skill != LEAVE
+            and asked.things
+            and ANY_OF_THEM.match(text.lower().rstrip(" .!"))
+        ):
+            self._again(asked, [Noun(kind=asked.things[0].label)])
+            return self._conclude([])
         self.is_polite = "please" in text.lower() or any(clause.word == "please" for clause in clauses)
         self.is_offered = re.search(r"(?:^|[.!?])\s*here,", text.lower()) is not None
         self.adds = adds(text)
@@ -464,6 +486,8 @@ class _Reader:
                 self.unnamed.append(Unnamed(how="held"))
             elif is_open and is_described and self._is_under_way():
                 self.unnamed.append(Unnamed(how="described", label=noun.kind))  # nobody here can tell "the ugly one"
+            elif noun.pronoun and noun.count not in (1, "all"):  # "two of them": of that kind, and not the last named
+                self.protected += [replace(one, colour="", count=noun.count) for one in self._resolved([noun])]
             elif not self._is_unnamed(noun):
                 self.protected += self._resolved([noun])
             elif not self.unnamed:
@@ -732,6 +756,8 @@ class _Reader:
         own = [thing for owner, thing in (*self.before.owners, *self.owners) if owner == "my"]
         if not nouns and clause.left == ["mine"] and own:
             nouns = [_noun(own[-1])]
+        elif not nouns and clause.left == ["one"]:
+            nouns = [Noun()]  # "Keep one."
         elif left := [word for word in clause.left if word not in ("stand", "stay", "sit", "rest")]:
             self.unread = self.unread or " ".join(left)  # "Leave mine."
         resolved = [] if any(map(self._is_unnamed, nouns)) else self._resolved(nouns)
@@ -943,6 +969,10 @@ class _Reader:
         nouns = clause.nouns
         spared = [*clause.nots, *clause.excepts] if all(n.kind in ("", "*") and n.count == "all" for n in nouns) else []
         spared = spared or (nouns if clause.words[:2] in (("i", "want"), ("i", "need")) else [])
+        if "first" in clause.adverbs and nouns and not targets and self._is_under_way() and not clause.excepts:
+            self._again(before.orders[-1], nouns)  # "The blue one first."
+            self._again(before.orders[-1], [_noun(one) for one in before.orders[-1].things])
+            return
         is_wish = bool(spared) and spared is nouns
         is_free = self._is_under_way() if is_wish or before.orders else not before.awaits
         if spared and not targets and is_free and all(map(self._is_unnamed, spared)):
@@ -2057,6 +2087,7 @@ def _noun(reference: Reference) -> Noun:
         colour=reference.colour,
         count="all" if reference.count == ALL else reference.count,
         source=reference.source,
+        is_definite=not reference.is_any,
     )
 
 
@@ -2084,6 +2115,11 @@ _HAND = re.compile(
     r"\byou (?:are holding|hold|have|are carrying|carry|took|have taken)\b|\b(?:in|from) your (?:hand|gripper)\b"
 )
 _DEMONSTRATIVE = re.compile(r"\b(?:this|that) one\b")
+ANY_OF_THEM = re.compile(
+    r"(?:oh |well )?(?:whichever|either|any|you choose|i (?:do not|don't) (?:care|mind)"
+    r"|it (?:does not|doesn't) matter)(?: one| of them| you like)?(?:,? please)?$"
+)
+"""Who answers so does not mind which one."""
 _SHOWS = {
     **dict.fromkeys(("that one", "this one", "that", "this"), Noun(is_definite=True)),
     **dict.fromkeys(("both", "both of them"), Noun(count="both", is_plural=True)),

@@ -16,7 +16,7 @@ import msgspec
 from nodes.interrupts.intent import says_yes, understand
 from nodes.planner.referents import as_references, referents
 from nodes.planner.rules import Surroundings, parser_of
-from nodes.planner.understanding import Conversation, Order, Unnamed, is_vague, understand_in
+from nodes.planner.understanding import Conversation, Order, is_vague, spared_by, understand_in
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
@@ -252,7 +252,7 @@ class LocalVLM(ForRobot, SeatNode):
             began_ns = self.clock.now_ns() - to_ns(len(text.split()) / WORDS_PER_S)
         last_ns, scene, target = self.retracted_ns, self._scene(), self._target
         is_late = last_ns is not None and began_ns - to_ns(REACTION_S) < last_ns
-        for what in (*intent.unnamed, *(Unnamed(label=one.label) for one in intent.protected if is_vague(one))):
+        for what in spared_by(intent):
             found = referents(what, order, scene, target)
             if found.by == "action" and what.label == "" and is_late:
                 return  # they mean what they have just retracted: they had not seen yet that the robot left it

@@ -22,7 +22,17 @@ from nodes.planner.parser import Clause
 from nodes.planner.referents import referents
 from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal, remark
 from nodes.planner.rules import Finished, Surroundings, parser_of
-from nodes.planner.understanding import ALL, LEAVE, Conversation, Intent, Order, Unnamed, is_vague, understand_in
+from nodes.planner.understanding import (
+    ALL,
+    ANY_OF_THEM,
+    LEAVE,
+    Conversation,
+    Intent,
+    Order,
+    is_vague,
+    spared_by,
+    understand_in,
+)
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
@@ -254,7 +264,7 @@ class Mind:
             pointed = self._pointed(now_ns)
             if not chosen and pointed in which.choices and phrases.points_out(plain):
                 chosen = [pointed]
-            if not chosen and phrases.means_any(plain):
+            if not chosen and ANY_OF_THEM.match(plain):
                 chosen = left[:1]
             if not chosen and phrases.means_all(plain):
                 first, *others = which.choices
@@ -496,14 +506,13 @@ class Mind:
         target = self.seen.thing(self.current.thing) if self.current is not None else None
         kept = [one for ref in intent.protected if not is_vague(ref) for one in self.seen.fitting(ref)]
         unseen = [ref for ref in intent.protected if not self.seen.fitting(ref)]
-        vague = [ref for ref in intent.protected if is_vague(ref) and ref not in unseen]
         said: list[str] = []
-        for what in (*intent.unnamed, *(Unnamed(label=ref.label) for ref in vague)):
+        for what in spared_by(intent):
             found = referents(what, None, self.world.scene, target)
             shown = self.seen.thing(self._pointed(now_ns))  # a moment ago too
             if shown is not None and what.how in ("shown", "described") and what.label in ("", shown.label):
                 kept.append(shown)
-            elif found.is_clear:
+            elif found.is_clear or 0 < len(found.things) <= what.count:
                 kept += found.things
             elif found.things:
                 choices = tuple(one.id for one in found.things)

@@ -16,10 +16,6 @@ from runtime.msgs import SeenObject
 _NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
 _NOTHING_WRONG = re.compile(r"\b(?:nothing|not|isn't) wrong\b|\bwrong with\b")
 _ALL = re.compile(r"(?:oh |well |please )?(?:both|all)(?: of them| mugs| of those)?(?: please)?$")
-_ANY = re.compile(
-    r"(?:oh |well )?(?:whichever|either|any|you choose|i do not (?:care|mind)|it (?:does not|doesn't) matter)"
-    r"(?: one| of them| you like)?(?: please)?$"
-)
 _DENIED = re.compile(r"\b(?:not|but|except|never|nor) (?:in|on|to|at|into|onto)? ?(?:the )?\w+")
 _WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
 _OUT = re.compile(r"\b(out|back)\b")
@@ -89,11 +85,6 @@ def barred(sentence: str) -> set[str]:
 def means_all(sentence: str) -> bool:
     """ "Both", of what can be chosen."""
     return bool(_ALL.match(sentence.strip(" .,")))
-
-
-def means_any(sentence: str) -> bool:
-    """ "Whichever", of what can be chosen."""
-    return bool(_ANY.match(sentence.strip(" .,")))
 
 
 def without_denied(sentence: str) -> str:

@@ -129,6 +129,46 @@ def test_a_finger_answers_and_silence_leaves_all_that_was_asked_about() -> None:
     assert [one.colour for one in works_on(silent).excluding] == ["red", "blue", "white"]
 
 
+@pytest.mark.parametrize(
+    "text", ["Leave two of them.", "Keep two cups.", "Leave one cup.", "Keep one.", "Leave a cup."]
+)
+def test_some_of_them_are_not_taken_for_all(text: str) -> None:
+    assert left_after(text, seen()) == ([], "wait", sentence("planner.which_to_leave", things=ALL_CUPS))
+
+
+def test_two_of_two_are_both() -> None:
+    plan, _ = told(ORDER, "Not the white one.", "Leave both of them.")
+    assert sorted(one.colour for one in works_on(plan).excluding) == ["blue", "red", "white"]
+
+
+@pytest.mark.parametrize("text", ["Any.", "Whichever you like.", "I don't care."])
+def test_who_does_not_mind_which_one_is_taken_at_their_word(text: str) -> None:
+    plan, _ = told("Put the cup in the bin.", text)
+    assert (works_on(plan).text, works_on(plan).things[0].is_any) == ("Put a cup in the bin", True)
+
+
+def test_what_is_to_be_first_is_done_before_the_rest() -> None:
+    plan, _ = told(ORDER, "The blue one first.")
+    assert [describe(one) for one in plan.orders] == ["Put the blue cup in the bin", "Put every cup in the bin"]
+
+
+@pytest.mark.parametrize("text", ["Go ahead.", "Yes, go ahead."])
+def test_go_ahead_is_a_yes_to_a_question(text: str) -> None:
+    plan, _ = told("Put the red cup in the bin when it is empty.", text)
+    assert works_on(plan).text == "Put the red cup in the bin"
+
+
+@pytest.mark.parametrize("text", ["Okay, never mind.", "Hm, never mind."])
+def test_never_mind_behind_a_murmur_ends_the_order(text: str) -> None:
+    plan, replies = told(ORDER, text)
+    assert (works_on(plan).state, replies[-1]) == ("done", sentence("planner.leaves_it"))
+
+
+def test_a_question_asked_in_between_leaves_the_planner_s_own_open() -> None:
+    plan, _ = told("Put the cup in the bin.", "What do you see?", "The white one.")
+    assert works_on(plan).text == "Put the white cup in the bin"
+
+
 def test_a_new_order_ends_the_question() -> None:
     plan, _ = told(ORDER, "Leave that one.", "Put the bottle in the bin instead.")
     assert (works_on(plan).text, works_on(plan).state, plan.choices) == ("Put the bottle in the bin", "work", ())
