@@ -41,12 +41,14 @@ def referents(what: Unnamed, order: Order | None, scene: Scene, target: SeenObje
     pointed_at = {one.points_at for one in scene.people if one.points_at}
     pointed = [one for one in things if one.id in pointed_at]
     is_open = [one for one in things if order is not None and is_still_meant(one, order, scene)] or things
-    if what.how == "described" and len(pointed) != 1:
+    if len(pointed) > 1 and what.how != "other":  # by two people
+        return Referents(tuple(pointed))
+    if what.how == "described" and not pointed:
         return Referents(tuple(is_open))
     if what.how == "other":
         apart = {one.id for one in (*pointed, *under_way)}
         return Referents(tuple(one for one in is_open if one.id not in apart))
-    if len(pointed) == 1:
+    if pointed:
         return Referents(tuple(pointed), "pointing")
     if under_way:
         return Referents(tuple(under_way), "action")

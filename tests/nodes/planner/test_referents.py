@@ -136,6 +136,23 @@ def test_some_of_them_are_not_taken_for_all(text: str) -> None:
     assert left_after(text, seen()) == ([], "wait", sentence("planner.which_to_leave", things=ALL_CUPS))
 
 
+def test_two_fingers_and_a_finger_at_what_is_gone_tell_nothing() -> None:
+    people = tuple(SeenPerson(id=name, x_m=0.0, y_m=0.0, points_at=f"cup-{name}") for name in ("blue", "white"))
+    excluding, state, reply = left_after("Leave that one.", with_scene(people=people))
+    things = "the blue cup or the white cup"
+    assert (excluding, state, reply) == ([], "wait", sentence("planner.which_to_leave", things=things))
+    for at in ("cup-99", "bin-1", "x" * 10_000):
+        assert left_after("Leave that one.", pointing(at))[2] == sentence("planner.which_to_leave", things=ALL_CUPS)
+
+
+def test_where_nothing_was_seen_it_asks_and_takes_the_answer() -> None:
+    blind = with_scene(things=(), relations=())
+    plan, reply = hear(told(ORDER)[0], "I want to keep that one.", blind, to_ns(60.0))
+    assert (reply, works_on(plan).state) == (sentence("planner.which_one_to_leave"), "wait")
+    plan, reply = hear(plan, "The red one.", blind, to_ns(70.0))
+    assert describe(plan.orders[0]) == "Put every cup except the red cup in the bin"
+
+
 def test_two_of_two_are_both() -> None:
     plan, _ = told(ORDER, "Not the white one.", "Leave both of them.")
     assert sorted(one.colour for one in works_on(plan).excluding) == ["blue", "red", "white"]
