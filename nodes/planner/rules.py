@@ -275,6 +275,8 @@ def _spare(
     is_left_by_vlm = False
     for what in spared_by(intent):
         found = referents(what, order, scene, around.target)
+        if order is not None and not order.things and found.by == "words":
+            return replace(plan, is_over=True), "All right, I leave it."  # wiping, and not a thing
         if found.by == "words" and plan.choices:
             found = replace(found, things=_among(plan.choices, found.things, scene))
         if found.by == "action" and is_heard_by_vlm:
@@ -293,6 +295,8 @@ def _spare(
             talk = replace(plan.talk, question=Order("undo"), awaits="yes")
             moved = things_words(plan.last.moved, plan.last.order)
             return replace(plan, talk=talk, asked_ns=now_ns), f"{moved} Shall I take that back?"
+    if order is None and intent.what == "no":
+        return plan, "All right."
     if plan.choices and not any(covers(one, two) or covers(two, one) for one in plan.choices for two in left):
         open_ = list(plan.choices)
     protected = [one for one in plan.talk.protected if one not in intent.protected]

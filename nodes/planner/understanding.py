@@ -1569,6 +1569,7 @@ class _Reader:
         is_bare_no = self.says == "no" and len(clauses) == 1 and not self.before.awaits
         if is_bare_no and self._is_under_way():
             self._spare(clauses[0], [Noun(pronoun="it")])
+            return self._intent("nothing", what="no")
         if self.unnamed:
             return self._intent("nothing")
         if self.loose and len(clauses) <= 2 and not self.protected:

@@ -476,6 +476,8 @@ class Mind:
                 moved = done is not None and done.skill == "place"
                 last = None if done is None else Finished(order := self._told_of(done), order.things if moved else ())
                 return [answer(text, intent, self.world.scene, self.world.skills, doing, last)]
+        if intent.what == "no" and (self.questions or self.current is None):
+            return self._leave_it(now_ns)
         if intent.protected or intent.unnamed:
             return self._keep(intent, now_ns)
         if intent.released:

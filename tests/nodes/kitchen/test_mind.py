@@ -386,6 +386,16 @@ def test_sentences_are_read_one_by_one_and_to_whom_they_are_said(text: str, plan
     assert planned(mind) == plan
 
 
+def test_a_no_to_a_question_or_to_nothing_leaves_what_is_being_done_alone() -> None:
+    mind = mind_with(RED, BLUE, APPLE)
+    hear(mind, "Put the apple on the tray.")
+    hear(mind, "Put the mug on the tray.", 2.0)
+    assert hear(mind, "No.", 3.0) == sentence("kitchen.leaves_it")
+    assert (planned(mind), mind.questions) == ([("place", "apple-1", "tray")], [])
+    finish(mind)
+    assert "Which" not in hear(mind, "No.", 9.0)
+
+
 def test_fewer_than_were_asked_for_is_said() -> None:
     mind = mind_with(RED, BLUE)
     assert hear(mind, "Put three mugs on the shelf.").startswith(

@@ -153,6 +153,18 @@ def test_where_nothing_was_seen_it_asks_and_takes_the_answer() -> None:
     assert describe(plan.orders[0]) == "Put every cup except the red cup in the bin"
 
 
+@pytest.mark.parametrize("text", ["No.", "Leave it.", "Not that."])
+def test_of_an_order_about_no_thing_it_is_the_order(text: str) -> None:
+    plan, replies = told("Nod.", text)
+    assert (works_on(plan).state, replies[-1]) == ("done", sentence("planner.leaves_it"))
+
+
+def test_a_no_to_nothing_asks_nothing() -> None:
+    plan, _ = told("Nod.")
+    plan, _ = report(plan, described(plan, "finished"), seen(), to_ns(9.0))
+    assert hear(plan, "No.", seen(), to_ns(60.0))[1] == sentence("planner.all_right")
+
+
 def test_two_of_two_are_both() -> None:
     plan, _ = told(ORDER, "Not the white one.", "Leave both of them.")
     assert sorted(one.colour for one in works_on(plan).excluding) == ["blue", "red", "white"]
