@@ -147,6 +147,8 @@ def answer(
         return "You are welcome."
     if " what can you do " in words or " who are you " in words or " help " in words:
         return f"I am a robot with one arm. I can {_abilities(skills) or 'do nothing yet'}."
+    if any(f" are you {word} " in words for word in ("done", "finished", "ready", "waiting", "busy")):
+        return _doing(scene, order)
     if " are you doing " in words or " are you holding " in words or " do next " in words:
         return _doing(scene, order)
     if " where " in words and about:
@@ -180,7 +182,7 @@ def remark(intent: Intent) -> str:
 
     A need is answered with what would help, and never with a deed: nobody ordered one.
     """
-    if intent.why != "told":
+    if intent.why == "elsewhere":
         return ""
     words = set(intent.what.split())
     if words & NEEDS:

@@ -212,6 +212,8 @@ class SceneDescription(Message, kind="state"):
     subtask: Subtask | None = None  # what it works on, for a planner that was restarted
     why: str = ""  # "failed": the reason, as a clause without a full stop
     code: FeedbackCode = ""  # and what programs ask of it
+    target: SeenObject | None = None  # what the robot holds, or goes for to take it
+    left: tuple[Reference, ...] = ()  # what people's words made it leave alone in this subtask
 
 
 Risk = Literal["still", "free", "contact", "person", ""]

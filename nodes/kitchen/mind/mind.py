@@ -19,9 +19,20 @@ from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.parser import Clause
+from nodes.planner.referents import referents
 from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal, remark
-from nodes.planner.rules import Surroundings, parser_of
-from nodes.planner.understanding import ALL, Conversation, Intent, Order, understand_in
+from nodes.planner.rules import Finished, Surroundings, parser_of
+from nodes.planner.understanding import (
+    ALL,
+    ANY_OF_THEM,
+    LEAVE,
+    Conversation,
+    Intent,
+    Order,
+    is_vague,
+    spared_by,
+    understand_in,
+)
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
@@ -177,22 +188,38 @@ class Mind:
         """What to say to an utterance; tasks and questions follow it."""
         meaning = understand(text)
         if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
-            return self._hear_objection(text, phrases.plain(text), now_ns) or []
-        if meaning.wants == "resume" and self.current is not None:
+            said = self._hear_objection(text, phrases.plain(text), now_ns)
+            intent = self._understood(text)
+            if said or not (intent.deed == "do" or intent.protected or intent.unnamed):
+                return said or []
+            if {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
+                return []
+            if not intent.orders:
+                return self._keep(intent, now_ns)
+            said = self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
+            return [*said, "First tell me to go on."]
+        if meaning.wants == "resume":
             self.is_paused = False
-            return []
+            if self._open("yes") is None and self.current is not None:
+                return []  # else it is a yes as well: "Go ahead."
         plain = phrases.plain(text)
-        if meaning.is_listening and not self.questions:
+        clauses = self._clauses(text)
+        if clauses[:1] and clauses[0].word == "another":
+            return []  # somebody else is spoken to
+        is_asked = bool(self.questions or self.talk.awaits)
+        if meaning.is_listening and not is_asked and not any(one.type == "cancel" for one in clauses):
             return []
         for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_objection, self._hear_chore):
             said = step(text, plain, now_ns)
             if said is not None:
                 return said
-        return self._hear_order(self._spelled_out(plain, speaker), text, now_ns)
+        return self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
 
     def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not phrases.says_wrong(plain) or text.rstrip().endswith("?"):
             return None
+        if self.current is not None and (intent := self._understood(text)).unnamed:
+            return self._keep(intent, now_ns)  # "Wrong one."
         place = self.seen.place_in(plain)
         if not self.deeds and self.current is None:
             return ["I have not done anything yet that I could take back."]
@@ -237,6 +264,8 @@ class Mind:
             pointed = self._pointed(now_ns)
             if not chosen and pointed in which.choices and phrases.points_out(plain):
                 chosen = [pointed]
+            if not chosen and ANY_OF_THEM.match(plain):
+                chosen = left[:1]
             if not chosen and phrases.means_all(plain):
                 first, *others = which.choices
                 order = which.order
@@ -252,6 +281,9 @@ class Mind:
         if is_yes and any(clause.condition or clause.verb == "wait" for clause in self._clauses(text)):
             is_yes = False  # "Yes, but not now."
         return None if is_yes is None else self._answer_yes(is_yes, now_ns)
+
+    def _understood(self, text: str) -> Intent:
+        return understand_in(text, self.world.world, self.talk, parser_of(self.world.world))[0]
 
     def _clauses(self, text: str) -> list[Clause]:
         return parser_of(self.world.world).clauses(text)
@@ -297,6 +329,10 @@ class Mind:
             return None
         if not phrases.objects(plain):
             return None
+        if self._pointed(now_ns) not in ("", thing.id):
+            intent = self._understood(text)
+            if intent.unnamed or any(map(is_vague, intent.protected)):
+                return self._keep(intent, now_ns)
         if phrases.wants_kept(plain) and self.current is not None:
             self.kept.add(thing.id)
             self._drop({thing.id})
@@ -312,7 +348,8 @@ class Mind:
         if not chosen and not is_current_barred:
             return None
         self.kept.add(thing.id)
-        if not chosen:
+        is_one_of = any(later.thing == one.id != thing.id for later in self.tasks for one in same)
+        if not chosen or (is_one_of and not any(one.colour in plain.split() for one in chosen)):
             self._drop({thing.id})
             return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
         new, left = chosen[0], []
@@ -327,7 +364,7 @@ class Mind:
         return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
 
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        intent, _ = understand_in(text, self.world.world, self.talk, parser_of(self.world.world))
+        intent = self._understood(text)
         spared = self._spared(text, intent)
         things = [one for one in self.seen.things() if one.id not in spared]
         if self._is_wished(text, phrases.wants_dishes):
@@ -407,33 +444,93 @@ class Mind:
         belongs = self.habits.get(thing.label) or household().belongs.get(thing.label, "")
         return [self._put(thing, belongs)]
 
-    def _hear_order(self, plain: str, text: str, now_ns: int) -> list[str]:
-        mine, plain = phrases.without_mine(plain)
-        self.kept |= {one.id for one in self.seen.things() if one.label == mine}
-        plain = phrases.without_you(plain)
-        world = self.world.world
-        intent, self.talk = understand_in(plain, world, self.talk, parser_of(world))
-        if phrases.puts_away(plain) and intent.orders and not intent.orders[0].place:
+    def _hear_order(self, written: str, text: str, now_ns: int) -> list[str]:
+        mine, written = phrases.without_mine(written)
+        own = [one for one in self.seen.things() if mine and mine in (one.label, name_of_thing(one))]
+        self.kept |= {one.id for one in own}
+        written = phrases.without_you(written)
+        if own and not written:
+            self._drop(self.kept)
+            return [f"All right, I leave the {mine}.", *self._next_if_idle(now_ns)]
+        world, before = self.world.world, self.talk.orders
+        intent, self.talk = understand_in(written, world, self.talk, parser_of(world))
+        if phrases.puts_away(written) and intent.orders and not intent.orders[0].place:
             return self._put_away(intent.orders[0], now_ns)
         match intent.deed:
+            case "do" if intent.protected and self.tasks and _is_same_order(intent.orders, before):
+                return self._keep(intent, now_ns)  # "But not the blue one."
             case "do":
-                return self._do(intent.orders, now_ns)
+                self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
+                self._supersede(intent.orders)
+                waiting = list(self.tasks)
+                said = self._do(intent.orders, now_ns)
+                later = [one.text for one in self.tasks if one not in waiting and one.text]
+                return said if any(said) or not later else [f"All right. Then I will {list_words(later)}."]
             case "ask":
                 return self._asks(intent, now_ns)
             case "refuse":
                 return [refusal(intent, world, self.world.skills)]
             case "answer":
-                return [answer(text, intent, self.world.scene, self.world.skills, None, None)]
-        if intent.protected:
-            kept = {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
-            self.kept |= kept
-            self._drop(kept)
-            names = list_words([f"the {one.colour} {one.label}".replace("  ", " ") for one in intent.protected])
-            return [f"All right, I leave {names}."]
+                doing = self._told_of(self.current) if self.current is not None else None
+                done = self.deeds[-1].task if self.deeds else None
+                moved = done is not None and done.skill == "place"
+                last = None if done is None else Finished(order := self._told_of(done), order.things if moved else ())
+                return [answer(text, intent, self.world.scene, self.world.skills, doing, last)]
+        if intent.what == "no" and (self.questions or self.current is None):
+            return self._leave_it(now_ns)
+        if intent.protected or intent.unnamed:
+            return self._keep(intent, now_ns)
+        if intent.released:
+            self.kept -= {one.id for ref in intent.released for one in self.seen.fitting(ref)}
+            return ["All right."]
         if intent.why in ("cancelled", "declined"):
             return self._leave_it(now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
+
+    def _told_of(self, task: SkillCall) -> Order:
+        """A task as an order, for who asks about it."""
+        thing = self.seen.thing(task.thing)
+        things = () if thing is None else (Reference(label=thing.label, colour=thing.colour),)
+        return Order(task.skill, things, (), task.place, self.seen.relation(task.place) if task.place else "")
+
+    def _supersede(self, orders: Sequence[Order]) -> None:
+        """What is to be brought elsewhere now is not brought where it was to go before."""
+        moved = [ref for order in orders if order.skill in ("place", "hand_over", "put_back") for ref in order.things]
+        fitting = [self.seen.fitting(ref) for ref in moved]
+        ids = {one.id for things in fitting if len(things) == 1 for one in things}
+        self.tasks = deque(one for one in self.tasks if one.thing not in ids or one.skill != "place")
+        if self.current is not None and self.current.thing in ids and self.current.skill in ("place", "hand_over"):
+            self.current = None  # "No, on the tray."
+
+    def _keep(self, intent: Intent, now_ns: int) -> list[str]:
+        """Leave alone what is meant, or ask which that is."""
+        target = self.seen.thing(self.current.thing) if self.current is not None else None
+        kept = [one for ref in intent.protected if not is_vague(ref) for one in self.seen.fitting(ref)]
+        unseen = [ref for ref in intent.protected if not self.seen.fitting(ref)]
+        said: list[str] = []
+        for what in spared_by(intent):
+            found = referents(what, None, self.world.scene, target)
+            shown = self.seen.thing(self._pointed(now_ns))  # a moment ago too
+            if shown is not None and what.how in ("shown", "described") and what.label in ("", shown.label):
+                kept.append(shown)
+            elif found.is_clear or 0 < len(found.things) <= what.count:
+                kept += found.things
+            elif found.things:
+                choices = tuple(one.id for one in found.things)
+                text = (
+                    f"Which one shall I leave, {list_words([f'the {self.seen.name(one)}' for one in choices], 'or')}?"
+                )
+                said += self._ask(OpenQuestion("which", text, now_ns, order=Order(LEAVE), choices=choices))
+        names = [name_of_thing(one) for one in kept] + [f"{one.colour} {one.label}".strip() for one in unseen]
+        told = f"All right, I leave {list_words([f'the {name}' for name in dict.fromkeys(names)])}."
+        return [*([told] if names else []), *self._leave_alone({one.id for one in kept}, now_ns), *said]
+
+    def _leave_alone(self, ids: set[str], now_ns: int) -> list[str]:
+        was_busy = self.current is not None
+        self.kept |= ids
+        self._drop(ids)
+        return self._next_if_idle(now_ns) if was_busy and self.current is None else []
 
     def _leave_it(self, now_ns: int) -> list[str]:
         """ "Never mind": the question that is open, or else what is being done."""
@@ -441,9 +538,10 @@ class Mind:
         if asked is not None:
             self.questions.remove(asked)
         elif self.current is not None:
+            self.tasks.clear()
             self._drop({self.current.thing})
         else:
-            return []
+            return ["All right."]
         return ["All right, I leave it.", *self._next_if_idle(now_ns)]
 
     def _asks(self, intent: Intent, now_ns: int) -> list[str]:
@@ -544,6 +642,8 @@ class Mind:
             return [], self._ask(asked)
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
             return found, []
+        if reference.count > len(found):
+            return found, [f"I see only {list_words([f'the {name_of_thing(one)}' for one in found])}."]
         if reference.count > 1 or reference.is_any:
             return found[: max(reference.count, 1)], []
         pointed = next((one for one in found if one.id == self._pointed(now_ns)), None)
@@ -564,6 +664,8 @@ class Mind:
         thing, order = self.seen.thing(chosen), asked.order
         if thing is None or order is None:
             return []
+        if order.skill == LEAVE:
+            return [f"All right, I leave the {name_of_thing(thing)}.", *self._leave_alone({thing.id}, now_ns)]
         if order.skill == "place" and not order.place:
             return self._add(self._stow(thing), now_ns, asks_first=thing)
         return self._add(self._steps(order.skill, thing, order.place), now_ns, asks_first=thing)
@@ -694,3 +796,9 @@ class Mind:
 
     def _pointed(self, now_ns: int) -> str:
         return self.pointed[0] if to_s(now_ns - self.pointed[1]) < POINTS_FOR_S else ""
+
+
+def _is_same_order(orders: Sequence[Order], before: Sequence[Order]) -> bool:
+    """Whether it is the last order again, with something left out."""
+    last = [(one.skill, one.things, one.place) for one in before[-1:]]
+    return [(one.skill, one.things, one.place) for one in orders] == last

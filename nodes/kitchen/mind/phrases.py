@@ -21,9 +21,9 @@ _WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
 _OUT = re.compile(r"\b(out|back)\b")
 _MINE = re.compile(
     r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?"
-    r"the ([\w ]+?)(?=[,.;]|$| and )"
+    r"the ([\w ]+?)(?=[,.;!?]|$| and )"
 )
-_IS_MINE = re.compile(r"\bthe (\w+) is mine\b[,.;]*")
+_IS_MINE = re.compile(r"\bthe ((?:\w+ )?\w+) is mine\b[,.;!]*")
 _THIS = re.compile(r"\b(this|that)( one)?\b")
 _OTHER = re.compile(r"\bnot (that|this)\b|\bother\b")
 _OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
@@ -37,10 +37,21 @@ _TIDIES = re.compile(r"\beverything off\b|\bneeds? (clearing|tidying)\b")
 _NO_TIDYING = re.compile(r"\bwipe|\bmy\b")
 
 
-def plain(text: str) -> str:
+def small(text: str) -> str:
     """Small letters, written out."""
-    small = text.lower().replace("’", "'").replace("don't", "do not").replace("i'll", "i will").replace("i'm", "i am")
-    return re.sub(r"[!?]", " ", small).replace(" ,", ",").strip(" .,")
+    return (
+        text.lower()
+        .replace("’", "'")
+        .replace("don't", "do not")
+        .replace("i'll", "i will")
+        .replace("i'm", "i am")
+        .replace("that's", "that is")
+    )
+
+
+def plain(text: str) -> str:
+    """Small letters, written out, and without marks of shouting and asking."""
+    return re.sub(r"[!?]", " ", small(text)).replace(" ,", ",").strip(" .,")
 
 
 # --- of what was done
@@ -152,9 +163,9 @@ def puts_away(sentence: str) -> bool:
 def without_mine(sentence: str) -> tuple[str, str]:
     """The kind of thing that the speaker keeps to themselves, and the sentence without that; "" for none."""
     if mine := _MINE.search(sentence):
-        return mine[1].strip(), (sentence[: mine.start()] + sentence[mine.end() :]).strip(" ,.;")
+        return mine[1].strip(), (sentence[: mine.start()] + sentence[mine.end() :]).strip(" ,.;!")
     if theirs := _IS_MINE.search(sentence):
-        return theirs[1], (sentence[: theirs.start()] + sentence[theirs.end() :]).strip(" ,.;")
+        return theirs[1], (sentence[: theirs.start()] + sentence[theirs.end() :]).strip(" ,.;!")
     return "", sentence
 
 
