@@ -224,7 +224,7 @@ class KitchenPolicy(ExpertPolicy):
         pose = stand_for(self.kitchen, target.x_m, target.y_m)
         near = self.obstacles.latest()
         circles = (*near.furniture, *near.people) if near is not None else ()
-        name = target.label if target.is_place else f"{target.colour} {target.label}".strip()
+        name = target.name
         way = find_route(FreeSpace(self.kitchen, circles), (state.base_x_m, state.base_y_m), pose[:2])
         if way is None:
             return f"there is no way to the {name}"

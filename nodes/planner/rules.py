@@ -21,7 +21,6 @@ from nodes.planner.replies import (
     anything_else,
     list_words,
     name_of_reference,
-    name_of_thing,
     question,
     refusal,
     remark,
@@ -463,7 +462,7 @@ def _ambiguous(orders: Sequence[Order], scene: Scene) -> str:
             if one.count == ALL or one.is_any or one.colour or one.label == "*":
                 continue
             fitting = [thing for thing in scene.things if fits(thing, one, scene) and not _is_at(thing, order, scene)]
-            names = sorted({name_of_thing(thing) for thing in fitting})
+            names = sorted({thing.name for thing in fitting})
             if one.count == 1 and len(names) > 1:
                 return f"Which {one.label} do you mean: {list_words([f'the {name}' for name in names], 'or')}?"
     return ""

@@ -20,7 +20,7 @@ from nodes.planner.understanding import Conversation, Order, is_vague, spared_by
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
-from nodes.vlm.next_action import HAND, MOST_TRIES, Decision, Outcome, Situation, decide, is_in, is_meant_by, name_of
+from nodes.vlm.next_action import HAND, MOST_TRIES, Decision, Outcome, Situation, decide, is_in, is_meant_by
 from nodes.vlm.poses import pose_at
 from runtime import (
     RELIABLE,
@@ -260,7 +260,7 @@ class LocalVLM(ForRobot, SeatNode):
                 continue  # the planner asks
             vetoed += as_references(found.things, scene)
             if found.by == "action":
-                self.reply = f"All right, I leave the {name_of(found.things[0])}. "
+                self.reply = f"All right, I leave the {found.things[0].name}. "
         free = {(one.label, one.colour) for one in intent.released}
         self.vetoed = tuple(
             one for one in dict.fromkeys((*self.vetoed, *vetoed)) if (one.label, one.colour) not in free
@@ -582,7 +582,7 @@ class LocalVLM(ForRobot, SeatNode):
         elif action.skill in ("place", "put_back") and self.holding is not None:
             held, place = self.holding, action.target
             for tried in (held, *((place,) if place is not None else ())):
-                self.failures.pop(name_of(tried), None)
+                self.failures.pop(tried.name, None)
             self.holding = None
             self.looks = 0
             if place is None or not place.is_place:
@@ -602,7 +602,7 @@ class LocalVLM(ForRobot, SeatNode):
             self.holding = None
         if action.target is None or action.skill not in ("pick", "place", "hand_over"):
             return
-        name = name_of(action.target)
+        name = action.target.name
         self.failures[name] = self.failures.get(name, 0) + 1
         self.known = without(self.known, action.target)  # not there, or not so: to be seen afresh before another try
         if action.skill != "pick":
@@ -644,8 +644,8 @@ class LocalVLM(ForRobot, SeatNode):
 
     def _describe(self, decision: Decision) -> None:
         objects = believed(self.known)
-        names = ", ".join([name_of(thing) for thing in objects] + list(self.unplaced)) or "nothing"
-        held = f" It holds the {name_of(self.holding)}." if self.holding is not None else ""
+        names = ", ".join([thing.name for thing in objects] + list(self.unplaced)) or "nothing"
+        held = f" It holds the {self.holding.name}." if self.holding is not None else ""
         task = f" Subtask: {self.task.text}." if self.task is not None and self.task.text else ""
         self.description.publish(
             SceneDescription(

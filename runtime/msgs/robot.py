@@ -165,6 +165,11 @@ class SeenObject(Message, kind="state"):
     state: tuple[str, ...] = ()  # "open", "full", "dirty", "waste": nothing comes back from there
     owner: str = ""
 
+    @property
+    def name(self) -> str:
+        """What people call it: "red cup", "bin", "orange"."""
+        return self.label if self.is_place or self.colour == self.label else f"{self.colour} {self.label}".strip()
+
 
 class Relation(Message):
     """How two things of a scene stand to each other, by their ids."""

@@ -20,7 +20,7 @@ from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCa
 from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.parser import Clause
 from nodes.planner.referents import referents
-from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal, remark
+from nodes.planner.replies import answer, list_words, question, refusal, remark
 from nodes.planner.rules import Finished, Surroundings, parser_of
 from nodes.planner.understanding import (
     ALL,
@@ -237,7 +237,7 @@ class Mind:
         home = deed.origin or "table"
         if phrases.wants_back(plain):
             return ["I am sorry.", *self._add([self._put(thing, home)], now_ns)]
-        asked = f"I am sorry. I take it back. Where does the {name_of_thing(thing)} go?"
+        asked = f"I am sorry. I take it back. Where does the {thing.name} go?"
         self._ask(OpenQuestion("place", asked, now_ns, tasks=(self._put(thing, ""),)))
         return [asked, *self._add([self._put(thing, home)], now_ns)]
 
@@ -305,7 +305,7 @@ class Mind:
         mugs = [one for one in self.seen.things() if one.label == recipe.vessel and is_empty(one) and not is_dirty(one)]
         if not mugs:
             return [f"I see no clean {recipe.vessel} for a coffee. Could you put one on the table?"]
-        mug, name = mugs[0], name_of_thing(mugs[0])
+        mug, name = mugs[0], mugs[0].name
         self.is_for_coffee = True
         machines = [one for one in recipe.machines if not (is_black and one.startswith("cream"))]
         steps = []
@@ -319,7 +319,7 @@ class Mind:
         if not full:
             return ["I see nothing to drink."]
         thing = full[0]
-        return self._add([SkillCall("hand_over", thing.id, "", f"bring you the {name_of_thing(thing)}")], now_ns)
+        return self._add([SkillCall("hand_over", thing.id, "", f"bring you the {thing.name}")], now_ns)
 
     def _hear_objection(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         """ "No, the blue one", "not that one": about the task under way or the one just done."""
@@ -336,7 +336,7 @@ class Mind:
         if phrases.wants_kept(plain) and self.current is not None:
             self.kept.add(thing.id)
             self._drop({thing.id})
-            return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
+            return [f"All right, I leave the {thing.name}.", *self._next(now_ns)]
         same = [one for one in self.seen.things() if one.label == thing.label]
         barred = phrases.barred(plain)
         chosen = [one for one in same if one.colour in plain.split() and one.colour not in barred]
@@ -351,7 +351,7 @@ class Mind:
         is_one_of = any(later.thing == one.id != thing.id for later in self.tasks for one in same)
         if not chosen or (is_one_of and not any(one.colour in plain.split() for one in chosen)):
             self._drop({thing.id})
-            return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
+            return [f"All right, I leave the {thing.name}.", *self._next(now_ns)]
         new, left = chosen[0], []
         place = task.place
         if self.current is None and self.deeds:
@@ -361,7 +361,7 @@ class Mind:
         later = [call_of(one.skill, new, one.place, self.seen) if one.thing == thing.id else one for one in self.tasks]
         first = call_of(task.skill, new, place, self.seen)
         self.current, self.tasks = None, deque()
-        return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
+        return [f"Sorry. The {new.name}, then.", *self._add([*left, first, *later], now_ns)]
 
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         intent = self._understood(text)
@@ -416,9 +416,7 @@ class Mind:
     def _wash(self, things: Sequence[SeenObject], now_ns: int, *, is_silent: bool = False) -> list[str]:
         if not things:
             return ["I see nothing that has to be washed."]
-        said = (
-            [] if is_silent else [f"Sure. I will wash {list_words([f'the {name_of_thing(one)}' for one in things])}."]
-        )
+        said = [] if is_silent else [f"Sure. I will wash {list_words([f'the {one.name}' for one in things])}."]
         for one in things:
             said += self._add(self._rinse(one), now_ns, asks_first=one)
         return said
@@ -429,7 +427,7 @@ class Mind:
     def _rinse(self, thing: SeenObject) -> list[SkillCall]:
         to = self.habits.get(thing.label) or household().washed_to.get(thing.label, "countertop")
         return [
-            SkillCall("rinse", thing.id, "sink", f"wash the {name_of_thing(thing)}"), self._put(thing, to)
+            SkillCall("rinse", thing.id, "sink", f"wash the {thing.name}"), self._put(thing, to)
         ]  # fmt: skip
 
     def _tidy(self, place: str, skip: set[str], now_ns: int) -> list[str]:
@@ -446,7 +444,7 @@ class Mind:
 
     def _hear_order(self, written: str, text: str, now_ns: int) -> list[str]:
         mine, written = phrases.without_mine(written)
-        own = [one for one in self.seen.things() if mine and mine in (one.label, name_of_thing(one))]
+        own = [one for one in self.seen.things() if mine and mine in (one.label, one.name)]
         self.kept |= {one.id for one in own}
         written = phrases.without_you(written)
         if own and not written:
@@ -522,7 +520,7 @@ class Mind:
                     f"Which one shall I leave, {list_words([f'the {self.seen.name(one)}' for one in choices], 'or')}?"
                 )
                 said += self._ask(OpenQuestion("which", text, now_ns, order=Order(LEAVE), choices=choices))
-        names = [name_of_thing(one) for one in kept] + [f"{one.colour} {one.label}".strip() for one in unseen]
+        names = [one.name for one in kept] + [f"{one.colour} {one.label}".strip() for one in unseen]
         told = f"All right, I leave {list_words([f'the {name}' for name in dict.fromkeys(names)])}."
         return [*([told] if names else []), *self._leave_alone({one.id for one in kept}, now_ns), *said]
 
@@ -631,7 +629,7 @@ class Mind:
         found = [one for one in found if not order.place or self.seen.place_of(one.id) != order.place] or found
         kept = [one for one in self.seen.fitting(reference) if one.id in self.kept and one.id not in excluded]
         if not found and len(kept) == 1:
-            text = f"I was asked to leave the {name_of_thing(kept[0])}. Shall I take it now?"
+            text = f"I was asked to leave the {kept[0].name}. Shall I take it now?"
             steps = tuple(self._steps(order.skill, kept[0], order.place))
             return [], self._ask(OpenQuestion("yes", text, now_ns, tasks=steps))
         if not found:
@@ -643,7 +641,7 @@ class Mind:
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
             return found, []
         if reference.count > len(found):
-            return found, [f"I see only {list_words([f'the {name_of_thing(one)}' for one in found])}."]
+            return found, [f"I see only {list_words([f'the {one.name}' for one in found])}."]
         if reference.count > 1 or reference.is_any:
             return found[: max(reference.count, 1)], []
         pointed = next((one for one in found if one.id == self._pointed(now_ns)), None)
@@ -652,7 +650,7 @@ class Mind:
         held = [one for one in found if self.seen.is_held_by_person(one.id)]
         if order.skill == "take" and held:
             return held[:1], []
-        names = [f"the {name_of_thing(one)}" for one in found]
+        names = [f"the {one.name}" for one in found]
         asked = OpenQuestion(
             "which", f"Which {reference.label} do you mean, {list_words(names, 'or')}?", now_ns,
             order=about_alone(order, (reference,)), choices=tuple(one.id for one in found),
@@ -665,7 +663,7 @@ class Mind:
         if thing is None or order is None:
             return []
         if order.skill == LEAVE:
-            return [f"All right, I leave the {name_of_thing(thing)}.", *self._leave_alone({thing.id}, now_ns)]
+            return [f"All right, I leave the {thing.name}.", *self._leave_alone({thing.id}, now_ns)]
         if order.skill == "place" and not order.place:
             return self._add(self._stow(thing), now_ns, asks_first=thing)
         return self._add(self._steps(order.skill, thing, order.place), now_ns, asks_first=thing)
@@ -697,9 +695,7 @@ class Mind:
         first = steps[0]
         thing = self.seen.thing(first.thing)
         if first.skill == "place" and not first.place and thing is not None:
-            text = (
-                f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {name_of_thing(thing)}'} go?"
-            )
+            text = f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {thing.name}'} go?"
             return self._ask(OpenQuestion("place", text, now_ns, tasks=(first,)))
         if (
             thing is not None
@@ -709,13 +705,13 @@ class Mind:
             return self._ask_for_help(first, thing, now_ns)
         pours = first.skill == "rinse" or first.place in ("sink", "bin")
         if asks_first is not None and pours and not is_empty(asks_first):
-            text = f"The {name_of_thing(asks_first)} is not empty. Are you finished with it? Shall I pour it away?"
+            text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
             return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
         self.tasks.extend(steps)
         return self._next_if_idle(now_ns)
 
     def _ask_for_help(self, task: SkillCall, thing: SeenObject, now_ns: int) -> list[str]:
-        name = name_of_thing(thing)
+        name = thing.name
         what = f"put the {name} {self.seen.relation(task.place)} the {task.place}" if task.place else f"take the {name}"
         text = f"The {name} is too wide for my hand. Could you {what}, please?"
         return self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
@@ -771,7 +767,7 @@ class Mind:
         if thing is None:
             return [f"I have to leave that: {why}.", *self._next(now_ns)]
         near = "nearer to me" if description.code == "out_of_reach" else "where I can take it"
-        text = f"I cannot get the {name_of_thing(thing)}: {why}. Could you help me and put it {near}, please?"
+        text = f"I cannot get the {thing.name}: {why}. Could you help me and put it {near}, please?"
         said = self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
         return [*said, *self._next(now_ns)]
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from nodes.interrupts.intent import says_yes
 from nodes.kitchen.mind.household import household
-from nodes.planner.replies import name_of_thing
 from runtime.msgs import SeenObject
 
 _NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
@@ -184,11 +183,11 @@ def spelled_out(sentence: str, own: Sequence[SeenObject], shown: SeenObject | No
 
     def mine(found: re.Match[str]) -> str:
         fitting = [one for one in own if one.label == found[1]]
-        return f"the {name_of_thing(fitting[0])}" if len(fitting) == 1 else found[0]
+        return f"the {fitting[0].name}" if len(fitting) == 1 else found[0]
 
     sentence = re.sub(r"\bmy (\w+)\b", mine, sentence)
     if shown is None:
         return sentence
-    name = f"the {name_of_thing(shown)}"
+    name = f"the {shown.name}"
     sentence = _THIS.sub(name, re.sub(rf"\b(this|that) {shown.label}\b", name, sentence), count=1)
     return re.sub(rf"\btake {name}\b(?: from me)? and put it\b", f"put {name}", sentence) if shown in held else sentence
