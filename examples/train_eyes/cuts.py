@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.train_eyes.scenes import FOCAL_PX, Shown, views_of
+from examples.train_eyes.shapes import Split
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.mjcf import build_kitchen
 from nodes.kitchen.robot import KitchenRobot
@@ -59,10 +60,12 @@ def whose(blob: Blob, pixels: NDArray[np.int16]) -> int:
     return int(numbers[counts.argmax()]) if counts.max() > len(blob.pixels) / 2 else -1
 
 
-def from_scenes(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float32], Label]]:
+def from_scenes(
+    first: int, last: int, split: Split = "train"
+) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float32], Label]]:
     """Of the scenes of these seeds."""
     for seed in range(first, last):
-        for view in views_of(seed, is_held_out=False):
+        for view in views_of(seed, split):
             seen = look(view.rgb, view.depth_m, FOCAL_PX, view.rotation, view.position, view.room)
             for blob in seen.blobs:
                 number = whose(blob, view.whose)
@@ -184,11 +187,12 @@ def main() -> None:
     parser.add_argument("--scenes", type=int, default=700)
     parser.add_argument("--rooms", type=int, default=1200)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--split", choices=("train", "check"), default="train")
     asked = parser.parse_args()
     found = []
     for source in (
         from_rooms(asked.first, asked.first + asked.rooms),
-        from_scenes(asked.first, asked.first + asked.scenes),
+        from_scenes(asked.first, asked.first + asked.scenes, asked.split),
     ):
         found += list(source)
         print(len(found), "cut-outs", flush=True)
