@@ -24,7 +24,7 @@ from nodes.kitchen.mjcf import build_kitchen
 from nodes.kitchen.robot import KitchenRobot
 from nodes.kitchen.vision.blobs import Blob, look, map_of
 from nodes.kitchen.vision.crops import COLOURS, CONTENTS, KINDS, cut_out
-from nodes.kitchen.world import ThingSpec, lay_out, load_world
+from nodes.kitchen.world import Kitchen, ThingSpec, lay_out, load_world
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch.body import BODY
@@ -142,10 +142,15 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
                 data.qpos[model.joint(name).qposadr[0]] = value
             for number in (1, 2, 3):
                 data.qpos[model.joint(f"tube_{number}").qposadr[0]] = position[joints["arm"]] * number / 4
-            data.qpos[model.joint("wrist_yaw").qposadr[0]] = position[joints["wrist_yaw"]]
             for name, value in zip(("base_x", "base_y", "base_yaw"), stand, strict=True):
                 data.qpos[model.joint(name).qposadr[0]] = value
-            part = _hand(drawn, truth.things)
+            data.qpos[model.joint("wrist_yaw").qposadr[0]] = position[joints["wrist_yaw"]]
+            part, shown_things = _hand(drawn, truth.things), truth.things
+            if drawn.random() < 0.4:
+                part, shown_things = _held_out(drawn, truth.things, kitchen)
+            for one in shown_things:
+                at = model.joint(f"{one.name}_free").qposadr[0]
+                data.qpos[at : at + 3] = one.x_m, one.y_m, one.z_m
             body = model.body("hand").mocapid[0]
             data.mocap_pos[body] = (part.x_m, part.y_m, part.z_m)
             cy, sy = math.cos(part.yaw_rad / 2), math.sin(part.yaw_rad / 2)
@@ -160,7 +165,7 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
             rotation, camera = BODY.head_camera(there)
             seen = look(rgb, depth, renderer.focal_px, rotation, camera, room, BODY.own_parts(there))
             for blob in seen.blobs:
-                near = min(truth.things, key=lambda one: math.dist((one.x_m, one.y_m), (blob.x_m, blob.y_m)))
+                near = min(shown_things, key=lambda one: math.dist((one.x_m, one.y_m), (blob.x_m, blob.y_m)))
                 is_it = math.dist((near.x_m, near.y_m), (blob.x_m, blob.y_m)) < NEAR_M
                 shown = Shown(near.kind, near.colour if near.colour != "clear" else "", near.fill,
                               near.contents[0] if near.contents else "", near.is_dirty, near.is_open)  # fmt: skip
@@ -178,6 +183,19 @@ def _hand(drawn: random.Random, things: tuple[KitchenThing, ...]) -> BodyPart:
         part="hand", x_m=one.x_m + drawn.uniform(-0.05, 0.05), y_m=one.y_m + side * away, z_m=one.z_m + up,
         yaw_rad=-side * math.pi / 2, pitch_rad=drawn.choice((0.0, 0.48)),
     )  # fmt: skip
+
+
+def _held_out(
+    drawn: random.Random, things: tuple[KitchenThing, ...], kitchen: Kitchen
+) -> tuple[BodyPart, tuple[KitchenThing, ...]]:
+    """A palm over the table with a thing on it."""
+    place, one = kitchen.places["table"], drawn.choice(things)
+    (x, y), z = place.centre_m, place.z_m + drawn.uniform(0.1, 0.3)
+    x, y = x + drawn.uniform(-0.4, 0.4), y + drawn.uniform(-0.12, 0.12)
+    palm = BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi / 2 + drawn.uniform(-0.2, 0.2))
+    shift = drawn.uniform(-0.02, 0.02), drawn.uniform(-0.02, 0.02), 0.016 + one.height_m / 2
+    held: KitchenThing = msgspec.structs.replace(one, x_m=x + shift[0], y_m=y + shift[1], z_m=z + shift[2])  # type: ignore[type-var]
+    return palm, tuple(held if other is one else other for other in things)
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ class Reader(nn.Module):  # type: ignore[misc]  # torch is not there where types
         super().__init__()
         layers: list[nn.Module] = []
         before = 5
-        for width, stride in ((16, 2), (32, 1), (64, 2), (96, 1), (128, 2), (160, 1)):
+        for width, stride in ((16, 2), (32, 1), (56, 2), (88, 1), (112, 2), (128, 1)):
             layers += [
                 nn.Conv2d(before, width, 3, stride=stride, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
             ]  # fmt: skip
