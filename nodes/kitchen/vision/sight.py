@@ -206,11 +206,10 @@ class Sight:
         self._tracks = [one for one in self._tracks if one.id or one.misses < MISSES]
 
     def _take_in(self, track: Track, blob: Blob, told: Classification) -> None:
-        is_far = math.dist((blob.x_m, blob.y_m), (track.x_m, track.y_m)) > 0.03
+        away = math.dist((blob.x_m, blob.y_m), (track.x_m, track.y_m))
+        is_far = away > (SAME_M if blob.is_cut and track.sizes else 0.03)  # the middle of a part is not the thing's
         weight = min(len(blob.pixels) / FULL_PX, 1.0) * (0.3 if blob.is_cut else 1.0)
-        share = 1.0 if is_far or not track.sightings else 0.4 * weight
-        if blob.is_cut and track.sightings and not is_far:
-            share = 0.0
+        share = 1.0 if is_far or not track.sightings else 0.0 if blob.is_cut else 0.4 * weight
         track.x_m += share * (blob.x_m - track.x_m)
         track.y_m += share * (blob.y_m - track.y_m)
         if is_far or share > 0:
