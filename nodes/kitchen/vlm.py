@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nodes.kitchen.policy import stand_for
-from nodes.kitchen.vision.grounding import ground_in
+from nodes.kitchen.vision.grounding import ground_in, is_named
 from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import Decision, Situation
@@ -195,6 +195,8 @@ class KitchenVLM(LocalVLM):
         if self.tried_for != task.id:
             self.tried, self.tried_for = {}, task.id
         wanted = self._meant(task)
+        if isinstance(wanted, Decision):
+            return wanted
         thing = next((one for one in self._things() if one.id == wanted), None)
         if wanted and thing is None:
             return Decision("keep", "failed", f"I do not see the {task.text or wanted} any more")
@@ -203,13 +205,17 @@ class KitchenVLM(LocalVLM):
             return self._put_down(held)
         return self._work(task, thing, held)
 
-    def _meant(self, task: Subtask) -> str:
-        """The id of the thing of a subtask: as its planner says it, or by its words; "" for none."""
+    def _meant(self, task: Subtask) -> str | Decision:
+        """The id of the thing of a subtask: as its planner says it, or by its words; "" for none. Or what to ask."""
         named = task.things[0] if task.things else None
         if task.skill not in WITH_THING or (named is not None and named.id):
             return named.id if named is not None else ""
-        found = ground_in(f"{named.colour} {named.label}" if named is not None else task.text, self.now)
-        return found[0].id if len(found) == 1 else ""
+        words = f"{named.colour} {named.label}".strip() if named is not None else task.text
+        found = ground_in(words, self.now, self.sight.likely() if self.sight is not None else None)
+        if not found or (len(found) == 1 and is_named(words, found[0])):
+            return found[0].id if found else ""
+        names = " or ".join(f"the {name_of(one)}" for one in found)
+        return Decision("keep", "failed", f"I am not sure whether {names} is meant by “{words}”")
 
     def _work(self, task: Subtask, thing: SeenObject | None, held: SeenObject | None) -> Decision:
         place = next((one for one in self._things() if one.is_place and one.label == task.place), None)
