@@ -214,7 +214,7 @@ class KitchenVLM(LocalVLM):
         found = ground_in(words, self.now, self.sight.likely() if self.sight is not None else None)
         if not found or (len(found) == 1 and is_named(words, found[0])):
             return found[0].id if found else ""
-        names = " or ".join(f"the {name_of(one)}" for one in found)
+        names = " or ".join(f"the {one.name}" for one in found)
         return Decision("keep", "failed", f"I am not sure whether {names} is meant by “{words}”")
 
     def _work(self, task: Subtask, thing: SeenObject | None, held: SeenObject | None) -> Decision:
