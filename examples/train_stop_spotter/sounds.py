@@ -1,7 +1,7 @@
 """Sound to train the spotter on, as the network sees it: python -m examples.train_stop_spotter.sounds OUT.npz
 
 Needs espeak-ng, flite, festival and its voices festvox-kallpc16k, festvox-kdlpc16k and festvox-us-slt-hts (Debian).
-Each sentence is laid several times into another noise, room, loudness and speed. `--held-back` makes the validation:
+Each sentence is laid into a noise, a room, a loudness and a speed. `--held-back` makes the validation:
 other sentences in voices that are not trained on.
 """
 
@@ -167,9 +167,9 @@ def main() -> int:
     """Make a file of clips."""
     parser = argparse.ArgumentParser(prog="examples.train_stop_spotter.sounds", description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--calls", type=int, default=5000)
-    parser.add_argument("--others", type=int, default=6000)
-    parser.add_argument("--times", type=int, default=3, help="that each sentence is laid; default: %(default)s")
+    parser.add_argument("--calls", type=int, default=1500)
+    parser.add_argument("--others", type=int, default=1800)
+    parser.add_argument("--times", type=int, default=1, help="that each sentence is laid; default: %(default)s")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--held-back", action="store_true")
     asked = parser.parse_args()

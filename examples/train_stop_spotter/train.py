@@ -140,7 +140,7 @@ def main() -> int:
     parser.add_argument("clips", type=Path, nargs="+")
     parser.add_argument("--held", type=Path, required=True, help="clips that are only measured")
     parser.add_argument("--out", type=Path, default=MODEL)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=16)
     asked = parser.parse_args()
     clips, wanted = (np.concatenate([np.load(path)[name] for path in asked.clips]) for name in ("clips", "wanted"))
     held = np.load(asked.held)

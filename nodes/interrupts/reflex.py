@@ -177,7 +177,10 @@ class Reflex(Node):
 
     @on(alarms)
     def hear_alarm(self, alarm: Alarm) -> None:
-        """Hold softly for a word of alarm; let go where its words are harmless, stop where nothing explains it."""
+        """Hold softly for a word of alarm; let go where its words are harmless, stop where nothing explains it.
+
+        A word that was only spotted moves nobody back, though it may be "ouch".
+        """
         if alarm.phase == "stands":
             self._raise("stop", clipped(alarm.word), alarm.speaker, is_sure=False)
         elif alarm.phase == "spotted" and self.may_hold:
@@ -256,7 +259,8 @@ class Reflex(Node):
         is_said = depth == "stop" and by not in ("contact", "reflex")
         interrupt = Interrupt(
             id=f"{self.name}-{self.count}", depth=depth, text=clipped(text), by=by,
-            is_sure=is_sure and (not is_said or understand(text).is_sure), is_pain=is_said and understand(text).is_pain,
+            is_sure=is_sure and (not is_said or understand(text).is_sure),
+            is_pain=is_said and is_sure and understand(text).is_pain,
             is_caught=is_caught, takes_back=takes_back, hold_s=hold_s if depth == "hold" and not takes_back else 0.0,
         )  # fmt: skip
         if depth in ("stop", "resume"):

@@ -79,6 +79,16 @@ def test_an_alarm_that_no_words_explain_stops_the_robot_until_somebody_says_othe
     words.tell("stands")
     assert set(room.drive(3.0)[1:]) == {"stopped"}
     assert [(one.depth, one.is_sure) for one in room.interrupts] == [("hold", True), ("stop", False)]
+    room.hear("Okay.")
+    assert room.drive(0.5)[-1] == "moving", "as after a bare cry, it is taken back easily"
+
+
+def test_a_cry_that_was_only_spotted_tells_of_no_pain() -> None:
+    words = Words()
+    room = Room(words)
+    words.alarm.publish(changed(word="ouch", phase="stands"))
+    assert room.drive(0.3)[-1] == "stopped"
+    assert [(one.text, one.is_pain) for one in room.interrupts] == [("ouch", False)]
 
 
 def test_a_stop_by_words_during_the_hold_stays_when_the_alarm_is_refuted_later() -> None:
