@@ -43,12 +43,12 @@ EARLY_S, LATE_S, PAST_S = 0.03, 0.18, 0.6
 NOISES = 24
 
 
-def spoken(seed: int, calls: int, others: int, *, held_back: bool) -> Iterator[Spoken]:
-    """Each sentence by one voice: espeak's many, and every fourth by one that was made from a person's recordings."""
+def spoken(seed: int, calls: int, others: int, *, persons: float, held_back: bool) -> Iterator[Spoken]:
+    """Each sentence by one voice: one of espeak's, or, so often, one that was made from a person's recordings."""
     draw, espeak = random.Random(seed), Espeak()
     waiting: dict[str, list[str]] = {}
     for text in sentences(seed, calls, others):
-        if draw.random() < (0.35 if held_back else 0.5):
+        if draw.random() < (0.35 if held_back else persons):
             by_flite = held_back or draw.random() < 0.6
             voice = "rms" if held_back else draw.choice(FLITE if by_flite else FESTIVAL)
             if by_flite:
@@ -171,13 +171,14 @@ def main() -> int:
     parser.add_argument("--others", type=int, default=1800)
     parser.add_argument("--times", type=int, default=1, help="that each sentence is laid; default: %(default)s")
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--persons", type=float, default=0.5, help="share of voices that a person's recordings made")
     parser.add_argument("--held-back", action="store_true")
     asked = parser.parse_args()
     began_s = time.process_time()
     laid = Laid(asked.seed)
     clips: list[NDArray[np.float16]] = []
     wanted: list[NDArray[np.int8]] = []
-    for said in spoken(asked.seed, asked.calls, asked.others, held_back=asked.held_back):
+    for said in spoken(asked.seed, asked.calls, asked.others, persons=asked.persons, held_back=asked.held_back):
         for _ in range(asked.times):
             clip, answer = laid.clip(said)
             clips.append(clip)
