@@ -340,14 +340,15 @@ async def false_alarms(ears: Ears, voices: Sequence[str], talk_s: float, noise_s
         for level_db, trials in heard.items():
             sound, first_s = mixed(speech, level_db, generator)
             trials.append(await ears.hear(sound, first_s, text, words_only_for_alarms=True))
-    for level_db, trials in heard.items():
+    for level_db, trials in heard.items() if passed_s else ():
         print(f"{level_name(level_db)}, {passed_s:.0f} s of other speech: {per_hour(trials, passed_s)}", flush=True)
     mentions = []
     for voice in voices:
         for text in MENTIONS:
             sound, first_s = mixed(await spoken(voice, text), math.inf, generator)
             mentions.append(await ears.hear(sound, first_s, text))
-    print(f"{len(mentions)} mentions of a stop: {per_hour(mentions, math.inf)}", flush=True)
+    if mentions:
+        print(f"{len(mentions)} mentions of a stop: {per_hour(mentions, math.inf)}", flush=True)
     alone = []
     for part in range(math.ceil(noise_s / 60.0)):
         sound = LOUD * kitchen(60.0, np.random.default_rng(200 + part))
@@ -381,7 +382,7 @@ async def run(asked: argparse.Namespace, ears: Ears, recognition: Recognition) -
     sounds = {(voice, text): await spoken(voice, text) for voice in voices for text in texts}
     await recognition.text_of(bytes(2 * SOUND_RATE_HZ))  # loads the model
     await measured(ears, sounds, asked.level_db or NOISES_DB, is_short=asked.short)
-    if asked.talk_s:
+    if asked.talk_s or asked.noise_s:
         await false_alarms(ears, voices, asked.talk_s, asked.noise_s)
     print(f"The spotter took {ears.spotting_s / ears.heard_s:.2%} of a core, over {ears.heard_s:.0f} s of sound.")
 
