@@ -25,8 +25,8 @@ import numpy as np
 
 from bench.executors import EXECUTORS, STEP_S, Episode, Executor, Late, Row, Rows, Watched
 from bench.libero_scene import INSTALL, LIBERO, play_libero
-from examples.train_policy.imagined import SIZES, ImaginedRobot
-from examples.train_policy.lessons import MOTION, OFF_M, is_done
+from examples.train_policy.imagined import ImaginedRobot
+from examples.train_policy.teacher import MOTION, is_done
 from nodes.models.onnx_file import read_model_with_data
 from nodes.plotting.figure import Figure
 from nodes.policy.onnx.inputs import feel, pose_of
@@ -39,6 +39,7 @@ from runtime.command_line.arguments import count
 from runtime.msgs import Action, JointCommand, RobotState, SeenObject, aimed_at
 
 LONG_STEPS = 24
+OFF_M = 0.008
 ACTION_STEPS = 600
 """Of pick, and again of place: 30 s."""
 FIRST_SEED = 100
@@ -105,7 +106,7 @@ class Table:
 
     def _action(self, skill: str, *, off_m: float) -> Action:
         thing = self.thing
-        place, size = (thing.x_m, thing.y_m, thing.z_m), SIZES[thing.name]
+        place, size = (thing.x_m, thing.y_m, thing.z_m), self.robot.sizes[thing.name]
         label, colour = thing.label, thing.colour
         if skill == "place":
             place, size = (*BIN_XY_M, sum(BIN_Z_M) / 2), (0.26, BIN_Z_M[1] - BIN_Z_M[0])

@@ -429,7 +429,8 @@ class OnnxPolicy(ForRobot, SeatNode):
                 return
             action = under_way.action if under_way is not None and wants.is_about_action else None
             began = under_way.began if under_way is not None else None
-            felt = feel(state, action, began, self.recent, wants.history)
+            elapsed_s = under_way.elapsed_s if under_way is not None else 0.0
+            felt = feel(state, action, began, self.recent, wants.history, elapsed_s)
             if wants.previous:
                 since_ns = next((image.captured_ns for image in seen.values()), state.read_ns)
                 felt = self._with_previous(felt, since_ns, wants.previous)
