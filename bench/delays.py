@@ -2,7 +2,7 @@
 
 The shipped policy picks one thing of each table and puts it into the bin; robot and table are imagined, at 20 Hz. An
 answer comes so many steps after what it was made from, and one question is out at a time. The answer is "shipped": the
-six steps that the model gives; or "rolled": 24 steps, the same model led on through its own imagination. In each answer
+steps that the model gives; or "rolled": 24 steps, the same model led on through its own imagination. In each answer
 the target is seen 8 mm off, anew. Five executors play the same answers.
 """
 
@@ -66,6 +66,7 @@ class Table:
         self.late = Late(self.executor, self.delay)
         self.watched = Watched()
         self.sent = np.array(self.robot.position)
+        self.elapsed_s = 0.0
 
     def play(self) -> bool:
         """Pick and place; whether the thing lies in the bin."""
@@ -73,7 +74,8 @@ class Table:
 
     def _act(self, skill: str) -> bool:
         self.late.out, self.thing = None, self.robot.things[self.target]  # as it stood when the action began
-        for _ in range(ACTION_STEPS):
+        for step in range(ACTION_STEPS):
+            self.elapsed_s = step * STEP_S
             state = self.robot.state()
             if is_done(self._action(skill, off_m=0.0), state):
                 return True
@@ -97,12 +99,16 @@ class Table:
     def _answer(self, skill: str, state: RobotState) -> Rows:
         action = self._action(skill, off_m=OFF_M)
         if self.answers == "shipped":
-            return self.session.run({}, feel(state, action)).chunk
+            return self._asked(state, action)
         robot, rows = copy.deepcopy(self.robot), []
         for _ in range(LONG_STEPS):
-            rows.append(self.session.run({}, feel(robot.state(), action)).chunk[0])
+            rows.append(self._asked(robot.state(), action)[0])
             robot.follow(_command(rows[-1]), STEP_S)
         return np.stack(rows)
+
+    def _asked(self, state: RobotState, action: Action) -> Rows:
+        history = self.session.wants().history
+        return self.session.run({}, feel(state, action, history=history, elapsed_s=self.elapsed_s)).chunk
 
     def _action(self, skill: str, *, off_m: float) -> Action:
         thing = self.thing

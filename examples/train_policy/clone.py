@@ -2,7 +2,8 @@
 
 In each round the pupil is given its own lessons (DAgger): it moves, the teacher says what it would have done there.
 The first rounds are imagined, the last ones have physics and the guard. `--whole N` plays N whole tables after each of
-those, with the VLM's targets and a person who objects: how many are cleared is the figure to look at. Same seed, same versions, same machine: the same file. Needs torch and onnx: pip install 'polyrhythm[train]'.
+those, with the VLM's targets and a person who objects: how many are cleared is the figure to look at. Same seed, same
+versions, same machine: the same file. Needs torch and onnx: pip install 'polyrhythm[train]'.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ def main(argv: list[str]) -> int:
         epochs = arguments.epochs * (3 if number == 0 else 1)
         pupil, loss = learn(known, epochs=epochs, before=pupil, seed=number)
         _tell(number, new, len(known.felt), loss)
+        count = f"{len(known.felt)} rows at 20 Hz"
         notes = {
             "skills": "pick,place,look",
-            "training": f"{number} rounds of its own, seeds {FIRST_SEED} to {seed - 1}, {len(known.felt)} rows at 20 Hz",
+            "training": f"{number} rounds of its own, seeds {FIRST_SEED} to {seed - 1}, {count}",
         }
         arguments.out.write_bytes(as_onnx(pupil, notes))
         if arguments.rows is not None:
@@ -61,7 +63,17 @@ def _play_whole(model: Path, seeds: range) -> None:
     """Whole tables, as `polyrhythm eval` plays them."""
     changes = ["policy.use=nodes.policy.onnx.policy:OnnxPolicy", f"policy.model={model}"]
     sets = [part for change in changes for part in ("--set", change)]
-    command = [sys.executable, "-m", "runtime", "eval", "laptop", "--jobs", "1", "--seeds", f"{seeds.start}:{seeds.stop}"]
+    command = [
+        sys.executable,
+        "-m",
+        "runtime",
+        "eval",
+        "laptop",
+        "--jobs",
+        "1",
+        "--seeds",
+        f"{seeds.start}:{seeds.stop}",
+    ]
     subprocess.run([*command, *sets], check=False)
 
 
@@ -80,8 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.train_policy.clone", description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rows", type=Path, metavar="FILE.npz", help="keep the lessons here, for `polyrhythm learn`")
-    parser.add_argument("--rounds", type=int, default=8, help="of imagined lessons of its own; default: %(default)s")
-    parser.add_argument("--simulated", type=int, default=2, help="rounds with physics, then; default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=6, help="of imagined lessons of its own; default: %(default)s")
+    parser.add_argument("--simulated", type=int, default=0, help="rounds with physics, then; default: %(default)s")
     parser.add_argument("--tables", type=int, default=12, help="a round; default: %(default)s")
     parser.add_argument("--whole", type=int, default=0, help="tables after a round with physics; default: %(default)s")
     parser.add_argument("--lesson-s", type=float, default=80.0, help="a table; default: %(default)s")

@@ -123,7 +123,9 @@ class ImaginedRobot:
                 self._put(self.held, x + self.off[0], y + self.off[1], z + self.off[2])
                 return
             is_over_bin = is_in_bin(thing.x_m, thing.y_m, 0.3)
-            self._put(self.held, thing.x_m, thing.y_m, 0.2 if is_over_bin else TABLE_HEIGHT_M + self.sizes[thing.name][1] / 2)
+            self._put(
+                self.held, thing.x_m, thing.y_m, 0.2 if is_over_bin else TABLE_HEIGHT_M + self.sizes[thing.name][1] / 2
+            )
             self.held = -1
             return
         if not is_pressed:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from examples.train_policy.imagined import ImaginedRobot
 from examples.train_policy.teacher import is_done, taught
@@ -193,9 +192,7 @@ class Lesson:
         return _object("place", "", x_m, y_m, self.dice.uniform(0.2, 0.6), 0.0, 0.0)
 
 
-def _object(
-    label: str, colour: str, x_m: float, y_m: float, z_m: float, width_m: float, height_m: float
-) -> SeenObject:
+def _object(label: str, colour: str, x_m: float, y_m: float, z_m: float, width_m: float, height_m: float) -> SeenObject:
     return SeenObject(
         label=label, colour=colour, x_m=x_m, y_m=y_m, z_m=z_m, width_m=width_m, height_m=height_m, u_px=0.0, v_px=0.0
     )

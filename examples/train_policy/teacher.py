@@ -73,8 +73,7 @@ def taught(action: Action, state: RobotState) -> Lesson:
     assert action.target is not None
     spot = spot_of(action.target)
     if action.skill == "look":
-        goal = with_goals(state.position, _gaze(action, state))
-        return Lesson(goal, 0.0, _head_off(action, state) < HEAD_NEAR_RAD)
+        return Lesson(with_goals(state.position, _gaze(action, state)), 0.0, _head_off(action, state) < HEAD_NEAR_RAD)
     phase = _pick_phase(action, state) if action.skill == "pick" else _place_phase(action, state)
     carried = spot if phase is TAKE else replace(spot, height_m=CUP_M) if action.skill == "place" else None
     progress = replace(begin(plan((phase,), spot), state, carried, motion=MOTION), goal=_kept(phase, action, state))
@@ -82,9 +81,9 @@ def taught(action: Action, state: RobotState) -> Lesson:
     if isinstance(aim, str):
         return Lesson(progress.goal, 0.0, is_done(action, state))
     goal = list(aim.goal)
-    off_m, lift_m = off_from(action, state)
+    _, lift_m = off_from(action, state)
     if phase is APPROACH and state.position[GRIPPER] < EMPTY_M and state.position[LIFT] < lift_m + LOW_M < goal[LIFT]:
-        goal[GRIPPER], goal[LIFT] = 0.0, travel_lift_m(TALLEST_M, None)  # it closed on nothing: first away from there
+        goal[GRIPPER], goal[LIFT] = 0.0, travel_lift_m(TALLEST_M, None)  # a folded hand opens once it is up
     if phase is RELEASE:
         goal[LIFT] = travel_lift_m(TALLEST_M, carried)
     return Lesson(tuple(goal), aim.base_v_mps, is_done(action, state))
@@ -135,7 +134,7 @@ def _pick_phase(action: Action, state: RobotState) -> Phase:
     off_m, lift_m = off_from(action, state)
     above_m, opening_m = state.position[LIFT] - lift_m, state.position[GRIPPER]
     if opening_m < OPEN_ENOUGH_M:
-        is_closing = EMPTY_M < opening_m and above_m < LOW_M and off_m < HELD_M
+        is_closing = opening_m > EMPTY_M and above_m < LOW_M and off_m < HELD_M
         return CLOSE if is_closing else APPROACH
     is_low = state.position[LIFT] < travel_lift_m(TALLEST_M, None) - LIFT_SLACK_M
     if off_m > (BELOW_M if is_low else ABOVE_M) or not (is_low or _is_ready(state)):

@@ -208,7 +208,7 @@ def as_onnx(pupil: Pupil, notes: dict[str, str]) -> bytes:
         held[name] = np.asarray(weights[name].numpy(), np.float32)
         return name
 
-    def do(what: str, *given: str, result: str = "", **how: object) -> str:
+    def do(what: str, *given: str, result: str = "", **how: Any) -> str:
         nodes.append(helper.make_node(what, list(given), [result or f"made {len(nodes)}"], **how))
         return result or f"made {len(nodes) - 1}"
 
@@ -280,9 +280,12 @@ def restored(data: bytes) -> Pupil:
 
     graph = onnx.load_from_string(data).graph
     arrays = {one.name: np.array(numpy_helper.to_array(one)) for one in graph.initializer}
-    sizes = {name: tuple(value.shape) for name, value in Pupil(np.zeros(NOW, np.float32), np.ones(NOW, np.float32)).state_dict().items()}
+    sizes = {
+        name: tuple(value.shape)
+        for name, value in Pupil(np.zeros(NOW, np.float32), np.ones(NOW, np.float32)).state_dict().items()
+    }
     if any(name not in arrays or arrays[name].shape != size for name, size in sizes.items()):
         raise UserError("this is no file of our network; learn from clear-table, or from what `learn` wrote")
-    pupil = Pupil(arrays["mean"], 1 / arrays["scale"])
+    pupil = Pupil(arrays["mean"], np.ones(NOW, np.float32))
     pupil.load_state_dict({name: torch.tensor(arrays[name]) for name in sizes})
     return pupil

@@ -73,10 +73,17 @@ class Rows:
             with np.load(file, allow_pickle=False) as kept:
                 found = cls(kept["felt"], kept["wanted"], kept["runs"], kept["counts"])
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise UserError(f"{file} holds no rows ({error}); name a file that `polyrhythm learn --rows` wrote") from None
+            raise UserError(
+                f"{file} holds no rows ({error}); name a file that `polyrhythm learn --rows` wrote"
+            ) from None
         sizes = (found.felt.shape[1:], found.wanted.shape[1:])
-        if sizes != ((FELT,), (WANTED,)) or len({len(one) for one in (found.felt, found.wanted, found.runs, found.counts)}) > 1:
-            raise UserError(f"{file} holds rows of other sizes, {sizes}; expected {FELT} numbers felt and {WANTED} wanted")
+        if (
+            sizes != ((FELT,), (WANTED,))
+            or len({len(one) for one in (found.felt, found.wanted, found.runs, found.counts)}) > 1
+        ):
+            raise UserError(
+                f"{file} holds rows of other sizes, {sizes}; expected {FELT} numbers felt and {WANTED} wanted"
+            )
         return found
 
     @classmethod

@@ -14,10 +14,10 @@ from nodes.policy.learn.recordings import INTERVENES, rows_of
 from nodes.policy.learn.rows import FELT, WANTED, Rows
 from nodes.policy.onnx.policy import shipped
 from runtime.bag.file import BagWriter
+from runtime.coordination.lease import Lease
 from runtime.errors import UserError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback, GuardState, JointCommand, SeenObject, aimed_at
-from runtime.coordination.lease import Lease
 from tests.support.sentences import pattern, sentence
 from tests.support.standing import HOME, standing
 
