@@ -146,7 +146,8 @@ def speeds_ahead(rows: Rows) -> Numbers:
     """Return the base's speed that was wanted at each row's knots (n, knots), at most to the end of its run."""
     last = np.append(np.flatnonzero(np.diff(rows.runs)), len(rows.runs) - 1)
     ends = last[np.searchsorted(last, np.arange(len(rows.runs)))]
-    return rows.wanted[np.minimum(np.arange(len(rows.runs))[:, None] + np.array(KNOTS), ends[:, None]), 8]
+    ahead = np.minimum(np.arange(len(rows.runs))[:, None] + np.array(KNOTS), ends[:, None])
+    return np.asarray(rows.wanted[ahead, 8])
 
 
 def learn(rows: Rows, *, epochs: int, before: Pupil | None = None, seed: int = 0) -> tuple[Pupil, float]:

@@ -127,6 +127,8 @@ class Listener:
 
     def _teacher(self, now_ns: int) -> str:
         """Who says now what should be done: who took the seat, else a shadow; "" for nobody."""
+        if not self.pupil:
+            return ""
         live = [
             name
             for name, (ns, _) in self.said.items()

@@ -113,6 +113,15 @@ def test_the_moments_before_a_success_are_done_and_after_a_failure_a_teacher_is_
     assert len(rows.felt) == pytest.approx(30, abs=2)
 
 
+def test_where_nobody_held_the_seat_a_policy_is_not_its_own_teacher(tmp_path: Path) -> None:
+    told = Told(tmp_path / "run.mcap")
+    told.say(1.0, "action", Action(id="a", skill="pick", arguments=aimed_at(CUP)), "vlm", "vlm")
+    told.command(1.0, 3.0, PUPILS, "policy")
+    recording = told.written()
+    assert len(rows_of(recording)[0].felt) == 0
+    assert len(rows_of(recording, "another")[0].felt) > 30, "a demonstration, for a pupil that was not there"
+
+
 def test_rows_are_kept_in_a_file_and_joined_without_mixing_runs(told: Told, tmp_path: Path) -> None:
     told.command(1.0, 3.0, TEACHERS, "teacher")
     rows, _ = rows_of(told.written())
