@@ -30,7 +30,7 @@ PLACES = ("putting the {held} in the {it}", "put the {held} into the {it}", "pla
           "put it in the {it}")  # fmt: skip
 USUAL = 0.6
 """So often the words are the first of these, which our own VLM says."""
-BATCH = 128
+BATCH = 64
 
 
 def words_for(about: int, held: int, dice: random.Random) -> tuple[str, int]:
