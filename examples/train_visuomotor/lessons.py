@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.train_policy.imagined import SIZES, ImaginedRobot
+from examples.train_policy.imagined import ImaginedRobot
 from examples.train_visuomotor.teacher import Aim, lift_for, wanted
 from nodes.policy.onnx.chunks import Playback
 from nodes.policy.onnx.inputs import PolicyAnswer, pose_of
@@ -36,6 +36,10 @@ LONGEST_S = {"pick": 30.0, "place": 25.0, "look": 4.0}
 CHANGES_MIND = 0.2
 SHAKES = 0.25
 PUSHED_S = 2.0
+IS_LOW_M, LEAVES_LOW = 0.08, 0.2
+"""Of the picks so many are replaced by another action while the gripper is beside the thing."""
+BLEND_S = 0.24
+"""How long a chunk counts: what it expects of later depends on how fast the base really gets there."""
 LATER_M = {"red cup": 0.0, "green cup": 0.07, "yellow cup": -0.07, "white cup": 0.02, "blue cup": -0.03}
 """How far beyond the bin's middle each is let go: upon each other they would be a tower."""
 
@@ -114,7 +118,8 @@ class Lesson:
         self.is_pupil = self.is_over = False
         self.sure = 0
         self.now_ns = 0
-        self.playback = Playback()
+        self.playback = Playback(BLEND_S)
+        self.leaves_low = False
         self.push = (0.0,) * 10
         self.belief = Belief(self.dice, (0.0, 0.0), is_known=True)
 
@@ -152,6 +157,9 @@ class Lesson:
                 self.push = (0.0,) * 10
             sent = [value + off for value, off in zip(row, self.push, strict=True)]
             command = JointCommand(position=tuple(sent[:8]), base_v_mps=sent[8], base_w_radps=0.0)
+        is_beside = state.position[LIFT] < aim.lift_m + IS_LOW_M and not state.is_grasping
+        if self.leaves_low and is_beside and self.dice.random() < 0.05:
+            self.ends_s = 0.0
         if self.elapsed_s >= LONGEST_S[self.skill]:
             self._over("takes too long", 0.0)
         return command
@@ -198,7 +206,8 @@ class Lesson:
         if self.skill != "look":
             self.belief = Belief(dice, self._truth(things), is_known=dice.random() < 0.4)
         self.is_pupil = self.pupil is not None and dice.random() < self.share
-        self.playback = Playback()
+        self.playback = Playback(BLEND_S)
+        self.leaves_low = self.skill == "pick" and dice.random() < LEAVES_LOW
         self.ends_s = LONGEST_S[self.skill]
         if not state.is_grasping and dice.random() < CHANGES_MIND:
             self.ends_s = dice.uniform(0.3, 8.0)
@@ -232,10 +241,3 @@ def imagine(seed: int, seconds: float, pupil: Pupil | None = None, share: float 
         robot.follow(command, 1 / RATE_HZ)
     return lesson.rows
 
-
-def sizes() -> dict[str, tuple[float, float]]:
-    return SIZES
-
-
-def changed(aim: Aim, **values: float) -> Aim:
-    return replace(aim, **values)

@@ -34,7 +34,7 @@ from runtime.msgs import RobotState
 TRAVEL_M = 0.885
 """The lift at which the gripper passes above all that stands on the table, with a cup in it."""
 UP_SLACK_M = 0.03
-NEAR_M, NEAR_LOW_M = 0.008, 0.028
+NEAR_M, NEAR_LOW_M = 0.006, 0.02
 """How far off the gripper may be above a thing before it goes down, and beside it before it goes up again."""
 GRASP_SLACK_M = 0.014
 RELEASE_M = 0.045
@@ -43,7 +43,7 @@ MISSED_M = 0.03
 WAY_OPEN_M = OPEN_M - 0.02
 STRAIGHT_RAD = 0.08
 SLOW_MPS = 0.03
-STILL_M = 0.003
+STILL_M = 0.002
 LIFTED_M = 0.06
 
 
