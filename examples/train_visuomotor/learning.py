@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional
 
-from examples.train_visuomotor.lessons import BIN, NAMES, Rows, beyond_of, lift_of, plane_of
+from examples.train_visuomotor.lessons import BIN, NAMES, SKILLS, Rows, beyond_of, lift_of, plane_of
 from examples.train_visuomotor.network import (
     COLUMNS,
     FOCAL_PX,
@@ -24,6 +24,8 @@ from examples.train_visuomotor.network import (
     text_of,
 )
 from examples.train_visuomotor.pictures import Scenes
+from examples.train_visuomotor.teacher import Aim, wanted
+from runtime.msgs import RobotState
 
 PICKS = ("picking up the {it}", "pick up the {it}", "taking the {it}", "pick the {it}")
 PLACES = ("putting the {held} in the {it}", "put the {held} into the {it}", "placing the {held} in the {it}",
@@ -132,35 +134,46 @@ def _heat_loss(heat: torch.Tensor, pixel: torch.Tensor, cells: torch.Tensor) -> 
 # --- the hand
 
 
-def chunks(label: NDArray[np.float32], run: NDArray[np.int64]) -> NDArray[np.int64]:
+def chunks(run: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rows of a chunk (n, STEPS): every other tick from now, to the end of the action."""
     last = np.append(np.flatnonzero(np.diff(run)), len(run) - 1)
     ends = last[np.searchsorted(last, np.arange(len(run)))]
     return np.minimum(np.arange(len(run))[:, None] + 2 * np.arange(STEPS), ends[:, None])
 
 
-def flat(parts: Sequence[Rows]) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
-    """What is given (n, 25), the labels (n, 11), and which rows follow each other."""
-    given, label, run, before = [], [], [], 0
+def flat(parts: Sequence[Rows]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """What is given (n, 25), and which rows follow each other (n,)."""
+    given, run, before = [], [], 0
     for rows in parts:
         aim = np.array(rows.aim, np.float32)
         skill = np.eye(3, dtype=np.float32)[aim[:, 0].astype(int)]
         given.append(np.concatenate([np.array(rows.felt, np.float32), skill, aim[:, 1:]], 1))
-        label.append(np.array(rows.label, np.float32))
         run.append(np.array(rows.run) + before)
         before = int(run[-1][-1]) + 1
-    return np.concatenate(given), np.concatenate(label), np.concatenate(run)
+    return np.concatenate(given), np.concatenate(run)
+
+
+def labels(given: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the teacher says to each row: ten columns, and done (n, 11)."""
+    found = []
+    for row in given.tolist():
+        state = RobotState(
+            read_ns=0, position=tuple(row[:8]), velocity=tuple(row[8:16]), effort=(0.0,) * 8, base_x_m=0.0,
+            base_y_m=0.0, base_heading_rad=0.0, base_v_mps=row[17], base_w_radps=0.0, is_grasping=row[16] > 0.5,
+        )  # fmt: skip
+        command, done = wanted(Aim(SKILLS[row.index(1.0, 18, 21) - 18], *row[21:]), state)
+        found.append((*command, done))
+    return np.array(found, np.float32)
 
 
 def learn_hand(
-    pupil: Pupil, given: NDArray[np.float32], label: NDArray[np.float32], run: NDArray[np.int64], steps: int,
-    *, seed: int, rate: float = 1.5e-3,
+    pupil: Pupil, given: NDArray[np.float32], run: NDArray[np.int64], steps: int, *, seed: int, rate: float = 1.5e-3,
 ) -> float:  # fmt: skip
     """So many steps of 512 ticks; the loss in the end."""
     torch.manual_seed(seed)
     hand = pupil.hand.train()
     generator = np.random.default_rng(seed)
-    ahead = chunks(label, run)
+    label, ahead = labels(given), chunks(run)
     optimiser = torch.optim.AdamW(hand.parameters(), lr=rate, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps, pct_start=0.1)
     tolerance, recent = torch.tensor(TOLERANCE), []

@@ -53,7 +53,6 @@ class Rows:
     felt: list[tuple[float, ...]] = field(default_factory=list)  # joints, velocity, grasp, v
     pose: list[tuple[float, ...]] = field(default_factory=list)
     aim: list[tuple[float, ...]] = field(default_factory=list)  # skill number, believed ahead, left, up, lift
-    label: list[tuple[float, ...]] = field(default_factory=list)  # ten columns, done
     run: list[int] = field(default_factory=list)  # of the same action
     about: list[tuple[int, int]] = field(default_factory=list)  # what the action is about, and what is held (-1)
     true: list[tuple[float, ...]] = field(default_factory=list)  # joints, pose, three numbers a thing; for pictures
@@ -138,7 +137,6 @@ class Lesson:
         rows.felt.append(felt)
         rows.pose.append(pose_of(state))
         rows.aim.append(about)
-        rows.label.append((*row, done))
         rows.run.append(self.number)
         rows.about.append((self.about, held))
         if self.is_pupil and self.pupil is not None:

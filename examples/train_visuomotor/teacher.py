@@ -34,7 +34,7 @@ from runtime.msgs import RobotState
 TRAVEL_M = 0.885
 """The lift at which the gripper passes above all that stands on the table, with a cup in it."""
 UP_SLACK_M = 0.03
-NEAR_M, NEAR_LOW_M = 0.006, 0.02
+NEAR_M, NEAR_LOW_M = 0.007, 0.022
 """How far off the gripper may be above a thing before it goes down, and beside it before it goes up again."""
 GRASP_SLACK_M = 0.014
 RELEASE_M = 0.045
@@ -42,7 +42,7 @@ MISSED_M = 0.03
 """An opening that none of the things leaves: there is nothing between the fingers."""
 WAY_OPEN_M = OPEN_M - 0.02
 STRAIGHT_RAD = 0.08
-SLOW_MPS = 0.03
+SLOW_MPS, STILL_MPS = 0.03, 0.015
 STILL_M = 0.002
 LIFTED_M = 0.06
 
@@ -100,7 +100,8 @@ def wanted(aim: Aim, state: RobotState) -> tuple[tuple[float, ...], float]:
         row[GRIPPER] = OPEN_M
         if off_m < allowed_m and is_straight and is_open and is_slow:
             row[LIFT], row[ARM] = aim.lift_m, arm_m
-            row[GRIPPER] = 0.0 if is_down else OPEN_M
+            is_still = abs(state.velocity[LIFT]) < STILL_MPS or gripper_m < WAY_OPEN_M  # a finger that presses and sinks is a contact
+            row[GRIPPER] = 0.0 if is_down and is_still else OPEN_M
             row[WRIST_YAW], row[WRIST_PITCH], row[WRIST_ROLL] = 0.0, DOWN_RAD, 0.0
         else:
             is_stuck = not is_high and is_out(state) and gripper_m < WAY_OPEN_M and not is_down

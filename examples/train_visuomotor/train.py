@@ -106,12 +106,12 @@ def _learn(pupil: Pupil, kept: list[dict[str, np.ndarray]], steps: int, rate: fl
     for part in kept:
         runs.append(part["run"] + before)
         before = int(runs[-1][-1]) + 1
-    given, label = (np.concatenate([part[name] for part in kept]) for name in ("given", "label"))
-    return learn_hand(pupil, given, label, np.concatenate(runs), steps, seed=seed, rate=rate)
+    given = np.concatenate([part["given"] for part in kept])
+    return learn_hand(pupil, given, np.concatenate(runs), steps, seed=seed, rate=rate)
 
 
-def _keep(file: Path, rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Path:
-    np.savez(file, given=rows[0], label=rows[1], run=rows[2])
+def _keep(file: Path, rows: tuple[np.ndarray, np.ndarray]) -> Path:
+    np.savez(file, given=rows[0], run=rows[1])
     return file
 
 
