@@ -1,4 +1,4 @@
-"""`python -m examples.train_visuomotor.evaluate FILE.onnx`: how many single pick-and-place attempts get a thing into the bin.
+"""`python -m examples.train_visuomotor.evaluate FILE.onnx`: how often a single pick and place succeeds.
 
 The simulated robot, the guard, both cameras as in launch/laptop.toml and `OnnxPolicy`; an asker says what the VLM would
 say. What an attempt was worth is judged by where the thing really is in the end. A contact at which the guard stops the
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from examples.train_visuomotor.lessons import NAMES, STEP_S
+from examples.train_visuomotor.lessons import BLEND_S, NAMES, STEP_S
 from examples.train_visuomotor.network import HEIGHT_PX, WIDTH_PX
 from nodes.guard.node import Guard
 from nodes.policy.expert import ExpertPolicy
@@ -111,7 +111,7 @@ def attempt(seed: int, model: str, **params: Any) -> Attempt:
     """One attempt at the table of a seed; without a model it is the scripted policy's."""
     found = Attempt(random.Random(f"attempt/{seed}").choice(CUPS))
     policy: Node = (
-        OnnxPolicy(model, image_width_px=WIDTH_PX, image_height_px=HEIGHT_PX, step_s=STEP_S, **params)
+        OnnxPolicy(model, image_width_px=WIDTH_PX, image_height_px=HEIGHT_PX, step_s=STEP_S, blend_s=BLEND_S, **params)
         if model else ExpertPolicy()
     )  # fmt: skip
     head = SimCamera("head", 160, 120)

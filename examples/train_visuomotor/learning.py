@@ -120,7 +120,9 @@ def _picture(rgb: NDArray[np.uint8], generator: np.random.Generator | None) -> t
     if generator is not None:
         count = len(rgb)
         light = generator.uniform(0.85, 1.15, (count, 1, 1, 1)) * generator.uniform(0.95, 1.05, (count, 3, 1, 1))
-        image = image * torch.tensor(light).float() + torch.tensor(generator.uniform(-0.04, 0.04, (count, 1, 1, 1))).float()
+        image = (
+            image * torch.tensor(light).float() + torch.tensor(generator.uniform(-0.04, 0.04, (count, 1, 1, 1))).float()
+        )
         image = (image + 0.01 * torch.randn(image.shape)).clamp(0, 1)
     return image.to(memory_format=torch.channels_last)
 

@@ -1,7 +1,8 @@
 """`imagine`: lessons at tables without physics: a robot is given actions, and a teacher says at each tick what to do.
 
 The teacher acts on what the pupil would believe of its target: a guess before it is seen, then an estimate that gets
-better as the hand comes near. So both are told the same in the same place. Whoever moves, each tick is labelled (DAgger).
+better as the hand comes near. So both are told the same in the same place. Whoever moves, each tick is labelled
+(DAgger).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ RATE_HZ = 25
 STEP_S = 0.08
 """Of a chunk: every other tick."""
 SKILLS = ("pick", "place", "look")
-NAMES = tuple(f"{colour} {label}" for label, colour, *_ in KINDS) + ("bin",)
+NAMES = (*(f"{colour} {label}" for label, colour, *_ in KINDS), "bin")
 """What an action may be about; the place in this tuple stands for it."""
 BIN = len(NAMES) - 1
 LONGEST_S = {"pick": 30.0, "place": 25.0, "look": 4.0}
@@ -238,4 +239,3 @@ def imagine(seed: int, seconds: float, pupil: Pupil | None = None, share: float 
         lesson.rows.true.append((*robot.position.tolist(), *robot.pose, *places))
         robot.follow(command, 1 / RATE_HZ)
     return lesson.rows
-

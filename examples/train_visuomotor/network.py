@@ -146,8 +146,12 @@ class Pupil(nn.Module):  # type: ignore[misc]
         return place + 0.03 * torch.tanh(more[:, 2:]) + known[:, 4:], b, heat
 
     def believe(
-        self, seen: list[tuple[torch.Tensor, torch.Tensor]], known: torch.Tensor, base: torch.Tensor,
-        memory: torch.Tensor, updates: torch.Tensor,
+        self,
+        seen: list[tuple[torch.Tensor, torch.Tensor]],
+        known: torch.Tensor,
+        base: torch.Tensor,
+        memory: torch.Tensor,
+        updates: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The belief after these looks: ahead and left (n, 2), its sureness (n, 2), and the memory."""
         c, s = torch.cos(base[:, 2:]), torch.sin(base[:, 2:])
@@ -234,7 +238,8 @@ class Hand(nn.Module):  # type: ignore[misc]
             [
                 ahead, arm - at[ARM], at[LIFT] - lift, at[LIFT] - TRAVEL_M, at[ARM] - 0.03,
                 (at[WRIST_YAW] - 2.3) * 0.1, at[WRIST_YAW] * 0.1, (at[WRIST_PITCH] - DOWN_RAD) * 0.1,
-                at[GRIPPER] - OPEN_M + 0.02, at[GRIPPER] - 0.03, (pan - at[HEAD_PAN]) * 0.2, (tilt - at[HEAD_TILT]) * 0.2,
+                at[GRIPPER] - OPEN_M + 0.02, at[GRIPPER] - 0.03,
+                (pan - at[HEAD_PAN]) * 0.2, (tilt - at[HEAD_TILT]) * 0.2,
                 given[:, 17:18] * 0.2, given[:, 8 + ARM : 9 + ARM] * 0.2, at[LIFT] - lift - 0.06,
             ],
             1,

@@ -37,7 +37,8 @@ UP_SLACK_M = 0.03
 NEAR_M, NEAR_LOW_M = 0.007, 0.022
 """How far off the gripper may be above a thing before it goes down, and beside it before it goes up again."""
 GRASP_SLACK_M = 0.014
-RELEASE_M = 0.045
+RELEASE_M, GONE_M = 0.045, 0.15
+"""So near it lets go; what was let go nearer than the other one is taken to have fallen in."""
 MISSED_M = 0.03
 """An opening that none of the things leaves: there is nothing between the fingers."""
 WAY_OPEN_M = OPEN_M - 0.02
@@ -86,7 +87,7 @@ def wanted(aim: Aim, state: RobotState) -> tuple[tuple[float, ...], float]:
             row[GRIPPER], goes = 0.0, True
         else:
             row[GRIPPER] = OPEN_M
-            done = float(not state.is_grasping and gripper_m > WAY_OPEN_M and off_m < 2 * RELEASE_M)
+            done = float(not state.is_grasping and gripper_m > WAY_OPEN_M and off_m < GONE_M)
     elif state.is_grasping:
         row[LIFT], row[GRIPPER], row[ARM] = TRAVEL_M, 0.0, arm_m if off_m < NEAR_LOW_M else arm_now_m
         row[WRIST_YAW], row[WRIST_PITCH], row[WRIST_ROLL] = 0.0, DOWN_RAD, 0.0
@@ -100,7 +101,9 @@ def wanted(aim: Aim, state: RobotState) -> tuple[tuple[float, ...], float]:
         row[GRIPPER] = OPEN_M
         if off_m < allowed_m and is_straight and is_open and is_slow:
             row[LIFT], row[ARM] = aim.lift_m, arm_m
-            is_still = abs(state.velocity[LIFT]) < STILL_MPS or gripper_m < WAY_OPEN_M  # a finger that presses and sinks is a contact
+            is_still = (
+                abs(state.velocity[LIFT]) < STILL_MPS or gripper_m < WAY_OPEN_M
+            )  # a finger that presses and sinks is a contact
             row[GRIPPER] = 0.0 if is_down and is_still else OPEN_M
             row[WRIST_YAW], row[WRIST_PITCH], row[WRIST_ROLL] = 0.0, DOWN_RAD, 0.0
         else:

@@ -8,7 +8,8 @@ The steps, in this order; each reads and writes the folder, and can be given aga
     practise  the whole pupil acts at tables with physics and the guard; pictures and labels go into the folder
     write     the ONNX file
 
-Tables are laid by seeds from 10,000 on; small ones are for measuring. Needs torch and onnx: pip install 'polyrhythm[train]'.
+Tables are laid by seeds from 10,000 on; small ones are for measuring. Needs torch and onnx: pip install
+'polyrhythm[train]'.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def _pupil(folder: Path) -> Pupil:
 
 
 def _save(pupil: Pupil, folder: Path, part: str) -> None:
-    weights = {name: value for name, value in pupil.state_dict().items() if name.startswith("hand.") == (part == "hand")}
+    weights = {
+        name: value for name, value in pupil.state_dict().items() if name.startswith("hand.") == (part == "hand")
+    }
     torch.save(weights, folder / f"{part}.pt")
 
 
@@ -129,7 +132,10 @@ def _practise(asked: argparse.Namespace) -> None:
     together(scenes).save(str(asked.folder / f"scenes-{first}.npz"))
     away = np.abs(np.array(off))
     where = np.percentile(away[:, :2], (50, 90), axis=0).T * 1e3
-    print(f"practice {first}: {_outcomes(outcomes)}; ahead, left off by (50, 90 %, mm) {where.round(1).tolist()}", flush=True)
+    print(
+        f"practice {first}: {_outcomes(outcomes)}; ahead, left off by (50, 90 %, mm) {where.round(1).tolist()}",
+        flush=True,
+    )
 
 
 def _outcomes(found: object) -> str:

@@ -77,7 +77,9 @@ def test_it_lets_go_above_the_bin_only() -> None:
 def test_a_folded_arm_stays_folded_until_the_lift_is_up() -> None:
     folded = replace(AIM, ahead_m=0.3)
     state = above(0.3)
-    row, _ = wanted(folded, RobotState(**{**{name: getattr(state, name) for name in state.__struct_fields__}, "position": STOW}))
+    row, _ = wanted(
+        folded, RobotState(**{**{name: getattr(state, name) for name in state.__struct_fields__}, "position": STOW})
+    )
     assert (row[LIFT], row[ARM], row[2]) == (TRAVEL_M, 0.0, STOW[2])
     assert row[V] > 0.0
 
