@@ -187,9 +187,8 @@ class Pupil(nn.Module):  # type: ignore[misc]
         seen = [self.look(name, one, words, known, felt)[:2] for name, one in (("head", image), ("wrist", wrist))]
         is_pick, is_place, is_look = skill[:, :1], skill[:, 1:2], skill[:, 2:3]
         belief, _, after = self.believe(seen, known, base, memory, 1 - is_pick * grasp)
-        aim = torch.cat([belief, known[:, :2]], 1) * (1 - is_look) + is_look * torch.cat(
-            [target, torch.zeros_like(is_look)], 1
-        )
+        seen_aim = torch.cat([belief, known[:, :1], known[:, 1:2] * is_pick], 1)
+        aim = seen_aim * (1 - is_look) + is_look * torch.cat([target, torch.zeros_like(is_look)], 1)
         chunk, done = self.hand(torch.cat([felt, is_pick, is_place, is_look, aim], 1))
         return chunk, torch.sigmoid(done), after
 

@@ -73,7 +73,7 @@ class SeeingLesson(Lesson):
         ahead, left = belief[0].tolist()
         truth = from_odometry(*pose_of(state), np.array((*self._truth(things), 0.0)))
         self.errors.append((ahead - truth[0], left - truth[1], float(state.position[0])))
-        return Aim(self.skill, ahead, left, float(known[0, 0]), float(known[0, 1]))
+        return Aim(self.skill, ahead, left, float(known[0, 0]), float(known[0, 1]) if self.skill == "pick" else 0.0)
 
     def keep(self, state: RobotState, things: list[ObjectTruth], held: int) -> None:
         """What is seen and where everything is, every so often."""
