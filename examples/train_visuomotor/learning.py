@@ -15,11 +15,9 @@ from examples.train_visuomotor.lessons import BIN, NAMES, SKILLS, Rows, beyond_o
 from examples.train_visuomotor.network import (
     COLUMNS,
     FOCAL_PX,
-    HEIGHT_PX,
     SKILL_INPUTS,
     STEPS,
     TOLERANCE,
-    WIDTH_PX,
     Pupil,
     text_of,
 )
@@ -102,7 +100,7 @@ def eyes_loss(
     parts = [float(loss.detach())]
     is_free = torch.tensor([float(about != held) for about, held in zip(abouts, scenes.held[at].tolist(), strict=True)])
     for name in FOCAL_PX:
-        image = _picture(getattr(scenes, name)[at], generator)
+        image = picture(getattr(scenes, name)[at], generator)
         found, b, heat = pupil.look(name, image, words, known, felt)
         seen = torch.tensor(getattr(scenes, f"{name}_seen")[at][rows, abouts]).float()
         pixel = torch.tensor(getattr(scenes, f"{name}_px")[at][rows, abouts])
@@ -115,7 +113,7 @@ def eyes_loss(
     return loss, tuple(parts)
 
 
-def _picture(rgb: NDArray[np.uint8], generator: np.random.Generator | None) -> torch.Tensor:
+def picture(rgb: NDArray[np.uint8], generator: np.random.Generator | None) -> torch.Tensor:
     image = torch.tensor(rgb).permute(0, 3, 1, 2).float() / 255
     if generator is not None:
         count = len(rgb)
@@ -206,6 +204,3 @@ def acts(pupil: Pupil) -> Callable[[tuple[float, ...]], tuple[NDArray[np.float64
         return chunk[0].numpy().astype(np.float64), float(torch.sigmoid(done[0]))
 
     return act
-
-
-assert HEIGHT_PX < WIDTH_PX

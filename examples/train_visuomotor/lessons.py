@@ -22,7 +22,7 @@ from nodes.policy.onnx.inputs import PolicyAnswer, pose_of
 from nodes.policy.onnx.policy import as_message
 from nodes.policy.skill_phases import Spot
 from nodes.sim.messages import ObjectTruth
-from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS, TABLE_HEIGHT_M
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS, TABLE_HEIGHT_M, lay_table
 from nodes.stretch.kinematics import GRIPPER, HEAD_PAN, HEAD_TILT, LIFT, from_odometry, grasp_point, to_odometry
 from runtime.msgs import JointCommand, RobotState
 
@@ -148,10 +148,10 @@ class Lesson:
             assert command is not None
             self.sure = self.sure + 1 if sure >= 0.5 else 0
             if self.sure == 3:
-                self._over("success" if done else "says that it is done, and is not", 0.4)
+                self.end("success" if done else "says that it is done, and is not", 0.4)
         else:
             if done:
-                self._over("success", self.dice.uniform(0.2, 1.5))
+                self.end("success", self.dice.uniform(0.2, 1.5))
             if any(self.push) and self.dice.random() < 1 / (RATE_HZ * PUSHED_S):
                 self.push = (0.0,) * 10
             sent = [value + off for value, off in zip(row, self.push, strict=True)]
@@ -160,10 +160,10 @@ class Lesson:
         if self.leaves_low and is_beside and self.dice.random() < 0.05:
             self.ends_s = 0.0
         if self.elapsed_s >= LONGEST_S[self.skill]:
-            self._over("takes too long", 0.0)
+            self.end("takes too long", 0.0)
         return command
 
-    def _over(self, outcome: str, more_s: float) -> None:
+    def end(self, outcome: str, more_s: float) -> None:
         if not self.is_over:
             self.is_over = True
             self.rows.outcomes.append((self.skill, "pupil" if self.is_pupil else "teacher", outcome))
@@ -216,9 +216,25 @@ class Lesson:
             self.push = tuple(dice.gauss(0.0, off) for off in near)
 
 
+class RobotAtTable(ImaginedRobot):
+    """It stands straight beside the very things that the cameras are shown."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.pose = [0.0, 0.0, 0.0]
+        self.sizes = {f"{colour}_{label}": (width, height) for label, colour, width, height, *_ in KINDS}
+        self.things = [
+            ObjectTruth(
+                name=one.name, label=one.label, colour=one.colour,
+                x_m=one.x_m, y_m=one.y_m, z_m=one.z_m, is_in_bin=False,
+            )
+            for one in lay_table(self.seed)
+        ]  # fmt: skip
+
+
 def imagine(seed: int, seconds: float, pupil: Pupil | None = None, share: float = 0.0) -> Rows:
     """A lesson at the table of a seed; the robot begins somewhere beside it."""
-    robot, lesson = ImaginedRobot(seed), Lesson(seed, pupil, share)
+    robot, lesson = RobotAtTable(seed), Lesson(seed, pupil, share)
     dice = random.Random(f"begins/{seed}")
     if dice.random() < 0.7:
         robot.pose = [dice.uniform(-0.5, 0.5), dice.gauss(0, 0.02), dice.gauss(0, 0.03)]

@@ -12,7 +12,7 @@ from dataclasses import fields
 import numpy as np
 import torch
 
-from examples.train_visuomotor.learning import _picture, acts, words_for
+from examples.train_visuomotor.learning import acts, picture, words_for
 from examples.train_visuomotor.lessons import BIN, NAMES, Lesson, Rows
 from examples.train_visuomotor.network import MEMORY, SKILL_INPUTS, Pupil, text_of
 from examples.train_visuomotor.pictures import CAMERAS, Scenes, plane_of, project, scenes_of, small
@@ -65,7 +65,7 @@ class SeeingLesson(Lesson):
         with torch.no_grad():
             words, known = self.eyes.told(text, skill)
             seen = [
-                self.eyes.look(name, _picture(rgb[None], None), words, known, felt)[:2]
+                self.eyes.look(name, picture(rgb[None], None), words, known, felt)[:2]
                 for name, (rgb, _, _) in self.pictures.items()
             ]
             updates = torch.tensor([[0.0 if state.is_grasping and self.skill == "pick" else 1.0]])
@@ -131,7 +131,7 @@ class Practice(Node):
     def guarded(self, guard: GuardState) -> None:
         if guard.mode == "stopped" and not self.lesson.is_stopped:
             self.lesson.is_stopped = True
-            self.lesson._over(f"stopped: {guard.reason}", 0.0)
+            self.lesson.end(f"stopped: {guard.reason}", 0.0)
 
 
 def practise(seed: int, seconds: float, pupil: Pupil, share: float) -> tuple[Rows, Scenes, SeeingLesson]:
