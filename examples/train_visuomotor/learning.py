@@ -13,7 +13,6 @@ from torch.nn import functional
 
 from examples.train_visuomotor.lessons import BIN, NAMES, SKILLS, Rows, beyond_of, lift_of, plane_of
 from examples.train_visuomotor.network import (
-    COLUMNS,
     FOCAL_PX,
     SKILL_INPUTS,
     STEPS,
@@ -23,6 +22,7 @@ from examples.train_visuomotor.network import (
 )
 from examples.train_visuomotor.pictures import Scenes
 from examples.train_visuomotor.teacher import Aim, wanted
+from nodes.policy.onnx.tensors import COLUMNS
 from runtime.msgs import RobotState
 
 PICKS = ("picking up the {it}", "pick up the {it}", "taking the {it}", "pick the {it}")
@@ -138,7 +138,8 @@ def chunks(run: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rows of a chunk (n, STEPS): every other tick from now, to the end of the action."""
     last = np.append(np.flatnonzero(np.diff(run)), len(run) - 1)
     ends = last[np.searchsorted(last, np.arange(len(run)))]
-    return np.minimum(np.arange(len(run))[:, None] + 2 * np.arange(STEPS), ends[:, None])
+    rows: NDArray[np.int64] = np.minimum(np.arange(len(run))[:, None] + 2 * np.arange(STEPS), ends[:, None])
+    return rows
 
 
 def flat(parts: Sequence[Rows]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -176,7 +177,8 @@ def learn_hand(
     label, ahead = labels(given), chunks(run)
     optimiser = torch.optim.AdamW(hand.parameters(), lr=rate, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps, pct_start=0.1)
-    tolerance, recent = torch.tensor(TOLERANCE), []
+    tolerance = torch.tensor(TOLERANCE)
+    recent: list[float] = []
     sooner = torch.linspace(1.5, 0.5, STEPS)[None, :, None]
     for _ in range(steps):
         at = generator.integers(0, len(given), 512)

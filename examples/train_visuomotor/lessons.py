@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from examples.train_policy.imagined import ImaginedRobot
 from examples.train_visuomotor.teacher import Aim, lift_for, wanted
-from nodes.policy.onnx.chunks import Playback
+from nodes.policy.onnx.chunks import Playback, as_message
 from nodes.policy.onnx.inputs import PolicyAnswer, pose_of
-from nodes.policy.onnx.policy import as_message
 from nodes.policy.skill_phases import Spot
 from nodes.sim.messages import ObjectTruth
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS, TABLE_HEIGHT_M, lay_table
@@ -52,7 +51,7 @@ class Rows:
     """What a lesson gives, a row a tick; shapes (n, ...)."""
 
     felt: list[tuple[float, ...]] = field(default_factory=list)  # joints, velocity, grasp, v
-    pose: list[tuple[float, ...]] = field(default_factory=list)
+    pose: list[tuple[float, float, float]] = field(default_factory=list)
     aim: list[tuple[float, ...]] = field(default_factory=list)  # skill number, believed ahead, left, up, lift
     run: list[int] = field(default_factory=list)  # of the same action
     about: list[tuple[int, int]] = field(default_factory=list)  # what the action is about, and what is held (-1)
@@ -120,7 +119,7 @@ class Lesson:
         self.now_ns = 0
         self.playback = Playback(BLEND_S)
         self.leaves_low = False
-        self.push = (0.0,) * 10
+        self.push: tuple[float, ...] = (0.0,) * 10
         self.belief = Belief(self.dice, (0.0, 0.0), is_known=True)
 
     def tick(self, state: RobotState, things: list[ObjectTruth], held: int) -> JointCommand:

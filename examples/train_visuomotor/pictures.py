@@ -111,7 +111,7 @@ def project(
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:  # fmt: skip
     """Where points of the odometry frame are in the small picture, and whether nothing hides them."""
     rotation, place = (head_camera_pose if camera == "head" else wrist_camera_pose)(tuple(joints))
-    local = (from_odometry(*pose, points) - place) @ rotation
+    local = (from_odometry(pose[0], pose[1], pose[2], points) - place) @ rotation
     width, height = CAMERAS[camera]
     fovy = {"head": 55.0, "wrist": 58.0}[camera]
     focal = height / 2 / np.tan(np.radians(fovy) / 2)
@@ -146,9 +146,10 @@ def paint(rows: Rows, seed: int, every: int, painter: Painter) -> Scenes:
         things = np.array(rows.true[tick][11:]).reshape(-1, 3)
         points = np.vstack([things, [(*BIN_XY_M, 0.0)]])
         about, held = rows.about[tick]
+        x, y, heading = rows.pose[tick]
         stands = [things[number, 2] > TABLE_HEIGHT_M and number != held for number in range(BIN)]
         found["felt"].append(rows.felt[tick])
-        found["place"].append(from_odometry(*rows.pose[tick], points)[:, :2])
+        found["place"].append(from_odometry(x, y, heading, points)[:, :2])
         found["stands"].append([*stands, True])
         found["about"].append(about)
         found["held"].append(held)

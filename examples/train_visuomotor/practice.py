@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from examples.train_visuomotor.learning import acts, picture, words_for
-from examples.train_visuomotor.lessons import BIN, NAMES, Lesson, Rows
+from examples.train_visuomotor.lessons import BIN, NAMES, Lesson, Rows, plane_of
 from examples.train_visuomotor.network import MEMORY, SKILL_INPUTS, Pupil, text_of
-from examples.train_visuomotor.pictures import CAMERAS, Scenes, plane_of, project, scenes_of, small
+from examples.train_visuomotor.pictures import CAMERAS, Scenes, project, scenes_of, small
 from examples.train_visuomotor.teacher import Aim
 from nodes.guard.node import Guard
 from nodes.policy.onnx.inputs import feel, pose_of
@@ -140,7 +140,11 @@ def practise(seed: int, seconds: float, pupil: Pupil, share: float) -> tuple[Row
     model = model_of()
     views = {name: WorldView(model, name, *size) for name, size in CAMERAS.items()}
     dice = random.Random(f"begins/{seed}")
-    begins = {"seed": seed, "head_pan_rad": dice.uniform(-2.0, 0.2), "head_tilt_rad": dice.uniform(-0.9, 0.1)}
+    begins: dict[str, int | float | str | bool] = {
+        "seed": seed,
+        "head_pan_rad": dice.uniform(-2.0, 0.2),
+        "head_tilt_rad": dice.uniform(-0.9, 0.1),
+    }
     sim = Simulation(
         NodeSpec("driver", SimDriver, instance=SimDriver(robot_params=begins), hz={"show_world": 25}),
         NodeSpec("guard", Guard, instance=Guard(arm="auto")),

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -138,9 +139,9 @@ def _practise(asked: argparse.Namespace) -> None:
     )
 
 
-def _outcomes(found: object) -> str:
+def _outcomes(found: Iterable[tuple[str, str, str]]) -> str:
     """How often each skill ended how, of the teacher and of the pupil."""
-    counts = Counter(found)  # type: ignore[call-overload, var-annotated]
+    counts = Counter(found)
     return "; ".join(f"{who} {skill}: {count} {end}" for (skill, who, end), count in counts.most_common())
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from examples.train_visuomotor.lessons import BIN, NAMES, imagine, lift_of, plane_of
 from examples.train_visuomotor.teacher import NEAR_LOW_M, TRAVEL_M, Aim, wanted
@@ -76,10 +77,8 @@ def test_it_lets_go_above_the_bin_only() -> None:
 
 def test_a_folded_arm_stays_folded_until_the_lift_is_up() -> None:
     folded = replace(AIM, ahead_m=0.3)
-    state = above(0.3)
-    row, _ = wanted(
-        folded, RobotState(**{**{name: getattr(state, name) for name in state.__struct_fields__}, "position": STOW})
-    )
+    folded_robot: RobotState = structs.replace(above(0.3), position=STOW)  # type: ignore[type-var]  # a Struct
+    row, _ = wanted(folded, folded_robot)
     assert (row[LIFT], row[ARM], row[2]) == (TRAVEL_M, 0.0, STOW[2])
     assert row[V] > 0.0
 
