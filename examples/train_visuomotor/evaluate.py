@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from examples.train_visuomotor.lessons import BLEND_S, NAMES, STEP_S
-from examples.train_visuomotor.network import HEIGHT_PX, WIDTH_PX
+from examples.train_visuomotor.lessons import BLEND_S, HEIGHT_PX, NAMES, STEP_S, WIDTH_PX
 from nodes.guard.node import Guard
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.onnx.policy import OnnxPolicy

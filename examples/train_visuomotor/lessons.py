@@ -26,6 +26,8 @@ from nodes.stretch.kinematics import GRIPPER, HEAD_PAN, HEAD_TILT, LIFT, from_od
 from runtime.msgs import JointCommand, RobotState
 
 RATE_HZ = 25
+WIDTH_PX, HEIGHT_PX = 64, 48
+"""Of both pictures, as the policy sees them."""
 STEP_S = 0.08
 """Of a chunk: every other tick."""
 SKILLS = ("pick", "place", "look")

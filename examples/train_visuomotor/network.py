@@ -11,13 +11,14 @@ about a direction; for any other skill the network multiplies it by zero.
 from __future__ import annotations
 
 import io
+import warnings
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from examples.train_visuomotor.lessons import STEP_S
+from examples.train_visuomotor.lessons import HEIGHT_PX, STEP_S, WIDTH_PX
 from examples.train_visuomotor.teacher import TRAVEL_M
 from nodes.policy.onnx.tensors import COLUMNS
 from nodes.policy.stretch_motion import OPEN_M
@@ -41,7 +42,6 @@ from nodes.stretch.kinematics import (
     WRIST_YAW,
 )
 
-WIDTH_PX, HEIGHT_PX = 64, 48
 FOCAL_PX = {"head": HEIGHT_PX / 2 / np.tan(np.radians(55.0) / 2), "wrist": HEIGHT_PX / 2 / np.tan(np.radians(58.0) / 2)}
 LETTERS = 48
 STEPS, EXPERTS, HIDDEN = 20, 3, 256
@@ -303,10 +303,12 @@ def as_onnx(pupil: Pupil, notes: dict[str, str]) -> bytes:
     given = [torch.zeros(1, *shape, dtype=torch.int64 if name == "text" else torch.float32)
              for name, shape in INPUTS.items()]  # fmt: skip
     file = io.BytesIO()
-    torch.onnx.export(
-        pupil.eval(), tuple(given), file, input_names=list(INPUTS), output_names=["chunk", "done", "next_memory"],
-        opset_version=18, dynamo=False,
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's newer exporter wants one package more
+        torch.onnx.export(
+            pupil.eval(), tuple(given), file, input_names=list(INPUTS), output_names=["chunk", "done", "next_memory"],
+            opset_version=18, dynamo=False,
+        )  # fmt: skip
     model: Any = onnx.load_from_string(file.getvalue())
     onnx.helper.set_model_props(model, notes | {"step_s": str(STEP_S)})
     return bytes(model.SerializeToString())

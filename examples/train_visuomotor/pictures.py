@@ -12,8 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.train_visuomotor.lessons import BIN, NAMES, Rows, plane_of
-from examples.train_visuomotor.network import HEIGHT_PX, WIDTH_PX
+from examples.train_visuomotor.lessons import BIN, HEIGHT_PX, NAMES, WIDTH_PX, Rows, plane_of
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import World
 from nodes.sim.physics import followers

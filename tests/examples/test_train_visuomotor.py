@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from nodes.stretch.kinematics import (
     wrist_camera_pose,
 )
 from nodes.stretch.limits import STOW
+from runtime.cli import main as cli
 from runtime.msgs import RobotState
 
 CUP = NAMES.index("red cup")
@@ -121,3 +123,19 @@ def test_the_network_knows_where_the_cameras_are_and_what_is_for_a_look_alone() 
 def test_what_an_action_is_about_has_a_name() -> None:
     assert NAMES[BIN] == "bin"
     assert len(set(NAMES)) == len(NAMES)
+
+
+@pytest.mark.long
+def test_each_step_of_the_training_goes_on_from_the_one_before(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra train")
+    from examples.train_visuomotor.train import main
+
+    folder, out = tmp_path / "lessons", tmp_path / "learned.onnx"
+    few = ("--folder", str(folder), "--lessons", "1", "--rounds", "1", "--steps", "2", "--out", str(out))
+    for step in ("draw", "hand", "eyes", "practise", "hand", "write"):
+        assert main([step, *few]) == 0
+    assert {file.name.partition("-")[0] for file in folder.glob("*.npz")} == {"scenes", "rows"}
+    seat = ("policy.use=nodes.policy.onnx.policy:OnnxPolicy", f"policy.model={out}")
+    size = ("policy.image_width_px=64", "policy.image_height_px=48")
+    sets = [word for one in (*seat, *size) for word in ("--set", one)]
+    assert cli(["check", "laptop", *sets]) == 0
