@@ -36,16 +36,15 @@ NAMES = (*(f"{colour} {label}" for label, colour, *_ in KINDS), "bin")
 BIN = len(NAMES) - 1
 LONGEST_S = {"pick": 30.0, "place": 25.0, "look": 4.0}
 CHANGES_MIND = 0.2
-SHAKES = 0.25
-PUSHED_S = 2.0
+"""Of the actions so many are replaced by another before they are over."""
+SHAKES, PUSHED_S = 0.25, 2.0
+"""In so many of the teacher's own the robot is pushed off course, for about so long: the way back is seen, too."""
 IS_LOW_M, LEAVES_LOW = 0.08, 0.2
 """Of the picks so many are replaced by another action while the gripper is beside the thing."""
 BLEND_S = 0.24
 """How long a chunk counts: what it expects of later depends on how fast the base really gets there."""
 LATER_M = {"red cup": 0.0, "green cup": 0.07, "yellow cup": -0.07, "white cup": 0.02, "blue cup": -0.03}
 """How far beyond the bin's middle each is let go: upon each other they would be a tower."""
-
-Floats = NDArray[np.float32]
 
 
 @dataclass
@@ -61,10 +60,6 @@ class Rows:
     outcomes: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def height_of(about: int) -> float:
-    return BIN_Z_M[1] - BIN_Z_M[0] if about == BIN else KINDS[about][3]
-
-
 def plane_of(about: int) -> float:
     """The height of what is looked at: a thing's middle, the bin's rim."""
     return BIN_Z_M[1] if about == BIN else TABLE_HEIGHT_M + KINDS[about][3] / 2
@@ -72,11 +67,11 @@ def plane_of(about: int) -> float:
 
 def lift_of(about: int) -> float:
     """The lift that grasps a thing on the table."""
-    x = 0.0
-    return 0.0 if about == BIN else lift_for(Spot("", x, x, plane_of(about), height_of(about)))
+    return 0.0 if about == BIN else lift_for(Spot("", 0.0, 0.0, plane_of(about), KINDS[about][3]))
 
 
 def beyond_of(held: int) -> float:
+    """How far beyond the bin's middle what is held is let go, m."""
     return LATER_M.get(NAMES[held], 0.0) if held >= 0 else 0.0
 
 
@@ -87,7 +82,7 @@ Pupil = Callable[[tuple[float, ...]], tuple[NDArray[np.float64], float]]
 class Belief:
     """Where the robot believes its target to be, as eyes would tell; odometry frame, x and y in m."""
 
-    def __init__(self, dice: random.Random, truth: tuple[float, float], *, is_known: bool) -> None:
+    def __init__(self, dice: random.Random, *, is_known: bool) -> None:
         self.dice = dice
         self.unseen_s = 0.0 if is_known else dice.uniform(0.1, 1.2)
         off = 0.02 if is_known else 0.25
@@ -96,6 +91,7 @@ class Belief:
         self.near_bias = [dice.gauss(0, 0.004), dice.gauss(0, 0.004)]
 
     def at(self, truth: tuple[float, float], hand: tuple[float, float], *, is_frozen: bool) -> tuple[float, float]:
+        """One tick later; better near the hand, and as it was while what it is about is in the hand."""
         self.unseen_s -= 1 / RATE_HZ
         if self.unseen_s <= 0 and not is_frozen:
             nearness = math.exp(-((math.dist(truth, hand) / 0.12) ** 2))
@@ -122,7 +118,7 @@ class Lesson:
         self.playback = Playback(BLEND_S)
         self.leaves_low = False
         self.push: tuple[float, ...] = (0.0,) * 10
-        self.belief = Belief(self.dice, (0.0, 0.0), is_known=True)
+        self.belief = Belief(self.dice, is_known=True)
 
     def tick(self, state: RobotState, things: list[ObjectTruth], held: int) -> JointCommand:
         """What is done now; it is noted beside what should be."""
@@ -204,7 +200,7 @@ class Lesson:
         else:
             self.skill, self.about = "pick", dice.choice(on_table)
         if self.skill != "look":
-            self.belief = Belief(dice, self._truth(things), is_known=dice.random() < 0.4)
+            self.belief = Belief(dice, is_known=dice.random() < 0.4)
         self.is_pupil = self.pupil is not None and dice.random() < self.share
         self.playback = Playback(BLEND_S)
         self.leaves_low = self.skill == "pick" and dice.random() < LEAVES_LOW

@@ -18,10 +18,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from examples.train_visuomotor.lessons import HEIGHT_PX, STEP_S, WIDTH_PX
+from examples.train_visuomotor.lessons import HEIGHT_PX, RATE_HZ, STEP_S, WIDTH_PX
 from examples.train_visuomotor.teacher import TRAVEL_M
 from nodes.policy.onnx.tensors import COLUMNS
 from nodes.policy.stretch_motion import OPEN_M
+from nodes.sim.mjcf import CAMERA_FOVY_DEG
 from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,
@@ -42,7 +43,7 @@ from nodes.stretch.kinematics import (
     WRIST_YAW,
 )
 
-FOCAL_PX = {"head": HEIGHT_PX / 2 / np.tan(np.radians(55.0) / 2), "wrist": HEIGHT_PX / 2 / np.tan(np.radians(58.0) / 2)}
+FOCAL_PX = {name: HEIGHT_PX / 2 / np.tan(np.radians(CAMERA_FOVY_DEG[name]) / 2) for name in ("head", "wrist")}
 LETTERS = 48
 STEPS, EXPERTS, HIDDEN = 20, 3, 256
 SKILL_INPUTS = 7
@@ -53,7 +54,6 @@ MOST_P = 1 / 0.0012**2
 TOLERANCE = (0.01, 0.01, 0.1, 0.1, 0.1, 0.01, 0.1, 0.1, 0.02, 0.05)
 MEMORY = 8
 """Sureness along x and y, these times the place, the base's last pose, and whether there is any."""
-RATE_HZ = 25
 
 
 class Words(nn.Module):  # type: ignore[misc]  # torch is not there where types are checked

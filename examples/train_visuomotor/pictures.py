@@ -9,12 +9,14 @@ import random
 from dataclasses import dataclass, fields
 
 import cv2
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from examples.train_visuomotor.lessons import BIN, HEIGHT_PX, NAMES, WIDTH_PX, Rows, plane_of
 from nodes.sim.camera import WorldView, model_of
 from nodes.sim.messages import World
+from nodes.sim.mjcf import CAMERA_FOVY_DEG
 from nodes.sim.physics import followers
 from nodes.sim.table_scene import BIN_XY_M, TABLE_HEIGHT_M
 from nodes.stretch.kinematics import GRIPPER, from_odometry, head_camera_pose, wrist_camera_pose
@@ -76,8 +78,6 @@ class Painter:
         self.base = [int(model.joint(name).qposadr[0]) for name in ("base_x", "base_y", "base_yaw")]
         self.fingers = [int(model.joint(name).qposadr[0]) for name in ("finger_left", "finger_right")]
         self.hand = int(model.body("hand").mocapid[0])
-        import mujoco
-
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
         self.parked = data.mocap_pos.copy()
@@ -112,8 +112,7 @@ def project(
     rotation, place = (head_camera_pose if camera == "head" else wrist_camera_pose)(tuple(joints))
     local = (from_odometry(pose[0], pose[1], pose[2], points) - place) @ rotation
     width, height = CAMERAS[camera]
-    fovy = {"head": 55.0, "wrist": 58.0}[camera]
-    focal = height / 2 / np.tan(np.radians(fovy) / 2)
+    focal = height / 2 / np.tan(np.radians(CAMERA_FOVY_DEG[camera]) / 2)
     ahead = np.maximum(local[:, 2], 0.02)
     u, v = width / 2 + focal * local[:, 0] / ahead, height / 2 + focal * local[:, 1] / ahead
     column, row = np.clip(u, 0, width - 1).astype(int), np.clip(v, 0, height - 1).astype(int)

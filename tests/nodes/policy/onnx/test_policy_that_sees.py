@@ -32,7 +32,7 @@ def asked(session: PolicySession, felt: Felt) -> PolicyAnswer:
 
 
 def at(felt: Felt, target: tuple[float, float, float]) -> Felt:
-    moved: Felt = structs.replace(felt, target=target)  # type: ignore[type-var]  # a Struct
+    moved: Felt = structs.replace(felt, target=target)
     return moved
 
 
@@ -42,16 +42,16 @@ def at(felt: Felt, target: tuple[float, float, float]) -> Felt:
 def test_what_it_picks_and_where_it_places_comes_from_words_and_images_and_from_no_target(
     session: PolicySession, skill: str, text: str
 ) -> None:
-    felt: Felt = structs.replace(FELT, skill=skill, text=text)  # type: ignore[type-var]  # a Struct
+    felt: Felt = structs.replace(FELT, skill=skill, text=text)
     here, there = asked(session, at(felt, (0.3, -0.5, 0.5))), asked(session, at(felt, (-0.4, -0.8, 0.2)))
     assert np.array_equal(here.chunk, there.chunk)
     assert (here.done, here.memory) == (there.done, there.memory)
-    others: Felt = structs.replace(felt, text="picking up the blue cup")  # type: ignore[type-var]  # a Struct
+    others: Felt = structs.replace(felt, text="picking up the blue cup")
     assert not np.array_equal(here.memory, asked(session, others).memory)
 
 
 def test_a_look_goes_where_the_vlm_says(session: PolicySession) -> None:
-    felt: Felt = structs.replace(FELT, skill="look", text="looking around")  # type: ignore[type-var]  # a Struct
+    felt: Felt = structs.replace(FELT, skill="look", text="looking around")
     ahead, behind = asked(session, at(felt, (0.6, -0.5, 0.4))), asked(session, at(felt, (-0.6, -0.5, 0.4)))
     assert ahead.chunk[-1, 6] > behind.chunk[-1, 6] + 0.5
 
