@@ -97,7 +97,7 @@ def run_guarded(bound: BoundNode, work: Work) -> None:
     """Run a plain or blocking handler; an exception is logged and counted, and the node goes on."""
     if not bound.has_worker and bound.journal is None:  # nearly always: in one function
         stamped, node = work.stamped, bound.node
-        call = HandlerContext(bound.clock.now_ns(), bound.fence.epochs, stamped, bound.ages, node.clock)
+        call = HandlerContext.of(bound.clock.now_ns(), bound.fence.epochs, stamped, bound.ages, node.clock)
         if work.style == "blocking":
             call.snapshot = bound.known_now()
         method, token = getattr(node, work.handler), current_call.set(call)

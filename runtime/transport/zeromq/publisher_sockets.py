@@ -259,18 +259,21 @@ class PublisherSockets:
             self.ways["event"],
             document_encoder(write_array),
         )
-        head, lock, socket = self._head_of(topic), way.lock, way.socket
+        head, acquire, release, socket = self._head_of(topic), way.lock.acquire, way.lock.release, way.socket
 
         def write(envelope: Envelope, message: Message) -> None:
             try:
                 frame = head + encode((mark, envelope, message))
             except Exception:  # noqa: BLE001  # it says why
                 return general(envelope, message)
-            with lock:
+            acquire()
+            try:
                 send_one(socket, frame, NOBLOCK)
                 way.until_notices -= 1
                 if not way.until_notices:
                     self._look_for_notices(way)
+            finally:
+                release()
             return None
 
         return write

@@ -346,31 +346,20 @@ class Reader:
         for socket in self._sockets["event"] if self._handles and not self._held else ():
             if socket in self._checked:
                 continue
-            recv = socket.recv
+            recv, channel = socket.recv, self._latest
+            if channel is not None:
+                opens, is_new, handle = channel.open, channel.is_new, channel.handle
             while True:
                 try:
                     frame = recv(NOBLOCK)
                 except zmq.Again:
                     break
                 number += 1
-                channel = self._latest
-                if channel is None or not frame.startswith(channel.head):
+                stamped = None if channel is None else opens(frame, is_new)
+                if stamped is None:
                     self._take(frame, socket)
                     return number
-                try:
-                    whole = channel.read(frame[len(channel.head) :])
-                    envelope = whole.envelope
-                    if whole.fingerprint != channel.fingerprint or envelope.topic != channel.topic:
-                        raise ValueError
-                except Exception:  # noqa: BLE001  # the common way says what is wrong
-                    self._take(frame, socket)
-                    return number
-                last = channel.last.get(envelope.source)
-                if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
-                    channel.last[envelope.source] = envelope
-                elif not channel.is_new(envelope):
-                    continue
-                ended_ns = channel.handle(Stamped(whole.payload, envelope))
+                ended_ns = handle(stamped)
                 if ended_ns is None or ended_ns > end_ns:
                     return number
         return number
