@@ -150,7 +150,7 @@ class BoundNode:
                     self._takes_stamped.add(handler.name)
                 port = self.subscriptions[handler.port]
                 port.has_handler = True
-                lane.listeners.append((handler.name, port))
+                lane.listen(handler.name, port)
         return list(lanes.values())
 
     def _subscribe_all(self, everything: Mapping[str, type[Message]]) -> None:
@@ -164,7 +164,7 @@ class BoundNode:
             port = DeepPort(message, topic, of_arrays if array_fields(message) else of_others)
             port.clock = self.clock
             self.subscriptions[f"any:{topic}"] = port
-            lane.listeners.append(("on_any", port))
+            lane.listen("on_any", port)
 
     def keep_journal(self) -> None:
         """From now on, note what each handler call reads and publishes."""
@@ -333,11 +333,12 @@ class BoundNode:
                 publisher.sent += 1
                 seq = sent[topic] = sent.get(topic, 0) + 1
                 provenance = publisher.provenance or self.provenance
-                if origin is None and call is not None and not ages.topics:  # what `inherit` would make
+                own_ns = 0 if origin is None else captured_ns_of(message, now_ns)
+                if call is not None and not ages.topics:  # what `inherit` would make
+                    origins = call.origins if origin is None else {**call.origins, origin: own_ns}
                     cause = call._cause if call._cause_is_in is None else call.cause
-                    envelope = Envelope(topic, name, seq, now_ns, call.origins, call.epochs, cause, provenance, seat)
+                    envelope = Envelope(topic, name, seq, now_ns, origins, call.epochs, cause, provenance, seat)
                 else:
-                    own_ns = 0 if origin is None else captured_ns_of(message, now_ns)
                     envelope = inherit(call, ages, topic, name, seq, now_ns, origin, own_ns, provenance, seat)
                 origins = envelope.origins
                 if origins and UNKNOWN_NS in origins.values():

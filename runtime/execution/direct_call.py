@@ -69,12 +69,13 @@ def direct_call(bound: BoundNode, lane: Lane, handler: str, port: Subscription[A
         lane.turn = next_turn
         if lane.has_ticked:
             lane.note_message()
-        if envelope.origins or ages.topics:
+        origins = envelope.origins
+        if ages.topics or (origins and not (is_state and ages.counted.isdisjoint(origins))):
             call = HandlerContext.of(now_ns, fence.epochs, stamped, ages, node_clock)
-        else:  # what `of` would make
+        else:  # what `of` would make: these ages are handed on, and nobody asks whether they are known
             call = HandlerContext(
                 now_ns, fence.epochs, stamped, ages, node_clock,
-                nothing, 0, None, None, None, LONGEST_NS, None, False, "", envelope,
+                origins or nothing, 0, None, None, None, LONGEST_NS, None, False, "", envelope,
             )  # fmt: skip
         token = set_call(call)
         try:

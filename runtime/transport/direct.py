@@ -376,6 +376,8 @@ class DirectReader:
         self._links: list[DirectLink] = []
         self.by_fd: dict[int, DirectLink] = {}
         """The connections that are up; a new dict with each change."""
+        self.is_complete = False
+        """Whether all publishers are connected, so that `retry` has nothing to do."""
         self._retry_ns = 0
         self.ended: Callable[[int], None] = lambda fd: None
         """Called before a connection is closed whose publisher has gone."""
@@ -394,7 +396,8 @@ class DirectReader:
 
     def retry(self) -> float | None:
         """Try the connections that are due; returns the seconds until the next try, or None where all are connected."""
-        if len(self.by_fd) == len(self._links):
+        self.is_complete = len(self.by_fd) == len(self._links)
+        if self.is_complete:
             return None
         now_ns = _now_ns()
         if now_ns < self._retry_ns:
@@ -421,6 +424,7 @@ class DirectReader:
         assert link.socket is not None
         self.ended(link.fd)
         self.by_fd = {other: one for other, one in self.by_fd.items() if other != link.fd}
+        self.is_complete = False
         link.socket.close()
         link.socket, link.fd = None, -1
 

@@ -2,9 +2,9 @@
 Python.
 
 `Ring` is the writing side of a segment of shared memory, `Map` its reading side. `receive` takes one packet in, `send`
-sends one. What `opener` makes opens a document. `_lane.c` implements the same five; `chosen` is the variant in use. `POLYRHYTHM_NATIVE=0` in the environment
-selects the Python one. After a rest of milliseconds each further Python function costs about ten microseconds, so each
-common case is one function.
+sends one. What `opener` makes opens a document. `_lane.c` implements the same five; `chosen` is the variant in use.
+`POLYRHYTHM_NATIVE=0` in the environment selects the Python one. After a rest of milliseconds each further Python
+function costs about ten microseconds, so each common case is one function.
 """
 
 from __future__ import annotations

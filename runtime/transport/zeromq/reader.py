@@ -261,7 +261,7 @@ class Reader:
         if direct is None:
             fds: Iterable[int] = self._fds
         else:
-            next_s = direct.retry()
+            next_s = None if direct.is_complete else direct.retry()
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
             fds = [*self._fds, *direct.by_fd]
