@@ -335,7 +335,7 @@ class LoopRunner:
                 self._run_task(work)
             else:
                 if overtaking is not None and work.stamped is not None and _is_overdue(work, now_ns):
-                    self._overtaking.drain_events(_ALL)  # from here on the port's depth says what is kept
+                    overtaking.drain_events(_ALL)  # from here on the port's depth says what is kept
                 run_guarded(self._bound, work)
             before_ns, now_ns = now_ns, self._clock.now_ns()
             if now_ns - before_ns > SLOW_NS:
