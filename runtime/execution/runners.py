@@ -234,7 +234,7 @@ class LoopRunner:
                 if fd in direct:
                     self._loop.add_reader(fd, self._take, source, direct[fd])
                     if self._straight is not None:
-                        self._straight.calls[fd] = partial(self._take, source, direct[fd])
+                        self._straight.calls[fd] = partial(self._take_now, source, direct[fd])
                 else:
                     self._loop.add_reader(fd, self._hear)
                 self._fds.append(fd)
@@ -268,10 +268,13 @@ class LoopRunner:
 
     def _take(self, source: MessageSource, link: DirectLink) -> None:
         """Handle a state that has come straight from its publisher."""
+        if not self._is_ending():
+            self._take_now(source, link)
+
+    def _take_now(self, source: MessageSource, link: DirectLink) -> None:
+        """The same where no order to stop can have come."""
         direct = source.direct
-        if direct is None or self._is_ending():
-            return
-        if direct.take(link, is_free=True) and self._lane.has_messages:
+        if direct is not None and direct.take(link, is_free=True) and any(self._lane.queues):
             source.drain_states(_WORKS_PER_TURN)  # there may be a newer one
             self._hear()
 

@@ -35,53 +35,57 @@ class Ticking(Protocol):
 
 
 class StraightSelector(EpollSelector):
-    """A selector that calls what is straight by itself, and returns the rest."""
+    """A selector that calls by itself what is straight, one thing in each wait, and returns the rest.
+
+    It does so only while nothing else is to be done: what was scheduled meanwhile goes first, such as an order to stop.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: dict[int, Callable[[], None]] = {}
+        self.calls: dict[int, Callable[[], object]] = {}
         """By descriptor, what is called when it is readable; it is registered as well."""
         self.ticking: list[Ticking] = []
+        self.call_soon: Callable[[Callable[[], object]], object] = lambda call: None
         self.tell_failure: Callable[[dict[str, Any]], None] = lambda context: None
+        self._has_ticked = False  # the last time: then what is readable goes first
         self._poll: Callable[[float, int], list[tuple[int, int]]] = self._selector.poll  # type: ignore[attr-defined]
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for at most so many seconds, None without a limit, and until a tick is due."""
-        due_ns = None
+        first, due_ns = None, 0
         for one in self.ticking:
-            if (its_ns := one.due_ns) is not None and (due_ns is None or its_ns < due_ns):
-                due_ns = its_ns
-        if due_ns is not None:
-            left_s = (due_ns - _now_ns()) * 1e-9
+            if one.due_ns is not None and (first is None or one.due_ns < due_ns):
+                first, due_ns = one, one.due_ns
+        wait_s = -1.0 if timeout is None else timeout
+        if first is not None and wait_s != 0:
+            left_s = max(0.0, (due_ns - _now_ns()) * 1e-9)
             if timeout is None or left_s < timeout:
-                timeout = left_s
-        wait_s = -1 if timeout is None else math.ceil(timeout * 1e3) * 1e-3 if timeout > 0 else 0
+                wait_s = left_s
         try:
-            ready = self._poll(wait_s, len(self.get_map()) or 1)
+            ready = self._poll(math.ceil(wait_s * 1e3) * 1e-3 if wait_s > 0 else wait_s, len(self.get_map()) or 1)
         except InterruptedError:
             return []
-        found = []
-        for fd, event in ready:
-            call = self.calls.get(fd)
+        is_due = first is not None and _now_ns() >= due_ns
+        if timeout is None or timeout > 0:
+            call = self.calls.get(ready[0][0]) if len(ready) == 1 else None
+            if is_due and first is not None and (not ready or (call is not None and not self._has_ticked)):
+                self._has_ticked = True
+                self._run(first.tick)
+                return []
             if call is not None:
+                self._has_ticked = False
                 self._run(call)
-                continue
-            try:
-                key = self.get_key(fd)
-            except KeyError:
-                continue  # one that was called before it has removed it
-            mask = (selectors.EVENT_READ if event & ~select.EPOLLOUT else 0) | (
-                selectors.EVENT_WRITE if event & ~select.EPOLLIN else 0
-            )
-            found.append((key, mask & key.events))
-        if due_ns is not None:
-            now_ns = _now_ns()
-            for one in tuple(self.ticking) if now_ns >= due_ns else ():
-                if (its_ns := one.due_ns) is not None and now_ns >= its_ns:
-                    self._run(one.tick)
-        return found
+                return []
+        if is_due and first is not None:
+            self.call_soon(first.tick)
+        return [self._found(self.get_key(fd), event) for fd, event in ready]
 
-    def _run(self, call: Callable[[], None]) -> None:
+    def _found(self, key: selectors.SelectorKey, event: int) -> tuple[selectors.SelectorKey, int]:
+        reads = selectors.EVENT_READ if event & ~select.EPOLLOUT else 0
+        writes = selectors.EVENT_WRITE if event & ~select.EPOLLIN else 0
+        return key, (reads | writes) & key.events
+
+    def _run(self, call: Callable[[], object]) -> None:
         try:
             call()
         except Exception as problem:  # noqa: BLE001  # as in asyncio: the loop goes on
@@ -94,7 +98,7 @@ class StraightLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self.straight = StraightSelector()
         super().__init__(self.straight)
-        self.straight.tell_failure = self.call_exception_handler
+        self.straight.call_soon, self.straight.tell_failure = self.call_soon, self.call_exception_handler
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

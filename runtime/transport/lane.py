@@ -177,7 +177,7 @@ class Ring:
             if not slots:
                 return None
             slot = slots[0]
-            if slot.announced_ns > now_ns - grace_ns or size > slot.allocated:
+            if slot.announced_ns > now_ns - grace_ns or size > slot.allocated or not array.flags.c_contiguous:
                 return None
             try:
                 fcntl.fcntl(fd, fcntl.F_OFD_SETLK, slot.locks)

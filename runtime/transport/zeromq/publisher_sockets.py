@@ -227,7 +227,6 @@ class PublisherSockets:
                 or subscribers[topic] > 0
                 or whole[topic] > 0
                 or (segment := segments.get(array.nbytes)) is None
-                or not array.flags.c_contiguous
             ):
                 return general(envelope, message)
             for other in others:
