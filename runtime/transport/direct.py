@@ -190,6 +190,8 @@ class DirectSender:
         try:
             now_ns = _now_ns()
             self._look_ns = now_ns + _LOOK_NS
+            if not self._gone and not self.events.closed and not self.events.poll(0, 1):
+                return  # nobody has come, gone or said anything
             while self._gone and self._gone[0][0] < now_ns - _CLOSE_NS:
                 self._gone.pop(0)[1].close()
             while True:

@@ -342,8 +342,14 @@ class Reader:
         It ends at the first one that must wait, or that finished after `end_ns`. The common kind has no arrays and no
         tag, and comes from a permitted sender.
         """
-        number = 0
-        for socket in self._sockets["event"] if self._handles and not self._held else ():
+        number, held = 0, self._held
+        while held and self._handles:  # what is left of a bundle
+            stamped = held.popleft()
+            number += 1
+            ended_ns = self._handles.get(stamped.envelope.topic, self._deliver)(stamped)
+            if ended_ns is None or ended_ns > end_ns:
+                return number
+        for socket in self._sockets["event"] if self._handles else ():
             if socket in self._checked:
                 continue
             recv, channel = socket.recv, self._latest
@@ -355,11 +361,11 @@ class Reader:
                 except zmq.Again:
                     break
                 number += 1
-                stamped = None if channel is None else opens(frame, is_new)
-                if stamped is None:
+                opened = None if channel is None else opens(frame, is_new)
+                if opened is None:
                     self._take(frame, socket)
                     return number
-                ended_ns = handle(stamped)
+                ended_ns = handle(opened)
                 if ended_ns is None or ended_ns > end_ns:
                     return number
         return number
