@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.train_eyes.scenes import FOCAL_PX, Shown, views_of
+from examples.train_eyes.shapes import Split
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.mjcf import build_kitchen
 from nodes.kitchen.robot import KitchenRobot
 from nodes.kitchen.vision.blobs import Blob, look, map_of
 from nodes.kitchen.vision.crops import COLOURS, CONTENTS, KINDS, cut_out
-from nodes.kitchen.world import ThingSpec, lay_out, load_world
+from nodes.kitchen.world import Kitchen, ThingSpec, lay_out, load_world
 from nodes.sim.messages import BodyPart
 from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch.body import BODY
@@ -59,10 +60,12 @@ def whose(blob: Blob, pixels: NDArray[np.int16]) -> int:
     return int(numbers[counts.argmax()]) if counts.max() > len(blob.pixels) / 2 else -1
 
 
-def from_scenes(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float32], Label]]:
+def from_scenes(
+    first: int, last: int, split: Split = "train"
+) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float32], Label]]:
     """Of the scenes of these seeds."""
     for seed in range(first, last):
-        for view in views_of(seed, is_held_out=False):
+        for view in views_of(seed, split):
             seen = look(view.rgb, view.depth_m, FOCAL_PX, view.rotation, view.position, view.room)
             for blob in seen.blobs:
                 number = whose(blob, view.whose)
@@ -139,10 +142,15 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
                 data.qpos[model.joint(name).qposadr[0]] = value
             for number in (1, 2, 3):
                 data.qpos[model.joint(f"tube_{number}").qposadr[0]] = position[joints["arm"]] * number / 4
-            data.qpos[model.joint("wrist_yaw").qposadr[0]] = position[joints["wrist_yaw"]]
             for name, value in zip(("base_x", "base_y", "base_yaw"), stand, strict=True):
                 data.qpos[model.joint(name).qposadr[0]] = value
-            part = _hand(drawn, truth.things)
+            data.qpos[model.joint("wrist_yaw").qposadr[0]] = position[joints["wrist_yaw"]]
+            part, shown_things = _hand(drawn, truth.things), truth.things
+            if drawn.random() < 0.4:
+                part, shown_things = _held_out(drawn, truth.things, kitchen)
+            for one in shown_things:
+                at = model.joint(f"{one.name}_free").qposadr[0]
+                data.qpos[at : at + 3] = one.x_m, one.y_m, one.z_m
             body = model.body("hand").mocapid[0]
             data.mocap_pos[body] = (part.x_m, part.y_m, part.z_m)
             cy, sy = math.cos(part.yaw_rad / 2), math.sin(part.yaw_rad / 2)
@@ -157,7 +165,7 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
             rotation, camera = BODY.head_camera(there)
             seen = look(rgb, depth, renderer.focal_px, rotation, camera, room, BODY.own_parts(there))
             for blob in seen.blobs:
-                near = min(truth.things, key=lambda one: math.dist((one.x_m, one.y_m), (blob.x_m, blob.y_m)))
+                near = min(shown_things, key=lambda one: math.dist((one.x_m, one.y_m), (blob.x_m, blob.y_m)))
                 is_it = math.dist((near.x_m, near.y_m), (blob.x_m, blob.y_m)) < NEAR_M
                 shown = Shown(near.kind, near.colour if near.colour != "clear" else "", near.fill,
                               near.contents[0] if near.contents else "", near.is_dirty, near.is_open)  # fmt: skip
@@ -177,6 +185,19 @@ def _hand(drawn: random.Random, things: tuple[KitchenThing, ...]) -> BodyPart:
     )  # fmt: skip
 
 
+def _held_out(
+    drawn: random.Random, things: tuple[KitchenThing, ...], kitchen: Kitchen
+) -> tuple[BodyPart, tuple[KitchenThing, ...]]:
+    """A palm over the table with a thing on it."""
+    place, one = kitchen.places["table"], drawn.choice(things)
+    (x, y), z = place.centre_m, place.z_m + drawn.uniform(0.1, 0.3)
+    x, y = x + drawn.uniform(-0.4, 0.4), y + drawn.uniform(-0.12, 0.12)
+    palm = BodyPart(part="hand", x_m=x, y_m=y, z_m=z, yaw_rad=math.pi / 2 + drawn.uniform(-0.2, 0.2))
+    shift = drawn.uniform(-0.02, 0.02), drawn.uniform(-0.02, 0.02), 0.016 + one.height_m / 2
+    held: KitchenThing = msgspec.structs.replace(one, x_m=x + shift[0], y_m=y + shift[1], z_m=z + shift[2])  # type: ignore[type-var]
+    return palm, tuple(held if other is one else other for other in things)
+
+
 def main() -> None:
     """Write them."""
     parser = argparse.ArgumentParser()
@@ -184,11 +205,12 @@ def main() -> None:
     parser.add_argument("--scenes", type=int, default=700)
     parser.add_argument("--rooms", type=int, default=1200)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--split", choices=("train", "check"), default="train")
     asked = parser.parse_args()
     found = []
     for source in (
         from_rooms(asked.first, asked.first + asked.rooms),
-        from_scenes(asked.first, asked.first + asked.scenes),
+        from_scenes(asked.first, asked.first + asked.scenes, asked.split),
     ):
         found += list(source)
         print(len(found), "cut-outs", flush=True)

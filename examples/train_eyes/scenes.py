@@ -1,6 +1,7 @@
 """Scenes by seed with meshes, textures and light, drawn by OpenGL: what the eyes are trained on, and what is held out.
 
 A held-out scene has other shapes of each kind, other textures, other light, and things of kinds that were never shown.
+So has a scene to check with, which is neither trained on nor held out: it decides between networks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.train_eyes.shapes import COLOURS_OF, HELD_STRANGERS, KINDS, RGB, STRANGERS, Wanted, stranger
+from examples.train_eyes.shapes import COLOURS_OF, KINDS, RGB, STRANGERS, Split, Wanted, stranger
 from nodes.kitchen.vision.blobs import RoomMap, Surface
 
 WIDTH, HEIGHT, FOVY_DEG = 480, 360, 55.0
@@ -64,6 +65,20 @@ def texture(kind: str, drawn: random.Random, rgb: tuple[float, float, float], si
             base *= 1 + strength * noise.standard_normal((size, size, 1))
         case "stripes":
             base *= (1 + strength * np.sign(np.sin(columns / size * 2 * math.pi * drawn.randint(2, 6))))[..., None]
+        case "clouds":
+            rough = cv2.resize(noise.standard_normal((9, 9)), (size, size), interpolation=cv2.INTER_CUBIC)
+            base *= (1 + strength * rough)[..., None]
+        case "patches":
+            base *= (1 + strength * np.kron(noise.standard_normal((8, 8)), np.ones((size // 8, size // 8))))[..., None]
+        case "gradient":
+            base *= (1 + strength * (2 * rows / size - 1))[..., None]
+        case "rings":
+            away = np.hypot(rows - size / 2, columns - size / 2) / size
+            base *= (1 + strength * np.sign(np.sin(away * 2 * math.pi * drawn.randint(3, 7))))[..., None]
+        case "lattice":
+            n = drawn.randint(4, 9)
+            is_line = (rows * n / size % 1 < 0.2) | (columns * n / size % 1 < 0.2)
+            base *= np.where(is_line, 1 - strength, 1 + 0.5 * strength)[..., None]
         case "checks":
             n = drawn.randint(3, 8)
             base *= (1 + strength * np.where(((rows * n // size) + (columns * n // size)) % 2, 1, -1))[..., None]
@@ -78,19 +93,27 @@ def texture(kind: str, drawn: random.Random, rgb: tuple[float, float, float], si
     return cv2.imencode(".png", picture[..., ::-1])[1].tobytes()
 
 
-TEXTURES = ("plain", "grain", "specks", "stripes")
-HELD_TEXTURES = ("checks", "marble", "dots")
+TEXTURES: dict[Split, tuple[str, ...]] = {
+    "train": ("plain", "plain", "grain", "specks", "stripes", "clouds", "patches", "gradient"),
+    "check": ("rings", "lattice", "plain"),
+    "held": ("checks", "marble", "dots"),
+}
+TINTS: dict[Split, tuple[tuple[float, float, float], ...]] = {
+    "check": ((1.0, 0.90, 0.80), (0.85, 0.95, 1.0), (0.95, 1.0, 0.9)),
+    "held": ((1.0, 0.86, 0.70), (0.78, 0.90, 1.0), (1.0, 0.95, 0.85)),
+}
+"""Of the light; to train on they are drawn freely."""
 
 
-def views_of(seed: int, *, is_held_out: bool) -> list[View]:
+def views_of(seed: int, split: Split) -> list[View]:
     """Some pictures of the scene of a seed."""
-    drawn = random.Random(f"eyes/{'held' if is_held_out else 'train'}/{seed}")
+    drawn = random.Random(f"eyes/{split}/{seed}")
     assets: dict[str, bytes] = {}
     textures: list[str] = []
 
     def material(rgb: tuple[float, float, float], alpha: float = 1.0, repeat: float = 1.0) -> str:
         name = f"t{len(textures)}"
-        assets[f"{name}.png"] = texture(drawn.choice(HELD_TEXTURES if is_held_out else TEXTURES), drawn, rgb)
+        assets[f"{name}.png"] = texture(drawn.choice(TEXTURES[split]), drawn, rgb)
         textures.append(
             f'<texture name="{name}" type="2d" file="{name}.png"/><material name="{name}" texture="{name}" '
             f'texrepeat="{repeat} {repeat}" specular="{drawn.uniform(0, 0.5):.2f}" rgba="1 1 1 {alpha}"/>'
@@ -119,7 +142,7 @@ def views_of(seed: int, *, is_held_out: bool) -> list[View]:
     things, at_m, meshes = [], [], []
     for number, (surface, x, y) in enumerate(slots[: drawn.randint(4, 8)]):
         x, y = x + drawn.uniform(-0.02, 0.02), y + drawn.uniform(-0.02, 0.02)
-        is_stranger = drawn.random() < (0.2 if is_held_out else 0.3)
+        is_stranger = drawn.random() < (0.35 if split == "train" else 0.2)
         kind = OTHER if is_stranger else drawn.choice(list(KINDS))
         colour = drawn.choice(COLOURS_OF.get(kind, ("red", "blue", "green", "yellow", "white", "brown", "orange")))
         rgb = tuple(min(max(v * drawn.uniform(0.85, 1.12) + drawn.uniform(-0.04, 0.04), 0.0), 1.0) for v in RGB[colour])
@@ -128,8 +151,8 @@ def views_of(seed: int, *, is_held_out: bool) -> list[View]:
         contents = drawn.choice(("water", "coffee", "cream")) if fill else ""
         look = material(rgb, 0.45 if colour == "clear" else 1.0)
         is_dirty = drawn.random() < 0.25 and kind not in ("banana", "sponge", OTHER)
-        wanted = Wanted(f"m{number}", rgb, look, is_held_out, fill, contents or "water", is_dirty, drawn.random() < 0.4)
-        name = drawn.choice(HELD_STRANGERS if is_held_out else STRANGERS) if is_stranger else ""
+        wanted = Wanted(f"m{number}", rgb, look, split, fill, contents or "water", is_dirty, drawn.random() < 0.4)
+        name = drawn.choice(STRANGERS[split]) if is_stranger else ""
         shape = stranger(name, wanted, drawn) if is_stranger else KINDS[kind](wanted, drawn)
         meshes += shape.meshes
         turn = drawn.uniform(0, 2 * math.pi)
@@ -140,19 +163,21 @@ def views_of(seed: int, *, is_held_out: bool) -> list[View]:
         is_open = kind == "cookie jar" and wanted.is_open
         things.append(Shown(kind, "" if colour == "clear" else colour, fill, contents, is_dirty, is_open, name))
         at_m.append((x, y, surface.z_m))
-    xml = _document(drawn, "".join(meshes), "".join(textures), "".join(world), is_held_out=is_held_out)
+    xml = _document(drawn, "".join(meshes), "".join(textures), "".join(world), split)
     model = mujoco.MjModel.from_xml_string(xml, assets)
     return _draw(model, drawn, tuple(things), RoomMap(tuple(surfaces), (), (-2.5, 2.5), (-2.0, 3.0)), tuple(at_m))
 
 
-def _document(drawn: random.Random, meshes: str, textures: str, world: str, *, is_held_out: bool) -> str:
-    tint = (1.0, 1.0, 1.0)
-    if is_held_out:
-        tint = drawn.choice(((1.0, 0.86, 0.70), (0.78, 0.90, 1.0), (1.0, 0.95, 0.85)))
+def _document(drawn: random.Random, meshes: str, textures: str, world: str, split: Split) -> str:
+    if split == "train":  # from the light of candles to that of a clear sky
+        warm, green = drawn.uniform(-1.0, 1.0), drawn.uniform(0.92, 1.0)
+        tint = (1 + min(0.25 * warm, 0.0), green, 1 - max(0.35 * warm, 0.0))
+    else:
+        tint = drawn.choice(TINTS[split])
     ambient, head, lamp = drawn.uniform(0.25, 0.5), drawn.uniform(0.1, 0.4), drawn.uniform(0.2, 0.6)
     x, y = (
         (drawn.uniform(-2, 2), drawn.uniform(0.5, 2))
-        if is_held_out
+        if split != "train"
         else (drawn.uniform(-1, 1), drawn.uniform(-0.8, 0.8))
     )
     lit = [" ".join(f"{v * t:.3f}" for t in tint) for v in (ambient, head, lamp)]

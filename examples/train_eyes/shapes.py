@@ -1,16 +1,22 @@
-"""Shapes of kitchen things by kind, as MJCF: some to train on, others held out, and kinds that are never trained on.
+"""Shapes of kitchen things by kind, as MJCF, and strangers: to train on, to check while training, and held out.
 
-A shape is drawn from its generator. What is turned on a lathe is a mesh with its inside; the rest is primitives.
+A shape is drawn from its generator. What is turned on a lathe is a mesh with its inside; the rest is primitives. More
+than half of the profiles that are trained on are drawn freely, but none that comes near to one of `CHECK` or `HELD`.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
+
+Split = Literal["train", "check", "held"]
+"""What a scene is for: to learn from, to decide between networks, and to measure the last one."""
 
 Profile = Sequence[tuple[float, float]]  # radius and height, in parts of half the width and of the height
 
@@ -66,62 +72,101 @@ def hollow(outer: Profile, wall: float = 0.09) -> Profile:
     return [(0.0, 0.0), *outer, *[(max(r - wall, 0.02), max(h, 0.06)) for r, h in reversed(outer)], (0.0, 0.06)]
 
 
-MUGS: dict[str, Profile] = {
-    "straight": [(0.97, 0.0), (1.0, 0.05), (1.0, 1.0)],
-    "tapered": [(0.72, 0.0), (0.85, 0.4), (1.0, 1.0)],
-    "barrel": [(0.78, 0.0), (0.98, 0.3), (1.0, 0.55), (0.86, 1.0)],
-    "round": [(0.55, 0.0), (0.92, 0.2), (1.0, 0.5), (0.97, 1.0)],
+TRAIN: dict[str, dict[str, Profile]] = {
+    "mug": {
+        "straight": [(0.97, 0.0), (1.0, 0.05), (1.0, 1.0)],
+        "tapered": [(0.72, 0.0), (0.85, 0.4), (1.0, 1.0)],
+        "barrel": [(0.78, 0.0), (0.98, 0.3), (1.0, 0.55), (0.86, 1.0)],
+    },
+    "glass": {
+        "tumbler": [(0.95, 0.0), (1.0, 1.0)],
+        "tapered": [(0.70, 0.0), (1.0, 1.0)],
+    },
+    "bowl": {
+        "half ball": [(0.42, 0.0), (0.72, 0.25), (0.92, 0.6), (1.0, 1.0)],
+        "straight": [(0.90, 0.0), (1.0, 0.2), (1.0, 1.0)],
+    },
+    "plate": {
+        "rim": [(0.6, 0.0), (0.68, 0.4), (1.0, 1.0), (0.66, 0.7), (0.0, 0.55)],
+        "disc": [(0.98, 0.0), (1.0, 0.5), (1.0, 1.0), (0.0, 1.0)],
+    },
+    "bottle": {
+        "round": [(0.96, 0.0), (1.0, 0.05), (1.0, 0.62), (0.5, 0.76), (0.48, 1.0), (0.0, 1.0)],
+        "wine": [(0.96, 0.0), (1.0, 0.04), (1.0, 0.55), (0.8, 0.66), (0.42, 0.76), (0.40, 1.0), (0.0, 1.0)],
+    },
+    "cookie jar": {"straight": [(0.96, 0.0), (1.0, 0.04), (1.0, 1.0)]},
 }
-HELD_MUGS: dict[str, Profile] = {
-    "hourglass": [(0.95, 0.0), (0.78, 0.45), (1.0, 1.0)],
-    "bell": [(0.68, 0.0), (0.72, 0.25), (0.86, 0.7), (1.0, 1.0)],
+CHECK: dict[str, dict[str, Profile]] = {
+    "mug": {"round": [(0.55, 0.0), (0.92, 0.2), (1.0, 0.5), (0.97, 1.0)]},
+    "glass": {"curved": [(0.75, 0.0), (0.95, 0.35), (0.9, 1.0)]},
+    "bowl": {"cone": [(0.45, 0.0), (1.0, 1.0)]},
+    "plate": {"coupe": [(0.7, 0.0), (1.0, 1.0), (0.8, 0.6), (0.0, 0.45)]},
+    "bottle": {"step": [(1.0, 0.0), (1.0, 0.70), (0.55, 0.72), (0.55, 1.0), (0.0, 1.0)]},
+    "cookie jar": {"belly": [(0.72, 0.0), (1.0, 0.4), (0.98, 0.65), (0.84, 1.0)]},
 }
-GLASSES: dict[str, Profile] = {
-    "tumbler": [(0.95, 0.0), (1.0, 1.0)],
-    "tapered": [(0.70, 0.0), (1.0, 1.0)],
-    "curved": [(0.75, 0.0), (0.95, 0.35), (0.9, 1.0)],
+HELD: dict[str, dict[str, Profile]] = {
+    "mug": {
+        "hourglass": [(0.95, 0.0), (0.78, 0.45), (1.0, 1.0)],
+        "bell": [(0.68, 0.0), (0.72, 0.25), (0.86, 0.7), (1.0, 1.0)],
+    },
+    "glass": {
+        "tulip": [(0.6, 0.0), (1.0, 0.4), (0.82, 1.0)],
+        "waisted": [(0.9, 0.0), (0.74, 0.3), (1.0, 1.0)],
+    },
+    "bowl": {
+        "flared": [(0.5, 0.0), (0.7, 0.35), (0.8, 0.75), (1.0, 1.0)],
+        "footed": [(0.5, 0.0), (0.42, 0.12), (0.85, 0.5), (1.0, 1.0)],
+    },
+    "plate": {
+        "deep": [(0.5, 0.0), (0.62, 0.3), (0.7, 0.9), (1.0, 1.0), (0.64, 0.8), (0.0, 0.35)],
+        "stepped": [(0.75, 0.0), (0.78, 0.5), (1.0, 0.6), (1.0, 1.0), (0.7, 0.9), (0.0, 0.6)],
+    },
+    "bottle": {
+        "pear": [(0.8, 0.0), (1.0, 0.22), (0.86, 0.5), (0.46, 0.72), (0.42, 0.92), (0.52, 1.0), (0.0, 1.0)],
+        "sauce": [(0.9, 0.0), (1.0, 0.3), (0.9, 0.58), (0.35, 0.68), (0.3, 1.0), (0.0, 1.0)],
+    },
+    "cookie jar": {"ginger": [(0.66, 0.0), (0.84, 0.3), (1.0, 0.75), (0.8, 1.0)]},
 }
-HELD_GLASSES: dict[str, Profile] = {
-    "tulip": [(0.6, 0.0), (1.0, 0.4), (0.82, 1.0)],
-    "waisted": [(0.9, 0.0), (0.74, 0.3), (1.0, 1.0)],
-}
-BOWLS: dict[str, Profile] = {
-    "half ball": [(0.42, 0.0), (0.72, 0.25), (0.92, 0.6), (1.0, 1.0)],
-    "cone": [(0.45, 0.0), (1.0, 1.0)],
-    "straight": [(0.90, 0.0), (1.0, 0.2), (1.0, 1.0)],
-}
-HELD_BOWLS: dict[str, Profile] = {
-    "flared": [(0.5, 0.0), (0.7, 0.35), (0.8, 0.75), (1.0, 1.0)],
-    "footed": [(0.5, 0.0), (0.42, 0.12), (0.85, 0.5), (1.0, 1.0)],
-}
-PLATES: dict[str, Profile] = {
-    "rim": [(0.6, 0.0), (0.68, 0.4), (1.0, 1.0), (0.66, 0.7), (0.0, 0.55)],
-    "coupe": [(0.7, 0.0), (1.0, 1.0), (0.8, 0.6), (0.0, 0.45)],
-    "disc": [(0.98, 0.0), (1.0, 0.5), (1.0, 1.0), (0.0, 1.0)],
-}
-HELD_PLATES: dict[str, Profile] = {
-    "deep": [(0.5, 0.0), (0.62, 0.3), (0.7, 0.9), (1.0, 1.0), (0.64, 0.8), (0.0, 0.35)],
-    "stepped": [(0.75, 0.0), (0.78, 0.5), (1.0, 0.6), (1.0, 1.0), (0.7, 0.9), (0.0, 0.6)],
-}
-BOTTLES: dict[str, Profile] = {
-    "round": [(0.96, 0.0), (1.0, 0.05), (1.0, 0.62), (0.5, 0.76), (0.48, 1.0), (0.0, 1.0)],
-    "wine": [(0.96, 0.0), (1.0, 0.04), (1.0, 0.55), (0.8, 0.66), (0.42, 0.76), (0.40, 1.0), (0.0, 1.0)],
-    "step": [(1.0, 0.0), (1.0, 0.70), (0.55, 0.72), (0.55, 1.0), (0.0, 1.0)],
-}
-HELD_BOTTLES: dict[str, Profile] = {
-    "pear": [(0.8, 0.0), (1.0, 0.22), (0.86, 0.5), (0.46, 0.72), (0.42, 0.92), (0.52, 1.0), (0.0, 1.0)],
-    "sauce": [(0.9, 0.0), (1.0, 0.3), (0.9, 0.58), (0.35, 0.68), (0.3, 1.0), (0.0, 1.0)],
-}
-JARS: dict[str, Profile] = {
-    "straight": [(0.96, 0.0), (1.0, 0.04), (1.0, 1.0)],
-    "belly": [(0.72, 0.0), (1.0, 0.4), (0.98, 0.65), (0.84, 1.0)],
-}
-HELD_JARS: dict[str, Profile] = {"ginger": [(0.66, 0.0), (0.84, 0.3), (1.0, 0.75), (0.8, 1.0)]}
+RANGES: dict[str, Sequence[tuple[tuple[float, float], float]]] = {
+    "mug": (((0.55, 1.0), 0.0), ((0.78, 1.04), 0.33), ((0.82, 1.04), 0.66), ((0.82, 1.0), 1.0)),
+    "glass": (((0.55, 1.0), 0.0), ((0.72, 1.0), 0.4), ((0.84, 1.04), 1.0)),
+    "bowl": (((0.3, 0.9), 0.0), ((0.6, 1.0), 0.3), ((0.8, 1.0), 0.65), ((0.92, 1.0), 1.0)),
+    "plate": (((0.5, 0.95), 0.0), ((0.62, 1.0), 0.45), ((0.98, 1.0), 1.0), ((0.6, 0.9), 0.75), ((0.0, 0.0), 0.5)),
+    "bottle": (((0.8, 1.0), 0.0), ((0.9, 1.0), 0.3), ((0.8, 1.0), 0.55), ((0.35, 0.6), 0.75), ((0.32, 0.55), 1.0),
+               ((0.0, 0.0), 1.0)),
+    "cookie jar": (((0.65, 1.0), 0.0), ((0.86, 1.04), 0.3), ((0.9, 1.04), 0.6), ((0.8, 1.0), 1.0)),
+}  # fmt: skip
+"""Radii from and to at heights, of profiles that are drawn freely."""
+NEAR = 0.06
+"""A free profile is farther than this, somewhere, from each that is kept back; in parts of half the width."""
 
 
-def pick(table: dict[str, Profile], held: dict[str, Profile], is_held: bool, drawn: random.Random) -> Profile:
-    """One of the shapes to train on, or of the held-out ones, stretched a little."""
-    profile = drawn.choice(list((held if is_held else table).values()))
+def apart(one: Profile, other: Profile) -> float:
+    """The largest difference of the radii of two profiles' outer sides."""
+    sides = []
+    for profile in (one, other):
+        widest = max(range(len(profile)), key=lambda k: (profile[k][1], k if profile[k][0] else -1))
+        outer = profile[: widest + 1]
+        sides.append(np.interp(np.linspace(0, 1, 21), [h for _, h in outer], [r for r, _ in outer]))
+    return float(np.abs(sides[0] - sides[1]).max())
+
+
+def free(kind: str, drawn: random.Random) -> Profile:
+    """A profile that nobody wrote down."""
+    kept_back = [*CHECK[kind].values(), *HELD[kind].values()]
+    while True:
+        found = [(drawn.uniform(low, high), at) for (low, high), at in RANGES[kind]]
+        widest = max(r for r, _ in found)
+        found = [(r / widest, min(at * drawn.uniform(0.85, 1.15), 1.0) if 0 < at < 1 else at) for r, at in found]
+        if all(apart(found, one) > NEAR for one in kept_back):
+            return found
+
+
+def pick(kind: str, split: Split, drawn: random.Random) -> Profile:
+    """One of the shapes of a split, stretched a little."""
+    if split == "train" and drawn.random() < 0.6:
+        return free(kind, drawn)
+    profile = drawn.choice(list({"train": TRAIN, "check": CHECK, "held": HELD}[split][kind].values()))
     return [(min(r * drawn.uniform(0.96, 1.03), 1.0) if 0 < r < 1 else r, h) for r, h in profile]
 
 
@@ -151,22 +196,38 @@ class Wanted:
     name: str
     rgb: tuple[float, float, float]
     look: str  # material or rgba of its body
-    is_held: bool
+    split: Split
     fill: float = 0.0
     contents: str = "water"
     is_dirty: bool = False
     is_open: bool = False
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it has a shape that is held out."""
+        return self.split == "held"
+
+
+def sides_of(w: Wanted, drawn: random.Random, held: Sequence[int]) -> int:
+    """How many sides a turned thing has: as few as its kind has where it is held out, and other numbers else."""
+    if w.is_held:
+        return drawn.choice(held) if len(held) > 1 else held[0]
+    return drawn.choice((28, 28, 28, 6 + drawn.randrange(12)))
+
 
 def mug(w: Wanted, drawn: random.Random) -> Shape:
     s = Shape(drawn.uniform(0.062, 0.084), drawn.uniform(0.080, 0.112))
     r, h = s.width_m / 2, s.height_m
-    s.turned(w.name, hollow(pick(MUGS, HELD_MUGS, w.is_held, drawn)), w.look, drawn.choice((28, 28, 12)))
+    s.turned(w.name, hollow(pick("mug", w.split, drawn)), w.look, sides_of(w, drawn, (28, 28, 12)))
     out, top, low = r + drawn.uniform(0.016, 0.03), drawn.uniform(0.7, 0.85) * h, drawn.uniform(0.2, 0.35) * h
     thick = drawn.uniform(0.004, 0.008)
-    s.geom("capsule", (thick,), w.look, fromto=(0.86 * r, 0, top, out, 0, top - 0.01))
-    s.geom("capsule", (thick,), w.look, fromto=(out, 0, top - 0.01, out, 0, low + 0.01))
-    s.geom("capsule", (thick,), w.look, fromto=(out, 0, low + 0.01, 0.8 * r, 0, low))
+    line = [(0.86 * r, top), (out, top - 0.01), (out, low + 0.01), (0.8 * r, low)]
+    if w.split == "train" and drawn.random() < 0.5:  # an ear instead of corners
+        middle, half = (top + low) / 2, (top - low) / 2
+        turns = [math.pi * (k / 6 - 0.5) for k in range(7)]
+        line = [(0.85 * r + (out + 0.006 - 0.85 * r) * math.cos(a), middle + half * math.sin(a)) for a in turns]
+    for (a, b), (c, d) in itertools.pairwise(line):
+        s.geom("capsule", (thick,), w.look, fromto=(a, 0, b, c, 0, d))
     liquid(s, w.fill, w.contents, h * (0.35 + 0.55 * w.fill), 0.80 * r)
     if w.is_dirty:
         stains(s, 0.95 * r, 0.1 * h, 0.9 * h, drawn)
@@ -176,7 +237,7 @@ def mug(w: Wanted, drawn: random.Random) -> Shape:
 def glass(w: Wanted, drawn: random.Random) -> Shape:
     s = Shape(drawn.uniform(0.054, 0.074), drawn.uniform(0.090, 0.135))
     r, h = s.width_m / 2, s.height_m
-    s.turned(w.name, hollow(pick(GLASSES, HELD_GLASSES, w.is_held, drawn), 0.07), w.look, drawn.choice((28, 28, 10)))
+    s.turned(w.name, hollow(pick("glass", w.split, drawn), 0.07), w.look, sides_of(w, drawn, (28, 28, 10)))
     if w.fill > 0:
         rgb, half = " ".join(str(v) for v in LIQUIDS[w.contents]), 0.46 * h * w.fill
         s.geom("cylinder", (0.86 * r, half), f'rgba="{rgb} 1"', pos=(0, 0, half + 0.004))
@@ -187,7 +248,7 @@ def glass(w: Wanted, drawn: random.Random) -> Shape:
 
 def plate(w: Wanted, drawn: random.Random) -> Shape:
     s = Shape(drawn.uniform(0.14, 0.20), drawn.uniform(0.016, 0.028))
-    s.turned(w.name, [(0.0, 0.0), *pick(PLATES, HELD_PLATES, w.is_held, drawn)], w.look, drawn.choice((32, 32, 8)))
+    s.turned(w.name, [(0.0, 0.0), *pick("plate", w.split, drawn)], w.look, sides_of(w, drawn, (32, 32, 8)))
     if w.is_dirty:
         stains(s, 0.35 * s.width_m, 0.7 * s.height_m, 0.9 * s.height_m, drawn, is_flat=True)
     return s
@@ -195,7 +256,7 @@ def plate(w: Wanted, drawn: random.Random) -> Shape:
 
 def bowl(w: Wanted, drawn: random.Random) -> Shape:
     s = Shape(drawn.uniform(0.12, 0.17), drawn.uniform(0.048, 0.075))
-    s.turned(w.name, hollow(pick(BOWLS, HELD_BOWLS, w.is_held, drawn), 0.05), w.look, drawn.choice((32, 32, 9)))
+    s.turned(w.name, hollow(pick("bowl", w.split, drawn), 0.05), w.look, sides_of(w, drawn, (32, 32, 9)))
     if w.is_dirty:
         stains(s, 0.46 * s.width_m, 0.6 * s.height_m, 0.95 * s.height_m, drawn)
     return s
@@ -203,8 +264,8 @@ def bowl(w: Wanted, drawn: random.Random) -> Shape:
 
 def bottle(w: Wanted, drawn: random.Random) -> Shape:
     s = Shape(drawn.uniform(0.054, 0.072), drawn.uniform(0.140, 0.22))
-    profile = [(0.0, 0.0), *pick(BOTTLES, HELD_BOTTLES, w.is_held, drawn)]
-    s.turned(w.name, profile, w.look, 4 if w.is_held and drawn.random() < 0.3 else 24)
+    profile = [(0.0, 0.0), *pick("bottle", w.split, drawn)]
+    s.turned(w.name, profile, w.look, 4 if w.is_held and drawn.random() < 0.3 else sides_of(w, drawn, (24,)))
     if drawn.random() < 0.6:
         cap = " ".join(f"{drawn.uniform(0.1, 0.9):.2f}" for _ in range(3))
         s.geom("cylinder", (0.26 * s.width_m, 0.008), f'rgba="{cap} 1"', pos=(0, 0, s.height_m))
@@ -268,8 +329,8 @@ def banana(w: Wanted, drawn: random.Random) -> Shape:
 def cookie_jar(w: Wanted, drawn: random.Random) -> Shape:
     s = Shape(drawn.uniform(0.084, 0.115), drawn.uniform(0.105, 0.14))
     r, h = s.width_m / 2, s.height_m
-    sides = 4 if w.is_held and drawn.random() < 0.4 else 28
-    s.turned(w.name, hollow(pick(JARS, HELD_JARS, w.is_held, drawn), 0.08), w.look, sides)
+    sides = 4 if w.is_held and drawn.random() < 0.4 else sides_of(w, drawn, (28,))
+    s.turned(w.name, hollow(pick("cookie jar", w.split, drawn), 0.08), w.look, sides)
     if not w.is_open:
         light = " ".join(f"{0.45 + 0.55 * v:.3f}" for v in w.rgb) if drawn.random() < 0.6 else "0.7 0.6 0.45"
         s.geom("cylinder", (0.98 * r, 0.007), f'rgba="{light} 1"', pos=(0, 0, h))
@@ -311,7 +372,7 @@ RGB = {
 
 
 def stranger(name: str, w: Wanted, drawn: random.Random) -> Shape:
-    """Something of none of the kinds: the first eight are trained on as "other", the last eight never."""
+    """Something of none of the kinds; `STRANGERS` tells what it is for."""
     size = drawn.uniform(0.8, 1.25)
     s = Shape(0.08 * size, 0.09 * size)
     a, look = 0.04 * size, w.look
@@ -341,6 +402,91 @@ def stranger(name: str, w: Wanted, drawn: random.Random) -> Shape:
         case "snowman":
             s.geom("sphere", (a,), look, pos=(0, 0, a))
             s.geom("sphere", (0.65 * a,), look, pos=(0, 0, 2.4 * a))
+        case "pile":
+            height = 0.0
+            for _ in range(drawn.randint(2, 5)):
+                x, y, z = (a * drawn.uniform(0.25, 1.3) for _ in range(3))
+                at = (drawn.uniform(-0.7, 0.7) * a, drawn.uniform(-0.7, 0.7) * a, height + z)
+                form = drawn.choice(("box", "box", "ellipsoid", "cylinder"))
+                turned = (0, 0, drawn.uniform(0, 3))
+                size_m = (x, z) if form == "cylinder" else (x, y, z)
+                s.geom(form, size_m, drawn.choice((look, other)), pos=at, euler=turned)
+                height += drawn.choice((0.0, 1.6 * z))
+        case "sticks":
+            for _ in range(drawn.randint(1, 4)):
+                half, t = a * drawn.uniform(0.8, 2.2), drawn.uniform(0, math.pi)
+                x, y, z = half * math.cos(t), half * math.sin(t), a * drawn.uniform(0.15, 0.6)
+                s.geom("capsule", (a * drawn.uniform(0.12, 0.35),), drawn.choice((look, other)),
+                       fromto=(-x, -y, z, x, y, a * drawn.uniform(0.15, 0.6)))  # fmt: skip
+        case "spool":
+            waist = drawn.uniform(0.25, 0.5)
+            edge = [(0.0, 0.0), (1.0, 0.0), (1.0, 0.15), (waist, 0.25)]
+            s.turned(w.name, [*edge, *[(r, 1.0 - h) for r, h in reversed(edge)]], look)
+        case "tower":
+            height = 0.0
+            for _ in range(drawn.randint(3, 5)):
+                half = a * drawn.uniform(0.15, 0.4)
+                s.geom("cylinder", (a * drawn.uniform(0.4, 1.3), half), drawn.choice((look, other)),
+                       pos=(0, 0, height + half))  # fmt: skip
+                height += 2 * half
+        case "star":
+            for k in range(5):
+                t = 2 * math.pi * k / 5
+                s.geom("capsule", (0.3 * a,), look, fromto=(0, 0, 0.3 * a, 1.4 * a * math.cos(t), 1.4 * a * math.sin(t),
+                                                            0.3 * a))  # fmt: skip
+        case "spoon":
+            s.geom("ellipsoid", (0.9 * a, 0.6 * a, 0.25 * a), look, pos=(0, 0, 0.3 * a))
+            s.geom("capsule", (0.14 * a,), look, fromto=(0.8 * a, 0, 0.3 * a, 3.2 * a, 0, 0.4 * a))
+        case "egg":
+            s.geom("ellipsoid", (0.75 * a, 0.55 * a, 0.55 * a), look, pos=(0, 0, 0.55 * a))
+        case "block":
+            x, y, z = (a * drawn.uniform(0.4, 1.8) for _ in range(3))
+            s.geom("box", (x, y, z), look, pos=(0, 0, z))
+            if drawn.random() < 0.5:
+                s.geom("box", (0.6 * x, 0.6 * y, 0.1 * a), other, pos=(0, 0, 2 * z))
+        case "drum":  # a jar's height would make it one
+            s.geom("cylinder", (a * drawn.uniform(0.9, 1.5), 0.5 * a), look, pos=(0, 0, 0.5 * a))
+            s.geom("cylinder", (0.4 * a, 0.3 * a), other, pos=(0, 0, 1.3 * a))
+        case "table":
+            for x, y in ((-0.9, -0.7), (-0.9, 0.7), (0.9, -0.7), (0.9, 0.7)):
+                s.geom("box", (0.12 * a, 0.12 * a, 0.8 * a), other, pos=(x * a, y * a, 0.8 * a))
+            s.geom("box", (1.2 * a, 0.9 * a, 0.15 * a), look, pos=(0, 0, 1.7 * a))
+        case "house":
+            s.geom("box", (a, 0.8 * a, 0.7 * a), look, pos=(0, 0, 0.7 * a))
+            s.turned(w.name, [(0.0, 0.66), (1.5, 0.66), (0.03, 1.3)], other, 4)
+        case "tree":
+            s.geom("cylinder", (0.25 * a, 0.6 * a), other, pos=(0, 0, 0.6 * a))
+            s.turned(w.name, [(0.0, 0.5), (1.1, 0.5), (0.45, 1.0), (0.8, 1.0), (0.03, 1.6)], look)
+        case "chair":
+            for x, y in ((-0.7, -0.7), (-0.7, 0.7), (0.7, -0.7), (0.7, 0.7)):
+                s.geom("box", (0.12 * a, 0.12 * a, 0.5 * a), look, pos=(x * a, y * a, 0.5 * a))
+            s.geom("box", (0.85 * a, 0.85 * a, 0.12 * a), other, pos=(0, 0, 1.1 * a))
+            s.geom("box", (0.12 * a, 0.85 * a, 0.8 * a), look, pos=(-0.75 * a, 0, 2.0 * a))
+        case "boat":
+            s.geom("ellipsoid", (1.6 * a, 0.6 * a, 0.5 * a), look, pos=(0, 0, 0.5 * a))
+            s.geom("box", (0.5 * a, 0.35 * a, 0.35 * a), other, pos=(-0.3 * a, 0, 1.1 * a))
+        case "ladder":
+            for y in (-0.5, 0.5):
+                s.geom("capsule", (0.14 * a,), look, fromto=(-1.6 * a, y * a, 0.15 * a, 1.6 * a, y * a, 0.4 * a))
+            for x in (-1.2, -0.4, 0.4, 1.2):
+                s.geom("capsule", (0.12 * a,), other, fromto=(x * a, -0.5 * a, 0.3 * a, x * a, 0.5 * a, 0.3 * a))
+        case "rocket":
+            s.turned(w.name, [(0.0, 0.0), (0.7, 0.0), (0.9, 0.7), (0.7, 1.4), (0.03, 2.0)], look)
+            for k in range(3):
+                t = 2 * math.pi * k / 3
+                x, y = math.cos(t), math.sin(t)
+                s.geom(
+                    "capsule",
+                    (0.15 * a,),
+                    other,
+                    fromto=(0.6 * a * x, 0.6 * a * y, a, 1.3 * a * x, 1.3 * a * y, 0.15 * a),
+                )
+        case "fish":
+            s.geom("ellipsoid", (1.3 * a, 0.4 * a, 0.7 * a), look, pos=(0, 0, 0.7 * a))
+            s.geom("ellipsoid", (0.4 * a, 0.12 * a, 0.6 * a), other, pos=(1.5 * a, 0, 0.7 * a))
+        case "pan":
+            s.geom("cylinder", (1.3 * a, 0.3 * a), look, pos=(0, 0, 0.3 * a))
+            s.geom("capsule", (0.15 * a,), other, fromto=(1.3 * a, 0, 0.45 * a, 3.2 * a, 0, 0.6 * a))
         case "car":
             s.geom("box", (1.5 * a, 0.7 * a, 0.35 * a), look, pos=(0, 0, 0.7 * a))
             s.geom("box", (0.7 * a, 0.6 * a, 0.3 * a), other, pos=(0, 0, 1.3 * a))
@@ -379,5 +525,9 @@ def stranger(name: str, w: Wanted, drawn: random.Random) -> Shape:
     return s
 
 
-STRANGERS = ("cube", "cone", "ring", "book", "candle", "cross", "arch", "snowman")
-HELD_STRANGERS = ("car", "duck", "mushroom", "dumbbell", "cactus", "pyramid", "tee", "teapot")
+STRANGERS: dict[Split, tuple[str, ...]] = {
+    "train": ("cube", "cone", "ring", "book", "candle", "cross", "arch", "snowman", "spool", "tower", "star", "spoon",
+              "egg", "block", "drum", "table", "sticks", "sticks", "pile", "pile", "pile", "pile", "pile", "pile"),
+    "check": ("house", "tree", "chair", "boat", "ladder", "rocket", "fish", "pan"),
+    "held": ("car", "duck", "mushroom", "dumbbell", "cactus", "pyramid", "tee", "teapot"),
+}  # fmt: skip

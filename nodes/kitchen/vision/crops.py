@@ -5,8 +5,8 @@ The network is trained on drawn scenes alone (`examples/train_eyes`). It is one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import cv2
@@ -37,7 +37,7 @@ Sizes = NDArray[np.float32]  # (4,)
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """What the network says of one group; `sure` is how likely its kind is."""
+    """What the network says of one group; `sure` is how likely its kind is, `likely` how likely each of the kinds."""
 
     kind: str  # "other": of none
     sure: float
@@ -46,6 +46,7 @@ class Classification:
     contents: str
     is_dirty: bool
     is_open: bool
+    likely: Mapping[str, float] = field(default_factory=dict)
 
 
 def cut_out(blob: Blob, rgb: NDArray[np.uint8], depth_m: NDArray[np.float32]) -> tuple[Cut, Sizes]:
@@ -98,5 +99,5 @@ def _told(
         kind=KINDS[best] if is_known else OTHER, sure=float(kind[best]), colour=COLOURS[int(colour.argmax())],
         fill=level,
         contents=CONTENTS[1 + int(held[1:].argmax())] if level else "", is_dirty=bool(flags[0] > 0.5),
-        is_open=bool(flags[1] > 0.5),
+        is_open=bool(flags[1] > 0.5), likely=dict(zip(KINDS[:-1], kind.tolist(), strict=False)),
     )  # fmt: skip

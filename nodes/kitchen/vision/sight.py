@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from nodes.kitchen.vision.blobs import Blob, Face, HandPose, ImageGeometry, look, map_of
-from nodes.kitchen.vision.crops import OTHER, Classification, CropReader, cut_out
+from nodes.kitchen.vision.crops import KNOWN_FROM, OTHER, Classification, CropReader, cut_out
 from nodes.kitchen.vision.gestures import nearest_to_line, swings
 from nodes.kitchen.world import Kitchen
 from nodes.perception.objects import place_is_empty
@@ -53,7 +53,7 @@ class Track:
     height_m: float
     width_m: float
     surface: str
-    words: deque[tuple[str, str, float]] = field(default_factory=lambda: deque(maxlen=VOTES))
+    votes: deque[tuple[Mapping[str, float], str, float]] = field(default_factory=lambda: deque(maxlen=VOTES))
     states: deque[tuple[str, str, bool, bool]] = field(default_factory=lambda: deque(maxlen=STATES))
     sizes: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=VOTES))
     sightings: int = 0
@@ -68,6 +68,13 @@ class Track:
     def middle_m(self) -> tuple[float, float, float]:
         """Where its middle is."""
         return self.x_m, self.y_m, self.bottom_m + self.height_m / 2
+
+    @property
+    def likely(self) -> dict[str, float]:
+        """How likely it is of each kind, by all votes."""
+        total = sum(weight for _, _, weight in self.votes) or 1.0
+        kinds = {kind for share, _, _ in self.votes for kind in share}
+        return {kind: sum(share.get(kind, 0.0) * w for share, _, w in self.votes) / total for kind in sorted(kinds)}
 
     @property
     def is_believed(self) -> bool:
@@ -144,6 +151,10 @@ class Sight:
             people=people, kinds=tuple(self._kitchen.kinds), places=tuple(self._kitchen.places),
         )  # fmt: skip
 
+    def likely(self) -> dict[str, dict[str, float]]:
+        """How likely each thing of the scene is of each kind, by id."""
+        return {one.id: one.likely for one in self._tracks if one.id}
+
     @property
     def face_m(self) -> tuple[float, float, float] | None:
         """Where a head was seen last, or where one must be above a hand."""
@@ -195,11 +206,10 @@ class Sight:
         self._tracks = [one for one in self._tracks if one.id or one.misses < MISSES]
 
     def _take_in(self, track: Track, blob: Blob, told: Classification) -> None:
-        is_far = math.dist((blob.x_m, blob.y_m), (track.x_m, track.y_m)) > 0.03
+        away = math.dist((blob.x_m, blob.y_m), (track.x_m, track.y_m))
+        is_far = away > (SAME_M if blob.is_cut and track.sizes else 0.03)  # the middle of a part is not the thing's
         weight = min(len(blob.pixels) / FULL_PX, 1.0) * (0.3 if blob.is_cut else 1.0)
-        share = 1.0 if is_far or not track.sightings else 0.4 * weight
-        if blob.is_cut and track.sightings and not is_far:
-            share = 0.0
+        share = 1.0 if is_far or not track.sightings else 0.0 if blob.is_cut else 0.4 * weight
         track.x_m += share * (blob.x_m - track.x_m)
         track.y_m += share * (blob.y_m - track.y_m)
         if is_far or share > 0:
@@ -208,11 +218,13 @@ class Sight:
             track.sizes.append((blob.top_m - blob.bottom_m, blob.width_m))
             heights, widths = zip(*track.sizes, strict=True)
             track.height_m, track.width_m = float(np.median(heights)), float(np.median(widths))
-        track.words.append((told.kind, told.colour, weight * told.sure))
+        track.votes.append((told.likely or {told.kind: told.sure}, told.colour, weight))
         if weight > 0.5:
             track.states.append((told.fill, told.contents, told.is_dirty, told.is_open))
-        track.kind = _most((kind, w) for kind, _, w in track.words)
-        track.colour = _most((colour, w) for kind, colour, w in track.words if kind == track.kind)
+        likely = track.likely
+        best = max(likely, key=lambda one: likely[one])
+        track.kind = best if likely[best] >= KNOWN_FROM else OTHER
+        track.colour = _most((colour, w * share.get(best, 0.0)) for share, colour, w in track.votes)
         track.sightings += 1
         track.misses = 0
         track.box = blob.box

@@ -1,0 +1,74 @@
+"""What the kitchen's VLM makes of a subtask that names its thing by words, and not by its id."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from nodes.kitchen.vlm import SimulatorEyesVLM
+from runtime.clock import Clock, to_s
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import JOINTS, Action, Reference, RobotState, Scene, SceneDescription, SeenObject, Subtask
+
+
+class Bench:
+    """A VLM that sees one red mug on the table, and what it published."""
+
+    is_virtual = True
+
+    def __init__(self) -> None:
+        self.vlm, self.ns = SimulatorEyesVLM(), 1_000_000_000
+        self.vlm.clock = cast(Clock, self)
+        self.published: list[Message] = []
+        for port in (self.vlm.action, self.vlm.said, self.vlm.description):
+            port.sink = lambda _, message, __: self.published.append(message)
+        vars(self.vlm.eyes)["clock"] = self
+        mug = SeenObject(
+            id="mug-1", label="mug", colour="red", x_m=0.0, y_m=-0.6, z_m=0.5, width_m=0.07, height_m=0.1, u_px=0.0,
+            v_px=0.0,
+        )  # fmt: skip
+        self.vlm.eyes.push(Stamped(Scene(things=(mug,)), Envelope("sim/eyes", "eyes", 1, self.ns)))
+        still = (0.0,) * len(JOINTS)
+        self.vlm.remember(
+            RobotState(
+                read_ns=self.ns, position=still, velocity=still, effort=still, base_x_m=0.0, base_y_m=0.0,
+                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+            )
+        )  # fmt: skip
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def since_s(self, stamp_ns: int) -> float:
+        return to_s(self.ns - stamp_ns)
+
+    def told_to_pick(self, colour: str, label: str) -> None:
+        thing = Reference(label=label, colour=colour)
+        self.vlm.tick()
+        self.vlm.take_subtask(Subtask(id="1", text="pick it up", state="work", skill="pick", things=(thing,)))
+        self.vlm.tick()
+
+    @property
+    def described(self) -> SceneDescription:
+        return [one for one in self.published if isinstance(one, SceneDescription)][-1]
+
+    @property
+    def acts(self) -> list[str]:
+        return [one.skill for one in self.published if isinstance(one, Action) and one.skill != "look"]
+
+
+@pytest.mark.parametrize(("colour", "label"), [("red", "mug"), ("crimson", "teacup"), ("", "cup")])
+def test_it_acts_on_words_that_name_the_kind_and_the_colour(colour: str, label: str) -> None:
+    bench = Bench()
+    bench.told_to_pick(colour, label)
+    assert bench.acts
+
+
+@pytest.mark.parametrize(("colour", "label"), [("red", "tankard"), ("red", "whatsit"), ("blue", "mug")])
+def test_what_may_be_meant_and_is_not_named_is_asked_about_and_not_touched(colour: str, label: str) -> None:
+    bench = Bench()
+    bench.told_to_pick(colour, label)
+    assert not bench.acts
+    assert bench.described.progress == "failed"
+    assert {"mug", label} <= set(bench.described.why.replace("“", " ").replace("”", " ").split())
