@@ -42,7 +42,7 @@ ORDINARY = Way("control loops, ordinary scheduling", "Realtime", fifo=0)
 
 def run_nodes(nodes: dict[str, dict[str, Any]], way: Way = PLAIN) -> dict[str, Any]:
     """Run these [nodes.*] tables until a node finishes; its reason is JSON."""
-    tables: dict[str, Any] = {"nodes": nodes, "run": {"frozen_s": 600.0}}
+    tables: dict[str, Any] = {"nodes": nodes, "run": {"frozen_s": 60.0}}
     if way.fifo is not None:
         tables["processes"] = {name: {"fifo": way.fifo} for name in nodes}
     with tempfile.TemporaryDirectory() as folder, _variant(is_native=way.is_native):

@@ -144,7 +144,9 @@ def _differences(labelled: LabelledUtterance, intent: Intent) -> list[str]:
         return ["deed"]
     excepted = {(one.kind, one.color) for one in labelled.excepted}
     if labelled.deed == "nothing":
-        return [] if {(one.label, one.colour) for one in intent.protected} == excepted else ["except"]
+        named = [one.named for one in intent.unnamed if one.named is not None]  # "leave it", where one was named
+        told = [{(one.label, one.colour) for one in left} for left in (intent.protected, (*intent.protected, *named))]
+        return [] if excepted in told else ["except"]
     if labelled.deed != "do" or not labelled.skill:  # several orders, which a label does not list
         return []
     order = intent.orders[-1]

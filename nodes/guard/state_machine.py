@@ -491,6 +491,7 @@ class GuardMachine:
             estop=self.estop_cause,
             is_armed=self._was_armed,
             rejected=self.rejected,
+            is_retreating=self.mode == "retreating",
         )
 
     @property

@@ -18,7 +18,7 @@ from nodes.policy.expert import RATE_HZ, ExpertPolicy
 from nodes.policy.hand_over import HAND_OVER, onto_palm
 from nodes.policy.sight import spot_of
 from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
-from nodes.policy.skill_phases import LEAVE, PICK, PUT_BACK, Phase, Spot, plan
+from nodes.policy.skill_phases import LEAVE, PICK, SET_DOWN, Phase, Spot, plan
 from nodes.robot.route import find_route
 from runtime import Publisher, QoS, Subscription, every, on
 from runtime.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SkillSpec, Utterance
@@ -81,7 +81,7 @@ _DRIVE = Phase(
     folds=True,
     drives=True,
 )
-_CARRY = PUT_BACK[0]
+_CARRY = SET_DOWN[0]
 _DIP = Phase("dip", "rinsing it in the {it}", "set down", ("lift",), 8.0, "something is in the {it}", carries=True)
 _RINSE = Phase("rinse", "rinsing it in the {it}", "keep", ("time",), 9.0, "", carries=True, lasts_s=RINSE_S)
 _LIFT_OFF = Phase(
@@ -224,7 +224,7 @@ class KitchenPolicy(ExpertPolicy):
         pose = stand_for(self.kitchen, target.x_m, target.y_m)
         near = self.obstacles.latest()
         circles = (*near.furniture, *near.people) if near is not None else ()
-        name = target.label if target.is_place else f"{target.colour} {target.label}".strip()
+        name = target.name
         way = find_route(FreeSpace(self.kitchen, circles), (state.base_x_m, state.base_y_m), pose[:2])
         if way is None:
             return f"there is no way to the {name}"

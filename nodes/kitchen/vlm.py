@@ -18,7 +18,7 @@ from nodes.kitchen.policy import stand_for
 from nodes.kitchen.vision.grounding import ground_in, is_named
 from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
-from nodes.vlm.next_action import Decision, Situation, name_of
+from nodes.vlm.next_action import Decision, Situation
 from runtime import QoS, Subscription
 from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask, Utterance, aimed_at
 
@@ -214,7 +214,7 @@ class KitchenVLM(LocalVLM):
         found = ground_in(words, self.now, self.sight.likely() if self.sight is not None else None)
         if not found or (len(found) == 1 and is_named(words, found[0])):
             return found[0].id if found else ""
-        names = " or ".join(f"the {name_of(one)}" for one in found)
+        names = " or ".join(f"the {one.name}" for one in found)
         return Decision("keep", "failed", f"I am not sure whether {names} is meant by “{words}”")
 
     def _work(self, task: Subtask, thing: SeenObject | None, held: SeenObject | None) -> Decision:
@@ -223,15 +223,15 @@ class KitchenVLM(LocalVLM):
         match task.skill:
             case "place" if thing is not None:
                 if not has_it and self._is_there(thing.id, task.place):
-                    return Decision("keep", "finished", f"put the {name_of(thing)} there")
+                    return Decision("keep", "finished", f"put the {thing.name} there")
                 if self._succeeded_in(task) and self.clock.since_s(self.succeeded_ns) < SEEN_WITHIN_S:
-                    return Decision("keep", "working", f"looking where the {name_of(thing)} is")
+                    return Decision("keep", "working", f"looking where the {thing.name} is")
                 if place is None:
                     return Decision("keep", "failed", f"I know no {task.place}")
                 return self._do("place", self._spot_on(place), thing) if has_it else self._get(thing)
             case "pick" | "take" if thing is not None:
                 if has_it:
-                    return Decision("keep", "finished", f"holding the {name_of(thing)}")
+                    return Decision("keep", "finished", f"holding the {thing.name}")
                 return self._get(thing)
             case "rinse" | "wipe" if thing is not None and place is not None:
                 if self._succeeded_in(task):
@@ -239,18 +239,18 @@ class KitchenVLM(LocalVLM):
                 return self._do(task.skill, place, place) if has_it else self._get(thing)
             case "hand_over" if thing is not None:
                 if self._succeeded_in(task):
-                    return Decision("keep", "finished", f"gave the {name_of(thing)}")
+                    return Decision("keep", "finished", f"gave the {thing.name}")
                 if not has_it:
                     return self._get(thing)
                 hand = next((one for one in self._things() if one.label == "hand"), None)
                 if hand is None:
-                    say = f"Here is the {name_of(thing)}. Please hold out your hand."
+                    say = f"Here is the {thing.name}. Please hold out your hand."
                     return Decision("keep", "working", "waiting for an open hand", say=say)
                 return self._do("hand_over", hand, hand)
             case "wait_here" if thing is not None:
                 fills = self.kitchen.places[task.place].fills if task.place in self.kitchen.places else ""
                 if fills in thing.state:
-                    return Decision("keep", "finished", f"there is {fills} in the {name_of(thing)}")
+                    return Decision("keep", "finished", f"there is {fills} in the {thing.name}")
                 return Decision("keep", "working", f"waiting at the {task.place}")
             case "put_back" if held is not None:
                 return self._put_down(held)
@@ -283,7 +283,7 @@ class KitchenVLM(LocalVLM):
 
     def _do(self, skill: str, target: SeenObject | None, about: SeenObject | None) -> Decision:
         """The action, or the way to it; or what is under way, or why it cannot be."""
-        name = name_of(about) if about is not None else ""
+        name = about.name if about is not None else ""
         text = f"{skill.replace('_', ' ')} {name}".strip()
         if skill in ("pick", "take"):
             text = f"picking up the {name}"

@@ -1362,6 +1362,8 @@ class Parser:
         )
 
     def _exception(self, clause: Clause, words: list[str], i: int) -> int:
+        if words[i - 1] == "that" and self._begins_head(words, i):
+            i -= 1  # "except that one"
         if (n := self.lexicon.relations.at(words, i)[0]) and self.lexicon.relations.at(words, i)[1] != "free":
             clause.left += words[i : i + n]  # "except on the shelf": where it is not to go
             probe = Clause("fragment")
@@ -1651,6 +1653,7 @@ class Parser:
         # adjectives and colours, then the name
         colours: list[str] = []
         unknown: list[str] = []
+        alone = ""
         while i < end:
             n, name, is_plural = lexicon.noun_at(words, i)
             if words[i] == "can" and not is_det and i == start:
@@ -1685,6 +1688,7 @@ class Parser:
                 continue
             if lexicon.has("ones", words, i) and (is_det or colours or i > start or words[i] == "ones"):
                 noun = replace(noun, is_plural=words[i] != "one", is_other=noun.is_other or words[i] == "others")
+                noun = replace(noun, modifier=" ".join(unknown), quality=noun.quality or ("" if colours else alone))
                 has_head_words, i = True, i + 1
                 unknown = []
                 break
@@ -1709,6 +1713,7 @@ class Parser:
                     noun = replace(noun, is_vague=True)  # in an order that nobody has told
                 if lexicon.has("qualities", words, i):
                     noun = replace(noun, quality=words[i])
+                alone = "" if words[i] in ("other", "more", "whole", "own") else words[i]  # "the ugly one"
                 if words[i] in ("wrong", "same"):
                     noun = replace(noun, modifier=words[i])  # which one that is was not said
                 i += 1

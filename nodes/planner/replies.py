@@ -31,15 +31,10 @@ def list_words(words: Sequence[str], joint: str = "and") -> str:
     return f"{', '.join(words[:-1])} {joint} {words[-1]}"
 
 
-def name_of_thing(thing: SeenObject) -> str:
-    """ "red cup"; a place by its label alone."""
-    return thing.label if thing.is_place else f"{thing.colour} {thing.label}".strip()
-
-
 def name_of_reference(reference: Reference) -> str:
     """ "every red cup", "the red cup", "a cup", "two cups"."""
     label = "thing" if reference.label in ("*", "") else reference.label
-    words = f"{reference.colour} {label}".strip()
+    words = label if reference.colour == label else f"{reference.colour} {label}".strip()
     where = f" from the {reference.source}" if reference.source else ""
     if reference.count == ALL:
         return f"every {words}{where}" if words != "thing" else f"everything{where}"
@@ -106,7 +101,7 @@ def question(intent: Intent, scene: Scene, world: OrderVocabulary) -> str:
         case "unsure":
             return f"I am not sure about the {what}. What shall I do with it?" if what else "Tell me when you know."
         case "which":
-            seen = [f"the {name_of_thing(one)}" for one in scene.things if not one.is_place][:MOST_NAMED]
+            seen = [f"the {one.name}" for one in scene.things if not one.is_place][:MOST_NAMED]
             return f"Which one do you mean? I see {list_words(seen) or 'nothing that I could take'}."
     return f"What shall I do? I can reach {_places(world)}."
 
@@ -147,6 +142,8 @@ def answer(
         return "You are welcome."
     if " what can you do " in words or " who are you " in words or " help " in words:
         return f"I am a robot with one arm. I can {_abilities(skills) or 'do nothing yet'}."
+    if any(f" are you {word} " in words for word in ("done", "finished", "ready", "waiting", "busy")):
+        return _doing(scene, order)
     if " are you doing " in words or " are you holding " in words or " do next " in words:
         return _doing(scene, order)
     if " where " in words and about:
@@ -180,7 +177,7 @@ def remark(intent: Intent) -> str:
 
     A need is answered with what would help, and never with a deed: nobody ordered one.
     """
-    if intent.why != "told":
+    if intent.why == "elsewhere":
         return ""
     words = set(intent.what.split())
     if words & NEEDS:
@@ -214,30 +211,30 @@ def _where(reference: Reference, scene: Scene) -> str:
     for thing in found[:MOST_NAMED]:
         where = next((one for one in scene.relations if one.subject == thing.id and one.relation != "beside"), None)
         if where is None:
-            told.append(f"the {name_of_thing(thing)} is here")
+            told.append(f"the {thing.name} is here")
         elif where.object == "robot":
-            told.append(f"the {name_of_thing(thing)} is in my hand")
+            told.append(f"the {thing.name} is in my hand")
         else:
             place = by_id.get(where.object)
-            told.append(f"the {name_of_thing(thing)} is {where.relation} the {place.label if place else where.object}")
+            told.append(f"the {thing.name} is {where.relation} the {place.label if place else where.object}")
     text = list_words(told)
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _how(reference: Reference, state: str, scene: Scene) -> str:
     found = _fitting(reference, scene)[:MOST_NAMED]
-    told = [f"the {name_of_thing(one)} is {list_words(one.state)}" for one in found if one.state]
+    told = [f"the {one.name} is {list_words(one.state)}" for one in found if one.state]
     if not found:
         return _where(reference, scene)
     if not told:
-        return f"I do not see that the {name_of_thing(found[0])} is {state}."
+        return f"I do not see that the {found[0].name} is {state}."
     return f"As far as I see, {list_words(told)}."
 
 
 def _seen(scene: Scene, about: Sequence[Reference]) -> str:
     place = next((one.label for one in about if any(t.is_place and t.label == one.label for t in scene.things)), "")
     things = _fitting(Reference(label="*", source=place), scene)
-    names = [f"the {name_of_thing(thing)}" for thing in things if not (place and thing.is_place)]
+    names = [f"the {thing.name}" for thing in things if not (place and thing.is_place)]
     where = f" on or in the {place}" if place else ""
     return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'}{where}."
 
@@ -245,7 +242,7 @@ def _seen(scene: Scene, about: Sequence[Reference]) -> str:
 def _doing(scene: Scene, order: Order | None) -> str:
     held = next((one.subject for one in scene.relations if one.object == "robot"), "")
     thing = next((one for one in scene.things if one.id == held), None)
-    hand = f" I hold the {name_of_thing(thing)}." if thing is not None else ""
+    hand = f" I hold the {thing.name}." if thing is not None else ""
     if order is None:
         return f"I am waiting for something to do.{hand}"
     return f"I am busy: {_deed(order)}.{hand}"

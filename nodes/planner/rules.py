@@ -14,18 +14,31 @@ from nodes.interrupts.intent import understand
 from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import plural_of
 from nodes.planner.parser import Parser
+from nodes.planner.referents import as_references, fits, is_still_meant, referents, stands
 from nodes.planner.replies import (
+    MOST_NAMED,
     answer,
     anything_else,
     list_words,
     name_of_reference,
-    name_of_thing,
     question,
     refusal,
     remark,
     things_words,
 )
-from nodes.planner.understanding import ALL, MOST_ORDERS, Conversation, Intent, Order, OrderVocabulary, understand_in
+from nodes.planner.understanding import (
+    ALL,
+    LEAVE,
+    MOST_ORDERS,
+    Conversation,
+    Intent,
+    Order,
+    OrderVocabulary,
+    Unnamed,
+    is_vague,
+    spared_by,
+    understand_in,
+)
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 
@@ -45,6 +58,7 @@ class Surroundings:
 
     scene: Scene = field(default_factory=Scene)
     skills: tuple[SkillSpec, ...] = ()
+    target: SeenObject | None = None  # what the VLM says that the robot holds or goes for
 
     @property
     def world(self) -> OrderVocabulary:
@@ -100,6 +114,7 @@ class OrdersUnderWay:
     was_there: frozenset[str] = frozenset()  # ids of things that stood so before the order
     ordered_ns: int = 0
     asked_ns: int = 0  # a question waits for an answer since; 0: none does
+    choices: tuple[Reference, ...] = ()  # one of these is to be left alone: it is asked which
     unseen_ns: int = 0  # the order came then, when nothing that it may mean had been seen; 0: something had
 
     @property
@@ -152,36 +167,52 @@ def describe(order: Order) -> str:
 
 
 def _bare(reference: Reference) -> str:
-    return f"{reference.colour} {reference.label if reference.label != '*' else 'thing'}".strip()
+    label = reference.label if reference.label != "*" else "thing"
+    return f"{reference.colour} {label if reference.count == 1 else plural_of(label)}".strip()
 
 
 def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0) -> tuple[OrdersUnderWay, str]:
     """The plan after a person's utterance, and what to answer (empty: nothing)."""
-    meaning = understand(text)
+    meaning, world = understand(text), around.world
     wants = meaning.wants
-    if meaning.is_listening and not plan.talk.awaits and "thank" not in text.lower():
-        return plan, ""  # "mhm"
+    is_cancelled = any(clause.type == "cancel" for clause in parser_of(world).clauses(text))
+    if meaning.is_listening and not (plan.talk.awaits or is_cancelled) and "thank" not in text.lower():
+        return plan, ""  # "mhm", and not "okay, never mind"
     if wants == "stop":
         return _stopped(plan, text, around, now_ns)
     if wants == "resume":
-        return replace(plan, is_paused=False), ""
-    world = around.world
+        plan = replace(plan, is_paused=bool(plan.choices))
+        if plan.talk.question is None or plan.talk.awaits != "yes":
+            return plan, ""  # else it is a yes as well: "Go ahead."
     known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
     if foreign := in_another_language(text, known):
         return plan, foreign
     talk = replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
-    intent, talk = understand_in(text, world, talk, parser_of(world))
+    asked, (intent, talk) = talk, understand_in(text, world, talk, parser_of(world))
+    if plan.asked_ns and intent.deed in ("answer", "refuse"):  # the question stays open
+        talk = replace(talk, question=asked.question, awaits=asked.awaits)
     plan = replace(plan, talk=talk)
     match intent.deed:
         case "answer":
             return plan, answer(text, intent, around.scene, around.skills, plan.order, plan.last)
+        case "ask" if shown := _shown(intent, around):
+            return _do(plan, shown, around, now_ns)
+        case "ask" if plan.choices:
+            return _ask_which(plan, plan.choices, now_ns)
         case "ask":
             return replace(plan, asked_ns=now_ns), question(intent, around.scene, world) + _goes_on(plan)
         case "refuse":
             return plan, refusal(intent, world, around.skills) + _goes_on(plan)
         case "nothing":
-            return _nothing(plan, intent)
-    return _do(plan, intent, around, now_ns)
+            return _nothing(plan, intent, around, now_ns)
+    plan, reply = _do(plan, intent, around, now_ns)
+    apart = tuple(one for one in intent.unnamed if one.label)
+    if apart and plan.order is not None and not plan.asked_ns:  # "all cups but that one"
+        plan, left = _spare(
+            plan, Intent("nothing", unnamed=apart), replace(around, target=None), now_ns, is_stopped=False
+        )
+        return plan, f"{reply} {left}"
+    return plan, reply
 
 
 def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
@@ -192,42 +223,150 @@ def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int)
     if intent.deed == "do" and not {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
         plan, reply = _do(replace(plan, talk=talk), intent, around, now_ns)
         return plan, f"{reply} First tell me to go on."
-    if not (intent.protected or intent.released):
+    if intent.deed == "ask" and intent.orders:
+        return replace(plan, talk=talk, asked_ns=now_ns), question(intent, around.scene, world)
+    if intent.deed == "refuse":
+        return plan, refusal(intent, world, around.skills)
+    if not (intent.protected or intent.released or intent.unnamed):
         return plan, ""
     protected = tuple(dict.fromkeys((*plan.talk.protected, *intent.protected)))
     protected = tuple(one for one in protected if not any(covers(free, one) for free in intent.released))
     return _nothing(
         replace(plan, talk=replace(plan.talk, protected=protected)),
-        Intent("nothing", (), intent.protected, intent.released),
+        Intent("nothing", (), intent.protected, intent.released, intent.unnamed),
+        around,
+        now_ns,
+        is_stopped=True,
     )
 
 
 def _goes_on(plan: OrdersUnderWay) -> str:
     order = plan.order
-    return "" if order is None else f" I go on: {describe(order)[0].lower()}{describe(order)[1:]}."
+    return "" if order is None or plan.is_paused else f" I go on: {describe(order)[0].lower()}{describe(order)[1:]}."
 
 
-def _nothing(plan: OrdersUnderWay, intent: Intent) -> tuple[OrdersUnderWay, str]:
+def _nothing(
+    plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int, *, is_stopped: bool = False
+) -> tuple[OrdersUnderWay, str]:
     """No order; but something may be protected from now on, or free again, or the order taken back."""
-    order = plan.order
     if intent.why in ("cancelled", "declined"):
+        if plan.choices and intent.why == "declined":
+            return _ask_which(plan, plan.choices, now_ns)  # neither a yes nor a no says which
+        if plan.choices:
+            return replace(plan, asked_ns=0, choices=(), is_paused=False), "All right."
         was_asked = plan.asked_ns > 0
         plan = replace(plan, asked_ns=0, is_over=plan.is_over or not was_asked)
         return plan, "All right, I leave it."
-    if intent.why == "current":
-        return plan, ""  # the VLM knows what is being done, and answers
-    if intent.protected or intent.released:
-        if order is not None:
-            plan = _with_exclusions(plan, order, intent)
-        if intent.protected:
-            return plan, f"All right, I leave the {list_words([_bare(one) for one in intent.protected], 'and the')}."
+    if not (intent.protected or intent.released or intent.unnamed):
+        return plan, remark(intent)
+    return _spare(plan, intent, around, now_ns, is_stopped=is_stopped)
+
+
+def _spare(
+    plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int, *, is_stopped: bool
+) -> tuple[OrdersUnderWay, str]:
+    """Leave alone what is meant, and ask where nobody can tell what that is."""
+    scene, order = around.scene, plan.order
+    is_heard_by_vlm = around.target is not None and order is not None and not (is_stopped or plan.is_paused)
+    vague = [one for one in intent.protected if is_vague(one)]
+    left = [_as_seen(one, scene) for one in intent.protected if not is_vague(one)]
+    open_: list[Reference] = []
+    is_left_by_vlm = False
+    for what in spared_by(intent):
+        found = referents(what, order, scene, around.target)
+        if order is not None and not order.things and found.by == "words":
+            return replace(plan, is_over=True), "All right, I leave it."  # wiping, and not a thing
+        if found.by == "words" and plan.choices:
+            found = replace(found, things=_among(plan.choices, found.things, scene))
+        if found.by == "action" and is_heard_by_vlm:
+            is_left_by_vlm = True  # who moves it has left it already, and says so
+        elif found.is_clear or 0 < len(found.things) <= what.count:
+            left += as_references(found.things, scene)
+        elif found.things:
+            open_ += as_references(found.things, scene)
+        elif what.label:
+            left += [one for one in vague if one.label == what.label]  # not seen yet
+        else:
+            open_ += order.things if order is not None else (Reference(label="*"),)
+    if order is None and intent.unnamed and plan.last is not None and plan.last.moved:
+        meant = [one for one in plan.last.moved if any(covers(two, one) for two in (*left, *open_))]
+        if meant:
+            talk = replace(plan.talk, question=Order("undo"), awaits="yes")
+            moved = things_words(plan.last.moved, plan.last.order)
+            return replace(plan, talk=talk, asked_ns=now_ns), f"{moved} Shall I take that back?"
+    if order is None and intent.what == "no":
         return plan, "All right."
-    return plan, remark(intent)
+    if plan.choices and not any(covers(one, two) or covers(two, one) for one in plan.choices for two in left):
+        open_ = list(plan.choices)
+    protected = [one for one in plan.talk.protected if one not in intent.protected]
+    plan = replace(plan, talk=replace(plan.talk, protected=tuple(dict.fromkeys((*protected, *left)))))
+    if order is not None:
+        plan = _with_exclusions(plan, order, left, intent.released)
+    told = f"All right, I leave the {list_words([_bare(one) for one in left], 'and the')}." if left else ""
+    if open_:
+        plan, asked = _ask_which(plan, open_, now_ns)
+        return plan, f"{told} {asked}".strip()
+    if plan.choices:
+        plan = replace(plan, asked_ns=0, choices=(), is_paused=False)
+    if left and plan.order is not None and not is_left_by_vlm and _is_all_left(plan.order, around):
+        plan = replace(plan, is_over=True)
+    return plan, told or ("" if is_left_by_vlm else "All right.")
 
 
-def _with_exclusions(plan: OrdersUnderWay, order: Order, intent: Intent) -> OrdersUnderWay:
-    kept = [one for one in order.excluding if not any(covers(free, one) for free in intent.released)]
-    new = [Reference(label=one.label, colour=one.colour) for one in intent.protected]
+def _as_seen(one: Reference, scene: Scene) -> Reference:
+    """ "The red one", as the only red thing that is seen."""
+    fitting = {(thing.label, thing.colour) for thing in scene.things if one.label == "*" and fits(thing, one, scene)}
+    label, colour = fitting.pop() if len(fitting) == 1 and one.colour else (one.label, one.colour)
+    return Reference(label=label, colour=colour, count=one.count, source=one.source)
+
+
+def _ask_which(plan: OrdersUnderWay, choices: Sequence[Reference], now_ns: int) -> tuple[OrdersUnderWay, str]:
+    """Ask which of them is to be left alone, and touch none of them before that is known."""
+    kinds = {one.label for one in choices}
+    asked = Order(LEAVE, (Reference(label=kinds.pop() if len(kinds) == 1 else "*"),))
+    names = sorted({_bare(one) for one in choices})[:MOST_NAMED]
+    plan = replace(
+        plan, talk=replace(plan.talk, question=asked, awaits="thing"), asked_ns=now_ns, choices=tuple(choices),
+        is_paused=plan.order is not None,
+    )  # fmt: skip
+    named = f": {list_words([f'the {name}' for name in names], 'or')}" if len(names) > 1 else ""
+    return plan, f"Which one shall I leave{named}?"
+
+
+def _shown(intent: Intent, around: Surroundings) -> Intent | None:
+    """The order with what somebody points at, where it lacks only that; None where it lacks more, or nobody does."""
+    order = intent.orders[0] if len(intent.orders) == 1 == len(intent.unnamed) and intent.why == "which" else None
+    found = referents(intent.unnamed[0], None, around.scene) if order is not None else None
+    if order is None or found is None or found.by != "pointing" or (order.skill == "place" and not order.place):
+        return None
+    things = as_references(found.things, around.scene)
+    return Intent("do", (Order(order.skill, things, order.excluding, order.place, order.relation),))
+
+
+def _among(choices: Sequence[Reference], things: Sequence[SeenObject], scene: Scene) -> tuple[SeenObject, ...]:
+    """Those of them that were asked about, where one was."""
+    return tuple(one for one in things if any(fits(one, choice, scene) for choice in choices)) or tuple(things)
+
+
+def _is_all_left(order: Order, around: Surroundings) -> bool:
+    """Whether nothing that is seen is left to do of an order, and the hand is empty."""
+    scene = around.scene
+    is_held = any(one.relation == "held by" and one.object == "robot" for one in scene.relations)
+    everything = Order(order.skill, order.things, (), order.place, order.relation)
+    was_meant = [one for one in scene.things if is_still_meant(one, everything, scene)]
+    return (
+        not is_held
+        and around.target is None
+        and bool(was_meant)
+        and not any(is_still_meant(one, order, scene) for one in was_meant)
+    )
+
+
+def _with_exclusions(
+    plan: OrdersUnderWay, order: Order, left: Sequence[Reference], released: Sequence[Reference]
+) -> OrdersUnderWay:
+    kept = [one for one in order.excluding if not any(covers(free, one) for free in released)]
+    new = [Reference(id=one.id, label=one.label, colour=one.colour, count=one.count) for one in left]
     excluding = tuple(dict.fromkeys((*kept, *new)))
     if excluding == order.excluding:
         return plan
@@ -251,6 +390,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
     if not plan.asked_ns and not intent.is_addition and (asked := _contradiction(plan, intent, now_ns)):
         talk = replace(plan.talk, question=orders[0], awaits="yes")
         return replace(plan, asked_ns=now_ns, talk=talk), asked
+    orders = tuple(_pointed_out(order, around) for order in orders)
     if asked := _ambiguous(orders, around.scene):
         talk = replace(plan.talk, question=orders[0], awaits="thing")
         return replace(plan, asked_ns=now_ns, talk=talk), asked
@@ -271,6 +411,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
         was_there=plan.was_there if is_amended else _ids_there(orders[0], around.scene),
         ordered_ns=now_ns,
         asked_ns=0,
+        choices=(),
         unseen_ns=0 if is_amended or _is_seen(orders[0], around.scene) else now_ns,
     )
     if is_amended:
@@ -304,6 +445,16 @@ def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int) -> str:
     return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
 
 
+def _pointed_out(order: Order, around: Surroundings) -> Order:
+    """The order about the things that somebody points at, where its words leave it open which are meant."""
+    things: list[Reference] = []
+    for one in order.things:
+        found = referents(Unnamed(label=one.label), None, around.scene) if is_vague(one) and not one.is_any else None
+        is_shown = found is not None and found.by == "pointing"
+        things += as_references(found.things, around.scene) if found is not None and is_shown else [one]
+    return Order(order.skill, tuple(things), order.excluding, order.place, order.relation)
+
+
 def _ambiguous(orders: Sequence[Order], scene: Scene) -> str:
     """What to ask where "the cup" could be one of several that are seen."""
     for order in orders:
@@ -311,7 +462,7 @@ def _ambiguous(orders: Sequence[Order], scene: Scene) -> str:
             if one.count == ALL or one.is_any or one.colour or one.label == "*":
                 continue
             fitting = [thing for thing in scene.things if fits(thing, one, scene) and not _is_at(thing, order, scene)]
-            names = sorted({name_of_thing(thing) for thing in fitting})
+            names = sorted({thing.name for thing in fitting})
             if one.count == 1 and len(names) > 1:
                 return f"Which {one.label} do you mean: {list_words([f'the {name}' for name in names], 'or')}?"
     return ""
@@ -334,22 +485,8 @@ def doubt(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[Orde
     return replace(plan, asked_ns=now_ns, unseen_ns=0, talk=talk, is_over=True), asked
 
 
-def fits(thing: SeenObject, reference: Reference, scene: Scene) -> bool:
-    """Whether a thing that is seen may be what the reference means."""
-    if thing.is_place or (reference.id and thing.id != reference.id):
-        return False
-    if reference.source and not _stands(thing, reference.source, scene):
-        return False
-    return reference.label in ("", "*", thing.label) and reference.colour in ("", thing.colour)
-
-
-def _stands(thing: SeenObject, place: str, scene: Scene) -> bool:
-    places = {one.id for one in scene.things if one.is_place and one.label == place}
-    return any(one.subject == thing.id and one.object in places for one in scene.relations)
-
-
 def _is_at(thing: SeenObject, order: Order, scene: Scene) -> bool:
-    return order.skill == "place" and _stands(thing, order.place, scene)
+    return order.skill == "place" and stands(thing, order.place, scene)
 
 
 def _ids_there(order: Order, scene: Scene) -> frozenset[str]:
@@ -402,6 +539,11 @@ def report(
     order = plan.order
     if order is None or description.subtask_id != subtask.id:
         return plan, ""
+    left = [one for one in description.left if not any(covers(two, one) for two in order.excluding)]
+    if left:  # "not that one": only the VLM knew which
+        talk = replace(plan.talk, protected=tuple(dict.fromkeys((*plan.talk.protected, *left))))
+        plan = replace(_with_exclusions(plan, order, left, ()), revision=plan.revision, talk=talk)
+        order = plan.orders[0]
     if description.progress not in ("finished", "failed"):
         return plan, ""
     moved = _moved(plan, order, around.scene) if order.skill == "place" else ()
@@ -460,6 +602,11 @@ def given_up(plan: OrdersUnderWay, now_ns: int) -> tuple[OrdersUnderWay, str]:
     if not plan.asked_ns or to_s(now_ns - plan.asked_ns) < ANSWER_WITHIN_S:
         return plan, ""
     talk = replace(plan.talk, question=None, awaits="")
+    if plan.choices:
+        left, plan = plan.choices, replace(plan, asked_ns=0, choices=(), is_paused=False, talk=talk)
+        plan = _with_exclusions(plan, plan.order, left, ()) if plan.order is not None else plan
+        names = list_words([f"the {_bare(one)}" for one in left])
+        return plan, f"Nobody answered for {ANSWER_WITHIN_S:.0f} seconds, so I leave {names}."
     return replace(
         plan, asked_ns=0, talk=talk
     ), f"Nobody answered for {ANSWER_WITHIN_S:.0f} seconds, so I leave it. {anything_else(plan.order)}".strip()

@@ -145,8 +145,10 @@ class ScriptedPlanner(SeatNode):
         self._publish()
 
     def _around(self) -> Surroundings:
-        scene, skills = self.scene.latest(), self.skills.latest()
-        return Surroundings(scene or Scene(), skills.skills if skills is not None else ())
+        scene, skills, told = self.scene.latest(), self.skills.latest(), self.description.latest()
+        return Surroundings(
+            scene or Scene(), skills.skills if skills is not None else (), told.target if told is not None else None
+        )
 
     def _knows(self) -> bool:
         return self.scene.latest() is not None and self.skills.latest() is not None

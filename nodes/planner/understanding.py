@@ -22,6 +22,8 @@ Awaits = Literal["", "place", "thing", "yes"]
 ALL = 0
 """`count` of a reference that means all that fit."""
 MOST_ORDERS = 8
+LEAVE = "leave"
+"""The skill, as it were, of a question which thing is to be left alone."""
 TOOLS = frozenset({"sponge", "sink"})
 """What things and places are cleaned with and at: an order to clean is not about them."""
 AWAY_FROM = frozenset({"under", "underneath", "below", "beneath", "behind", "above", "between", "outside", "front"})
@@ -61,6 +63,15 @@ class Order(msgspec.Struct, frozen=True):
     relation: str = ""
 
 
+class Unnamed(msgspec.Struct, frozen=True):
+    """What is to be left alone and has no name in the words: "that one", "the one you hold". The scene tells which."""
+
+    how: Literal["shown", "held", "other", "described"] = "shown"
+    label: str = ""  # "that cup"
+    count: int = 1  # "two of the cups"
+    named: Reference | None = None  # what it is by the words before alone, where they tell
+
+
 class Intent(msgspec.Struct, frozen=True):
     """What an utterance asks of the robot; `why` is a code, `what` the word or thing that it is about."""
 
@@ -68,6 +79,7 @@ class Intent(msgspec.Struct, frozen=True):
     orders: tuple[Order, ...] = ()
     protected: tuple[Reference, ...] = ()  # what is to be left alone from now on
     released: tuple[Reference, ...] = ()
+    unnamed: tuple[Unnamed, ...] = ()  # to be left alone too; of an order that asks which: what it is about
     why: str = ""
     what: str = ""
     awaits: Awaits = ""
@@ -176,6 +188,23 @@ def _fits(one: Reference, pattern: Reference) -> bool:
     )
 
 
+def is_vague(one: Reference) -> bool:
+    """Whether it means one thing, or a number of them, by its kind alone: "the cup", "two of the cups"."""
+    return one.count != ALL and not (one.id or one.colour or one.source) and one.label not in ("", "*")
+
+
+def spared_by(intent: Intent) -> tuple[Unnamed, ...]:
+    """All that is to be left alone and that the words alone do not tell."""
+    vague = [one for one in intent.protected if is_vague(one)]
+    return (
+        *intent.unnamed,
+        *(
+            Unnamed("shown" if one.count == 1 and not one.is_any else "described", one.label, one.count)
+            for one in vague
+        ),
+    )
+
+
 def _is_same(one: Reference, other: Reference) -> bool:
     return (one.label, one.colour) == (other.label, other.colour)
 
@@ -190,6 +219,7 @@ class _Reader:
         self.drafts: list[_Draft] = []
         self.mentioned: list[Noun] = list(before.mentioned)
         self.protected: list[Noun] = []
+        self.unnamed: list[Unnamed] = []
         self.released: list[Noun] = []
         self.owners: list[tuple[str, Reference]] = []
         self.asks = False
@@ -201,7 +231,7 @@ class _Reader:
         self.nots: list[Noun] = []
         self.bans: list[tuple[Clause, int]] = []
         self.loose: list[Clause] = []
-        self.is_correction = self.is_about_current = self.is_addition = self.adds = False
+        self.is_correction = self.is_addition = self.adds = False
         self.asked_about: list[Noun] = []
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
@@ -228,6 +258,15 @@ class _Reader:
 
     def read(self, text: str) -> Intent:
         clauses = self.parser.clauses(text)
+        asked = self.before.question if self.before.awaits == "thing" else None
+        if (
+            asked is not None
+            and asked.skill != LEAVE
+            and asked.things
+            and ANY_OF_THEM.match(text.lower().rstrip(" .!"))
+        ):
+            self._again(asked, [Noun(kind=asked.things[0].label)])
+            return self._conclude([])
         self.is_polite = "please" in text.lower() or any(clause.word == "please" for clause in clauses)
         self.is_offered = re.search(r"(?:^|[.!?])\s*here,", text.lower()) is not None
         self.adds = adds(text)
@@ -317,6 +356,8 @@ class _Reader:
                 self._fragment(clause)
             case "statement":
                 self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
+                if self._is_under_way() and _is_wrong_one(clause.words):
+                    self._spare(clause, [Noun(pronoun="it")])
                 self.remarked += len(clause.nouns[:1])
                 self.subjects += [noun.kind for noun in clause.nouns[:1] if noun.kind and noun.count == 1]
                 self._sharpen(clause.nouns)
@@ -332,7 +373,7 @@ class _Reader:
                 there = {noun.place for _, noun in clause.targets if noun is not None}
                 self.is_cancelled = bool(self.before.orders) and self.before.orders[-1].place in there
             case "protect":
-                self.protected += self._resolved(clause.nouns)
+                self._spare(clause, clause.nouns)
                 self._mention(clause)
             case "release":
                 self.released += self._resolved(clause.nouns)
@@ -340,6 +381,10 @@ class _Reader:
                 self._mention(clause)
             case "owner":
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
+                if clause.words[:1] in (("this",), ("that",), ("it",), ("the",)) and self._is_under_way():
+                    bare = [replace(noun, kind="", owner="") for noun in clause.nouns]
+                    self._spare(clause, [noun for noun in bare if self._is_unnamed(noun)])  # "That's mine!"
+                self.has_statement = True
                 self._own(clause)
             case "question" | "social":
                 self.asks, self.topic = True, self.topic or clause.word or clause.type
@@ -349,6 +394,8 @@ class _Reader:
                 self.protected += self._resolved(self.remarks)
             case "cancel" if self._is_about_another(clause):
                 self.protected += self._resolved([Noun(pronoun="it")])  # "The white mug is mine, leave it."
+            case "cancel" if clause.word in ("leave it", "leave that") and self._is_under_way():
+                self._spare(clause, [Noun(pronoun="it")])
             case "cancel":
                 self.is_cancelled = True
                 self.drafts.clear()
@@ -357,8 +404,11 @@ class _Reader:
                 self.is_unsure, self.doubted = True, [*self.doubted, *clause.nouns]
             case "wrong":
                 self.is_undo = True
+            case "yes" if self.before.awaits == "thing" and self.before.question and clause.word in _SHOWS:
+                self._again(self.before.question, [_SHOWS[clause.word]])
             case "yes" | "no":
                 self.says = self.says or clause.type
+                self.is_cancelled = self.is_cancelled or (clause.word in _NONE and self.before.awaits == "thing")
 
     def _is_part_of_order(self, noun: Noun) -> bool:
         """Whether an order before takes it in among others: "the red one" of "all the cups"."""
@@ -426,6 +476,45 @@ class _Reader:
         self.mentioned += [noun for noun in named if noun.kind or noun.place or noun.unknown]
         if clause.nouns and not clause.nouns[0].pronoun:
             self.together = [noun for noun in clause.nouns if noun.kind]
+
+    def _spare(self, clause: Clause, nouns: Sequence[Noun]) -> None:
+        """These are to be left alone: by their names, or by what the scene shows."""
+        for noun in nouns:
+            is_open = noun.count == 1 and not (noun.is_plural or noun.colour or noun.pronoun or noun.unknown)
+            is_described = noun.quality or noun.modifier or _is_at_thing(clause)
+            if not noun.kind and not noun.colour and _HAND.search(" ".join(clause.words)):
+                self.unnamed.append(Unnamed(how="held"))
+            elif is_open and is_described and self._is_under_way():
+                self.unnamed.append(Unnamed(how="described", label=noun.kind))  # nobody here can tell "the ugly one"
+            elif noun.pronoun and noun.count not in (1, "all"):  # "two of them": of that kind, and not the last named
+                self.protected += [replace(one, colour="", count=noun.count) for one in self._resolved([noun])]
+            elif not self._is_unnamed(noun):
+                self.protected += self._resolved([noun])
+            elif not self.unnamed:
+                self.unnamed.append(self._unnamed(noun))
+
+    def _is_unnamed(self, noun: Noun) -> bool:
+        """Whether it says neither what it is nor which, and nothing that this utterance names can be meant."""
+        is_bare = not (noun.kind or noun.colour or noun.place or noun.unknown or noun.owner)
+        if not is_bare or noun.is_plural or noun.count != 1 or noun.pronoun in ("them", "those", "these"):
+            return False
+        if noun.is_other:
+            return True
+        is_told = not self._is_under_way() and self._antecedent(noun, wants_place=False) is not None
+        return not (is_told or self._mentioned_here())
+
+    def _is_under_way(self) -> bool:
+        """Whether something is being done, which "that one" may be about, and no question is open."""
+        return bool(self.before.orders) and not self.before.awaits
+
+    def _unnamed(self, noun: Noun) -> Unnamed:
+        if noun.is_other:
+            return Unnamed(how="other")
+        known = self._antecedent(noun, wants_place=False)
+        named = _reference(known) if known is not None and known.kind else Reference(count=ALL)
+        ordered = [thing for order in self.before.orders[-1:] for thing in order.things]
+        is_one = named.colour != "" or (len(ordered) == 1 and ordered[0].count == 1)
+        return Unnamed(named=named if is_one and named.count == 1 and not named.is_any else None)
 
     def _resolved(self, nouns: Sequence[Noun]) -> list[Noun]:
         """Pronouns, replaced by what they stand for, where that is known."""
@@ -634,6 +723,9 @@ class _Reader:
         if clause.word in ("drop", "break", "spill") and not clause.targets:
             self._mention(clause)
             return  # how to do it: nothing is forbidden
+        if clause.nouns and clause.verb not in _NO_THING and all(map(self._is_unnamed, clause.nouns)):
+            self._spare(clause, clause.nouns)
+            return
         clause.nouns = self._resolved(clause.nouns)  # "it" is what was spoken of before, not what comes after
         self.bans.append((clause, len(self.drafts)))
         if clause.verb == "leave":
@@ -647,12 +739,14 @@ class _Reader:
         if beside and clause.verb == "leave" and clause.word == "leave":
             clause.verb = "place"
             return False
+        if clause.verb == "let" and clause.left[:1] == ["keep"] and clause.to_me:
+            clause.verb, clause.left = "leave", clause.left[1:]  # "Let me keep that one."
         stays = {"stand", "stay", "sit", "rest"} & set(clause.left)
         is_let_be = stays or set(clause.adverbs) & {"be", "alone", *_AS_IS}
         if clause.verb == "let" and not is_let_be:
             return False
         unknown = next((noun for _, noun in clause.targets if noun is not None and noun.unknown), None)
-        if unknown is not None and clause.nouns and clause.word == "leave":
+        if unknown is not None and clause.nouns and clause.word == "leave" and not _HAND.search(" ".join(clause.words)):
             clause.verb = "place"
             return False
         nouns = [*clause.nouns, *clause.excepts]
@@ -662,11 +756,13 @@ class _Reader:
         own = [thing for owner, thing in (*self.before.owners, *self.owners) if owner == "my"]
         if not nouns and clause.left == ["mine"] and own:
             nouns = [_noun(own[-1])]
+        elif not nouns and clause.left == ["one"]:
+            nouns = [Noun()]  # "Keep one."
         elif left := [word for word in clause.left if word not in ("stand", "stay", "sit", "rest")]:
             self.unread = self.unread or " ".join(left)  # "Leave mine."
-        resolved = self._resolved(nouns)
+        resolved = [] if any(map(self._is_unnamed, nouns)) else self._resolved(nouns)
         self.mentioned += [noun for noun in resolved if noun.kind and noun.kind != "*"]
-        self.protected += [replace(noun, source=source) if noun.kind == "*" else noun for noun in resolved]
+        self._spare(clause, [replace(noun, source=source) if noun.kind == "*" else noun for noun in nouns])
         self._mention(clause)
         if clause.nouns and clause.nouns[0].pronoun and not self.drafts and not self.mentioned:
             self.is_cancelled = True
@@ -851,6 +947,9 @@ class _Reader:
         self._again(orders[-1], nouns)
 
     def _again(self, order: Order, nouns: Sequence[Noun]) -> None:
+        if order.skill == LEAVE:
+            self.protected += [replace(n, kind=n.kind or order.things[0].label) for n in nouns]
+            return
         draft = _Draft(Clause("order"), skill=order.skill, relation=order.relation)
         draft.place = Noun(place=order.place) if order.place else None
         first = order.things[0] if order.things else Reference()
@@ -868,6 +967,17 @@ class _Reader:
                 return
         targets = [(relation, noun) for relation, noun in clause.targets if relation != "from"]
         nouns = clause.nouns
+        spared = [*clause.nots, *clause.excepts] if all(n.kind in ("", "*") and n.count == "all" for n in nouns) else []
+        spared = spared or (nouns if clause.words[:2] in (("i", "want"), ("i", "need")) else [])
+        if "first" in clause.adverbs and nouns and not targets and self._is_under_way() and not clause.excepts:
+            self._again(before.orders[-1], nouns)  # "The blue one first."
+            self._again(before.orders[-1], [_noun(one) for one in before.orders[-1].things])
+            return
+        is_wish = bool(spared) and spared is nouns
+        is_free = self._is_under_way() if is_wish or before.orders else not before.awaits
+        if spared and not targets and is_free and all(map(self._is_unnamed, spared)):
+            self._spare(clause, spared)  # "Not that one", "all except this one", "I want that one"
+            return
         if "not there" in clause.adverbs and before.orders:
             self.drafts.append(
                 _Draft(Clause("order"), skill="place", nouns=[_noun(r) for r in before.orders[-1].things], why="where")
@@ -895,6 +1005,9 @@ class _Reader:
             and (clause.nots or (nouns and nouns[0].kind != "*"))
             and not targets
         ):
+            if clause.nots and not nouns and question.skill == LEAVE:
+                self.unnamed.append(Unnamed(how="described"))
+                return
             if clause.nots and not nouns:
                 self.drafts.append(_Draft(Clause("order"), skill=question.skill, why="which"))
                 return
@@ -926,7 +1039,10 @@ class _Reader:
             self._mention(clause)
             return
         if nouns and before.orders and nouns[0].is_other and not (nouns[0].colour or nouns[0].kind or targets):
-            self.is_about_current = True
+            if self.is_addition:  # "And now the other one."
+                self.drafts.append(_Draft(Clause("order"), skill=before.orders[-1].skill, why="which"))
+            else:
+                self._spare(clause, [Noun(pronoun="it")])  # "No, the other one": so it is not this one
             return
         if (
             nouns
@@ -942,14 +1058,16 @@ class _Reader:
                 return
             self._again(before.orders[-1], nouns)
             return
+        if clause.excepts and all(noun.count == "all" and noun.kind in ("", "*") for noun in nouns):
+            nouns = []  # "All except the blue one."
         if (clause.nots or clause.excepts) and before.orders and not nouns:
             last = before.orders[-1]
             barred = [
                 replace(n, kind=n.kind or (last.things[0].label if last.things else ""))
                 for n in (*clause.nots, *clause.excepts)
             ]
-            if not any(noun.colour or noun.kind for noun in (*clause.nots, *clause.excepts)):
-                self.is_about_current = True  # "not that one": who sees what the robot is doing knows which
+            if all(is_vague(_reference(noun)) for noun in barred) and any(one.count != 1 for one in last.things):
+                self.protected += barred  # "Not that cup", of several
                 return
             self._again(last, [_noun(one) for one in last.things])
             self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
@@ -1403,6 +1521,10 @@ class _Reader:
             for draft in self.drafts
         ):
             return self._intent("do", orders=(Order("undo"),))
+        if self._is_under_way() and self.drafts and all(map(self._takes_from_robot, self.drafts)):
+            for draft in self.drafts:
+                self._spare(draft.clause, draft.nouns)
+            return self._intent("nothing")
         orders, problem = self._finished()
         if problem is not None and problem[0] == "refuse":
             return self._intent("refuse", why=problem[1], what=problem[2])
@@ -1424,7 +1546,8 @@ class _Reader:
             return self._intent("ask", orders=orders, why="condition", what=self.condition, awaits="yes")
         if orders and (dark := self.quoted or self.unread or self.unheard):
             return self._intent("ask", orders=orders, why="words", what=dark, awaits="yes")
-        if self.protected and all(order.skill == "wait" for order in orders):  # "Wait, I am still drinking from it."
+        is_only_spared = bool(self.protected or self.unnamed) and all(order.skill == "wait" for order in orders)
+        if is_only_spared:  # "Wait, I am still drinking from it."
             return self._intent("nothing")
         orders = tuple(dict.fromkeys(orders))
         if orders and (which := next((n.quality for n in self.nots if n.quality and not (n.kind or n.colour)), "")):
@@ -1440,13 +1563,15 @@ class _Reader:
         if self.says and self.before.awaits and self.before.question is not None:
             if self.says == "yes" and self.before.awaits == "yes":
                 return self._intent("do", orders=(self.before.question,))
-            return self._intent("nothing", why="declined")
+            return self._intent("nothing", why="declined", what=self.says)
         if self.asks or (clauses and not any(_has_content(clause) for clause in clauses)):
             return self._intent("answer", what=self.topic)
         is_bare_no = self.says == "no" and len(clauses) == 1 and not self.before.awaits
-        is_unnamed = any(not n.kind and not n.place and not n.unknown for n in self._resolved(self.protected))
-        if self.before.orders and (self.is_about_current or is_bare_no or is_unnamed):
-            return self._intent("nothing", why="current")
+        if is_bare_no and self._is_under_way():
+            self._spare(clauses[0], [Noun(pronoun="it")])
+            return self._intent("nothing", what="no")
+        if self.unnamed:
+            return self._intent("nothing")
         if self.loose and len(clauses) <= 2 and not self.protected:
             words = [clause for clause in self.loose if clause.type == "unknown"]
             if words:
@@ -1461,6 +1586,15 @@ class _Reader:
         return (
             self._intent("nothing", why="told", what=told) if self.has_statement and told else self._intent("nothing")
         )
+
+    def _takes_from_robot(self, draft: _Draft) -> bool:
+        """Whether it says of what is under way, "put that one back" or "I want that one", that it is not to be done."""
+        order = self.before.orders[-1]
+        is_one_of = order.skill == "place" and any(one.count != 1 for one in order.things)
+        is_back = draft.skill == "put_back" and draft.place is None
+        is_wanted = draft.skill == "hand_over" and draft.clause.verb == "want" and "hand_over" not in self.world.skills
+        is_bare = bool(draft.nouns) and all(map(self._is_unnamed, draft.nouns)) and not draft.clause.targets
+        return is_one_of and is_bare and (is_back or is_wanted)
 
     def _overlooked(self, orders: Sequence[Order]) -> str:
         """A thing or a place that was named beside an order and that no order is about, unless it was corrected."""
@@ -1495,6 +1629,7 @@ class _Reader:
             orders=orders[:MOST_ORDERS],
             protected=tuple(dict.fromkeys(protected)),
             released=released,
+            unnamed=tuple(dict.fromkeys(self.unnamed)),
             why=why,
             what=what,
             awaits=awaits,
@@ -1514,7 +1649,7 @@ class _Reader:
         for clause, at in self.bans:
             nouns = self._resolved(clause.nouns)
             is_general = clause.verb in ("touch", "move", "take", "pick") and not clause.targets
-            if clause.verb in ("leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"):
+            if clause.verb in _NO_THING:
                 continue
             after = self.drafts[at:] if at < len(self.drafts) else []
             after = [draft for draft in after if self._is_contrast(clause, nouns, draft)]
@@ -1720,6 +1855,10 @@ class _Reader:
                 wrong = wrong or (("words", dark) if dark else None)  # "Are there clean cups? Bring me two."
                 if not meant:
                     wrong = wrong or ("which", noun.pronoun)
+                    is_shown = noun.count == 1 and not (
+                        noun.is_plural or noun.is_other or noun.is_vague or noun.quality
+                    )
+                    self.unnamed += [Unnamed()] if is_shown and not noun.colour else []
                 continue
             if noun.count == 0:
                 wrong = wrong or ("words", "zero")
@@ -1795,6 +1934,14 @@ class _Reader:
     def _exceptions(self, draft: _Draft, things: tuple[Reference, ...]) -> tuple[Reference, ...]:
         first = things[0].label if things else ""
         kinds = tuple(dict.fromkeys(one.label for one in things)) or (first,)
+        if any(_DEMONSTRATIVE.search(" ".join(one.words)) for one in self.told) and any(
+            one.count != 1 for one in things
+        ):
+            known = next((one for one in reversed(self.mentioned) if one.kind == first and one.colour), None)
+            bare = [one for one in draft.excepts if replace(one, is_definite=False, is_offered=False) == Noun()]
+            if bare and known is None:
+                self.unnamed.append(Unnamed(label=first))  # "all cups but that one"
+            draft.excepts = [one for one in draft.excepts if one not in bare] + ([known] if bare and known else [])
         nouns = [
             replace(n, kind=kind) if not n.kind and not n.unknown and not n.pronoun else n
             for n in draft.excepts
@@ -1903,6 +2050,16 @@ def _where_it_is(clause: Clause) -> str:
     return place.place if place is not None and relation in ("in", "on", "from") and noun.count == 1 else ""
 
 
+def _is_at_thing(clause: Clause) -> bool:
+    """Whether it says where the thing is, and not by a place: "the one on the left"."""
+    return any(noun is not None and not noun.place and not noun.pronoun for _, noun in clause.targets)
+
+
+def _is_wrong_one(words: Sequence[str]) -> bool:
+    """ "Wrong one", "that is the wrong cup"."""
+    return words[-2:-1] == ("wrong",) and words[:-2] in ((), ("the",), ("that", "is", "the"), ("it", "is", "the"))
+
+
 def _is_done_by_another(words: Sequence[str]) -> bool:
     """ "Tom will do it", "I did that"; not "you can do it"."""
     does = any(words[k] in ("do", "did") and words[k + 1 : k + 2] in (("it",), ("that",)) for k in range(1, len(words)))
@@ -1931,6 +2088,7 @@ def _noun(reference: Reference) -> Noun:
         colour=reference.colour,
         count="all" if reference.count == ALL else reference.count,
         source=reference.source,
+        is_definite=not reference.is_any,
     )
 
 
@@ -1954,6 +2112,23 @@ def _words_of(reference: Reference) -> str:
     return f"{reference.colour} {reference.label}".strip()
 
 
+_HAND = re.compile(
+    r"\byou (?:are holding|hold|have|are carrying|carry|took|have taken)\b|\b(?:in|from) your (?:hand|gripper)\b"
+)
+_DEMONSTRATIVE = re.compile(r"\b(?:this|that) one\b")
+ANY_OF_THEM = re.compile(
+    r"(?:oh |well )?(?:whichever|either|any|you choose|i (?:do not|don't) (?:care|mind)"
+    r"|it (?:does not|doesn't) matter)(?: one| of them| you like)?(?:,? please)?$"
+)
+"""Who answers so does not mind which one."""
+_SHOWS = {
+    **dict.fromkeys(("that one", "this one", "that", "this"), Noun(is_definite=True)),
+    **dict.fromkeys(("both", "both of them"), Noun(count="both", is_plural=True)),
+}
+"""Words that may say yes, and what they are an answer to "Which one?" as."""
+_NONE = frozenset({"none", "neither", "none of them", "neither of them"})
+_NO_THING = frozenset({"leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"})
+"""Verbs that may be forbidden without a thing that is to be left alone."""
 _AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
 _PLACES = frozenset({"place", "hand_over", "put_back"})
 """Skills after which a thing is somewhere else."""

@@ -27,7 +27,9 @@ from nodes.policy.skill_phases import (
     POINT,
     PUT_BACK,
     SET_BACK,
+    SET_DOWN,
     SHAKE,
+    TOUCHED_M,
     OutOfReach,
     Phase,
     SkillMotion,
@@ -153,6 +155,8 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.asked: ActionRequest | None = None
         self.progress: SkillProgress | None = None
         self.let_go: Counter[str] = Counter()  # how much, by place
+        self.touched: Counter[str] = Counter()  # how often what was set down touched something too early, by place
+        self.is_led_back = False  # by the guard
         self.kept: JointVector = ()  # the last goals
         self.confirmations = Confirmations()
         self.is_over = True
@@ -237,7 +241,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         plan_or_why = self._plan(action, state, held)
         self.view, self.told = None, ""
         self.is_over = isinstance(plan_or_why, str)
-        phases = () if isinstance(plan_or_why, str) else plan_or_why
+        phases = () if isinstance(plan_or_why, str) else self._raised(plan_or_why)
         if action.skill == "place" and held is None and phases:
             held = self._unknown(state)
         self.progress = begin(phases, state, held, motion=self.motion)
@@ -287,7 +291,31 @@ class ExpertPolicy(ForRobot, SeatNode):
         A handler of its own, not a look in `tick`: the guard's state carries the age of the image behind the command
         that it applied, and reading it there would hand that on to the next command, for ever.
         """
-        self._stop_or_go("guard stops" if guard.mode == "stopped" else "guard moves")
+        if guard.is_retreating and not self.is_led_back:
+            self.is_led_back = True
+            self._note_touch()
+        self._stop_or_go("guard stops" if guard.mode == "stopped" or guard.is_retreating else "guard moves")
+        if self.is_led_back and guard.mode != "stopped" and not guard.is_retreating:
+            self.is_led_back = False
+            if not self.is_over:  # the hand is not where the phase under way left it
+                self.on_seat()
+
+    def _note_touch(self) -> None:
+        progress = self.progress
+        if progress is None or progress.held is None or self.is_over:
+            return
+        if any(phase.lift == "set down" for phase, _ in progress.plan[: progress.index + 1]):
+            self.touched[self._what()] += 1
+
+    def _raised(self, phases: Plan) -> Plan:
+        """The same, with what has touched something too early set down higher."""
+        return tuple(
+            (
+                phase,
+                replace(spot, z_m=spot.z_m + TOUCHED_M * self.touched[spot.name]) if phase.lift == "set down" else spot,
+            )
+            for phase, spot in phases
+        )
 
     def _stop_or_go(self, event: StopEvent) -> None:
         self.stop_state = STOPS.get((self.stop_state, event), self.stop_state)
@@ -335,7 +363,7 @@ class ExpertPolicy(ForRobot, SeatNode):
             if not state.is_grasping:
                 return "there is nothing in the gripper to place"
             if action.target.height_m == 0.0 and held is not None:  # a free place on something flat
-                return plan(SET_BACK, replace(spot, z_m=spot.z_m + held.height_m / 2, height_m=held.height_m))
+                return plan(SET_DOWN, replace(spot, z_m=spot.z_m + held.height_m / 2, height_m=held.height_m))
             return plan(SET_BACK, held) if held is not None and held.name == spot.name else plan(PLACE, spot)
         if held is None:
             is_unknown = state.is_grasping
@@ -381,6 +409,8 @@ class ExpertPolicy(ForRobot, SeatNode):
             why = self.current.text or self.current.skill if ok else str(done.outcome)
             code: FeedbackCode = "out_of_reach" if isinstance(done.outcome, OutOfReach) else ""
             self._answer(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why, code=code))
+            if ok:
+                self.touched.pop(self._what(), None)
             if ok and self.current.skill == "place":
                 self.let_go[self._what()] += 1
             if not ok:

@@ -49,8 +49,7 @@ def state_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | Non
 
 def spot_of(thing: SeenObject) -> Spot:
     """A seen thing as something to go to."""
-    name = f"{thing.colour} {thing.label}".strip()
-    return Spot(thing.label if thing.is_place else name, thing.x_m, thing.y_m, thing.z_m, thing.height_m)
+    return Spot(thing.name, thing.x_m, thing.y_m, thing.z_m, thing.height_m)
 
 
 def match(spot: Spot, things: Sequence[SeenObject]) -> SeenObject | None:

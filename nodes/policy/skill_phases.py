@@ -158,6 +158,13 @@ PUT_BACK = (
 )  # fmt: skip
 SET_BACK = tuple(replace(phase, succeeds=phase.then == "empty") for phase in PUT_BACK)
 """The same as a skill of its own."""
+SET_DOWN = (
+    replace(SET_BACK[0], says="carrying it to the {it}", fails="the gripper does not get above the {it}"),
+    replace(SET_BACK[1], says="setting it down on the {it}", fails="something is in the way on the {it}"),
+    replace(SET_BACK[2], says="letting go on the {it}"),
+    LEAVE,
+)
+"""The same on a free spot of something flat."""
 
 
 def plan(skill: tuple[Phase, ...], spot: Spot) -> tuple[tuple[Phase, Spot], ...]:
@@ -173,6 +180,8 @@ LIFTED_OFF_M = 0.05
 """A thing that came up this far with the gripper has been picked."""
 SET_DOWN_M = 0.004
 """A thing is let go this far above where it stood."""
+TOUCHED_M = 0.01
+"""So much higher after each contact of the thing that was set down: it hangs lower in the gripper than was thought."""
 NEAR_M = 0.03
 """Good enough above a bin."""
 LOST_S = 0.4

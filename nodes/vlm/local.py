@@ -14,12 +14,13 @@ from typing import Any, Literal
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
+from nodes.planner.referents import as_references, referents
 from nodes.planner.rules import Surroundings, parser_of
-from nodes.planner.understanding import Conversation, Order, understand_in
+from nodes.planner.understanding import Conversation, Order, is_vague, spared_by, understand_in
 from nodes.robot.robot_from_launch import ForRobot, load_body
 from nodes.seats.seat_node import SeatNode
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
-from nodes.vlm.next_action import HAND, MOST_TRIES, Decision, Outcome, Situation, decide, is_in, is_meant_by, name_of
+from nodes.vlm.next_action import HAND, MOST_TRIES, Decision, Outcome, Situation, decide, is_in, is_meant_by
 from nodes.vlm.poses import pose_at
 from runtime import (
     RELIABLE,
@@ -245,17 +246,21 @@ class LocalVLM(ForRobot, SeatNode):
         world = Surroundings(self._scene(), catalogue.skills if catalogue is not None else ()).world
         order = Order(task.skill, task.things, task.excluding, task.place, task.relation)
         intent, _ = understand_in(text, world, Conversation(orders=(order,)), parser_of(world))
-        vetoed = list(intent.protected)
+        vetoed = [one for one in intent.protected if not is_vague(one)]
         began_ns = utterance.captured_ns
         if began_ns is None:
             began_ns = self.clock.now_ns() - to_ns(len(text.split()) / WORDS_PER_S)
-        last_ns = self.retracted_ns
-        if intent.why == "current" and last_ns is not None and began_ns - to_ns(REACTION_S) < last_ns:
-            return  # they mean what they have just retracted: they had not seen yet that the robot left it
-        target = self.doing.target if self.doing is not None and self.doing.skill == "pick" else self.holding
-        if intent.why == "current" and target is not None:
-            vetoed.append(Reference(id=target.id, label=target.label, colour=target.colour))
-            self.reply = f"All right, I leave the {name_of(target)}. "
+        last_ns, scene, target = self.retracted_ns, self._scene(), self._target
+        is_late = last_ns is not None and began_ns - to_ns(REACTION_S) < last_ns
+        for what in spared_by(intent):
+            found = referents(what, order, scene, target)
+            if found.by == "action" and what.label == "" and is_late:
+                return  # they mean what they have just retracted: they had not seen yet that the robot left it
+            if not found.is_clear:
+                continue  # the planner asks
+            vetoed += as_references(found.things, scene)
+            if found.by == "action":
+                self.reply = f"All right, I leave the {found.things[0].name}. "
         free = {(one.label, one.colour) for one in intent.released}
         self.vetoed = tuple(
             one for one in dict.fromkeys((*self.vetoed, *vetoed)) if (one.label, one.colour) not in free
@@ -268,6 +273,11 @@ class LocalVLM(ForRobot, SeatNode):
             if target is not None and any(is_meant_by(one, target) for one in vetoed):
                 self.retracted_ns = self.clock.now_ns()
             self._act()
+
+    @property
+    def _target(self) -> SeenObject | None:
+        """What the robot holds, or goes for to take it."""
+        return self.doing.target if self.doing is not None and self.doing.skill == "pick" else self.holding
 
     def _wait_for_plan(self) -> None:
         """Hold still with what is held until the planner has made a plan of what was said."""
@@ -572,7 +582,7 @@ class LocalVLM(ForRobot, SeatNode):
         elif action.skill in ("place", "put_back") and self.holding is not None:
             held, place = self.holding, action.target
             for tried in (held, *((place,) if place is not None else ())):
-                self.failures.pop(name_of(tried), None)
+                self.failures.pop(tried.name, None)
             self.holding = None
             self.looks = 0
             if place is None or not place.is_place:
@@ -592,7 +602,7 @@ class LocalVLM(ForRobot, SeatNode):
             self.holding = None
         if action.target is None or action.skill not in ("pick", "place", "hand_over"):
             return
-        name = name_of(action.target)
+        name = action.target.name
         self.failures[name] = self.failures.get(name, 0) + 1
         self.known = without(self.known, action.target)  # not there, or not so: to be seen afresh before another try
         if action.skill != "pick":
@@ -634,8 +644,8 @@ class LocalVLM(ForRobot, SeatNode):
 
     def _describe(self, decision: Decision) -> None:
         objects = believed(self.known)
-        names = ", ".join([name_of(thing) for thing in objects] + list(self.unplaced)) or "nothing"
-        held = f" It holds the {name_of(self.holding)}." if self.holding is not None else ""
+        names = ", ".join([thing.name for thing in objects] + list(self.unplaced)) or "nothing"
+        held = f" It holds the {self.holding.name}." if self.holding is not None else ""
         task = f" Subtask: {self.task.text}." if self.task is not None and self.task.text else ""
         self.description.publish(
             SceneDescription(
@@ -646,6 +656,8 @@ class LocalVLM(ForRobot, SeatNode):
                 subtask=self.task,
                 why=decision.text if decision.progress == "failed" else "",
                 code=decision.code,
+                target=self._target,
+                left=self.vetoed,
             ),
             stems_from=self._sources(),
         )

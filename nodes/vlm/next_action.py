@@ -78,11 +78,6 @@ class Decision:
     code: FeedbackCode = ""  # "failed": what programs ask of the reason
 
 
-def name_of(thing: SeenObject) -> str:
-    """What people call it: "red cup", "bin"."""
-    return thing.label if thing.is_place else f"{thing.colour} {thing.label}".strip()
-
-
 def decide(now: Situation) -> Decision:
     """What to do now."""
     if now.is_stopped:
@@ -95,7 +90,7 @@ def decide(now: Situation) -> Decision:
     if task is None or task.state != "work":
         return _rest(now)
     if task.skill == "pick" and now.holding is not None and _means(task.things, now.holding):
-        return Decision("keep", "finished", f"holding the {name_of(now.holding)}")
+        return Decision("keep", "finished", f"holding the {now.holding.name}")
     if task.skill == "hand_over" and task.skill in now.skills:
         return _give(now, task)
     if task.skill not in ("place", "pick"):
@@ -111,7 +106,7 @@ def decide(now: Situation) -> Decision:
         mine = [thing for thing in chosen if now.doing.target is not None and _is_same(thing, now.doing.target)]
         has_better = now.preferred and not any(t.colour == now.preferred for t in mine) and _has(chosen, now.preferred)
         if mine and not has_better:
-            return Decision("keep", "working", f"picking up the {name_of(mine[0])}")
+            return Decision("keep", "working", f"picking up the {mine[0].name}")
     return _pick(now, chosen[0])
 
 
@@ -160,7 +155,7 @@ def wanted(now: Situation) -> tuple[SeenObject, ...]:
         if not thing.is_place
         and any(_means((one,), thing) and _is_from(one, thing, places) for one in open_ones)
         and not is_excluded(now, thing)
-        and now.failures.get(name_of(thing), 0) < MOST_TRIES
+        and now.failures.get(thing.name, 0) < MOST_TRIES
         and not (
             task.relation != "beside"
             and any(is_in(thing, one) for one in there)
@@ -171,7 +166,7 @@ def wanted(now: Situation) -> tuple[SeenObject, ...]:
 
     def rank(thing: SeenObject) -> tuple[bool, bool, int, float]:
         distance = math.hypot(thing.x_m - x, thing.y_m - y)
-        tries = now.failures.get(name_of(thing), 0)
+        tries = now.failures.get(thing.name, 0)
         return thing.colour != now.preferred, thing.confidence < SURE, tries, distance
 
     return tuple(sorted(found, key=rank))
@@ -226,7 +221,7 @@ def _perform(now: Situation, task: Subtask) -> Decision:
         elif argument.type == "text":
             arguments.append(Argument(name=argument.name, text=task.text))
     target = arguments[0].thing if arguments else None
-    what = f" the {name_of(target)}" if target is not None else ""
+    what = f" the {target.name}" if target is not None else ""
     at = " at" if name in ("point", "look") and what else ""
     text = f"{name.replace('_', ' ')}{at}{what}"
     return Decision(task.skill, "working", text, target, arguments=tuple(arguments))
@@ -247,22 +242,22 @@ def _give(now: Situation, task: Subtask) -> Decision:
         chosen = wanted(now)
         under_way = doing.target if doing is not None and _is_picking(now) else None
         if under_way is not None and any(_is_same(one, under_way) for one in chosen):
-            return Decision("keep", "working", f"picking up the {name_of(under_way)}")
+            return Decision("keep", "working", f"picking up the {under_way.name}")
         return _pick(now, chosen[0]) if chosen else _look_for(now, task)
     if now.failures.get(HAND, 0) >= MOST_TRIES:
-        return Decision("keep", "failed", f"there is no hand for the {name_of(held)}, and I still hold it")
+        return Decision("keep", "failed", f"there is no hand for the {held.name}, and I still hold it")
     if now.hand is None:
-        say = f"Here is the {name_of(held)}. Please hold out your hand."
+        say = f"Here is the {held.name}. Please hold out your hand."
         return Decision("keep", "working", "waiting for an open hand", say=say)
     return Decision(
-        task.skill, "working", f"giving the {name_of(held)} into a hand", now.hand,
+        task.skill, "working", f"giving the {held.name} into a hand", now.hand,
         arguments=tuple(Argument(name=one.name, thing=now.hand) for one in now.skills[task.skill].arguments),
     )  # fmt: skip
 
 
 def _given(now: Situation, given: SeenObject) -> Decision:
     """It was let go over a hand: whether it is there, and that was all."""
-    name = name_of(given)
+    name = given.name
     if not now.is_looking_over:
         return Decision("keep", "working", f"looking whether the {name} stays in the hand")
     if any(_has_fallen(thing, given, now.doing) for thing in now.objects):
@@ -325,27 +320,27 @@ def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subta
         others = [thing for thing in wanted(now) if not _is_same(thing, held)]
         under_way = now.doing.target if now.doing is not None and _is_picking(now) else None
         if under_way is not None and any(_is_same(one, under_way) for one in others):
-            return Decision("keep", "working", f"putting the {name_of(held)} back")
+            return Decision("keep", "working", f"putting the {held.name} back")
         if others:  # the policy puts what it holds back where it took it before it picks another thing
-            return _pick(now, others[0], before=f"I put the {name_of(held)} back. ")
+            return _pick(now, others[0], before=f"I put the {held.name} back. ")
         is_returning = now.doing is not None and now.doing.skill == "place" and now.doing.target == held
         if is_returning and now.outcome == "running":
-            return Decision("keep", "working", f"putting the {name_of(held)} back")
-        say = f"I put the {name_of(held)} back."
-        return Decision("place", "working", f"putting the {name_of(held)} back", held, say)
+            return Decision("keep", "working", f"putting the {held.name} back")
+        say = f"I put the {held.name} back."
+        return Decision("place", "working", f"putting the {held.name} back", held, say)
     if box is None:
         return _search(now, box, task)
     if now.failures.get(task.place, 0) >= MOST_TRIES:
-        text = f"I cannot reach the {task.place}, and still hold the {name_of(held)}"
+        text = f"I cannot reach the {task.place}, and still hold the {held.name}"
         return Decision("keep", "failed", text, say=f"{text}.")
-    text = f"putting the {name_of(held)} {task.relation or 'in'} the {task.place}"
+    text = f"putting the {held.name} {task.relation or 'in'} the {task.place}"
     if now.doing is not None and now.doing.skill == "place" and now.outcome == "running":
         return Decision("keep", "working", text)
     return Decision("place", "working", text, box if box.height_m > 0.0 else free_spot(now, box))
 
 
 def _pick(now: Situation, thing: SeenObject, before: str = "") -> Decision:
-    name = name_of(thing)
+    name = thing.name
     if now.failures.get(name, 0):
         say = f"I try the {name} again."
     else:

@@ -26,7 +26,7 @@ from nodes.vlm.model_prompt import (
     system_prompt,
     words,
 )
-from nodes.vlm.next_action import Decision, Situation, is_excluded, name_of
+from nodes.vlm.next_action import Decision, Situation, is_excluded
 from nodes.vlm.pointing import place_thing, point_at
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
 from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, Utterance
@@ -256,7 +256,7 @@ class PointingVLM(LocalVLM):
         if self.outcome_ns >= self.advised_ns:
             return Decision("keep", "working", "choosing what to do next")
         if target is not None and is_excluded(now, target):
-            return Decision("keep", "working", f"leaving the {name_of(target)} alone")
+            return Decision("keep", "working", f"leaving the {target.name} alone")
         spec = now.skills.get(skill)
         arguments: list[Argument] = []
         for argument in spec.arguments if spec is not None else ():
@@ -265,5 +265,5 @@ class PointingVLM(LocalVLM):
                 arguments.append(Argument(name=argument.name, thing=thing))
             elif argument.is_needed and argument.type in ("thing", "place"):
                 return Decision("keep", "working", "looking again: nobody knows where that is")
-        text = f"{skill.replace('_', ' ')} {name_of(target) if target is not None else ''}".strip()
+        text = f"{skill.replace('_', ' ')} {target.name if target is not None else ''}".strip()
         return Decision(skill, "working", text, target or place, arguments=tuple(arguments))

@@ -165,6 +165,11 @@ class SeenObject(Message, kind="state"):
     state: tuple[str, ...] = ()  # "open", "full", "dirty", "waste": nothing comes back from there
     owner: str = ""
 
+    @property
+    def name(self) -> str:
+        """What people call it: "red cup", "bin", "orange"."""
+        return self.label if self.is_place or self.colour == self.label else f"{self.colour} {self.label}".strip()
+
 
 class Relation(Message):
     """How two things of a scene stand to each other, by their ids."""
@@ -212,6 +217,8 @@ class SceneDescription(Message, kind="state"):
     subtask: Subtask | None = None  # what it works on, for a planner that was restarted
     why: str = ""  # "failed": the reason, as a clause without a full stop
     code: FeedbackCode = ""  # and what programs ask of it
+    target: SeenObject | None = None  # what the robot holds, or goes for to take it
+    left: tuple[Reference, ...] = ()  # what people's words made it leave alone in this subtask
 
 
 Risk = Literal["still", "free", "contact", "person", ""]
@@ -303,6 +310,7 @@ class GuardState(Message, kind="state"):
     estop: str = ""  # why the emergency stop is latched
     is_armed: bool = False
     rejected: int = 0  # commands refused so far
+    is_retreating: bool = False  # it takes the robot back the way that it came; commands wait
 
     @property
     def sentence(self) -> str:

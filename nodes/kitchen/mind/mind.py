@@ -19,9 +19,20 @@ from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.parser import Clause
-from nodes.planner.replies import answer, list_words, name_of_thing, question, refusal, remark
-from nodes.planner.rules import Surroundings, parser_of
-from nodes.planner.understanding import ALL, Conversation, Intent, Order, understand_in
+from nodes.planner.referents import referents
+from nodes.planner.replies import answer, list_words, question, refusal, remark
+from nodes.planner.rules import Finished, Surroundings, parser_of
+from nodes.planner.understanding import (
+    ALL,
+    ANY_OF_THEM,
+    LEAVE,
+    Conversation,
+    Intent,
+    Order,
+    is_vague,
+    spared_by,
+    understand_in,
+)
 from runtime.clock import to_s
 from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SeenPerson, Subtask
 
@@ -177,22 +188,38 @@ class Mind:
         """What to say to an utterance; tasks and questions follow it."""
         meaning = understand(text)
         if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
-            return self._hear_objection(text, phrases.plain(text), now_ns) or []
-        if meaning.wants == "resume" and self.current is not None:
+            said = self._hear_objection(text, phrases.plain(text), now_ns)
+            intent = self._understood(text)
+            if said or not (intent.deed == "do" or intent.protected or intent.unnamed):
+                return said or []
+            if {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
+                return []
+            if not intent.orders:
+                return self._keep(intent, now_ns)
+            said = self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
+            return [*said, "First tell me to go on."]
+        if meaning.wants == "resume":
             self.is_paused = False
-            return []
+            if self._open("yes") is None and self.current is not None:
+                return []  # else it is a yes as well: "Go ahead."
         plain = phrases.plain(text)
-        if meaning.is_listening and not self.questions:
+        clauses = self._clauses(text)
+        if clauses[:1] and clauses[0].word == "another":
+            return []  # somebody else is spoken to
+        is_asked = bool(self.questions or self.talk.awaits)
+        if meaning.is_listening and not is_asked and not any(one.type == "cancel" for one in clauses):
             return []
         for step in (self._hear_wrong, self._hear_answer, self._hear_recipe, self._hear_objection, self._hear_chore):
             said = step(text, plain, now_ns)
             if said is not None:
                 return said
-        return self._hear_order(self._spelled_out(plain, speaker), text, now_ns)
+        return self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
 
     def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not phrases.says_wrong(plain) or text.rstrip().endswith("?"):
             return None
+        if self.current is not None and (intent := self._understood(text)).unnamed:
+            return self._keep(intent, now_ns)  # "Wrong one."
         place = self.seen.place_in(plain)
         if not self.deeds and self.current is None:
             return ["I have not done anything yet that I could take back."]
@@ -210,7 +237,7 @@ class Mind:
         home = deed.origin or "table"
         if phrases.wants_back(plain):
             return ["I am sorry.", *self._add([self._put(thing, home)], now_ns)]
-        asked = f"I am sorry. I take it back. Where does the {name_of_thing(thing)} go?"
+        asked = f"I am sorry. I take it back. Where does the {thing.name} go?"
         self._ask(OpenQuestion("place", asked, now_ns, tasks=(self._put(thing, ""),)))
         return [asked, *self._add([self._put(thing, home)], now_ns)]
 
@@ -237,6 +264,8 @@ class Mind:
             pointed = self._pointed(now_ns)
             if not chosen and pointed in which.choices and phrases.points_out(plain):
                 chosen = [pointed]
+            if not chosen and ANY_OF_THEM.match(plain):
+                chosen = left[:1]
             if not chosen and phrases.means_all(plain):
                 first, *others = which.choices
                 order = which.order
@@ -252,6 +281,9 @@ class Mind:
         if is_yes and any(clause.condition or clause.verb == "wait" for clause in self._clauses(text)):
             is_yes = False  # "Yes, but not now."
         return None if is_yes is None else self._answer_yes(is_yes, now_ns)
+
+    def _understood(self, text: str) -> Intent:
+        return understand_in(text, self.world.world, self.talk, parser_of(self.world.world))[0]
 
     def _clauses(self, text: str) -> list[Clause]:
         return parser_of(self.world.world).clauses(text)
@@ -273,7 +305,7 @@ class Mind:
         mugs = [one for one in self.seen.things() if one.label == recipe.vessel and is_empty(one) and not is_dirty(one)]
         if not mugs:
             return [f"I see no clean {recipe.vessel} for a coffee. Could you put one on the table?"]
-        mug, name = mugs[0], name_of_thing(mugs[0])
+        mug, name = mugs[0], mugs[0].name
         self.is_for_coffee = True
         machines = [one for one in recipe.machines if not (is_black and one.startswith("cream"))]
         steps = []
@@ -287,7 +319,7 @@ class Mind:
         if not full:
             return ["I see nothing to drink."]
         thing = full[0]
-        return self._add([SkillCall("hand_over", thing.id, "", f"bring you the {name_of_thing(thing)}")], now_ns)
+        return self._add([SkillCall("hand_over", thing.id, "", f"bring you the {thing.name}")], now_ns)
 
     def _hear_objection(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         """ "No, the blue one", "not that one": about the task under way or the one just done."""
@@ -297,10 +329,14 @@ class Mind:
             return None
         if not phrases.objects(plain):
             return None
+        if self._pointed(now_ns) not in ("", thing.id):
+            intent = self._understood(text)
+            if intent.unnamed or any(map(is_vague, intent.protected)):
+                return self._keep(intent, now_ns)
         if phrases.wants_kept(plain) and self.current is not None:
             self.kept.add(thing.id)
             self._drop({thing.id})
-            return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
+            return [f"All right, I leave the {thing.name}.", *self._next(now_ns)]
         same = [one for one in self.seen.things() if one.label == thing.label]
         barred = phrases.barred(plain)
         chosen = [one for one in same if one.colour in plain.split() and one.colour not in barred]
@@ -312,9 +348,10 @@ class Mind:
         if not chosen and not is_current_barred:
             return None
         self.kept.add(thing.id)
-        if not chosen:
+        is_one_of = any(later.thing == one.id != thing.id for later in self.tasks for one in same)
+        if not chosen or (is_one_of and not any(one.colour in plain.split() for one in chosen)):
             self._drop({thing.id})
-            return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
+            return [f"All right, I leave the {thing.name}.", *self._next(now_ns)]
         new, left = chosen[0], []
         place = task.place
         if self.current is None and self.deeds:
@@ -324,10 +361,10 @@ class Mind:
         later = [call_of(one.skill, new, one.place, self.seen) if one.thing == thing.id else one for one in self.tasks]
         first = call_of(task.skill, new, place, self.seen)
         self.current, self.tasks = None, deque()
-        return [f"Sorry. The {name_of_thing(new)}, then.", *self._add([*left, first, *later], now_ns)]
+        return [f"Sorry. The {new.name}, then.", *self._add([*left, first, *later], now_ns)]
 
     def _hear_chore(self, text: str, plain: str, now_ns: int) -> list[str] | None:
-        intent, _ = understand_in(text, self.world.world, self.talk, parser_of(self.world.world))
+        intent = self._understood(text)
         spared = self._spared(text, intent)
         things = [one for one in self.seen.things() if one.id not in spared]
         if self._is_wished(text, phrases.wants_dishes):
@@ -379,9 +416,7 @@ class Mind:
     def _wash(self, things: Sequence[SeenObject], now_ns: int, *, is_silent: bool = False) -> list[str]:
         if not things:
             return ["I see nothing that has to be washed."]
-        said = (
-            [] if is_silent else [f"Sure. I will wash {list_words([f'the {name_of_thing(one)}' for one in things])}."]
-        )
+        said = [] if is_silent else [f"Sure. I will wash {list_words([f'the {one.name}' for one in things])}."]
         for one in things:
             said += self._add(self._rinse(one), now_ns, asks_first=one)
         return said
@@ -392,7 +427,7 @@ class Mind:
     def _rinse(self, thing: SeenObject) -> list[SkillCall]:
         to = self.habits.get(thing.label) or household().washed_to.get(thing.label, "countertop")
         return [
-            SkillCall("rinse", thing.id, "sink", f"wash the {name_of_thing(thing)}"), self._put(thing, to)
+            SkillCall("rinse", thing.id, "sink", f"wash the {thing.name}"), self._put(thing, to)
         ]  # fmt: skip
 
     def _tidy(self, place: str, skip: set[str], now_ns: int) -> list[str]:
@@ -407,33 +442,93 @@ class Mind:
         belongs = self.habits.get(thing.label) or household().belongs.get(thing.label, "")
         return [self._put(thing, belongs)]
 
-    def _hear_order(self, plain: str, text: str, now_ns: int) -> list[str]:
-        mine, plain = phrases.without_mine(plain)
-        self.kept |= {one.id for one in self.seen.things() if one.label == mine}
-        plain = phrases.without_you(plain)
-        world = self.world.world
-        intent, self.talk = understand_in(plain, world, self.talk, parser_of(world))
-        if phrases.puts_away(plain) and intent.orders and not intent.orders[0].place:
+    def _hear_order(self, written: str, text: str, now_ns: int) -> list[str]:
+        mine, written = phrases.without_mine(written)
+        own = [one for one in self.seen.things() if mine and mine in (one.label, one.name)]
+        self.kept |= {one.id for one in own}
+        written = phrases.without_you(written)
+        if own and not written:
+            self._drop(self.kept)
+            return [f"All right, I leave the {mine}.", *self._next_if_idle(now_ns)]
+        world, before = self.world.world, self.talk.orders
+        intent, self.talk = understand_in(written, world, self.talk, parser_of(world))
+        if phrases.puts_away(written) and intent.orders and not intent.orders[0].place:
             return self._put_away(intent.orders[0], now_ns)
         match intent.deed:
+            case "do" if intent.protected and self.tasks and _is_same_order(intent.orders, before):
+                return self._keep(intent, now_ns)  # "But not the blue one."
             case "do":
-                return self._do(intent.orders, now_ns)
+                self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
+                self._supersede(intent.orders)
+                waiting = list(self.tasks)
+                said = self._do(intent.orders, now_ns)
+                later = [one.text for one in self.tasks if one not in waiting and one.text]
+                return said if any(said) or not later else [f"All right. Then I will {list_words(later)}."]
             case "ask":
                 return self._asks(intent, now_ns)
             case "refuse":
                 return [refusal(intent, world, self.world.skills)]
             case "answer":
-                return [answer(text, intent, self.world.scene, self.world.skills, None, None)]
-        if intent.protected:
-            kept = {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
-            self.kept |= kept
-            self._drop(kept)
-            names = list_words([f"the {one.colour} {one.label}".replace("  ", " ") for one in intent.protected])
-            return [f"All right, I leave {names}."]
+                doing = self._told_of(self.current) if self.current is not None else None
+                done = self.deeds[-1].task if self.deeds else None
+                moved = done is not None and done.skill == "place"
+                last = None if done is None else Finished(order := self._told_of(done), order.things if moved else ())
+                return [answer(text, intent, self.world.scene, self.world.skills, doing, last)]
+        if intent.what == "no" and (self.questions or self.current is None):
+            return self._leave_it(now_ns)
+        if intent.protected or intent.unnamed:
+            return self._keep(intent, now_ns)
+        if intent.released:
+            self.kept -= {one.id for ref in intent.released for one in self.seen.fitting(ref)}
+            return ["All right."]
         if intent.why in ("cancelled", "declined"):
             return self._leave_it(now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
+
+    def _told_of(self, task: SkillCall) -> Order:
+        """A task as an order, for who asks about it."""
+        thing = self.seen.thing(task.thing)
+        things = () if thing is None else (Reference(label=thing.label, colour=thing.colour),)
+        return Order(task.skill, things, (), task.place, self.seen.relation(task.place) if task.place else "")
+
+    def _supersede(self, orders: Sequence[Order]) -> None:
+        """What is to be brought elsewhere now is not brought where it was to go before."""
+        moved = [ref for order in orders if order.skill in ("place", "hand_over", "put_back") for ref in order.things]
+        fitting = [self.seen.fitting(ref) for ref in moved]
+        ids = {one.id for things in fitting if len(things) == 1 for one in things}
+        self.tasks = deque(one for one in self.tasks if one.thing not in ids or one.skill != "place")
+        if self.current is not None and self.current.thing in ids and self.current.skill in ("place", "hand_over"):
+            self.current = None  # "No, on the tray."
+
+    def _keep(self, intent: Intent, now_ns: int) -> list[str]:
+        """Leave alone what is meant, or ask which that is."""
+        target = self.seen.thing(self.current.thing) if self.current is not None else None
+        kept = [one for ref in intent.protected if not is_vague(ref) for one in self.seen.fitting(ref)]
+        unseen = [ref for ref in intent.protected if not self.seen.fitting(ref)]
+        said: list[str] = []
+        for what in spared_by(intent):
+            found = referents(what, None, self.world.scene, target)
+            shown = self.seen.thing(self._pointed(now_ns))  # a moment ago too
+            if shown is not None and what.how in ("shown", "described") and what.label in ("", shown.label):
+                kept.append(shown)
+            elif found.is_clear or 0 < len(found.things) <= what.count:
+                kept += found.things
+            elif found.things:
+                choices = tuple(one.id for one in found.things)
+                text = (
+                    f"Which one shall I leave, {list_words([f'the {self.seen.name(one)}' for one in choices], 'or')}?"
+                )
+                said += self._ask(OpenQuestion("which", text, now_ns, order=Order(LEAVE), choices=choices))
+        names = [one.name for one in kept] + [f"{one.colour} {one.label}".strip() for one in unseen]
+        told = f"All right, I leave {list_words([f'the {name}' for name in dict.fromkeys(names)])}."
+        return [*([told] if names else []), *self._leave_alone({one.id for one in kept}, now_ns), *said]
+
+    def _leave_alone(self, ids: set[str], now_ns: int) -> list[str]:
+        was_busy = self.current is not None
+        self.kept |= ids
+        self._drop(ids)
+        return self._next_if_idle(now_ns) if was_busy and self.current is None else []
 
     def _leave_it(self, now_ns: int) -> list[str]:
         """ "Never mind": the question that is open, or else what is being done."""
@@ -441,9 +536,10 @@ class Mind:
         if asked is not None:
             self.questions.remove(asked)
         elif self.current is not None:
+            self.tasks.clear()
             self._drop({self.current.thing})
         else:
-            return []
+            return ["All right."]
         return ["All right, I leave it.", *self._next_if_idle(now_ns)]
 
     def _asks(self, intent: Intent, now_ns: int) -> list[str]:
@@ -533,7 +629,7 @@ class Mind:
         found = [one for one in found if not order.place or self.seen.place_of(one.id) != order.place] or found
         kept = [one for one in self.seen.fitting(reference) if one.id in self.kept and one.id not in excluded]
         if not found and len(kept) == 1:
-            text = f"I was asked to leave the {name_of_thing(kept[0])}. Shall I take it now?"
+            text = f"I was asked to leave the {kept[0].name}. Shall I take it now?"
             steps = tuple(self._steps(order.skill, kept[0], order.place))
             return [], self._ask(OpenQuestion("yes", text, now_ns, tasks=steps))
         if not found:
@@ -544,6 +640,8 @@ class Mind:
             return [], self._ask(asked)
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
             return found, []
+        if reference.count > len(found):
+            return found, [f"I see only {list_words([f'the {one.name}' for one in found])}."]
         if reference.count > 1 or reference.is_any:
             return found[: max(reference.count, 1)], []
         pointed = next((one for one in found if one.id == self._pointed(now_ns)), None)
@@ -552,7 +650,7 @@ class Mind:
         held = [one for one in found if self.seen.is_held_by_person(one.id)]
         if order.skill == "take" and held:
             return held[:1], []
-        names = [f"the {name_of_thing(one)}" for one in found]
+        names = [f"the {one.name}" for one in found]
         asked = OpenQuestion(
             "which", f"Which {reference.label} do you mean, {list_words(names, 'or')}?", now_ns,
             order=about_alone(order, (reference,)), choices=tuple(one.id for one in found),
@@ -564,6 +662,8 @@ class Mind:
         thing, order = self.seen.thing(chosen), asked.order
         if thing is None or order is None:
             return []
+        if order.skill == LEAVE:
+            return [f"All right, I leave the {thing.name}.", *self._leave_alone({thing.id}, now_ns)]
         if order.skill == "place" and not order.place:
             return self._add(self._stow(thing), now_ns, asks_first=thing)
         return self._add(self._steps(order.skill, thing, order.place), now_ns, asks_first=thing)
@@ -595,9 +695,7 @@ class Mind:
         first = steps[0]
         thing = self.seen.thing(first.thing)
         if first.skill == "place" and not first.place and thing is not None:
-            text = (
-                f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {name_of_thing(thing)}'} go?"
-            )
+            text = f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {thing.name}'} go?"
             return self._ask(OpenQuestion("place", text, now_ns, tasks=(first,)))
         if (
             thing is not None
@@ -607,13 +705,13 @@ class Mind:
             return self._ask_for_help(first, thing, now_ns)
         pours = first.skill == "rinse" or first.place in ("sink", "bin")
         if asks_first is not None and pours and not is_empty(asks_first):
-            text = f"The {name_of_thing(asks_first)} is not empty. Are you finished with it? Shall I pour it away?"
+            text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
             return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
         self.tasks.extend(steps)
         return self._next_if_idle(now_ns)
 
     def _ask_for_help(self, task: SkillCall, thing: SeenObject, now_ns: int) -> list[str]:
-        name = name_of_thing(thing)
+        name = thing.name
         what = f"put the {name} {self.seen.relation(task.place)} the {task.place}" if task.place else f"take the {name}"
         text = f"The {name} is too wide for my hand. Could you {what}, please?"
         return self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
@@ -669,7 +767,7 @@ class Mind:
         if thing is None:
             return [f"I have to leave that: {why}.", *self._next(now_ns)]
         near = "nearer to me" if description.code == "out_of_reach" else "where I can take it"
-        text = f"I cannot get the {name_of_thing(thing)}: {why}. Could you help me and put it {near}, please?"
+        text = f"I cannot get the {thing.name}: {why}. Could you help me and put it {near}, please?"
         said = self._ask(OpenQuestion("help", text, now_ns, tasks=(task,), at_m=(thing.x_m, thing.y_m)))
         return [*said, *self._next(now_ns)]
 
@@ -694,3 +792,9 @@ class Mind:
 
     def _pointed(self, now_ns: int) -> str:
         return self.pointed[0] if to_s(now_ns - self.pointed[1]) < POINTS_FOR_S else ""
+
+
+def _is_same_order(orders: Sequence[Order], before: Sequence[Order]) -> bool:
+    """Whether it is the last order again, with something left out."""
+    last = [(one.skill, one.things, one.place) for one in before[-1:]]
+    return [(one.skill, one.things, one.place) for one in orders] == last

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from nodes.interrupts.intent import says_yes
 from nodes.kitchen.mind.household import household
-from nodes.planner.replies import name_of_thing
 from runtime.msgs import SeenObject
 
 _NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
@@ -21,9 +20,9 @@ _WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
 _OUT = re.compile(r"\b(out|back)\b")
 _MINE = re.compile(
     r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?"
-    r"the ([\w ]+?)(?=[,.;]|$| and )"
+    r"the ([\w ]+?)(?=[,.;!?]|$| and )"
 )
-_IS_MINE = re.compile(r"\bthe (\w+) is mine\b[,.;]*")
+_IS_MINE = re.compile(r"\bthe ((?:\w+ )?\w+) is mine\b[,.;!]*")
 _THIS = re.compile(r"\b(this|that)( one)?\b")
 _OTHER = re.compile(r"\bnot (that|this)\b|\bother\b")
 _OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
@@ -37,10 +36,21 @@ _TIDIES = re.compile(r"\beverything off\b|\bneeds? (clearing|tidying)\b")
 _NO_TIDYING = re.compile(r"\bwipe|\bmy\b")
 
 
-def plain(text: str) -> str:
+def small(text: str) -> str:
     """Small letters, written out."""
-    small = text.lower().replace("’", "'").replace("don't", "do not").replace("i'll", "i will").replace("i'm", "i am")
-    return re.sub(r"[!?]", " ", small).replace(" ,", ",").strip(" .,")
+    return (
+        text.lower()
+        .replace("’", "'")
+        .replace("don't", "do not")
+        .replace("i'll", "i will")
+        .replace("i'm", "i am")
+        .replace("that's", "that is")
+    )
+
+
+def plain(text: str) -> str:
+    """Small letters, written out, and without marks of shouting and asking."""
+    return re.sub(r"[!?]", " ", small(text)).replace(" ,", ",").strip(" .,")
 
 
 # --- of what was done
@@ -152,9 +162,9 @@ def puts_away(sentence: str) -> bool:
 def without_mine(sentence: str) -> tuple[str, str]:
     """The kind of thing that the speaker keeps to themselves, and the sentence without that; "" for none."""
     if mine := _MINE.search(sentence):
-        return mine[1].strip(), (sentence[: mine.start()] + sentence[mine.end() :]).strip(" ,.;")
+        return mine[1].strip(), (sentence[: mine.start()] + sentence[mine.end() :]).strip(" ,.;!")
     if theirs := _IS_MINE.search(sentence):
-        return theirs[1], (sentence[: theirs.start()] + sentence[theirs.end() :]).strip(" ,.;")
+        return theirs[1], (sentence[: theirs.start()] + sentence[theirs.end() :]).strip(" ,.;!")
     return "", sentence
 
 
@@ -173,11 +183,11 @@ def spelled_out(sentence: str, own: Sequence[SeenObject], shown: SeenObject | No
 
     def mine(found: re.Match[str]) -> str:
         fitting = [one for one in own if one.label == found[1]]
-        return f"the {name_of_thing(fitting[0])}" if len(fitting) == 1 else found[0]
+        return f"the {fitting[0].name}" if len(fitting) == 1 else found[0]
 
     sentence = re.sub(r"\bmy (\w+)\b", mine, sentence)
     if shown is None:
         return sentence
-    name = f"the {name_of_thing(shown)}"
+    name = f"the {shown.name}"
     sentence = _THIS.sub(name, re.sub(rf"\b(this|that) {shown.label}\b", name, sentence), count=1)
     return re.sub(rf"\btake {name}\b(?: from me)? and put it\b", f"put {name}", sentence) if shown in held else sentence

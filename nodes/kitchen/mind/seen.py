@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from nodes.kitchen.mind.household import FRUIT
-from nodes.planner.replies import name_of_thing
 from nodes.planner.rules import Surroundings
 from runtime.msgs import Reference, SeenObject
 
@@ -28,7 +27,7 @@ class Seen:
     def name(self, thing: str) -> str:
         """What it is called."""
         found = self.thing(thing)
-        return name_of_thing(found) if found is not None else "thing"
+        return found.name if found is not None else "thing"
 
     def fitting(self, reference: Reference) -> list[SeenObject]:
         """All that a reference may mean."""

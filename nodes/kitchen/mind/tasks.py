@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nodes.kitchen.mind.seen import Seen
-from nodes.planner.replies import name_of_thing
 from nodes.planner.understanding import Order
 from runtime.msgs import Reference, SeenObject
 
@@ -47,7 +46,7 @@ class CompletedCall:
 
 def call_of(skill: str, thing: SeenObject, place: str, seen: Seen) -> SkillCall:
     """A skill about a thing, with the words by which the robot tells of it."""
-    name = name_of_thing(thing)
+    name = thing.name
     if skill == "place":
         words = f"put the {name} {seen.relation(place)} the {place}"
     else:

@@ -273,3 +273,138 @@ def test_what_is_to_go_elsewhere_is_not_cleared_away_with_the_rest() -> None:
     mind = mind_with(RED, PLATE)
     hear(mind, "Clear the table, but put the plate on the shelf.")
     assert planned(mind) == [("place", "mug-1", "sink"), ("place", "plate-1", "shelf")]
+
+
+WHITE = thing("mug-3", "mug", "white")
+KEPT = (
+    "Not that one.", "No, not this one.", "Not this.", "But not that one.", "Leave that one.", "Leave it.",
+    "Leave that one where it is.", "Leave the mug.", "Keep it.", "Keep that one, please.", "I want to keep that one.",
+    "No, I want to keep that one.", "Let me keep that one.", "I still need it.", "I am still using that one.",
+    "I'm not finished with that one.", "That one is mine.", "That's mine.", "This mug is mine.",
+    "Don't take that one.", "Don't put it on the shelf.", "Leave the one in your hand.", "Put it back.",
+    "That one stays here.", "Spare that one.", "All except that one.", "Not that mug.", "Wrong one.",
+    "Leave it alone.", "Please don't touch that mug.", "Hey, that's my mug.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_that_one_is_what_is_pointed_at_or_what_is_being_done(text: str) -> None:
+    for pointed, kept in (("mug-2", "mug-2"), ("", "mug-1")):
+        mind = mind_with(RED, BLUE, WHITE)
+        hear(mind, "Put the mugs on the shelf.")
+        people = (SeenPerson(id="Ann", x_m=0.0, y_m=0.0, points_at=pointed),) if pointed else ()
+        mind.see(scene_of(RED, BLUE, WHITE, people=people), to_ns(9.0))
+        answer = hear(mind, text, 10.0)
+        assert mind.kept == {kept}
+        assert answer.startswith(sentence("kitchen.leaves", what=f"{'blue' if pointed else 'red'} mug"))
+        assert [one for _, one, _ in planned(mind)] == [one.id for one in (RED, BLUE, WHITE) if one.id != kept]
+
+
+@pytest.mark.parametrize("text", ["Leave that one.", "Not that one.", "Leave the mug.", "I still need it."])
+def test_where_nothing_is_done_or_pointed_at_it_asks_which_is_to_be_left(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    assert hear(mind, text) == sentence("kitchen.which_to_leave", things="the red mug or the blue mug")
+    assert hear(mind, "The blue one.", 3.0) == sentence("kitchen.leaves", what="blue mug")
+    assert (mind.kept, mind.questions) == ({"mug-2"}, [])
+
+
+def test_an_exception_said_afterwards_takes_only_that_one_out() -> None:
+    for text in ("But not the blue one.", "All except the blue one.", "Not the blue one."):
+        mind = mind_with(RED, BLUE, WHITE)
+        hear(mind, "Put the mugs on the shelf.")
+        hear(mind, text, 3.0)
+        assert [one for _, one, _ in planned(mind)] == ["mug-1", "mug-3"], text
+
+
+def test_what_is_to_be_brought_elsewhere_is_not_brought_to_the_first_place_too() -> None:
+    mind = mind_with(RED, BLUE, WHITE)
+    hear(mind, "Put the mugs on the shelf.")
+    hear(mind, "Give me the blue mug.", 3.0)
+    assert planned(mind) == [("place", "mug-1", "shelf"), ("place", "mug-3", "shelf"), ("hand_over", "mug-2", "")]
+
+
+@pytest.mark.parametrize(("text", "place"), [("No, on the tray.", "tray"), ("Actually, put it in the sink.", "sink")])
+def test_a_corrected_place_takes_the_place_of_the_one_under_way(text: str, place: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug on the shelf.")
+    assert hear(mind, text, 3.0)
+    assert planned(mind) == [("place", "mug-1", place)]
+
+
+@pytest.mark.parametrize("text", ["Never mind.", "Okay, never mind.", "Hm, never mind."])
+def test_never_mind_ends_all_of_an_order_about_several(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mugs on the shelf.")
+    assert hear(mind, text, 3.0) == sentence("kitchen.leaves_it")
+    assert planned(mind) == []
+
+
+@pytest.mark.parametrize("text", ["Yes.", "Go ahead.", "Yes, go ahead."])
+def test_a_yes_answers_a_question_about_the_order_and_one_about_a_thing(text: str) -> None:
+    for order, asked in (("Put the red mug in the bin when it is empty.", RED), ("Put the glass in the sink.", GLASS)):
+        mind = mind_with(asked)
+        assert hear(mind, order).endswith("?")
+        hear(mind, text, 3.0)
+        assert [one for _, one, _ in planned(mind)] == [asked.id], order
+
+
+def test_an_addition_while_it_is_busy_is_answered() -> None:
+    mind = mind_with(RED, BLUE, APPLE)
+    hear(mind, "Put the mugs on the shelf.")
+    assert hear(mind, "And the apple too.", 3.0) == sentence("kitchen.then", what="put the green apple on the shelf")
+    assert planned(mind)[-1] == ("place", "apple-1", "shelf")
+
+
+def test_who_asks_what_it_does_hears_that_it_is_busy_and_afterwards_what_it_did() -> None:
+    mind = mind_with(RED)
+    hear(mind, "Put the red mug on the shelf.")
+    assert hear(mind, "What are you doing?", 2.0) == "I am busy: put the red mug on the shelf."
+    finish(mind)
+    assert hear(mind, "What did you do?", 9.0) == sentence("kitchen.did_last", what="The red mug is on the shelf.")
+
+
+@pytest.mark.parametrize("text", ["Whichever.", "I don't care.", "Either one."])
+def test_who_does_not_mind_which_one_gets_one(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mug on the tray")
+    hear(mind, text, 2.0)
+    assert planned(mind) == [("place", "mug-1", "tray")]
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("Good morning! Please bring me the red mug.", [("hand_over", "mug-1", "")]),
+        ("Oh! The red mug goes on the shelf.", [("place", "mug-1", "shelf")]),
+        ("Tom, could you put the red mug in the sink?", []),
+        ("Put the red mug on the tray, and don't you dare touch the blue mug.", [("place", "mug-1", "tray")]),
+    ],
+)
+def test_sentences_are_read_one_by_one_and_to_whom_they_are_said(text: str, plan: list[tuple[str, str, str]]) -> None:
+    mind = mind_with(RED, BLUE)
+    assert bool(hear(mind, text)) == bool(plan)
+    assert planned(mind) == plan
+
+
+def test_a_no_to_a_question_or_to_nothing_leaves_what_is_being_done_alone() -> None:
+    mind = mind_with(RED, BLUE, APPLE)
+    hear(mind, "Put the apple on the tray.")
+    hear(mind, "Put the mug on the tray.", 2.0)
+    assert hear(mind, "No.", 3.0) == sentence("kitchen.leaves_it")
+    assert (planned(mind), mind.questions) == ([("place", "apple-1", "tray")], [])
+    finish(mind)
+    assert "Which" not in hear(mind, "No.", 9.0)
+
+
+def test_fewer_than_were_asked_for_is_said() -> None:
+    mind = mind_with(RED, BLUE)
+    assert hear(mind, "Put three mugs on the shelf.").startswith(
+        sentence("kitchen.sees_only", things="the red mug and the blue mug")
+    )
+
+
+@pytest.mark.parametrize("text", ["I don't need the red mug anymore.", "That one is mine.", "Hurry up!", "Never mind."])
+def test_what_orders_nothing_is_answered_too(text: str) -> None:
+    mind = mind_with(RED, BLUE)
+    assert hear(mind, text)
+    assert planned(mind) == []

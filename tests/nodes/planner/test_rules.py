@@ -216,7 +216,7 @@ def test_several_orders_are_done_one_after_the_other() -> None:
 def test_an_addition_comes_after_what_is_being_done(text: str) -> None:
     plan, replies = told(ORDER, text)
     assert [describe(order) for order in plan.orders] == ["Put every cup in the bin", "Put the bottle in the bin"]
-    assert replies[-1] == "All right. Then I will put the bottle in the bin."
+    assert replies[-1] == sentence("planner.then", what="put the bottle in the bin")
     assert works_on(plan).id == "task-1.0"
 
 

@@ -9,6 +9,7 @@ import itertools
 import math
 from typing import Literal
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -22,7 +23,17 @@ from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, 
 from nodes.stretch.limits import STOW
 from runtime import Simulation
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
+from runtime.msgs import (
+    Action,
+    Feedback,
+    GuardState,
+    Interrupt,
+    JointCommand,
+    RobotState,
+    SeenObject,
+    Utterance,
+    aimed_at,
+)
 from tests.support.sentences import sentence
 
 BIN = SeenObject(
@@ -49,6 +60,7 @@ class Kitchen:
         self.feedback: list[Feedback] = self.sim.record(ExpertPolicy.feedback)
         self.commands: list[JointCommand] = self.sim.record(ExpertPolicy.command)
         self.states: list[RobotState] = self.sim.record(SimDriver.state)
+        self.guards: list[GuardState] = self.sim.record(Guard.guard_state)
         self.truths: list[Truth] = self.sim.record(SimDriver.truth)
         self.sim.run(seconds=0.5)
 
@@ -175,6 +187,44 @@ def test_placing_the_held_cup_on_itself_puts_it_back() -> None:
     assert back is not None
     assert back.status == "success", back.why
     assert moved_m(kitchen.thing("blue_cup"), before) < 0.02
+
+
+def test_what_touched_the_table_too_early_is_set_down_higher_after_the_way_back() -> None:
+    kitchen = Kitchen()
+    picked = kitchen.pick("red_cup")
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    cup = kitchen.seen("red_cup")
+    low_m = 0.5 - 0.012  # the table is said to be lower than it is
+    spot = msgspec.structs.replace(cup, label="table", colour="", z_m=low_m, height_m=0.0, is_place=True)
+    on_table = Action(id="on table", skill="place", arguments=aimed_at(spot, "place"))
+    kitchen.sim.publish("action", on_table)
+    touches = 0
+
+    def is_stopped() -> bool:
+        return kitchen.guards[-1].mode == "stopped"
+
+    def is_over() -> bool:
+        return kitchen.feedback[-1].action_id == on_table.id and kitchen.feedback[-1].status != "running"
+
+    kitchen.sim.run(seconds=15.0, until=lambda: is_stopped() or is_over())
+    while is_stopped() and touches < 4:
+        assert kitchen.guards[-1].stopped_by == "contact", kitchen.guards[-1].reason
+        touches += 1
+        kitchen.sim.run(seconds=5.0, until=lambda: kitchen.guards[-1].at_rest_ns > 0)
+        kitchen.sim.run(seconds=0.5)
+        kitchen.interrupt("resume")
+        kitchen.sim.run(seconds=0.5)
+        assert kitchen.guards[-1].is_retreating
+        kitchen.sim.run(seconds=10.0, until=lambda: not kitchen.guards[-1].is_retreating)
+        assert kitchen.states[-1].is_grasping, "nothing is let go on the way back"
+        kitchen.sim.run(seconds=15.0, until=lambda: is_stopped() or is_over())
+    answer = kitchen.feedback[-1]
+    assert touches > 0, "without a touch nothing is shown"
+    assert answer.status == "success", answer.why
+    kitchen.sim.run(seconds=1.0)
+    cup = kitchen.seen("red_cup")
+    assert cup.z_m == pytest.approx(0.5 + cup.height_m / 2, abs=0.01)
 
 
 def test_a_cup_that_is_not_there_is_a_failure_with_a_reason() -> None:
