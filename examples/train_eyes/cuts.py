@@ -146,12 +146,11 @@ def from_rooms(first: int, last: int) -> Iterator[tuple[NDArray[np.uint8], NDArr
                 data.qpos[model.joint(name).qposadr[0]] = value
             data.qpos[model.joint("wrist_yaw").qposadr[0]] = position[joints["wrist_yaw"]]
             part, shown_things = _hand(drawn, truth.things), truth.things
-            if drawn.random() < 0.5:
+            if drawn.random() < 0.4:
                 part, shown_things = _held_out(drawn, truth.things, kitchen)
             for one in shown_things:
                 at = model.joint(f"{one.name}_free").qposadr[0]
-                half_turn = drawn.uniform(-math.pi, math.pi) / 2
-                data.qpos[at : at + 7] = one.x_m, one.y_m, one.z_m, math.cos(half_turn), 0.0, 0.0, math.sin(half_turn)
+                data.qpos[at : at + 3] = one.x_m, one.y_m, one.z_m
             body = model.body("hand").mocapid[0]
             data.mocap_pos[body] = (part.x_m, part.y_m, part.z_m)
             cy, sy = math.cos(part.yaw_rad / 2), math.sin(part.yaw_rad / 2)
