@@ -33,6 +33,8 @@ OVER_PALM_M = 0.13
 BELIEVE, BELIEVE_OTHER = 2, 8
 """Sightings until a thing is believed to be there; of what has no name."""
 MISSES = 3
+DOUBTED = 0.15
+"""What is less likely to be of the kind that it was is of none."""
 VOTES, STATES = 12, 4
 FULL_PX = 150
 """As many pixels as a vote of full weight has."""
@@ -233,7 +235,9 @@ class Sight:
             track.states.append((told.fill, told.contents, told.is_dirty, told.is_open))
         likely = track.likely
         best = max(likely, key=lambda one: likely[one])
-        track.kind = best if likely[best] >= KNOWN_FROM else OTHER
+        if likely[best] >= KNOWN_FROM or likely.get(track.kind, 0.0) < DOUBTED:
+            track.kind = best if likely[best] >= KNOWN_FROM else OTHER
+        best = track.kind if track.kind != OTHER else best
         track.colour = _most((colour, w * share.get(best, 0.0)) for share, colour, w in track.votes)
         track.sightings += 1
         track.misses = 0

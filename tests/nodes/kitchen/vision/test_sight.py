@@ -154,11 +154,12 @@ class Wavering(Knowing):
         return [Classification("mug", 0.9, "red", "", "", False, False, {"mug": share}) for _ in cuts]
 
 
-def test_what_was_believed_is_not_gone_because_its_kind_is_no_longer_sure() -> None:
+@pytest.mark.parametrize(("doubts", "label"), [(4, "mug"), (14, "thing")])
+def test_what_was_believed_is_not_gone_because_its_kind_is_in_doubt(doubts: int, label: str) -> None:
     kitchen, eyes = DrawnKitchen("which-mug", seed=3), Sight(load_world(), Wavering())
     before = [one.id for one in looked(eyes, kitchen, times=3).things if not one.is_place]
-    after = [one for one in looked(eyes, kitchen, times=4).things if not one.is_place]
-    assert ([one.id for one in after], {one.label for one in after}) == (before, {"thing"})
+    after = [one for one in looked(eyes, kitchen, times=doubts).things if not one.is_place]
+    assert ([one.id for one in after], {one.label for one in after}) == (before, {label})
 
 
 def test_what_is_not_in_view_is_still_believed_and_keeps_its_id() -> None:
