@@ -260,6 +260,9 @@ class KitchenVLM(LocalVLM):
         return self._do(task.skill, target, target)
 
     def _get(self, thing: SeenObject) -> Decision:
+        was_got = self.doing is not None and self.doing.skill in ("pick", "take") and self.outcome == "success"
+        if was_got and self.clock.since_s(self.succeeded_ns) < SEEN_WITHIN_S:
+            return Decision("keep", "working", f"looking whether I hold the {thing.name}")
         is_offered = any(one.subject == thing.id and one.relation == "held by" for one in self.now.relations)
         return self._do("take" if is_offered else "pick", thing, thing)
 

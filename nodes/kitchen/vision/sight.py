@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,6 +19,7 @@ from nodes.kitchen.vision.crops import KNOWN_FROM, OTHER, Classification, CropRe
 from nodes.kitchen.vision.gestures import nearest_to_line, swings
 from nodes.kitchen.world import Kitchen
 from nodes.perception.objects import place_is_empty
+from nodes.robot.products import product
 from nodes.robot.protocol import Body
 from runtime.clock import to_ns, to_s
 from runtime.msgs import Image, Relation, RobotState, Scene, SeenObject, SeenPerson
@@ -32,6 +33,8 @@ OVER_PALM_M = 0.13
 BELIEVE, BELIEVE_OTHER = 2, 8
 """Sightings until a thing is believed to be there; of what has no name."""
 MISSES = 3
+DOUBTED = 0.15
+"""What is less likely to be of the kind that it was is of none."""
 VOTES, STATES = 12, 4
 FULL_PX = 150
 """As many pixels as a vote of full weight has."""
@@ -41,6 +44,8 @@ POINTS_DOWN = 0.25
 """A line that goes down more steeply points; a palm is level."""
 STILL_M, OPEN_ABOVE_M = 0.03, 0.08
 HAND_LASTS_S, FACE_LASTS_S, GESTURE_S = 0.7, 2.0, 1.9
+ASIDE_S = 2.5
+"""So long a hand is believed to be where it was while the head looks elsewhere."""
 
 
 @dataclass(slots=True)
@@ -79,7 +84,8 @@ class Track:
     @property
     def is_believed(self) -> bool:
         """Whether it was seen often enough, and not seen to be gone."""
-        return self.misses < MISSES and self.sightings >= (BELIEVE if self.kind != OTHER else BELIEVE_OTHER)
+        needed = BELIEVE if self.kind != OTHER or self.id else BELIEVE_OTHER
+        return self.misses < MISSES and self.sightings >= needed
 
 
 @dataclass(slots=True)
@@ -113,12 +119,18 @@ class Sight:
         told = self._reader.read([cut_out(one, image.rgb, image.depth_m) for one in seen.blobs])
         self._grip(state, body)
 
+        def is_in_view(at_m: tuple[float, float, float]) -> bool:
+            x, y, depth = product(rotation.T, np.array(at_m) - camera).tolist()
+            height, width = image.rgb.shape[:2]
+            aside, down = (abs(one) * image.focal_px / max(depth, 1e-3) for one in (x, y))
+            return bool(depth > 0.0 and aside < width / 2 and down < height / 2)
+
         def is_empty(at_m: tuple[float, float, float]) -> bool:
             assert image.depth_m is not None
             return place_is_empty(image.depth_m, image.focal_px, rotation, camera, at_m)
 
-        self._follow_person(seen, image.captured_ns)
-        self._match(seen, told, {id(one): is_empty(one.middle_m) for one in self._tracks if not one.holder})
+        self._follow_person(seen, image.captured_ns, is_in_view)
+        self._match(seen, told, {id(one): is_empty(one.middle_m) for one in self._tracks if one.holder != "robot"})
         self._stained |= seen.stains
 
     def grip(self, state: RobotState, body: Body) -> None:
@@ -201,7 +213,7 @@ class Sight:
         for place, track in enumerate(left):
             if place in taken:
                 continue
-            is_taken = track.holder == PERSON and self._person.hand is not None
+            is_taken = track.holder == PERSON and bool(seen.hands)
             track.misses += is_taken or empty.get(id(track), False)
         self._tracks = [one for one in self._tracks if one.id or one.misses < MISSES]
 
@@ -223,7 +235,9 @@ class Sight:
             track.states.append((told.fill, told.contents, told.is_dirty, told.is_open))
         likely = track.likely
         best = max(likely, key=lambda one: likely[one])
-        track.kind = best if likely[best] >= KNOWN_FROM else OTHER
+        if likely[best] >= KNOWN_FROM or likely.get(track.kind, 0.0) < DOUBTED:
+            track.kind = best if likely[best] >= KNOWN_FROM else OTHER
+        best = track.kind if track.kind != OTHER else best
         track.colour = _most((colour, w * share.get(best, 0.0)) for share, colour, w in track.votes)
         track.sightings += 1
         track.misses = 0
@@ -272,15 +286,18 @@ class Sight:
 
     # --- people
 
-    def _follow_person(self, seen: ImageGeometry, now_ns: int) -> None:
+    def _follow_person(
+        self, seen: ImageGeometry, now_ns: int, is_in_view: Callable[[tuple[float, float, float]], bool]
+    ) -> None:
         person = self._person
         if seen.hands:
             hand = min(seen.hands, key=lambda one: one.palm_m[1])
             before = person.hand.palm_m if person.hand is not None else (9.0, 9.0, 9.0)
             person.moved_m = math.dist(before, hand.palm_m)
             person.hand, person.hand_ns = hand, now_ns
-        elif to_s(now_ns - person.hand_ns) > HAND_LASTS_S:
-            person.hand = None
+        elif person.hand is not None:
+            lasts_s = HAND_LASTS_S if is_in_view(person.hand.palm_m) else ASIDE_S
+            person.hand = person.hand if to_s(now_ns - person.hand_ns) <= lasts_s else None
         if seen.faces:
             person.face, person.face_ns = seen.faces[0], now_ns
             if (line := seen.faces[0].line) is not None:

@@ -9,7 +9,7 @@ import pytest
 from nodes.kitchen.vlm import SimulatorEyesVLM
 from runtime.clock import Clock, to_s
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import JOINTS, Action, Reference, RobotState, Scene, SceneDescription, SeenObject, Subtask
+from runtime.msgs import JOINTS, Action, Feedback, Reference, RobotState, Scene, SceneDescription, SeenObject, Subtask
 
 
 class Bench:
@@ -72,3 +72,14 @@ def test_what_may_be_meant_and_is_not_named_is_asked_about_and_not_touched(colou
     assert not bench.acts
     assert bench.described.progress == "failed"
     assert {"mug", label} <= set(bench.described.why.replace("“", " ").replace("”", " ").split())
+
+
+def test_a_success_that_is_not_seen_yet_is_no_reason_to_try_again_at_once() -> None:
+    bench = Bench()
+    bench.told_to_pick("red", "mug")
+    picked = next(one for one in bench.published if isinstance(one, Action) and one.skill == "pick")
+    bench.vlm.learn(Feedback(action_id=picked.id, status="success"))
+    assert bench.acts == ["pick"]
+    bench.ns += 2_000_000_000
+    bench.vlm.tick()
+    assert bench.acts == ["pick", "pick"]

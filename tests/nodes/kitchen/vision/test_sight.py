@@ -121,6 +121,18 @@ def test_what_is_half_full_dirty_or_open_shows() -> None:
     assert table.state == ("dirty",)
 
 
+def test_a_hand_that_is_out_of_view_for_a_moment_is_still_believed() -> None:
+    kitchen, eyes = DrawnKitchen(seed=2), sight()
+    kitchen.move("hand", (0.1, -0.62, 0.66), gesture="open")
+    looked(eyes, kitchen)
+    for _ in range(6):
+        kitchen.pass_s(0.2)
+        eyes.see(*kitchen.see((0.0, 1.8, 0.55)), BODY)
+    assert eyes.scene(kitchen.now_ns).people[0].hand_m is not None
+    kitchen.move("hand", (1.75, -1.25, 0.9))
+    assert all(one.hand_m is None for one in looked(eyes, kitchen, times=5).people)
+
+
 class Knowing(CropReader):
     """Tells groups by their size alone: for what needs no network."""
 
@@ -129,6 +141,25 @@ class Knowing(CropReader):
 
     def read(self, cuts: Sequence[tuple[Cut, Sizes]]) -> list[Classification]:
         return [Classification("mug" if size[3] < 1.1 else OTHER, 0.9, "red", "", "", False, False) for _, size in cuts]
+
+
+class Wavering(Knowing):
+    """Sure of a mug at first, and then of nothing."""
+
+    reads = 0
+
+    def read(self, cuts: Sequence[tuple[Cut, Sizes]]) -> list[Classification]:
+        self.reads += 1
+        share = 0.9 if self.reads < 4 else 0.0
+        return [Classification("mug", 0.9, "red", "", "", False, False, {"mug": share}) for _ in cuts]
+
+
+@pytest.mark.parametrize(("doubts", "label"), [(4, "mug"), (14, "thing")])
+def test_what_was_believed_is_not_gone_because_its_kind_is_in_doubt(doubts: int, label: str) -> None:
+    kitchen, eyes = DrawnKitchen("which-mug", seed=3), Sight(load_world(), Wavering())
+    before = [one.id for one in looked(eyes, kitchen, times=3).things if not one.is_place]
+    after = [one for one in looked(eyes, kitchen, times=doubts).things if not one.is_place]
+    assert ([one.id for one in after], {one.label for one in after}) == (before, {label})
 
 
 def test_what_is_not_in_view_is_still_believed_and_keeps_its_id() -> None:
