@@ -2,7 +2,7 @@
 
 The shipped policy picks one thing of each table and puts it into the bin; robot and table are imagined, at 20 Hz. An
 answer comes so many steps after what it was made from, and one question is out at a time. The answer is "shipped": the
-six steps that the model gives; or "rolled": 24 steps, the same model led on through its own imagination. In each answer
+steps that the model gives; or "rolled": 24 steps, the same model led on through its own imagination. In each answer
 the target is seen 8 mm off, anew. Five executors play the same answers.
 """
 
@@ -25,8 +25,8 @@ import numpy as np
 
 from bench.executors import EXECUTORS, STEP_S, Episode, Executor, Late, Row, Rows, Watched
 from bench.libero_scene import INSTALL, LIBERO, play_libero
-from examples.train_policy.imagined import SIZES, ImaginedRobot
-from examples.train_policy.lessons import MOTION, OFF_M, is_done
+from examples.train_policy.imagined import ImaginedRobot
+from examples.train_policy.teacher import MOTION, is_done
 from nodes.models.onnx_file import read_model_with_data
 from nodes.plotting.figure import Figure
 from nodes.policy.onnx.inputs import feel, pose_of
@@ -39,6 +39,7 @@ from runtime.command_line.arguments import count
 from runtime.msgs import Action, JointCommand, RobotState, SeenObject, aimed_at
 
 LONG_STEPS = 24
+OFF_M = 0.008
 ACTION_STEPS = 600
 """Of pick, and again of place: 30 s."""
 FIRST_SEED = 100
@@ -65,6 +66,7 @@ class Table:
         self.late = Late(self.executor, self.delay)
         self.watched = Watched()
         self.sent = np.array(self.robot.position)
+        self.elapsed_s = 0.0
 
     def play(self) -> bool:
         """Pick and place; whether the thing lies in the bin."""
@@ -72,7 +74,8 @@ class Table:
 
     def _act(self, skill: str) -> bool:
         self.late.out, self.thing = None, self.robot.things[self.target]  # as it stood when the action began
-        for _ in range(ACTION_STEPS):
+        for step in range(ACTION_STEPS):
+            self.elapsed_s = step * STEP_S
             state = self.robot.state()
             if is_done(self._action(skill, off_m=0.0), state):
                 return True
@@ -96,16 +99,20 @@ class Table:
     def _answer(self, skill: str, state: RobotState) -> Rows:
         action = self._action(skill, off_m=OFF_M)
         if self.answers == "shipped":
-            return self.session.run({}, feel(state, action)).chunk
+            return self._asked(state, action)
         robot, rows = copy.deepcopy(self.robot), []
         for _ in range(LONG_STEPS):
-            rows.append(self.session.run({}, feel(robot.state(), action)).chunk[0])
+            rows.append(self._asked(robot.state(), action)[0])
             robot.follow(_command(rows[-1]), STEP_S)
         return np.stack(rows)
 
+    def _asked(self, state: RobotState, action: Action) -> Rows:
+        history = self.session.wants().history
+        return self.session.run({}, feel(state, action, history=history, elapsed_s=self.elapsed_s)).chunk
+
     def _action(self, skill: str, *, off_m: float) -> Action:
         thing = self.thing
-        place, size = (thing.x_m, thing.y_m, thing.z_m), SIZES[thing.name]
+        place, size = (thing.x_m, thing.y_m, thing.z_m), self.robot.sizes[thing.name]
         label, colour = thing.label, thing.colour
         if skill == "place":
             place, size = (*BIN_XY_M, sum(BIN_Z_M) / 2), (0.26, BIN_Z_M[1] - BIN_Z_M[0])

@@ -267,13 +267,6 @@ class Subscription(Port[M]):
                 self.dropped["overwritten" if self.message.message_kind == "state" else "queue full"] += 1
             queue.append(stamped)
 
-    def hand_over(self, stamped: Stamped[M]) -> None:
-        """Note a message that goes to its handler without waiting here; whoever calls holds the lock."""
-        self.received += 1
-        self._newest = stamped
-        self._newest_is_read = False
-        self.delivered += 1
-
     def lose(self, reason: str, number: int) -> None:
         """Count messages that were meant for this port and are known to be lost on their way (any thread)."""
         with self.lock:

@@ -13,12 +13,15 @@ import msgspec
 import numpy as np
 
 from nodes.sim.messages import ObjectTruth
-from nodes.sim.table_scene import KINDS, is_in_bin, lay_table
+from nodes.sim.table_scene import KINDS, TABLE_HEIGHT_M, is_in_bin, lay_table
 from nodes.stretch.kinematics import GRIPPER, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JointCommand, RobotState
 
-SIZES = {f"{colour}_{label}": (width, height) for label, colour, width, height, *_ in KINDS}
+WIDTHS_M, HEIGHTS_M = (0.04, 0.09), (0.05, 0.18)
+"""Of the things of a lesson: no two tables have the same ones."""
+TURNED_RAD = 0.02
+"""The robot stands so much askew beside its table, one standard deviation."""
 BESIDE_M = 0.03
 SQUEEZED_M = 0.002
 """How far fingers close beyond where they meet a thing."""
@@ -36,15 +39,18 @@ class ImaginedRobot:
         self.dice = random.Random(self.seed)
         self.noise = np.random.default_rng(self.seed)
         self.position, self.velocity = np.array(STOW), np.zeros(8)
-        self.pose = [0.0, 0.0, 0.0]
+        self.pose = [0.0, 0.0, self.dice.gauss(0.0, TURNED_RAD)]
         self.v_mps = 0.0
         self.now_ns = 0
         self.held = -1
         self.off = (0.0, 0.0, 0.0)  # of the held thing from between the fingers
+        self.sizes = {
+            f"{kind[1]}_{kind[0]}": (self.dice.uniform(*WIDTHS_M), self.dice.uniform(*HEIGHTS_M)) for kind in KINDS
+        }
         self.things = [
             ObjectTruth(
                 name=thing.name, label=thing.label, colour=thing.colour,
-                x_m=thing.x_m, y_m=thing.y_m, z_m=thing.z_m, is_in_bin=False,
+                x_m=thing.x_m, y_m=thing.y_m, z_m=TABLE_HEIGHT_M + self.sizes[thing.name][1] / 2, is_in_bin=False,
             )
             for thing in lay_table(self.seed)
         ]  # fmt: skip
@@ -100,10 +106,10 @@ class ImaginedRobot:
     def _blocked(self, goal: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
         """The opening at which the fingers meet a thing, if they close on one."""
         if self.held >= 0:
-            return SIZES[self.things[self.held].name][0] - SQUEEZED_M
+            return self.sizes[self.things[self.held].name][0] - SQUEEZED_M
         x, y, z = self._hand()
         for thing in self.things:
-            width, height = SIZES[thing.name]
+            width, height = self.sizes[thing.name]
             is_beside = abs(thing.x_m - x) < BESIDE_M and abs(thing.y_m - y) < BESIDE_M
             if is_beside and abs(thing.z_m - z) < height / 2 and self.position[GRIPPER] >= width - 2 * SQUEEZED_M:
                 return width - SQUEEZED_M
@@ -117,13 +123,15 @@ class ImaginedRobot:
                 self._put(self.held, x + self.off[0], y + self.off[1], z + self.off[2])
                 return
             is_over_bin = is_in_bin(thing.x_m, thing.y_m, 0.3)
-            self._put(self.held, thing.x_m, thing.y_m, 0.2 if is_over_bin else 0.5 + SIZES[thing.name][1] / 2)
+            self._put(
+                self.held, thing.x_m, thing.y_m, 0.2 if is_over_bin else TABLE_HEIGHT_M + self.sizes[thing.name][1] / 2
+            )
             self.held = -1
             return
         if not is_pressed:
             return
         for number, thing in enumerate(self.things):
-            width, height = SIZES[thing.name]
+            width, height = self.sizes[thing.name]
             is_beside = abs(thing.x_m - x) < BESIDE_M and abs(thing.y_m - y) < BESIDE_M
             is_met = self.position[GRIPPER] <= width
             if is_beside and is_met and abs(thing.z_m - z) < height / 2:

@@ -11,6 +11,7 @@ from nodes.interrupts.intent import understand
 from nodes.interrupts.phrase_matcher import clipped, words_of
 from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, on, to_s
 from runtime.msgs import (
+    Alarm,
     AnswerCode,
     GuardAnswer,
     GuardState,
@@ -47,6 +48,8 @@ ONLY_GO_ON = "I am stopped. Say 'go on', and nothing else with it, and I will."
 
 HOLD_S = 1.2
 """How long a moving robot holds for words that nobody understood, s, unless a second judge ends it sooner."""
+ALARM_HOLD_S = 1.5
+"""How long it holds for a word of alarm that was spotted in the sound, s: until the recogniser has the words."""
 ANSWER_S = 20.0
 """How long after the robot's question short words count as its answer, s."""
 
@@ -89,7 +92,8 @@ def taken_back(text: str, speaker: str, stops: Sequence[StopCalled], now_ns: int
 class Reflex(Node):
     """Listens to people and to the robot's contact sensing, and raises interrupts.
 
-    Words of anybody stop the robot. Words lift a stop only where they come from a node that is declared as ears and
+    Words of anybody stop the robot. A word of alarm that was spotted in the sound holds it for a moment, and stops it
+    where no words explain the alarm. Words lift a stop only where they come from a node that is declared as ears and
     holds no seat. A person whose "go on" is refused is told so aloud; an order to a stopped robot is kept and asked
     back.
 
@@ -98,9 +102,10 @@ class Reflex(Node):
 
     realtime = True
     lifts_stops = True
-    fixed = frozenset({"interrupt", "heard", "robot/state", "guard/state"})
+    fixed = frozenset({"interrupt", "heard", "robot/state", "guard/state", "alarm"})
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False, candidates=True))
+    alarms = Subscription(Alarm, "alarm", qos=QoS(required=False, candidates=True))
     said = Subscription(Utterance, "said", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
     state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
@@ -116,7 +121,8 @@ class Reflex(Node):
         self.count = 0
         self.lost = 0  # utterances that came while the queue was full
         self.asked_ns = 0  # when the robot's last question was heard; 0: answered, or none
-        self.is_moving = False
+        self.is_moving = self.may_hold = False
+        self.alarm_hold: tuple[int, str] = (0, "")  # when the speech began, and the id of its soft hold
         self.stops: deque[StopCalled] = deque(maxlen=MOST_STOPS)
         self.was_guard_stopped = False
         self.touching: frozenset[str] = frozenset()
@@ -142,7 +148,7 @@ class Reflex(Node):
             self._raise("stop", f"{lost - self.lost} utterances came too fast to be understood", "reflex")
             self.lost = lost
         trigger = self.context.trigger
-        is_person = trigger is not None and not trigger.envelope.seat and trigger.envelope.source in self.ears
+        is_person = self._is_by_ears()
         stop = taken_back(text, speaker, self.stops, self.clock.now_ns()) if self.is_stopped else ""
         depths = depths_of(text, is_stopped=self.is_stopped)
         if stop and depths in ((), ("resume",)):
@@ -168,6 +174,23 @@ class Reflex(Node):
         elif not depths and self.is_moving and not is_answer and understand(text).is_unclear and not self._names(text):
             self._raise("hold", clipped(text), speaker)
             self._say("One moment. I did not understand that.")
+
+    @on(alarms)
+    def hear_alarm(self, alarm: Alarm) -> None:
+        """Hold softly for a word of alarm; let go where its words are harmless, stop where nothing explains it.
+
+        A word that was only spotted moves nobody back, though it may be "ouch".
+        """
+        if alarm.phase == "stands":
+            self._raise("stop", clipped(alarm.word), alarm.speaker, is_sure=False)
+        elif alarm.phase == "spotted" and self.may_hold:
+            self.alarm_hold = (
+                alarm.captured_ns,
+                self._raise("hold", clipped(alarm.word), alarm.speaker, hold_s=ALARM_HOLD_S),
+            )
+        elif alarm.phase == "refuted" and self.alarm_hold[0] == alarm.captured_ns and self._is_by_ears():
+            self._raise("hold", clipped(alarm.word), alarm.speaker, takes_back=self.alarm_hold[1])
+            self.alarm_hold = (0, "")
 
     @on(answers)
     def answered(self, answer: GuardAnswer) -> None:
@@ -195,6 +218,7 @@ class Reflex(Node):
         """Note the guard's mode: whether the robot is stopped, and whether it moves."""
         was_stopped, self.was_guard_stopped = self.was_guard_stopped, state.mode == "stopped"
         self.is_stopped, self.is_moving = state.mode == "stopped", state.mode == "moving"
+        self.may_hold = state.mode in ("moving", "retreating", "holding")
         if was_stopped and not self.is_stopped:
             self.stops.clear()
 
@@ -206,6 +230,11 @@ class Reflex(Node):
             return
         if interrupt.depth == "stop":
             self._note(interrupt)
+
+    def _is_by_ears(self) -> bool:
+        """Whether what is handled comes from a node that hears people and holds no seat."""
+        trigger = self.context.trigger
+        return trigger is not None and not trigger.envelope.seat and trigger.envelope.source in self.ears
 
     def _is_asked(self) -> bool:
         return bool(self.asked_ns) and self.clock.since_s(self.asked_ns) <= ANSWER_S
@@ -221,19 +250,25 @@ class Reflex(Node):
     def _say(self, text: str) -> None:
         self.says.publish(Utterance(speaker=self.speaker, text=text))
 
-    def _raise(self, depth: Depth, text: str, by: str, *, takes_back: str = "", is_caught: bool = False) -> None:
+    def _raise(
+        self, depth: Depth, text: str, by: str, *, takes_back: str = "", is_caught: bool = False, is_sure: bool = True,
+        hold_s: float = HOLD_S,
+    ) -> str:  # fmt: skip
+        """Publish an interrupt; its id."""
         self.count += 1
         is_said = depth == "stop" and by not in ("contact", "reflex")
         interrupt = Interrupt(
             id=f"{self.name}-{self.count}", depth=depth, text=clipped(text), by=by,
-            is_sure=not is_said or understand(text).is_sure, is_pain=is_said and understand(text).is_pain,
-            is_caught=is_caught, takes_back=takes_back, hold_s=HOLD_S if depth == "hold" else 0.0,
+            is_sure=is_sure and (not is_said or understand(text).is_sure),
+            is_pain=is_said and is_sure and understand(text).is_pain,
+            is_caught=is_caught, takes_back=takes_back, hold_s=hold_s if depth == "hold" and not takes_back else 0.0,
         )  # fmt: skip
         if depth in ("stop", "resume"):
             self.is_stopped = depth == "stop"
         if depth == "stop":
             self._note(interrupt)
         self.interrupt.publish(interrupt)
+        return interrupt.id
 
     def _note(self, interrupt: Interrupt) -> None:
         self.stops.append(StopCalled(interrupt.id, interrupt.by, interrupt.is_sure, self.clock.now_ns()))

@@ -14,11 +14,26 @@ import numpy as np
 
 from nodes.voice.hearing.blocks import BLOCK_NS
 from nodes.voice.hearing.segments import Segmenter, SegmentRules, SpeechSegment
-from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
-from runtime.msgs import MicrophoneState, Saying, Sound, SoundSoFar, Speech
+from runtime import (
+    RELIABLE,
+    URGENT,
+    Node,
+    ParameterError,
+    PolyrhythmError,
+    Publisher,
+    QoS,
+    Subscription,
+    UserError,
+    every,
+    on,
+    to_ns,
+    to_s,
+)
+from runtime.msgs import Alarm, MicrophoneState, Saying, Sound, SoundSoFar, Speech
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.activity import Activity
+    from nodes.voice.hearing.alarm_spotter import AlarmSpotter
     from nodes.voice.hearing.blocks import SoundSource
 
 LOOKS_HZ = 30
@@ -41,12 +56,15 @@ class Microphone(Node):
     which a block of 32 ms counts as speech; `silence_s` of silence end it.
     `hears_robot`: the loudspeaker is in earshot and nothing takes its echo away, so that speech while the robot speaks
     is not told on `speech`, by which it would interrupt itself; what is said is recognised all the same.
+    `spots_alarms`: a small network listens for ten words of alarm such as "stop" and "ouch", and tells of them on
+    `alarm` as they are said; not while the robot speaks in earshot.
     """
 
     saying = Subscription(Saying, "saying", qos=QoS(required=False))
     speech = Publisher(Sound, "microphone/speech", qos=RELIABLE)
     so_far = Publisher(SoundSoFar, "microphone/so_far")
     activity = Publisher(Speech, "speech")
+    alarm = Publisher(Alarm, "alarm", qos=URGENT)
     state = Publisher(MicrophoneState, "microphone")
 
     def __init__(
@@ -58,6 +76,7 @@ class Microphone(Node):
         longest_s: float = 20.0,
         loop: bool = False,
         hears_robot: bool = True,
+        spots_alarms: bool = False,
     ) -> None:
         if not 0.0 < threshold < 1.0:
             raise ParameterError(f"microphone: threshold is {threshold}; expected a probability between 0 and 1")
@@ -69,11 +88,13 @@ class Microphone(Node):
         self.speaker = speaker
         self.loop = loop
         self.hears_robot = hears_robot
+        self.spots_alarms = spots_alarms
         self.segmenter = Segmenter(SegmentRules(threshold=threshold, silence_s=silence_s, longest_s=longest_s))
         self.robot_says = ""
         self.robot_speaks_until_ns = 0
         self.robot_ended_ns: int | None = None
         self._detector: Activity | None = None
+        self._spotter: AlarmSpotter | None = None
         self.opened: SoundSource | None = None
         self._tried_ns = -math.inf
         self._heard_ns = 0  # the end of the last block; 0 before the first one
@@ -89,6 +110,13 @@ class Microphone(Node):
             from nodes.voice.hearing import activity  # noqa: F401
         except ImportError as problem:
             return [f"{problem.name} is not installed: pip install 'polyrhythm[voice]'"]
+        if self.spots_alarms:
+            from nodes.voice.hearing.alarm_spotter import AlarmSpotter
+
+            try:
+                AlarmSpotter()
+            except PolyrhythmError as problem:
+                return [str(problem)]
         if _is_file(self.source) and not Path(self.source).is_file():
             why = "there is no such sound file; a microphone is named by a part of its name"
             return [f"source is {self.source!r}: {why}"]
@@ -107,6 +135,10 @@ class Microphone(Node):
         from nodes.voice.hearing.activity import Activity
 
         self._detector = Activity()
+        if self.spots_alarms:
+            from nodes.voice.hearing.alarm_spotter import AlarmSpotter
+
+            self._spotter = AlarmSpotter()
         if _is_file(self.source):
             self.try_open()
 
@@ -136,6 +168,7 @@ class Microphone(Node):
                 self._cut()
             self._heard_ns = end_ns
             heard = self.segmenter.add(self._detector.probability(block), block, end_ns)
+            self._spot(block, end_ns)
             if heard is not None:
                 self._hand_on(heard)
         if blocks:
@@ -144,11 +177,26 @@ class Microphone(Node):
         if source.lost:
             self._lose(source)
 
+    def _spot(self, block: bytes, end_ns: int) -> None:
+        """Tell of a word of alarm, before it is known what else is said; the robot's own words alarm nobody."""
+        begun_ns = self.segmenter.begun_ns
+        if self._spotter is None or (spotted := self._spotter.add(block, end_ns, is_speech=begun_ns != 0)) is None:
+            return
+        if not self._is_robot(self.clock.now_ns()):
+            self.alarm.publish(
+                Alarm(
+                    speaker=self.speaker, word=spotted.word, sureness=spotted.sureness,
+                    captured_ns=begun_ns, ended_ns=spotted.ended_ns,
+                )
+            )  # fmt: skip
+
     def _cut(self) -> None:
         """Sound is missing: what was said so far is handed on, and what comes next begins anew."""
         self._heard_ns = 0
         if self._detector is not None:
             self._detector.forget()
+        if self._spotter is not None:
+            self._spotter.forget()
         if (heard := self.segmenter.cut()) is not None:
             self._hand_on(heard)
 

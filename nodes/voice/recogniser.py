@@ -2,7 +2,8 @@
 
 Speech so far is recognised, too, when the speaker pauses or goes on for long: a stop in it is passed on at once, and
 where nothing but silence follows, its text is that of the whole, which then takes no further time. What the robot says
-itself is not heard as a person's words.
+itself is not heard as a person's words. Of a word of alarm that the microphone spotted it tells, once it has the words,
+whether they explain it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from nodes.interrupts.intent import understand
 from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.voice.hearing import whisper
+from nodes.voice.hearing.alarm_spotter import SURE_FROM
 from nodes.voice.program import ProgramError, command_problems
-from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
-from runtime.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
+from runtime import RELIABLE, URGENT, Node, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
+from runtime.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Saying, Sound, SoundSoFar, Utterance
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.recognition import Recognition
@@ -38,6 +42,9 @@ LOOKS_SHARE = 0.8
 Speaking = tuple[str, int]
 """One speech, by the node that heard it and when it began: numbers begin anew where a microphone is started again."""
 
+
+_ALIKE = re.compile(r"stop|halt|fr[eo]e?z|ouch|\bow\b|hurt|mov(e|ing)\b|emergenc|hold|careful", re.IGNORECASE)
+"""What the recogniser writes where it heard a word of alarm; words that are understood say what was meant by it."""
 
 _WORD = re.compile(r"\w+")
 _SHARE = 0.7  # of the words heard; a recogniser gets some of them wrong
@@ -69,6 +76,17 @@ def _common(one: list[str], other: list[str]) -> int:
     return row[-1]
 
 
+def verdict(sureness: float, text: str | None, *, is_over: bool) -> Literal["refuted", "stands"] | None:
+    """What the words of a speech make of a word of alarm that was spotted in it; None: that is not known yet.
+
+    `text` is None where the recogniser failed, and "" where it found no words; `is_over`: no more words will come.
+    """
+    is_explained = bool(text) and bool(_ALIKE.search(text or "")) and not understand(text or "").is_unclear
+    if sureness >= SURE_FROM and not is_explained:
+        return "stands"
+    return "refuted" if is_over or text else None
+
+
 class Recogniser(Node):
     """Publishes on `heard` what is said on `microphone/speech`.
 
@@ -85,7 +103,9 @@ class Recogniser(Node):
     speech = Subscription(Sound, "microphone/speech", qos=QoS(depth=8, lifespan_s=LIFESPAN_S))
     so_far = Subscription(SoundSoFar, "microphone/so_far", qos=QoS(required=False, depth=2, lifespan_s=2.0))
     saying = Subscription(Saying, "saying", qos=QoS(required=False))
+    alarms = Subscription(Alarm, "alarm", qos=QoS(required=False))
     heard = Publisher(Utterance, "heard", qos=RELIABLE)
+    alarm_meant = Publisher(Alarm, "alarm", qos=URGENT)
     state = Publisher(RecogniserState, "recogniser")
 
     def __init__(
@@ -117,6 +137,7 @@ class Recogniser(Node):
         self.ended: deque[Speaking] = deque(maxlen=MOST_SAID)
         self.recognised: deque[Speaking] = deque(maxlen=MOST_SAID)  # as a whole: an early look is too late then
         self.told_early: deque[tuple[Speaking, str]] = deque(maxlen=MOST_SAID)  # what was passed on already
+        self.spotted: dict[Speaking, Alarm] = {}  # the surest of a speech, until its words are known
         self.said: deque[tuple[str, int]] = deque(maxlen=MOST_SAID)  # by the robot, and until when it may be heard
         self.fault = ""
         self.has_told_scarce = False
@@ -174,6 +195,17 @@ class Recogniser(Node):
         if text:
             self.said.append((text, self.clock.now_ns() + to_ns(words_s + ECHO_S)))
 
+    @on(alarms)
+    def note(self, alarm: Alarm) -> None:
+        """Remember a spotted alarm until the words of its speech are known."""
+        if alarm.phase != "spotted":
+            return
+        speaking = _speaking(self.context.trigger, alarm)
+        before = self.spotted.pop(speaking, None)
+        self.spotted[speaking] = alarm if before is None or alarm.sureness >= before.sureness else before
+        while len(self.spotted) > MOST_SAID:
+            del self.spotted[next(iter(self.spotted))]
+
     @on(so_far)
     async def look(self, sound: SoundSoFar) -> None:
         """Pass on a stop before its speaker has ended."""
@@ -192,6 +224,7 @@ class Recogniser(Node):
         if text and understand(text).wants == "stop" and not self._is_echo(text):
             self.told_early.append((speaking, text))
             self._pass_on(sound, text)
+        self._judge(speaking, sound, text, is_over=False)
 
     @on(speech)
     async def understand_speech(self, sound: Sound) -> None:
@@ -207,6 +240,22 @@ class Recogniser(Node):
             self.recognised.append(speaking)
         if text and (speaking, text) not in self.told_early and not self._is_echo(text):
             self._pass_on(sound, text)
+        self._judge(speaking, sound, text, is_over=True)
+
+    def _judge(self, speaking: Speaking, sound: Sound, text: str | None, *, is_over: bool) -> None:
+        """Tell what these words make of an alarm that was spotted in their sound."""
+        alarm = self.spotted.get(speaking)
+        if alarm is None or (alarm.ended_ns > _end_ns(sound) and not is_over):
+            return
+        is_echo = bool(text) and self._is_echo(text or "")
+        is_stop = not is_echo and bool(text) and understand(text or "").wants == "stop"
+        phase = "refuted" if is_echo else verdict(alarm.sureness, text, is_over=is_over)
+        if phase is None and not is_stop:
+            return
+        del self.spotted[speaking]
+        if phase is not None and not is_stop:  # a stop by its words needs no more
+            meant = msgspec.structs.replace(alarm, phase=phase)  # type: ignore[type-var]  # a Struct at run time
+            self.alarm_meant.publish(meant)
 
     def _pass_on(self, sound: Sound, text: str) -> None:
         self.heard.publish(Utterance(speaker=sound.speaker, text=text, captured_ns=sound.captured_ns))
@@ -249,7 +298,12 @@ class Recogniser(Node):
         self.state.publish(RecogniserState(is_live=not fault, why=fault))
 
 
-def _speaking(trigger: Stamped[Any] | None, sound: Sound) -> Speaking:
+def _end_ns(sound: Sound) -> int:
+    """When the last of its samples was taken."""
+    return sound.captured_ns + to_ns(len(sound.samples) / SOUND_RATE_HZ - sound.before_s)
+
+
+def _speaking(trigger: Stamped[Any] | None, sound: Sound | Alarm) -> Speaking:
     """The speech that is handled now."""
     return "" if trigger is None else trigger.envelope.source, sound.captured_ns
 

@@ -31,7 +31,7 @@ from runtime.execution.lane import Deadline, FollowingTimer, Lane, TimerState, W
 from runtime.launch.budgets_table import PathBudget, meters_for
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
-from runtime.ports import Publisher, Sources, Subscription
+from runtime.ports import Publisher, Sink, Sources, Subscription
 from runtime.serialization.codec import holds_arrays
 from runtime.snapshot import KnownValues, NodeSnapshot, names_used
 
@@ -103,10 +103,11 @@ class BoundNode:
             publisher: Publisher[Any] = getattr(node, attribute)
             publisher.topic = remap.get(publisher.topic, publisher.topic)
             publisher.arrays = array_fields(publisher.message)  # type: ignore[arg-type]  # classes are hashable
-            publisher.sink, publisher.sink_all = self._publish, self._publish_all
             self._order.setdefault(publisher.topic, threading.Lock())
             self.publishers.append(publisher)
         self.meters = meters_for(paths or {}, frozenset(publisher.topic for publisher in self.publishers))
+        for publisher in self.publishers:
+            publisher.sink, publisher.sink_all = self._sink_of(publisher), self._publish_all
         self.subscriptions: dict[str, Subscription[Any]] = {}
         for attribute in ports_of(type(node), Subscription):
             port: Subscription[Any] = getattr(node, attribute)
@@ -149,7 +150,7 @@ class BoundNode:
                     self._takes_stamped.add(handler.name)
                 port = self.subscriptions[handler.port]
                 port.has_handler = True
-                lane.listeners.append((handler.name, port))
+                lane.listen(handler.name, port)
         return list(lanes.values())
 
     def _subscribe_all(self, everything: Mapping[str, type[Message]]) -> None:
@@ -163,7 +164,7 @@ class BoundNode:
             port = DeepPort(message, topic, of_arrays if array_fields(message) else of_others)
             port.clock = self.clock
             self.subscriptions[f"any:{topic}"] = port
-            lane.listeners.append(("on_any", port))
+            lane.listen("on_any", port)
 
     def keep_journal(self) -> None:
         """From now on, note what each handler call reads and publishes."""
@@ -204,7 +205,7 @@ class BoundNode:
 
     def call(self, work: Work) -> HandlerContext:
         """The context of one handler call; for a blocking handler, with a snapshot of what its ports hold now."""
-        call = HandlerContext(self.clock.now_ns(), self.fence.epochs, work.stamped, self.ages, self.node.clock)
+        call = HandlerContext.of(self.clock.now_ns(), self.fence.epochs, work.stamped, self.ages, self.node.clock)
         if self.journal is not None:
             call.notes = ContextLog(call.started_ns)
         if work.style == "blocking":
@@ -313,33 +314,48 @@ class BoundNode:
             call = HandlerContext(self.clock.now_ns(), ages=self.ages)
         return call.stating((stems_from,) if isinstance(stems_from, Stamped) else stems_from)
 
-    def _publish(self, publisher: Publisher[Any], message: Message, stems_from: Sources = None) -> None:
-        call = current_call.get() if stems_from is None else self._call_of(stems_from)
-        seat, topic = self.seat, publisher.topic
-        if seat and self._is_void(call, publisher, 1):
-            return
-        now_ns = self.clock.now_ns()
-        if call is not None and call.not_before_ns > now_ns:
-            now_ns = call.not_before_ns
-        origin = message.message_origin
-        own_ns = 0 if origin is None else captured_ns_of(message, now_ns)
-        with self._order[topic]:  # an event does not wait for a worker's image
-            publisher.sent += 1
-            seq = self._seq[topic] = self._seq.get(topic, 0) + 1
-            provenance = publisher.provenance or self.provenance
-            envelope = inherit(call, self.ages, topic, self.name, seq, now_ns, origin, own_ns, provenance, seat)
-            if UNKNOWN_NS in envelope.origins.values():
-                self._tell_age(envelope)
-            if call is not None and call.notes is not None:
-                call.notes.sent.append(envelope.ident)
-            for meter in self.meters:
-                if meter.topic == envelope.topic:
+    def _sink_of(self, port: Publisher[Any]) -> Sink:
+        """What publishes a message of this port: in one function, because each message passes it."""
+        seat, topic, name, send = self.seat, port.topic, self.name, self.send
+        ages, sent, order = self.ages, self._seq, self._order[topic]
+        now, acquire, release, call_now = self.clock.now_ns, order.acquire, order.release, current_call.get
+        origin, meters = port.message.message_origin, [meter for meter in self.meters if meter.topic == topic]
+
+        def publish(publisher: Publisher[Any], message: Message, stems_from: Sources = None) -> None:
+            call = call_now() if stems_from is None else self._call_of(stems_from)
+            if seat and self._is_void(call, publisher, 1):
+                return
+            now_ns = now()
+            if call is not None and call.not_before_ns > now_ns:
+                now_ns = call.not_before_ns
+            acquire()  # an event does not wait for a worker's image
+            try:
+                publisher.sent += 1
+                seq = sent[topic] = sent.get(topic, 0) + 1
+                provenance = publisher.provenance or self.provenance
+                own_ns = 0 if origin is None else captured_ns_of(message, now_ns)
+                if call is not None and not ages.topics:  # what `inherit` would make
+                    origins = call.origins if origin is None else {**call.origins, origin: own_ns}
+                    cause = call._cause if call._cause_is_in is None else call.cause
+                    envelope = Envelope(topic, name, seq, now_ns, origins, call.epochs, cause, provenance, seat)
+                else:
+                    envelope = inherit(call, ages, topic, name, seq, now_ns, origin, own_ns, provenance, seat)
+                origins = envelope.origins
+                if origins and UNKNOWN_NS in origins.values():
+                    self._tell_age(envelope)
+                if call is not None and call.notes is not None:
+                    call.notes.sent.append(envelope.ident)
+                for meter in meters:
                     meter.add(envelope)
-            for name in publisher.arrays:
-                array = getattr(message, name)
-                if array is not None:
-                    array.flags.writeable = False  # shared from here on
-            (publisher.transmit or self.send)(envelope, message)
+                for attribute in publisher.arrays:
+                    array = getattr(message, attribute)
+                    if array is not None:
+                        array.flags.writeable = False  # shared from here on
+                (publisher.transmit or send)(envelope, message)
+            finally:
+                release()
+
+        return publish
 
     def _tell_age(self, envelope: Envelope) -> None:
         """Say once where a message came from whose age somebody limits and nobody knows."""
@@ -358,7 +374,7 @@ class BoundNode:
         topic, number = publisher.topic, len(messages)
         if number == 1 or publisher.message.message_origin is not None or holds_arrays(type(messages[0])):
             for message in messages:  # each has its own age, or is large
-                self._publish(publisher, message, stems_from)
+                publisher.publish(message, stems_from=stems_from)
             return
         if self._is_void(call, publisher, number):
             return

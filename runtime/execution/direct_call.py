@@ -7,9 +7,10 @@ further function costs about ten microseconds, however short it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from runtime.clock import Clock, to_ns
+from runtime.clock import LONGEST_NS, Clock, to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.lane import Lane, Work
@@ -41,7 +42,10 @@ def direct_call(bound: BoundNode, lane: Lane, handler: str, port: Subscription[A
     fence, ages, failures, node_clock = bound.fence, bound.ages, bound.failures, bound.node.clock
     queues = [other.waiting for _, other in lane.listeners]
     next_turn = ([other for _, other in lane.listeners].index(port) + 1) % len(queues)
-    now, lock = clock.now_ns, port.lock
+    now, acquire, release = clock.now_ns, port.lock.acquire, port.lock.release
+    queue = queues[0] if len(queues) == 1 else None
+    set_call, reset_call = current_call.set, current_call.reset
+    nothing: Mapping[str, int] = {}
 
     def handle(stamped: Stamped[Any]) -> int | None:
         now_ns = now()
@@ -50,23 +54,36 @@ def direct_call(bound: BoundNode, lane: Lane, handler: str, port: Subscription[A
             (due_ns is not None and now_ns >= due_ns)
             or now_ns - envelope.published_ns > longest_ns
             or envelope.seat
-            or any(queues)
+            or (any(queues) if queue is None else queue)
         ):
             push(stamped)
             return None
-        with lock:
-            port.hand_over(stamped)
+        acquire()  # what the port notes of a message that does not wait in it
+        try:
+            port.received += 1
+            port._newest = stamped
+            port._newest_is_read = False
+            port.delivered += 1
+        finally:
+            release()
         lane.turn = next_turn
         if lane.has_ticked:
             lane.note_message()
-        call = HandlerContext(now_ns, fence.epochs, stamped, ages, node_clock)
-        token = current_call.set(call)
+        origins = envelope.origins
+        if ages.topics or (origins and not (is_state and ages.counted.isdisjoint(origins))):
+            call = HandlerContext.of(now_ns, fence.epochs, stamped, ages, node_clock)
+        else:  # what `of` would make: these ages are handed on, and nobody asks whether they are known
+            call = HandlerContext(
+                now_ns, fence.epochs, stamped, ages, node_clock,
+                origins or nothing, 0, None, None, None, LONGEST_NS, None, False, "", envelope,
+            )  # fmt: skip
+        token = set_call(call)
         try:
             method(stamped if takes_stamped else stamped.message)
         except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
             failures.tell(handler, problem)
         finally:
-            current_call.reset(token)
+            reset_call(token)
         ended_ns = now()
         if ended_ns - now_ns > SLOW_NS:
             tell_slow(bound, Work(handler, lane.style, stamped), ended_ns - now_ns)

@@ -252,16 +252,17 @@ class Executor(NodeOutput):
             runner.start()
             if isinstance(runner, ThreadRunner):
                 runner.be_watched(self.long_calls)
+        end = self._loop.create_task(stop.wait())
         try:
-            while not stop.is_set():
-                try:
-                    await asyncio.wait_for(stop.wait(), _HEALTH_PERIOD_S)
-                except TimeoutError:
+            while not end.done():
+                await asyncio.wait((end,), timeout=_HEALTH_PERIOD_S)
+                if not stop.is_set():
                     self._publish_health()
                     self._transport.each_second()
         except BaseException:  # Ctrl-C in a handler that does not return: no thread goes on without the loop
             for runner in self._runners:
                 runner.stop()
+            end.cancel()
             raise
         await self._stop()
 

@@ -58,13 +58,13 @@ class LongCalls:
         self._now_ns = now_ns
         self._threads: list[_Watched] = []
         self._is_ending = False
-        self._codes: dict[CodeType, str] = {}
+        self._codes: dict[int, str] = {}  # by the identity of their code: its hash is one of all that is in it
         for bound in self._nodes.values():
-            self._codes[_code_of(bound.node, _START)] = _START
+            self._codes[id(_code_of(bound.node, _START))] = _START
             for lane in bound.lanes:
                 if lane.style != "blocking":
                     for handler in lane.handlers:
-                        self._codes[_code_of(bound.node, handler)] = handler
+                        self._codes[id(_code_of(bound.node, handler))] = handler
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -110,7 +110,7 @@ class LongCalls:
             if frame is None or not isinstance(node, Node) or node.name not in self._nodes:
                 thread.seen = None
                 continue
-            seen = _Seen(node.name, self._codes[frame.f_code], thread.progress())
+            seen = _Seen(node.name, self._codes[id(frame.f_code)], thread.progress())
             period_s = self._nodes[node.name].period_s(seen.handler)
             if seen != thread.seen:
                 thread.seen, thread.since_ns = seen, now_ns
@@ -130,7 +130,7 @@ class LongCalls:
         """The frame of the handler that a thread is in."""
         found = None
         while frame is not None:
-            if frame.f_code in self._codes:
+            if id(frame.f_code) in self._codes:
                 found = frame
             frame = frame.f_back
         return found

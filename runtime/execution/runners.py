@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from functools import partial
 from typing import Protocol
 
 from runtime.clock import NS_PER_S, Clock, to_ns
@@ -19,6 +20,7 @@ from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
 from runtime.execution.long_calls import LongCalls
+from runtime.execution.straight_loop import StraightLoop
 from runtime.operating_system.real_time import ask_for_fifo, be_ordinary, name_thread
 from runtime.transport.channel import Handle
 from runtime.transport.direct import DirectLink, DirectReader
@@ -97,7 +99,8 @@ def run_guarded(bound: BoundNode, work: Work) -> None:
     """Run a plain or blocking handler; an exception is logged and counted, and the node goes on."""
     if not bound.has_worker and bound.journal is None:  # nearly always: in one function
         stamped, node = work.stamped, bound.node
-        call = HandlerContext(bound.clock.now_ns(), bound.fence.epochs, stamped, bound.ages, node.clock)
+        make = HandlerContext if stamped is None else HandlerContext.of
+        call = make(bound.clock.now_ns(), bound.fence.epochs, stamped, bound.ages, vars(node)["_clock"])
         if work.style == "blocking":
             call.snapshot = bound.known_now()
         method, token = getattr(node, work.handler), current_call.set(call)
@@ -140,23 +143,35 @@ class _Overtaking:
         self.most = min((port.qos.depth for port in self._events), default=_WORKS_PER_TURN)
         """How many events fit any of its queues while all are empty."""
         self._lane, self._source = lane, source
-        self._is_mixed = 0 < len(self._events) < len(ports)
+        self.is_mixed = 0 < len(self._events) < len(ports)
         self.looked_ns = 0
+        self.has_news = True
+        """Whether something may have come since the source was empty: a look at a ZeroMQ socket in vain is dear."""
 
     def look(self, now_ns: int) -> None:
         """Take in events, as many as fit; and newer states, where the last work took its time."""
         is_stale = now_ns - self.looked_ns > _STALE_NS
-        if is_stale or (self._is_mixed and self._lane.has_messages):
+        if is_stale or (self.is_mixed and self._lane.has_messages):
             room = min((port.qos.depth - port.pending for port in self._events), default=0)
             if room > 0:
-                self._source.drain_events(room)
+                self.drain_events(room)  # which may leave some
         if is_stale:
+            self.has_news = True
             self._source.drain_states(_WORKS_PER_TURN)
             self.looked_ns = now_ns
 
+    def drain_events(self, limit: int) -> None:
+        """Take in at most so many events."""
+        self.has_news = True
+        self._source.drain_events(limit)
+
     def serve_or_drain(self, end_ns: int) -> int:
         """Of an empty lane: handle or take in what comes, until that time at most; return how much there was."""
-        return self._source.serve(end_ns) or self._source.drain(self.most)
+        if not self.has_news:
+            return 0
+        number = self._source.serve(end_ns) or self._source.drain(self.most)
+        self.has_news = number > 0
+        return number
 
 
 def _is_overdue(work: Work, now_ns: int) -> bool:
@@ -191,12 +206,17 @@ class LoopRunner:
         self._is_woken = False
         self._is_running = False
         self._timer: asyncio.TimerHandle | None = None
+        self._straight = loop.straight if isinstance(loop, StraightLoop) else None
+        self.due_ns: int | None = None
+        """When the loop calls `tick`, where it is one that does."""
         self._task: asyncio.Task[None] | None = None
         self._call: HandlerContext | None = None  # of the task
 
     def start(self) -> None:
         """Begin; ticks are due from now on."""
         self._is_running = True
+        if self._straight is not None:
+            self._straight.ticking.append(self)
         if self._source is not None:
             if self._source.direct is not None:
                 self._source.direct.ended = self._forget
@@ -213,8 +233,10 @@ class LoopRunner:
             if fd not in self._fds:
                 if fd in direct:
                     self._loop.add_reader(fd, self._take, source, direct[fd])
+                    if self._straight is not None:
+                        self._straight.calls[fd] = partial(self._take_now, source, direct[fd])
                 else:
-                    self._loop.add_reader(fd, self._drive)
+                    self._loop.add_reader(fd, self._hear)
                 self._fds.append(fd)
         if next_s is not None:
             if self._retry is not None:
@@ -224,18 +246,37 @@ class LoopRunner:
     def _forget(self, fd: int) -> None:
         """A publisher has gone: try again to reach it."""
         if fd in self._fds and self._source is not None:
-            self._loop.remove_reader(fd)
+            self._ignore(fd)
             self._fds.remove(fd)
             self._loop.call_soon(self._listen, self._source)
 
+    def _ignore(self, fd: int) -> None:
+        self._loop.remove_reader(fd)
+        if self._straight is not None:
+            self._straight.calls.pop(fd, None)
+
+    def tick(self) -> None:
+        """Run what is due."""
+        self.due_ns = None
+        self._drive()
+
+    def _hear(self) -> None:
+        """Something has come for the source."""
+        if self._overtaking is not None:
+            self._overtaking.has_news = True
+        self._drive()
+
     def _take(self, source: MessageSource, link: DirectLink) -> None:
         """Handle a state that has come straight from its publisher."""
+        if not self._is_ending():
+            self._take_now(source, link)
+
+    def _take_now(self, source: MessageSource, link: DirectLink) -> None:
+        """The same where no order to stop can have come."""
         direct = source.direct
-        if direct is None or self._is_ending():
-            return
-        if direct.take(link, is_free=True) and self._lane.has_messages:
+        if direct is not None and direct.take(link, is_free=True) and any(self._lane.queues):
             source.drain_states(_WORKS_PER_TURN)  # there may be a newer one
-            self._drive()
+            self._hear()
 
     def wake(self) -> None:
         """Tell it that a message waits (any thread)."""
@@ -256,8 +297,11 @@ class LoopRunner:
         """Run nothing more, and cancel what runs."""
         self._is_running = False
         for fd in self._fds:
-            self._loop.remove_reader(fd)
+            self._ignore(fd)
         self._fds = []
+        self.due_ns = None
+        if self._straight is not None and self in self._straight.ticking:
+            self._straight.ticking.remove(self)
         if self._retry is not None:
             self._retry.cancel()
         if self._timer is not None:
@@ -275,25 +319,26 @@ class LoopRunner:
         now_ns = self._clock.now_ns()
         end_ns = now_ns + _LONGEST_TURN_NS
         overtaking = self._overtaking
+        lane = self._lane
         for _ in range(_WORKS_PER_TURN):
-            if not self._is_running or self._lane.is_busy:
+            if not self._is_running or lane.is_busy:
                 return
             if now_ns > end_ns:
                 break
-            if overtaking is not None and self._lane.has_messages:
+            if overtaking is not None and any(lane.queues):
                 overtaking.look(now_ns)
-            work = self._lane.take(now_ns)
+            work = lane.take(now_ns)
             if work is None:
                 if overtaking is not None and overtaking.serve_or_drain(end_ns):
                     now_ns = self._clock.now_ns()
                     continue
                 self._sleep()
                 return
-            if self._lane.style == "async":
+            if lane.style == "async":
                 self._run_task(work)
             else:
-                if self._source is not None and _is_overdue(work, now_ns):
-                    self._source.drain_events(_ALL)  # from here on the port's depth says what is kept
+                if overtaking is not None and work.stamped is not None and _is_overdue(work, now_ns):
+                    overtaking.drain_events(_ALL)  # from here on the port's depth says what is kept
                 run_guarded(self._bound, work)
             before_ns, now_ns = now_ns, self._clock.now_ns()
             if now_ns - before_ns > SLOW_NS:
@@ -307,8 +352,8 @@ class LoopRunner:
             self._drive()
 
     def _sleep(self) -> None:
-        due_ns = self._lane.next_due_ns()
-        if due_ns is None:
+        due_ns = self.due_ns = self._lane.next_due_ns()
+        if due_ns is None or self._straight is not None:
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -437,15 +482,17 @@ class ThreadRunner:
         overtaking = _Overtaking(lane, source)
         while not self._is_stopped:
             now_ns = now()
-            overtaking.look(now_ns)
+            if overtaking.is_mixed or now_ns - overtaking.looked_ns > _STALE_NS:
+                overtaking.look(now_ns)
             work = lane.take(now_ns)
             if work is not None:
                 run_guarded(bound, work)
                 if lane.style == "plain" and (took_ns := now() - now_ns) > SLOW_NS:
                     tell_slow(bound, work, took_ns)
-            elif overtaking.serve_or_drain(now_ns + _STALE_NS) == 0:
-                due_ns = lane.next_due_ns()
+            elif not overtaking.has_news or overtaking.serve_or_drain(now_ns + _STALE_NS) == 0:
+                due_ns = lane.due_after_ns(now_ns)
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9
                 if (timeout_s is None or timeout_s > 0) and source.wait(timeout_s) and not self._is_stopped:
+                    overtaking.has_news = True
                     overtaking.serve_or_drain(now() + _STALE_NS)  # the message that ended the wait goes before all else
                 overtaking.looked_ns = now()

@@ -257,7 +257,7 @@ def override(tables: dict[str, Any], change: str) -> None:
         node = _take_instead(tables, node)
     if node == "run":
         table = tables.setdefault("run", {})
-    elif node in ("links", "budgets", "hosts", "processes"):
+    elif node in ("links", "budgets", "hosts", "processes", "seats"):
         table = tables.setdefault(node, {})
     elif node in nodes:
         table = nodes[node]

@@ -75,6 +75,26 @@ class Speech(Message):
     begun_ns: int = 0  # when this speech began; 0 where nobody speaks
 
 
+class Alarm(Message, origin="utterance"):
+    """A word of alarm that was heard in the sound itself (topic `alarm`), and what the words make of it afterwards.
+
+    `spotted`: heard just now, by the microphone. `refuted`: the recogniser's words explain it, and they call no stop.
+    `stands`: it was sure, and no word that was recognised explains it.
+    """
+
+    speaker: str
+    word: str  # the one it is nearest to: "stop"
+    sureness: float  # 0 to 1
+    captured_ns: int  # when the speech began; the same as of its `Sound`
+    ended_ns: int  # when the word was over
+    phase: Literal["spotted", "refuted", "stands"] = "spotted"
+
+    @property
+    def message_is_urgent(self) -> bool:
+        """It holds a robot, or lets it go on."""
+        return True
+
+
 class VoiceOrder(Message):
     """What a person asks of the robot's voice (topic `voice/order`)."""
 

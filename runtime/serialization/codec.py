@@ -183,6 +183,7 @@ class TypeDecoder(Generic[M]):
         self._message = message
         self.fingerprint = fingerprint(message)
         self.read = msgspec.msgpack.Decoder(_Whole[message], dec_hook=read_array).decode  # type: ignore[valid-type]
+        self.read_payload = msgspec.msgpack.Decoder(message, dec_hook=read_array).decode
 
     def decode(self, topic: str, document: Frame, arrays: Sequence[Frame] = ()) -> Stamped[M]:
         """The message on a topic. Raises CodecError, and nothing else, where the frames are none of this type."""
@@ -265,10 +266,11 @@ def decoder_of(message: type[M]) -> TypeDecoder[M]:
         return TypeDecoder(message)
 
 
-def one_array_reader(message: type[M]) -> tuple[list[Any], Callable[[Frame], _Whole[M]]]:
-    """Reads the document of a message with one array, whose buffer is put into the list first; for one thread.
+def one_array_reader(message: type[M]) -> tuple[list[Any], Callable[[Frame], _Whole[M]], Callable[[Frame], M]]:
+    """Reads the document of a message with one array, whose buffer is put into the list first; and its payload alone.
 
-    An array with the same field, shape and type as the last one is made in two steps. Raises what msgspec raises.
+    For one thread. An array with the same field, shape and type as the last one is made in two steps. Raises what
+    msgspec raises.
     """
     held: list[Any] = [None]
     known: list[Any] = [None, None, None, -1]  # of the array before: field, description, type, bytes
@@ -288,9 +290,10 @@ def one_array_reader(message: type[M]) -> tuple[list[Any], Callable[[Frame], _Wh
         return array
 
     if not holds_arrays(message):
-        return held, decoder_of(message).read
+        return held, decoder_of(message).read, decoder_of(message).read_payload
     with learning:
-        return held, msgspec.msgpack.Decoder(_Whole[message], dec_hook=hook).decode  # type: ignore[valid-type]
+        read: Callable[[Frame], _Whole[M]] = msgspec.msgpack.Decoder(_Whole[message], dec_hook=hook).decode  # type: ignore[valid-type]
+        return held, read, msgspec.msgpack.Decoder(message, dec_hook=hook).decode
 
 
 def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:

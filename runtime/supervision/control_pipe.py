@@ -93,7 +93,9 @@ class Control:
             reads = (self._read_fd, self._wake_reader)
             readable, writable, _ = select.select(reads, writes, (), HEARTBEAT_S)
             self._beat()
-            if writable:
+            if is_heard and not readable and not writable and not line:
+                line = _HEARTBEAT
+            if writable or (is_heard and line is _HEARTBEAT):
                 try:
                     line = line[os.write(self._write_fd, line) :]
                 except BlockingIOError:
@@ -102,8 +104,6 @@ class Control:
                     is_heard = False
                     self._all_told.set()
                     self._on_order({"do": "stop"})
-            elif is_heard and not readable and not line:
-                line = _HEARTBEAT
             if self._wake_reader in readable:
                 os.read(self._wake_reader, 4096)
             if self._read_fd in readable:

@@ -23,6 +23,7 @@ from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost, Transport
 from runtime.execution.process_priorities import RealTimeStart
+from runtime.execution.straight_loop import new_loop
 from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
@@ -135,7 +136,7 @@ class Process:
     def __init__(self, folder: Path, name: str, read_fd: int, write_fd: int) -> None:
         self._folder = folder
         self._name = name
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._go = asyncio.Event()
         self._stop = asyncio.Event()
         self._run_info: dict[str, Any] = {}

@@ -9,6 +9,7 @@
    Map       the reading side of a segment
    View      one slot of a Map: bytes to read, locked for as long as the object lives
    receive   one packet from a socket, and the view that it speaks of
+   Opener    from the document of a message to the message with its envelope, for one topic
 
    The interpreter's lock guards all of it. It is let go of only while bytes are copied into a slot that is in no list. */
 
@@ -34,6 +35,8 @@
 #define LARGEST_PACKET (60 << 10)
 #define RECEIVE_BYTES (64 << 10)
 #define MOST_PARTS 64
+#define KEPT_BYTES 120
+#define MOST ((int64_t)1 << 62) /* of any number in an envelope */
 enum { PLAIN = 0, SLOT = 3 };
 
 /* Behind the mark SLOT of a message with one array: segment, slot, generation, number of arrays, bytes of the array.
@@ -419,6 +422,200 @@ static PyObject *receive(PyObject *module, PyObject *const *args, Py_ssize_t nar
     return found;
 }
 
+/* ---- Opener: from the document of a message to the message with its envelope */
+
+/* Exported by 3.11 as well, though its headers name it in the limited API from 3.12 on only. */
+PyObject *PyObject_Vectorcall(PyObject *callable, PyObject *const *args, size_t number, PyObject *names);
+
+/* A text or a map of the envelope before: most messages repeat them. */
+typedef struct {
+    PyObject *value;
+    size_t size;
+    unsigned char bytes[KEPT_BYTES];
+} Kept;
+
+enum { SOURCE, ORIGINS, EPOCHS, CAUSE, PROVENANCE, SEAT, KEPT };
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *start, *topic, *last, *envelope, *stamped, *read; /* see opener_new */
+    PyObject *before;                                            /* the last envelope that was opened here */
+    uint64_t seq;                                                /* its number */
+    Kept kept[KEPT];
+} Opener;
+
+/* opener(start, topic, last, Envelope, Stamped, read): `start` is what stands before the source, `last` the newest
+   envelope of each source, `read` decodes a payload. */
+static PyObject *opener_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *start, *topic, *last, *envelope, *stamped, *read;
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "SUO!OOO", &start, &topic, &PyDict_Type, &last, &envelope, &stamped, &read)) return NULL;
+    Opener *opener = (Opener *)PyType_GenericAlloc(type, 0);
+    if (!opener) return NULL;
+    opener->start = Py_NewRef(start), opener->topic = Py_NewRef(topic), opener->last = Py_NewRef(last);
+    opener->envelope = Py_NewRef(envelope), opener->stamped = Py_NewRef(stamped), opener->read = Py_NewRef(read);
+    return (PyObject *)opener;
+}
+
+static int opener_traverse(PyObject *self, visitproc visit, void *arg) {
+    Opener *opener = (Opener *)self;
+    Py_VISIT((PyObject *)Py_TYPE(self));
+    Py_VISIT(opener->last);
+    Py_VISIT(opener->read);
+    Py_VISIT(opener->before);
+    return 0;
+}
+
+static int opener_clear(PyObject *self) {
+    Opener *opener = (Opener *)self;
+    Py_CLEAR(opener->start);
+    Py_CLEAR(opener->topic);
+    Py_CLEAR(opener->last);
+    Py_CLEAR(opener->before);
+    Py_CLEAR(opener->envelope);
+    Py_CLEAR(opener->stamped);
+    Py_CLEAR(opener->read);
+    for (int i = 0; i < KEPT; i++) {
+        Py_CLEAR(opener->kept[i].value);
+        opener->kept[i].size = 0;
+    }
+    return 0;
+}
+
+static void opener_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    opener_clear(self);
+    PyObject_GC_Del(self);
+    Py_DECREF((PyObject *)type);
+}
+
+/* What is left to read. Each reader below returns 0 (NULL) for what it does not know; then it is no usual message. */
+typedef struct {
+    const unsigned char *at, *end;
+} Bytes;
+
+static int read_big(Bytes *from, int size, uint64_t *number) {
+    if (from->end - from->at < size) return 0;
+    *number = 0;
+    while (size--) *number = *number << 8 | *from->at++;
+    return 1;
+}
+
+/* A whole number between -2**62 and 2**62. */
+static int read_int(Bytes *from, int64_t *number) {
+    uint64_t bits;
+    if (from->at == from->end) return 0;
+    unsigned char mark = *from->at++;
+    if (mark < 0x80 || mark >= 0xe0) {
+        *number = (signed char)mark;
+        return 1;
+    }
+    if (mark < 0xcc || mark > 0xd3) return 0;
+    int size = 1 << (mark & 3);
+    if (!read_big(from, size, &bits)) return 0;
+    if (mark >= 0xd0 && size < 8 && bits >> (8 * size - 1)) bits |= ~(uint64_t)0 << 8 * size;
+    *number = (int64_t)bits;
+    if (mark < 0xd0 && bits >> 63) return 0;
+    return *number <= MOST && *number >= -MOST;
+}
+
+static PyObject *read_text(Bytes *from) {
+    if (from->at == from->end) return NULL;
+    unsigned char mark = *from->at++;
+    uint64_t size = mark & 31;
+    if (mark == 0xd9 ? !read_big(from, 1, &size) : mark >> 5 != 5) return NULL;
+    if ((uint64_t)(from->end - from->at) < size) return NULL;
+    from->at += size;
+    return PyUnicode_DecodeUTF8((const char *)from->at - size, (Py_ssize_t)size, NULL);
+}
+
+/* Texts and their numbers, none below `least`. */
+static PyObject *read_map(Bytes *from, int64_t least) {
+    if (from->at == from->end || *from->at >> 4 != 8) return NULL;
+    int count = *from->at++ & 15;
+    PyObject *map = PyDict_New();
+    while (map && count--) {
+        int64_t number = 0;
+        PyObject *name = read_text(from);
+        PyObject *value = name && read_int(from, &number) && number >= least ? PyLong_FromLongLong(number) : NULL;
+        if (!value || PyDict_SetItem(map, name, value)) Py_CLEAR(map);
+        Py_XDECREF(name);
+        Py_XDECREF(value);
+    }
+    return map;
+}
+
+/* A text or a map, borrowed: that of the message before where it is the same again. */
+static PyObject *read_kept(Opener *opener, int which, Bytes *from) {
+    Kept *kept = &opener->kept[which];
+    const unsigned char *begin = from->at;
+    if (kept->size && (size_t)(from->end - begin) >= kept->size && !memcmp(begin, kept->bytes, kept->size)) {
+        from->at += kept->size;
+        return kept->value;
+    }
+    PyObject *value = which == ORIGINS ? read_map(from, -MOST) : which == EPOCHS ? read_map(from, 0) : read_text(from);
+    if (!value) return NULL;
+    Py_XDECREF(kept->value);
+    kept->value = value;
+    kept->size = (size_t)(from->at - begin) <= KEPT_BYTES ? (size_t)(from->at - begin) : 0;
+    memcpy(kept->bytes, begin, kept->size);
+    return value;
+}
+
+/* open(document, is_new) -> Stamped | None
+
+   None for all that is not usual, as well as for what has come before: then nothing has been noted. `is_new(envelope)`
+   decides where the number does not follow upon the last one. */
+static PyObject *opener_open(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    Opener *opener = (Opener *)self;
+    char *document, *start;
+    Py_ssize_t size, start_size;
+    int64_t seq, published_ns;
+    PyObject *held[KEPT] = {0}, *number = NULL, *time = NULL, *envelope = NULL, *body = NULL, *payload = NULL;
+    PyObject *found = NULL;
+    if (nargs != 2) {
+        PyErr_SetString(PyExc_TypeError, "open takes a document and is_new");
+        return NULL;
+    }
+    if (PyBytes_AsStringAndSize(args[0], &document, &size) ||
+        PyBytes_AsStringAndSize(opener->start, &start, &start_size))
+        return NULL;
+    if (size < start_size || memcmp(document, start, (size_t)start_size)) Py_RETURN_NONE;
+    Bytes from = {(unsigned char *)document + start_size, (unsigned char *)document + size};
+    for (int i = 0; i < KEPT; i++) {
+        if (!(held[i] = Py_XNewRef(read_kept(opener, i, &from)))) goto done;
+        if (i == SOURCE && (!read_int(&from, &seq) || !read_int(&from, &published_ns) || seq < 0 || published_ns < 0))
+            goto done;
+    }
+    body = PyBytes_FromStringAndSize((const char *)from.at, from.end - from.at);
+    payload = body ? PyObject_Vectorcall(opener->read, &body, 1, NULL) : NULL;
+    if (!payload || !(number = PyLong_FromLongLong(seq)) || !(time = PyLong_FromLongLong(published_ns))) goto done;
+    PyObject *fields[] = {opener->topic, held[SOURCE], number,           time,      held[ORIGINS],
+                          held[EPOCHS],  held[CAUSE],  held[PROVENANCE], held[SEAT]};
+    if (!(envelope = PyObject_Vectorcall(opener->envelope, fields, 9, NULL))) goto done;
+    PyObject *last = PyDict_GetItemWithError(opener->last, held[SOURCE]); /* borrowed */
+    if (last && last == opener->before && (uint64_t)seq == opener->seq + 1) { /* nearly always */
+        if (PyDict_SetItem(opener->last, held[SOURCE], envelope)) goto done;
+    } else {
+        PyObject *is_new = PyErr_Occurred() ? NULL : PyObject_Vectorcall(args[1], &envelope, 1, NULL);
+        int is_known = !is_new || !PyObject_IsTrue(is_new);
+        Py_XDECREF(is_new);
+        if (is_known) goto done;
+    }
+    Py_XDECREF(opener->before);
+    opener->before = Py_NewRef(envelope);
+    opener->seq = (uint64_t)seq;
+    PyObject *both[] = {payload, envelope};
+    found = PyObject_Vectorcall(opener->stamped, both, 2, NULL);
+done:
+    for (int i = 0; i < KEPT; i++) Py_XDECREF(held[i]);
+    Py_XDECREF(number), Py_XDECREF(time), Py_XDECREF(envelope), Py_XDECREF(body), Py_XDECREF(payload);
+    if (found) return found;
+    PyErr_Clear(); /* the common way says what is wrong */
+    Py_RETURN_NONE;
+}
+
 /* ---- the module */
 
 static PyMethodDef map_methods[] = {
@@ -441,6 +638,14 @@ static PyType_Slot ring_slots[] = {
     {Py_tp_new, ring_new}, {Py_tp_dealloc, ring_dealloc}, {Py_tp_methods, ring_methods}, {0}};
 static PyType_Spec ring_spec = {"runtime.transport._lane.Ring", sizeof(Ring), 0, Py_TPFLAGS_DEFAULT, ring_slots};
 
+static PyMethodDef opener_methods[] = {
+    {"open", (PyCFunction)(void (*)(void))opener_open, METH_FASTCALL, "open(document, is_new) -> Stamped | None"}, {0}};
+static PyType_Slot opener_slots[] = {{Py_tp_new, opener_new},           {Py_tp_dealloc, opener_dealloc},
+                                     {Py_tp_traverse, opener_traverse}, {Py_tp_clear, opener_clear},
+                                     {Py_tp_methods, opener_methods},   {0}};
+static PyType_Spec opener_spec = {"runtime.transport._lane.Opener", sizeof(Opener), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, opener_slots};
+
 static PyMethodDef functions[] = {
     {"receive", (PyCFunction)(void (*)(void))receive, METH_FASTCALL, "receive(fd, channels, maps)"},
     {"send", (PyCFunction)(void (*)(void))send_plain, METH_FASTCALL, "send(head, document, fds) -> broken sockets"},
@@ -451,13 +656,15 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_lane", "The lan
 PyMODINIT_FUNC PyInit__lane(void) {
     PyObject *module = PyModule_Create(&definition);
     PyObject *map = PyType_FromSpec(&map_spec), *ring = PyType_FromSpec(&ring_spec);
+    PyObject *opener = PyType_FromSpec(&opener_spec);
     view_type = (PyTypeObject *)PyType_FromSpec(&view_spec);
     if (!module || !map || !ring || !view_type || PyModule_AddObjectRef(module, "Map", map) ||
-        PyModule_AddObjectRef(module, "Ring", ring)) {
+        PyModule_AddObjectRef(module, "Ring", ring) || PyModule_AddObjectRef(module, "Opener", opener)) {
         Py_XDECREF(module);
         module = NULL;
     }
     Py_XDECREF(map);
     Py_XDECREF(ring);
+    Py_XDECREF(opener);
     return module;
 }

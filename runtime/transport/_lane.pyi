@@ -1,6 +1,8 @@
 import mmap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from runtime.message import Envelope, Stamped
 
 class Map:
     def __init__(self, path: str) -> None: ...
@@ -14,6 +16,18 @@ class Ring:
     def send(
         self, array: Any, now_ns: int, grace_ns: int, head: bytes, key: bytes, document: bytes, fds: list[int]
     ) -> int | None: ...
+
+class Opener:
+    def __init__(
+        self,
+        start: bytes,
+        topic: str,
+        last: dict[str, Envelope],
+        envelope: type[Envelope],
+        stamped: type[Stamped[Any]],
+        read: Callable[[bytes], Any],
+    ) -> None: ...
+    def open(self, document: bytes, is_new: Callable[[Envelope], bool]) -> Stamped[Any] | None: ...
 
 def receive(fd: int, channels: Mapping[bytes, Any], maps: Mapping[bytes, Any]) -> Any: ...
 def send(head: bytes, document: bytes, fds: list[int]) -> int: ...

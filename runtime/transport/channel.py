@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped
 from runtime.serialization.codec import Frame, decode_envelope, decoder_of, one_array_reader
+from runtime.transport import lane
 
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 
@@ -37,15 +38,15 @@ class Channel:
         "decode",
         "decode_bundle",
         "decoder",
-        "fingerprint",
         "gap",
         "handle",
         "head",
+        "held",
         "is_event",
         "last",
         "lost",
-        "one_array",
-        "read",
+        "open",
+        "open_held",
         "topic",
     )
 
@@ -55,13 +56,17 @@ class Channel:
         self.decoder = decoder_of(message)
         self.topic = topic
         self.head = head
-        self.read, self.fingerprint = self.decoder.read, self.decoder.fingerprint
-        self.one_array = one_array_reader(message)
         self.decode, self.decode_bundle = self.decoder.decode, self.decoder.decode_bundle
         self.gap = "link"
         """Why messages are missing: lost on their way, or, as `max_hz`, not sent to somebody who wants fewer."""
         self.is_event = message.message_kind == "event"
         self.last: dict[str, Envelope] = {}
+        opener, decoder = lane.chosen.opener, self.decoder
+        self.open = opener(head, topic, decoder.fingerprint, self.last, decoder.read, decoder.read_payload)
+        """Opens a frame of the usual kind without arrays."""
+        self.held, *read = one_array_reader(message)
+        """The buffer of the one array of the frame that `open_held` opens."""
+        self.open_held = opener(head, topic, decoder.fingerprint, self.last, *read)
         self.handle: Handle = lambda stamped: None
         """What is done with a message where nothing else is to be done first; set by the reader."""
         self.lost, self._refused = lost, refused

@@ -190,6 +190,8 @@ class DirectSender:
         try:
             now_ns = _now_ns()
             self._look_ns = now_ns + _LOOK_NS
+            if not self._gone and not self.events.closed and not self.events.poll(0, 1):
+                return  # nobody has come, gone or said anything
             while self._gone and self._gone[0][0] < now_ns - _CLOSE_NS:
                 self._gone.pop(0)[1].close()
             while True:
@@ -362,8 +364,7 @@ class DirectReader:
         self.topics = frozenset(types)
         self._deliver = deliver
         self._channels = {
-            topic.encode(): Channel(topic, message, topic.encode() + b"\0", lost, refused)
-            for topic, message in types.items()
+            topic.encode(): Channel(topic, message, b"", lost, refused) for topic, message in types.items()
         }
         for channel in self._channels.values():
             channel.handle = deliver
@@ -377,6 +378,8 @@ class DirectReader:
         self._links: list[DirectLink] = []
         self.by_fd: dict[int, DirectLink] = {}
         """The connections that are up; a new dict with each change."""
+        self.is_complete = False
+        """Whether all publishers are connected, so that `retry` has nothing to do."""
         self._retry_ns = 0
         self.ended: Callable[[int], None] = lambda fd: None
         """Called before a connection is closed whose publisher has gone."""
@@ -395,7 +398,8 @@ class DirectReader:
 
     def retry(self) -> float | None:
         """Try the connections that are due; returns the seconds until the next try, or None where all are connected."""
-        if len(self.by_fd) == len(self._links):
+        self.is_complete = len(self.by_fd) == len(self._links)
+        if self.is_complete:
             return None
         now_ns = _now_ns()
         if now_ns < self._retry_ns:
@@ -422,6 +426,7 @@ class DirectReader:
         assert link.socket is not None
         self.ended(link.fd)
         self.by_fd = {other: one for other, one in self.by_fd.items() if other != link.fd}
+        self.is_complete = False
         link.socket.close()
         link.socket, link.fd = None, -1
 
@@ -457,25 +462,16 @@ class DirectReader:
         if array is None:
             channel.lose(document, "overwritten")
             return True
-        try:
-            if array:
-                held, read = channel.one_array
-                held[0] = array
-                whole = read(document)
-            else:
-                whole = channel.read(document)
-            envelope = whole.envelope
-            if whole.fingerprint != channel.fingerprint or envelope.topic != channel.topic:
-                raise ValueError
-        except Exception:  # noqa: BLE001  # the common way says what is wrong
+        if array:
+            channel.held[0] = array
+            stamped = channel.open_held(document, channel.is_new)
+        else:
+            stamped = channel.open(document, channel.is_new)
+        if stamped is None:
+            channel.held[0] = None
             self._take_decoded(channel, document, (array,) if array else ())
-            return True
-        last = channel.last.get(envelope.source)
-        if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
-            channel.last[envelope.source] = envelope
-        elif not channel.is_new(envelope):
-            return True
-        (channel.handle if is_free else self._deliver)(Stamped(whole.payload, envelope))
+        else:
+            (channel.handle if is_free else self._deliver)(stamped)
         return True
 
     def _take_decoded(self, channel: Channel, document: Frame, arrays: Sequence[Frame]) -> None:

@@ -2,9 +2,9 @@
 Python.
 
 `Ring` is the writing side of a segment of shared memory, `Map` its reading side. `receive` takes one packet in, `send`
-sends one. `_lane.c` implements the same four; `chosen` is the variant in use. `POLYRHYTHM_NATIVE=0` in the environment
-selects the Python one. After a rest of milliseconds each further Python function costs about ten microseconds, so each
-common case is one function.
+sends one. What `opener` makes opens a document. `_lane.c` implements the same five; `chosen` is the variant in use.
+`POLYRHYTHM_NATIVE=0` in the environment selects the Python one. After a rest of milliseconds each further Python
+function costs about ten microseconds, so each common case is one function.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+import msgspec
+
+from runtime.message import Envelope, Stamped
 from runtime.operating_system.machine import can, is_without_native
 
 HEADER_BYTES = 4096
@@ -39,6 +42,7 @@ PLACE = struct.Struct(f"<{KEY_BYTES}sHQBQ")
 
 _GENERATIONS = 64  # offset of the first
 _GENERATION = struct.Struct("<Q")
+_encode = msgspec.msgpack.Encoder().encode
 _FLOCK = struct.Struct("hhqqi")  # of Linux on 64 bits: type, whence, start, length, pid
 
 
@@ -66,6 +70,10 @@ class MapLike(Protocol):
         ...
 
 
+Open = Callable[[bytes, Callable[[Envelope], bool]], "Stamped[Any] | None"]
+"""Opens the document of a message: what `opener` makes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """One implementation of these steps."""
@@ -74,6 +82,7 @@ class Variant:
     Map: Callable[[str], MapLike]
     receive: Callable[[int, Mapping[bytes, Any], Mapping[bytes, Any]], Any]
     send: Callable[[bytes, bytes, list[int]], int]
+    opener: Callable[[bytes, str, str, dict[str, Envelope], Callable[[bytes], Any], Callable[[bytes], Any]], Open]
 
 
 def lock(fd: int, kind: int, byte: int) -> bool:
@@ -168,7 +177,7 @@ class Ring:
             if not slots:
                 return None
             slot = slots[0]
-            if slot.announced_ns > now_ns - grace_ns or size > slot.allocated:
+            if slot.announced_ns > now_ns - grace_ns or size > slot.allocated or not array.flags.c_contiguous:
                 return None
             try:
                 fcntl.fcntl(fd, fcntl.F_OFD_SETLK, slot.locks)
@@ -285,15 +294,64 @@ def send(head: bytes, document: bytes, fds: list[int]) -> int:
     return broken
 
 
+def opener(
+    head: bytes,
+    topic: str,
+    fingerprint: str,
+    last: dict[str, Envelope],
+    read_whole: Callable[[bytes], Any],
+    read_payload: Callable[[bytes], Any],
+) -> Open:
+    """What opens a document that comes after `head`. `last` holds the newest envelope of each source, and is kept.
+
+    It returns None for all that is not usual, and for what has come before; then nothing was noted. Its second argument
+    decides whether a message is new whose number does not follow upon the last one.
+    """
+    size = len(head)
+
+    def open_document(document: bytes, is_new: Callable[[Envelope], bool]) -> Stamped[Any] | None:
+        if not document.startswith(head):
+            return None
+        try:
+            whole = read_whole(document[size:] if size else document)
+        except Exception:  # noqa: BLE001  # the common way says what is wrong
+            return None
+        envelope: Envelope = whole.envelope
+        if whole.fingerprint != fingerprint or envelope.topic != topic:
+            return None
+        before = last.get(envelope.source)
+        if before is not None and envelope.seq == before.seq + 1:  # nearly always: asked here, it costs no call
+            last[envelope.source] = envelope
+        elif not is_new(envelope):
+            return None
+        return Stamped(whole.payload, envelope)
+
+    return open_document
+
+
 def _native() -> Variant | None:
     try:
         from runtime.transport import _lane as built
     except ImportError:  # not built, or for another machine
         return None
-    return Variant(built.Ring, built.Map, built.receive, built.send)
+    if not hasattr(built, "Opener"):
+        return None  # built from an older source
+
+    def native_opener(
+        head: bytes,
+        topic: str,
+        fingerprint: str,
+        last: dict[str, Envelope],
+        read_whole: Callable[[bytes], Any],
+        read_payload: Callable[[bytes], Any],
+    ) -> Open:
+        start = b"".join((head, b"\x93", _encode(fingerprint), b"\x99", _encode(topic)))
+        return built.Opener(start, topic, last, Envelope, Stamped, read_payload).open
+
+    return Variant(built.Ring, built.Map, built.receive, built.send, native_opener)
 
 
-PYTHON = Variant(Ring, Map, receive, send)
+PYTHON = Variant(Ring, Map, receive, send, opener)
 NATIVE = _native()
 variants: dict[str, Variant] = {"0": PYTHON} if NATIVE is None else {"0": PYTHON, "1": NATIVE}
 """The implementations by the value of POLYRHYTHM_NATIVE."""

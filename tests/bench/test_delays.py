@@ -68,8 +68,8 @@ def test_without_delay_the_shipped_policy_clears_the_thing_away_and_the_same_see
     assert first == play("shipped", "age-aligned", 0, seed=101)
 
 
-def test_later_than_its_six_steps_an_answer_that_is_aligned_moves_nothing() -> None:
-    late = play("shipped", "age-aligned", 6, seed=101)
+def test_later_than_its_twenty_steps_an_answer_that_is_aligned_moves_nothing() -> None:
+    late = play("shipped", "age-aligned", 20, seed=101)
     assert not late.is_success
     assert late.held_still == 1.0
 
@@ -83,14 +83,14 @@ def test_one_command_prints_the_table_and_draws_it(tmp_path: Path, capsys: pytes
 
 
 def test_a_group_in_which_nothing_succeeded_has_no_time() -> None:
-    late = play("shipped", "age-aligned", 6, seed=101)
-    assert list(grouped([late])) == [(ANSWERS[0], "age-aligned", 6)]
+    late = play("shipped", "age-aligned", 20, seed=101)
+    assert list(grouped([late])) == [(ANSWERS[0], "age-aligned", 20)]
     assert " 0 of 1 " in list(lines([late]))[-1]
     assert "| - |" in list(lines([late]))[-1]
 
 
 def test_what_never_succeeds_is_drawn_without_a_time(tmp_path: Path) -> None:
-    draw([play("shipped", "age-aligned", 6, seed=101)], tmp_path / "late.png")
+    draw([play("shipped", "age-aligned", 20, seed=101)], tmp_path / "late.png")
     assert (tmp_path / "late.png").exists()
 
 

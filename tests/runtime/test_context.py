@@ -59,10 +59,8 @@ def test_a_state_hands_on_all_its_ages() -> None:
 
 
 def test_an_event_hands_on_utterance_and_plan_but_not_its_image() -> None:
-    call = HandlerContext(
-        0,
-        ages=NodeAges(RULES),
-        trigger=stamped(Decided(), "decided:vlm:1", origins={"image": 10, "utterance": 20, "plan": 30}),
+    call = HandlerContext.of(
+        0, {}, stamped(Decided(), "decided:vlm:1", origins={"image": 10, "utterance": 20, "plan": 30}), NodeAges(RULES)
     )
     assert ages(published(call)) == {"utterance": 20, "plan": 30}
 
@@ -84,14 +82,14 @@ def test_an_origin_renews_its_own_slot_only() -> None:
 
 
 def test_the_cause_is_the_triggers_cause_or_else_the_trigger() -> None:
-    first = HandlerContext(0, trigger=stamped(Utterance(speaker="user", text="Ouch!"), "heard:user:7"))
+    first = HandlerContext.of(0, {}, stamped(Utterance(speaker="user", text="Ouch!"), "heard:user:7"))
     assert published(first).cause == "heard:user:7"
-    second = HandlerContext(0, trigger=stamped(Decided(), "interrupt:reflex:1", cause="heard:user:7"))
+    second = HandlerContext.of(0, {}, stamped(Decided(), "interrupt:reflex:1", cause="heard:user:7"))
     assert published(second).cause == "heard:user:7"
 
 
 def test_later_reads_do_not_change_the_cause_of_a_triggered_call() -> None:
-    call = HandlerContext(0, trigger=stamped(Decided(), "decided:vlm:1", published_ns=100))
+    call = HandlerContext.of(0, {}, stamped(Decided(), "decided:vlm:1", published_ns=100))
     call.read(stamped(Interrupt(id="1", depth="stop", text="", by=""), "interrupt:reflex:1", published_ns=500))
     assert published(call).cause == "decided:vlm:1"
 

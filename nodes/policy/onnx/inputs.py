@@ -57,6 +57,7 @@ class Felt(msgspec.Struct, frozen=True):
     grasp: float = 0.0
     history: tuple[JointVector, ...] = ()  # oldest first
     base: Pose = (0.0, 0.0, 0.0)
+    elapsed: float = 0.0  # s since the action began, without the time in which the robot was stopped
     target: tuple[float, float, float] = (0.0, 0.0, 0.0)
     size: tuple[float, float] = (0.0, 0.0)
     skill: str = ""
@@ -97,6 +98,7 @@ def feel(
     began: Pose | None = None,
     recent: tuple[JointVector, ...] = (),
     history: int = 0,
+    elapsed_s: float = 0.0,
 ) -> Felt:
     """Return what is felt now; `began`: the base's pose when the action began, `recent`: postures before, at 20 Hz."""
     shown = recent[-history:] if history else ()
@@ -107,6 +109,7 @@ def feel(
         grasp=float(state.is_grasping),
         history=(*(shown[:1] or (state.position,)) * (history - len(shown)), *shown) if history else (),
         base=_moved(began, pose_of(state)) if began is not None else (0.0, 0.0, 0.0),
+        elapsed=elapsed_s,
         target=target_of(action, state),
         size=(action.target.width_m, action.target.height_m) if action and action.target else (0.0, 0.0),
         skill=action.skill if action else "",
@@ -152,7 +155,7 @@ def _array(tensor: Tensor, felt: Felt) -> NDArray[Any]:
             raise PolyrhythmError(f"a memory of {kept.size} numbers; the model has {math.prod(shape)}")
         return kept.reshape(shape).astype(kind)
     value = one_hot(felt.skill) if tensor.name == "skill" else getattr(felt, tensor.name)
-    return np.asarray([[value] if tensor.name in ("grasp", "frozen") else value], kind)
+    return np.asarray([[value] if tensor.name in ("grasp", "frozen", "elapsed") else value], kind)
 
 
 def words(text: str, length: int | None) -> NDArray[np.int64]:

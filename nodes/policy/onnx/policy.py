@@ -71,6 +71,9 @@ FELT_EVERY_S = 0.04
 
 LONGEST_BLEND_S = 10.0
 
+MOVED = (0.01, 0.01, 0.05, 0.05, 0.05, 0.01, 0.05, 0.05, 0.01, 0.01, 0.05)
+"""From so much on a joint, or the base's x, y or heading, has moved: m and rad."""
+
 LOOKS_FOR_S = 1.0
 """How long the wrist's first image is waited for."""
 
@@ -120,6 +123,8 @@ class UnderWay:
     is_judged: bool = False  # the model says whether it is done
     sure: int = 0  # answers in a row that say so
     seen: int = -1  # the last one's number
+    place: tuple[float, ...] = ()  # joints and base, when one of them had moved last
+    still_s: float = 0.0  # since then
 
     @classmethod
     def begun(
@@ -128,9 +133,16 @@ class UnderWay:
         """Note an action as it begins."""
         return cls(action, stamped, pose_of(state) if state is not None else None, is_judged=is_judged)
 
-    def later(self, period_s: float) -> UnderWay:
-        """Return the same one period later."""
-        return replace(self, elapsed_s=self.elapsed_s + period_s)
+    def later(self, period_s: float, state: RobotState | None) -> UnderWay:
+        """Return the same one period later, with the robot as it is then."""
+        later = replace(self, elapsed_s=self.elapsed_s + period_s, still_s=self.still_s + period_s)
+        if state is None:
+            return later
+        place = (*state.position, *pose_of(state))
+        is_still = self.place and all(
+            abs(now - before) < far for now, before, far in zip(place, self.place, MOVED, strict=True)
+        )
+        return later if is_still else replace(later, place=place, still_s=0.0)
 
     def told(self, done: float | None, number: int, threshold: float) -> UnderWay:
         """Take in once how sure the model's answer of that number is that the action is done."""
@@ -155,6 +167,7 @@ class ActionSettings(PlaybackSettings, total=False):
 
     done_at: float
     done_chunks: int
+    stall_s: float
 
 
 class OnnxPolicy(ForRobot, SeatNode):
@@ -162,9 +175,9 @@ class OnnxPolicy(ForRobot, SeatNode):
 
     A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
     finite is dropped, counted and told. An action is done when `done_chunks` answers in a row give it at least the
-    probability `done_at`, and has failed after `limit_s` without; then the posture is kept. Neither is ever told by a
-    model that has no `done`. An answer that took longer than `budget_s` (0: `max_chunk_age_s`) is dropped, too; a model
-    that never takes less is refused at the start.
+    probability `done_at`, and has failed after `limit_s` without, or after `stall_s` in which nothing moved; then the
+    posture is kept. None of this is ever told by a model that has no `done`. An answer that took longer than `budget_s`
+    (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at the start.
     """
 
     realtime = True
@@ -204,11 +217,13 @@ class OnnxPolicy(ForRobot, SeatNode):
         blend_s: float = BLEND_S,
         budget_s: float = 0.0,
         threads: int = 1,
+        stall_s: float = 3.0,
     ) -> None:
         for name, size_px in (("image_width_px", image_width_px), ("image_height_px", image_height_px)):
             if not SMALLEST_PX <= size_px <= LARGEST_PX:
                 raise ParameterError(f"policy: {name} is {size_px}; expected {SMALLEST_PX} to {LARGEST_PX}")
-        for name, time_s in (("step_s", step_s), ("max_chunk_age_s", max_chunk_age_s), ("limit_s", limit_s)):
+        times = {"step_s": step_s, "max_chunk_age_s": max_chunk_age_s, "limit_s": limit_s, "stall_s": stall_s}
+        for name, time_s in times.items():
             if not 0.0 < time_s < math.inf:
                 raise ParameterError(f"policy: {name} is {time_s}; expected a positive number of seconds")
         if not 0.0 <= budget_s < math.inf:
@@ -234,6 +249,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.done_at = done_at
         self.done_chunks = done_chunks
         self.limit_s = limit_s
+        self.stall_s = stall_s
         self.budget_s = budget_s or max_chunk_age_s
         self.threads = threads
         self.session: PolicyModel | None = None
@@ -373,7 +389,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         under_way = self.under_way
         if under_way is not None and under_way.is_judged and under_way.action.skill != "hold":
             self._flush()
-            self.under_way, self.kept = replace(under_way, elapsed_s=0.0, sure=0), None
+            self.under_way, self.kept = replace(under_way, elapsed_s=0.0, sure=0, place=()), None
             self._pass_to("seated")
 
     @on(image, blocking=True)
@@ -413,7 +429,8 @@ class OnnxPolicy(ForRobot, SeatNode):
                 return
             action = under_way.action if under_way is not None and wants.is_about_action else None
             began = under_way.began if under_way is not None else None
-            felt = feel(state, action, began, self.recent, wants.history)
+            elapsed_s = under_way.elapsed_s if under_way is not None else 0.0
+            felt = feel(state, action, began, self.recent, wants.history, elapsed_s)
             if wants.previous:
                 since_ns = next((image.captured_ns for image in seen.values()), state.read_ns)
                 felt = self._with_previous(felt, since_ns, wants.previous)
@@ -505,7 +522,8 @@ class OnnxPolicy(ForRobot, SeatNode):
         if self.under_way is None or stamped.message.done is None or self.is_guard_stopped:
             return
         done, number = stamped.message.done, stamped.envelope.seq
-        now = self.under_way = self.under_way.later(1 / RATE_HZ).told(done, number, self.done_at)
+        later = self.under_way.later(1 / RATE_HZ, self.state.latest())
+        now = self.under_way = later.told(done, number, self.done_at)
         self.kept = None
         self._pass_to("judged")
         if now.sure >= self.done_chunks:
@@ -515,6 +533,8 @@ class OnnxPolicy(ForRobot, SeatNode):
             self.feedback.publish(done_now, stems_from=self._sources())
         elif now.elapsed_s > self.limit_s:
             self._end(f"not done within {self.limit_s:g} s")
+        elif now.still_s > self.stall_s:
+            self._end(f"no progress for {self.stall_s:g} s")
 
     def _end(self, why: str) -> None:
         """Give up the action; a model that says when one is done leaves no action without an answer."""

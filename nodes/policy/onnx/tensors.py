@@ -27,7 +27,7 @@ RELATIVE = "relative"
 """The metadata `positions` of a model whose positions are the way from the joints as they are felt."""
 
 CAMERAS = ("image", "wrist")
-ABOUT_THE_ACTION = frozenset({"target", "size", "skill", "text", "base"})
+ABOUT_THE_ACTION = frozenset({"target", "size", "skill", "text", "base", "elapsed"})
 """A model with one of these answers for one action; without, it knows of none."""
 
 
@@ -45,6 +45,7 @@ def known_inputs(width_px: int, height_px: int) -> dict[str, Tensor]:
         Tensor("previous", "float", (1, None, COLUMNS)),
         Tensor("frozen", "float", (1, 1)),
         Tensor("base", "float", (1, 3)),
+        Tensor("elapsed", "float", (1, 1)),
         Tensor("target", "float", (1, 3)),
         Tensor("size", "float", (1, 2)),
         Tensor("skill", "float", (1, len(SKILLS))),

@@ -266,7 +266,7 @@ class NodePlayer:
             if heard is None:
                 raise NotReplayableError(f"{self._spec.cls.__name__} does not hear {topic}")
             trigger = self._input(record.trigger, heard)
-        call = HandlerContext(record.started_ns, record.epochs, trigger, bound.ages, self._clock)
+        call = HandlerContext.of(record.started_ns, record.epochs, trigger, bound.ages, self._clock)
         self._call_clock.call_ns = self._clock.call_ns = record.started_ns
         self._clock.said = deque(record.nows_ns)
         self._sent.clear()

@@ -36,6 +36,7 @@ SHARED_FROM_BYTES = 128 << 10
 READY = b"\xff"  # with its name after it: an inlet's subscription that tells an injector that it is connected
 
 # Plain numbers: pyzmq's flags are enumerations, slow to combine and to convert.
+POLLIN = int(zmq.POLLIN)
 NOBLOCK, _NOBLOCK_MORE, _RCVMORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
 
 send_one = zmq.backend.Socket.send  # what `zmq.Socket.send` calls after it has looked for routing and groups

@@ -32,6 +32,7 @@ from runtime.transport.zeromq.frames import (
     BUNDLE,
     NOBLOCK,
     PASSING,
+    POLLIN,
     READY,
     SHARED_FROM_BYTES,
     WHOLE,
@@ -184,6 +185,8 @@ class PublisherSockets:
             return self.publish
         fds, limited, apart, due = direct.fds[topic], direct.limited[topic], direct.apart, direct.due
         general, look = self.publish, direct.look
+        for count in (self._subscribers, self._whole):
+            count[topic] += 0  # so that it is there: to look in vain in a Counter is a call of Python
         head, mark, subscribers, whole = topic.encode() + b"\0", fingerprint(message), self._subscribers, self._whole
         if not names:
             plain, encode_plain, send_to = head + b"\0", document_encoder(write_array), lane.chosen.send
@@ -224,10 +227,11 @@ class PublisherSockets:
                 or subscribers[topic] > 0
                 or whole[topic] > 0
                 or (segment := segments.get(array.nbytes)) is None
-                or not array.flags.c_contiguous
-                or (others and any(getattr(message, other) is not None for other in others))
             ):
                 return general(envelope, message)
+            for other in others:
+                if getattr(message, other) is not None:
+                    return general(envelope, message)
             if array.dtype not in kinds:
                 if not is_numbers(array.dtype.str):
                     return general(envelope, message)
@@ -259,18 +263,21 @@ class PublisherSockets:
             self.ways["event"],
             document_encoder(write_array),
         )
-        head, lock, socket = self._head_of(topic), way.lock, way.socket
+        head, acquire, release, socket = self._head_of(topic), way.lock.acquire, way.lock.release, way.socket
 
         def write(envelope: Envelope, message: Message) -> None:
             try:
                 frame = head + encode((mark, envelope, message))
             except Exception:  # noqa: BLE001  # it says why
                 return general(envelope, message)
-            with lock:
+            acquire()
+            try:
                 send_one(socket, frame, NOBLOCK)
                 way.until_notices -= 1
                 if not way.until_notices:
                     self._look_for_notices(way)
+            finally:
+                release()
             return None
 
         return write
@@ -385,7 +392,7 @@ class PublisherSockets:
 
     def _send_late_join(self, socket: zmq.Socket[bytes]) -> None:
         joined = set()
-        while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # ZeroMQ keeps these notices until somebody reads them
+        while int(socket.getsockopt(zmq.EVENTS)) & POLLIN:  # ZeroMQ keeps these notices until somebody reads them
             topic, change = self._note(socket.recv(NOBLOCK))
             if change > 0:
                 joined.add(topic)

@@ -261,7 +261,7 @@ class Reader:
         if direct is None:
             fds: Iterable[int] = self._fds
         else:
-            next_s = direct.retry()
+            next_s = None if direct.is_complete else direct.retry()
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
             fds = [*self._fds, *direct.by_fd]
@@ -342,35 +342,30 @@ class Reader:
         It ends at the first one that must wait, or that finished after `end_ns`. The common kind has no arrays and no
         tag, and comes from a permitted sender.
         """
-        number = 0
-        for socket in self._sockets["event"] if self._handles and not self._held else ():
+        number, held = 0, self._held
+        while held and self._handles:  # what is left of a bundle
+            stamped = held.popleft()
+            number += 1
+            ended_ns = self._handles.get(stamped.envelope.topic, self._deliver)(stamped)
+            if ended_ns is None or ended_ns > end_ns:
+                return number
+        for socket in self._sockets["event"] if self._handles else ():
             if socket in self._checked:
                 continue
-            recv = socket.recv
+            recv, channel = socket.recv, self._latest
+            if channel is not None:
+                opens, is_new, handle = channel.open, channel.is_new, channel.handle
             while True:
                 try:
                     frame = recv(NOBLOCK)
                 except zmq.Again:
                     break
                 number += 1
-                channel = self._latest
-                if channel is None or not frame.startswith(channel.head):
+                opened = None if channel is None else opens(frame, is_new)
+                if opened is None:
                     self._take(frame, socket)
                     return number
-                try:
-                    whole = channel.read(frame[len(channel.head) :])
-                    envelope = whole.envelope
-                    if whole.fingerprint != channel.fingerprint or envelope.topic != channel.topic:
-                        raise ValueError
-                except Exception:  # noqa: BLE001  # the common way says what is wrong
-                    self._take(frame, socket)
-                    return number
-                last = channel.last.get(envelope.source)
-                if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
-                    channel.last[envelope.source] = envelope
-                elif not channel.is_new(envelope):
-                    continue
-                ended_ns = channel.handle(Stamped(whole.payload, envelope))
+                ended_ns = handle(opened)
                 if ended_ns is None or ended_ns > end_ns:
                     return number
         return number

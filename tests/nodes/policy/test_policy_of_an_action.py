@@ -57,11 +57,13 @@ class Robot(Node):
     def __init__(self, sees: bool = False) -> None:
         self.sees = sees
         self.joints = HOME
+        self.speed_mps = 0.1
 
     @every(hz=50)
     def feel(self) -> None:
         now_ns = self.clock.now_ns()
-        state = msgspec.structs.replace(standing(now_ns), position=self.joints, base_x_m=0.1 * now_ns * 1e-9)  # type: ignore[type-var]
+        driven_m = self.speed_mps * now_ns * 1e-9
+        state = msgspec.structs.replace(standing(now_ns), position=self.joints, base_x_m=driven_m)  # type: ignore[type-var]
         self.state.publish(state)
 
     @every(hz=10)
@@ -260,6 +262,30 @@ def test_time_runs_out_with_a_reason_and_not_while_the_robot_is_stopped(tmp_path
     story.sim.run(seconds=0.5)
     assert story.told[1:] == [("a1", "failure", "not done within 2 s")]
     assert story.commands[-1] == JointCommand(position=(*HOME[:5], 0.0, *HOME[6:])), "it rests; its fingers stay so"
+
+
+def test_an_action_without_progress_for_so_long_has_failed_and_not_while_the_robot_is_stopped(tmp_path: Path) -> None:
+    story = Story(tmp_path, done_model(), done_at=0.99, stall_s=3.0)
+    story.robot.speed_mps = 0.0
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=2.5)
+    raised(story, HOME[LIFT] + 0.02)  # that is progress
+    story.sim.run(seconds=2.5)
+    story.sim.publish("guard/state", GuardState(mode="stopped", reason="Ouch!"))
+    story.sim.run(seconds=5.0)
+    story.sim.publish("guard/state", GuardState(mode="moving", reason=""))
+    story.sim.run(seconds=0.3)
+    assert len(story.told) == 1
+    story.sim.run(seconds=0.5)
+    assert story.told[1:] == [("a1", "failure", sentence("policy.no_progress", seconds="3"))]
+
+
+def test_a_robot_that_creeps_makes_progress_as_long_as_it_gets_anywhere(tmp_path: Path) -> None:
+    story = Story(tmp_path, done_model(), done_at=0.99, stall_s=3.0)
+    story.robot.speed_mps = 0.005  # 1.5 cm in that time
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=10.0)
+    assert len(story.told) == 1
 
 
 def test_an_action_that_is_replaced_or_set_aside_is_answered(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ class LeaseStory:
         held = self.holder[asked.seat] == source and asked.holder == source
         if is_good and asked.do == "renew" and held:
             self.renewed_ns[asked.seat] = max(self.renewed_ns[asked.seat], min(asked.stamp_ns, self.clock.ns))
-        token = current_call.set(HandlerContext(self.clock.ns, trigger=self.arrived(asked, source)))
+        token = current_call.set(HandlerContext.of(self.clock.ns, {}, self.arrived(asked, source)))
         try:
             self.guard.seated(asked)
         finally:

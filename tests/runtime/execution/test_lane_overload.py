@@ -46,7 +46,7 @@ def test_a_node_whose_ticks_take_too_long_still_hears() -> None:
 def lane_of(*timers: TimerState, port: Subscription[Beat]) -> Lane:
     lane = Lane("plain", "plain")
     lane.timers.extend(timers)
-    lane.listeners.append(("listen", port))
+    lane.listen("listen", port)
     lane.start(0)
     return lane
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import selectors
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from runtime.clock import SystemClock
 from runtime.execution.runners import LoopRunner
+from runtime.execution.straight_loop import StraightLoop, new_loop
 
 MS = 1_000_000
 
@@ -66,3 +70,67 @@ def test_the_loop_looks_after_others_between_long_handlers_and_runs_short_ones_t
     handler_ns: int, works: int, left: list[int]
 ) -> None:
     assert asyncio.run(turns(Busy(handler_ns, works))) == left
+
+
+class Once:
+    """Ticks once, 2 ms after it was made, and fails where it is to."""
+
+    def __init__(self, told: list[str], name: str, *, fails: bool = False) -> None:
+        self.due_ns: int | None = SystemClock.now_ns() + 2 * MS
+        self.made_ns, self.ran_ns = SystemClock.now_ns(), 0
+        self.told, self.name, self.fails = told, name, fails
+
+    def tick(self) -> None:
+        self.due_ns = None
+        self.ran_ns = SystemClock.now_ns()
+        self.told.append(self.name)
+        if self.fails:
+            raise ValueError(self.name)
+
+
+@pytest.mark.skipif(not hasattr(selectors, "EpollSelector"), reason="no epoll")
+def test_a_loop_calls_what_is_straight_and_due_and_goes_on_after_a_failure() -> None:
+    loop = new_loop()
+    assert isinstance(loop, StraightLoop)
+    told: list[str] = []
+    problems: list[str] = []
+    loop.set_exception_handler(lambda _, context: problems.append(str(context["exception"])))
+    straight, usual = os.pipe(), os.pipe()
+    ticking = [Once(told, "bad tick", fails=True), Once(told, "tick")]
+
+    def read_straight() -> None:
+        told.append(os.read(straight[0], 1).decode())
+        loop.call_soon(told.append, "later")
+        raise ValueError("bad read")
+
+    async def until(word: str) -> None:
+        async with asyncio.timeout(10):
+            while word not in told:
+                await asyncio.sleep(0.001)
+
+    async def run() -> None:
+        loop.add_reader(straight[0], lambda: told.append(os.read(straight[0], 1).decode()))
+        loop.add_reader(usual[0], lambda: told.append(os.read(usual[0], 1).decode()))
+        loop.straight.calls[straight[0]] = read_straight
+        loop.straight.ticking += ticking
+        os.write(straight[1], b"s")
+        await until("later")
+        os.write(usual[1], b"u")
+        await until("u")
+        loop.call_soon(told.append, "order")  # to stop, say: it goes before what is straight
+        os.write(straight[1], b"x")
+        await until("x")
+        await until("tick")
+        loop.remove_reader(straight[0])
+        loop.remove_reader(usual[0])
+
+    try:
+        loop.run_until_complete(run())
+    finally:
+        loop.close()
+        for fd in (*straight, *usual):
+            os.close(fd)
+    assert told.index("s") < told.index("later") < told.index("u") < told.index("order") < told.index("x")
+    assert {"bad tick", "tick"} <= set(told)
+    assert sorted(problems) == ["bad read", "bad tick"]
+    assert all(one.ran_ns - one.made_ns >= 2 * MS for one in ticking)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtime.errors import UserError
+from runtime.errors import LaunchFileError, UserError
+from runtime.launch.file import load
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import parse_seats
 from tests.support.guard.guarded_nodes import StillPolicy
@@ -57,3 +59,13 @@ def test_a_ladder_that_says_hands_over_and_holds_is_understood() -> None:
     table = parse_seats({"policy": {**SEAT, "ladder": rungs}}, SPECS)["policy"]
     assert [rung.do for rung in table.ladder] == ["say", "hand_over", "hold"]
     assert table.candidates == ("one", "two")
+
+
+def test_a_node_that_is_added_on_a_seat_goes_along_in_shadow_where_it_is_set_so(tmp_path: Path) -> None:
+    node = "tests.support.guard.guarded_nodes:StillPolicy"
+    path = tmp_path / "one.toml"
+    path.write_text(f'[nodes.one]\nuse = "{node}"\n[seats.policy]\nholder = "one"\n')
+    with pytest.raises(LaunchFileError, match="two"):
+        load(path, added=[f"two={node}"])
+    launch = load(path, ["seats.policy.shadows=['two']"], added=[f"two={node}"])
+    assert launch.seats["policy"].candidates == ("one", "two")

@@ -12,11 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from runtime.errors import CodecError
+from runtime.message import UNKNOWN_NS, Envelope, Message
 from runtime.operating_system.machine import can
+from runtime.serialization.arrays import write_array
+from runtime.serialization.codec import document_encoder, fingerprint
 from runtime.transport import lane
+from runtime.transport.channel import Channel
 from runtime.transport.lane import HEADER, HEADER_BYTES, KEY_BYTES, LARGEST_PACKET, MAGIC, PLACE, Variant
 
 pytestmark = pytest.mark.skipif(not can("packets"), reason="Linux only")
@@ -165,17 +171,84 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, name: str) -> None:
         variant.Map(str(tmp_path / "nowhere"))
 
 
+class Word(Message):
+    text: str
+    number: float
+
+
+HEAD = b"word\0\0\0"
+_encode = document_encoder(write_array)
+
+
+def _documents(chance: random.Random) -> Iterator[bytes]:
+    """Documents as they come: some that repeat the one before, lack some before them, are damaged, or are rare."""
+    stamps = (0, 1, 127, 128, -1, -32, -33, -200, 40_000, -40_000, 1 << 31, 1 << 40, -(1 << 40), 1 << 62, UNKNOWN_NS)
+    texts = ("", "a", "\u00fc\u4e2d", "y" * 31, "y" * 32, "z" * 200, "z" * 300)
+    seq = dict.fromkeys(("planner", "vlm", "x" * 60), 0)
+    text, origins, epochs = "", dict[str, int](), dict[str, int]()
+    for _ in range(4000):
+        source = chance.choice(list(seq))
+        seq[source] += chance.choice((1, 1, 1, 1, 1, 1, 0, 2, -1)) if seq[source] else 1
+        if chance.random() < 0.3:
+            text = chance.choice(texts)
+        if chance.random() < 0.3:
+            origins = {f"origin{number}": chance.choice(stamps) for number in range(chance.choice((0, 0, 1, 2, 20)))}
+        if chance.random() < 0.1:
+            epochs = {f"seat{number}": chance.choice(stamps) for number in range(chance.choice((0, 1, 3)))}
+        published_ns = chance.choice((5, 1 << 33, 1 << 45, -1, 1 << 63)) if chance.random() < 0.1 else 1 << 45
+        envelope = Envelope(chance.choice((*["word"] * 20, "wort")), source, seq[source], published_ns, origins, epochs)
+        envelope = msgspec.structs.replace(envelope, cause=chance.choice(("", text)), seat=chance.choice(("", text)))
+        mark = chance.choice((*[fingerprint(Word)] * 20, "other"))
+        document = _encode((mark, envelope, Word(text=text, number=chance.random())))
+        if chance.random() < 0.15:
+            at = chance.randrange(len(document))
+            document = (
+                document[:at] + chance.choice((b"", chance.randbytes(1), chance.randbytes(4))) + document[at + 1 :]
+            )
+        yield HEAD + document
+
+
+def test_documents_are_opened_alike_whatever_is_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, opened = [], []
+    for variant in lane.variants.values():
+        monkeypatch.setattr(lane, "chosen", variant)
+        lost: list[tuple[object, ...]] = []
+        channel = Channel("word", Word, HEAD, lambda *one, lost=lost: lost.append(one))
+        steps: list[object] = []
+        number = 0
+        for frame in _documents(random.Random(7)):
+            stamped = channel.open(frame, channel.is_new)
+            number += stamped is not None
+            if stamped is None:  # as the reader does then
+                try:
+                    stamped = channel.decode("word", frame[len(HEAD) :])
+                    stamped = stamped if channel.is_new(stamped.envelope) else None
+                except CodecError as problem:
+                    steps.append(str(problem))
+                    continue
+            steps.append(stamped)
+        told.append((steps, lost, channel.last))
+        opened.append(number)
+    assert all(one == told[0] for one in told)
+    assert min(opened) > 1000
+    assert len({type(step) for step in told[0][0]}) == 3
+    assert told[0][1]
+
+
 def test_in_c_wrong_arguments_are_errors_and_no_crashes(tmp_path: Path) -> None:
     if lane.NATIVE is None:
         pytest.skip("not built")
     native: Any = lane.NATIVE
-    memory = Memory(tmp_path / "segment", native)
+    memory, opener = Memory(tmp_path / "segment", native), native.opener
     for call in (
         lambda: native.receive(0, {}),
         lambda: native.receive("a", {}, {}),
         lambda: native.receive(0, [], {}),
         lambda: native.send("a", b"", []),
         lambda: native.send(b"", b"", (1,)),
+        lambda: opener(b"", "", "", (), None, None)(b"", None),
+        lambda: opener(b"", "", "", {}, None, None)("", None),
+        lambda: opener(b"", "", "", {}, None, None)(b""),
         lambda: native.send(b"", b"", ["a"]),
         lambda: memory.ring.send(b"", 1, 1, b"", b"", b"", ()),  # type: ignore[arg-type]
         lambda: memory.ring.store((b"abc",), (0, 1), 3, 1, 1),

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.train_policy.imagined import SIZES
-from examples.train_policy.lessons import teach
+from examples.train_policy.lessons import SIZES, teach
 from nodes.guard.node import Guard
 from nodes.policy.onnx.policy import OnnxPolicy, shipped
 from nodes.sim.driver import SimDriver

@@ -1,0 +1,1 @@
+"""How the spotter of called stops was trained: sentences, voices, noise, and the network."""

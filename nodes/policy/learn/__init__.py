@@ -1,0 +1,1 @@
+"""How a state policy learns: rows of what was felt and wanted, the network, and `polyrhythm learn` from recordings."""

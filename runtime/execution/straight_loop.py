@@ -1,0 +1,106 @@
+"""`StraightLoop`: an asyncio loop that runs handlers within its own wait, where they need nothing else of asyncio.
+
+asyncio takes a dozen steps from the end of a wait to a callback, and as many to set a timer. After a rest of
+milliseconds each of them costs microseconds. What comes straight for a lane, and a lane's next tick, are called here as
+soon as the wait ends. All else goes asyncio's way, in the same turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import select
+import selectors
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from runtime.clock import SystemClock
+
+if TYPE_CHECKING:
+    from selectors import EpollSelector
+else:  # elsewhere than on Linux nobody makes one, but the module is there
+    EpollSelector = getattr(selectors, "EpollSelector", selectors.SelectSelector)
+
+_now_ns = SystemClock.now_ns
+
+
+class Ticking(Protocol):
+    """Something with ticks."""
+
+    due_ns: int | None
+
+    def tick(self) -> None:
+        """Run what is due; called once `due_ns` is over."""
+        ...
+
+
+class StraightSelector(EpollSelector):
+    """A selector that calls by itself what is straight, one thing in each wait, and returns the rest.
+
+    It does so only while nothing else is to be done: what was scheduled meanwhile goes first, such as an order to stop.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: dict[int, Callable[[], object]] = {}
+        """By descriptor, what is called when it is readable; it is registered as well."""
+        self.ticking: list[Ticking] = []
+        self.call_soon: Callable[[Callable[[], object]], object] = lambda call: None
+        self.tell_failure: Callable[[dict[str, Any]], None] = lambda context: None
+        self._has_ticked = False  # the last time: then what is readable goes first
+        self._poll: Callable[[float, int], list[tuple[int, int]]] = self._selector.poll  # type: ignore[attr-defined]
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait for at most so many seconds, None without a limit, and until a tick is due."""
+        first, due_ns = None, 0
+        for one in self.ticking:
+            if one.due_ns is not None and (first is None or one.due_ns < due_ns):
+                first, due_ns = one, one.due_ns
+        wait_s = -1.0 if timeout is None else timeout
+        if first is not None and wait_s != 0:
+            left_s = max(0.0, (due_ns - _now_ns()) * 1e-9)
+            if timeout is None or left_s < timeout:
+                wait_s = left_s
+        try:
+            ready = self._poll(math.ceil(wait_s * 1e3) * 1e-3 if wait_s > 0 else wait_s, len(self.get_map()) or 1)
+        except InterruptedError:
+            return []
+        is_due = first is not None and _now_ns() >= due_ns
+        if timeout is None or timeout > 0:
+            call = self.calls.get(ready[0][0]) if len(ready) == 1 else None
+            if is_due and first is not None and (not ready or (call is not None and not self._has_ticked)):
+                self._has_ticked = True
+                self._run(first.tick)
+                return []
+            if call is not None:
+                self._has_ticked = False
+                self._run(call)
+                return []
+        if is_due and first is not None:
+            self.call_soon(first.tick)
+        return [self._found(self.get_key(fd), event) for fd, event in ready]
+
+    def _found(self, key: selectors.SelectorKey, event: int) -> tuple[selectors.SelectorKey, int]:
+        reads = selectors.EVENT_READ if event & ~select.EPOLLOUT else 0
+        writes = selectors.EVENT_WRITE if event & ~select.EPOLLIN else 0
+        return key, (reads | writes) & key.events
+
+    def _run(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except Exception as problem:  # noqa: BLE001  # as in asyncio: the loop goes on
+            self.tell_failure({"message": f"{call} failed", "exception": problem})
+
+
+class StraightLoop(asyncio.SelectorEventLoop):
+    """The loop of a process of a run."""
+
+    def __init__(self) -> None:
+        self.straight = StraightSelector()
+        super().__init__(self.straight)
+        self.straight.call_soon, self.straight.tell_failure = self.call_soon, self.call_exception_handler
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """A loop for the handlers of a process; asyncio's own where the system has no epoll."""
+    return StraightLoop() if hasattr(selectors, "EpollSelector") else asyncio.new_event_loop()
