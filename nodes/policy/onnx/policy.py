@@ -177,8 +177,8 @@ class OnnxPolicy(ForRobot, SeatNode):
     A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
     finite is dropped, counted and told. An action is done when `done_chunks` answers in a row give it at least the
     probability `done_at`, and has failed after `limit_s` without, or after `stall_s` in which nothing moved or no
-    answer came; then the posture is kept. None of this is ever told by a model that has no `done`. An answer that took longer than `budget_s`
-    (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at the start.
+    answer came; then the posture is kept. None of this is ever told by a model that has no `done`. An answer that took
+    longer than `budget_s` (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at the start.
     """
 
     realtime = True
