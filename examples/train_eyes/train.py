@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("cuts", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, default=MODEL)
     parser.add_argument("--check", type=Path, required=True, help="cut-outs of the split to check with")
-    parser.add_argument("--epochs", type=int, default=16)
+    parser.add_argument("--epochs", type=int, default=8)
     asked = parser.parse_args()
     torch.manual_seed(SEED)
     random.seed(SEED)

@@ -33,6 +33,8 @@ OVER_PALM_M = 0.13
 BELIEVE, BELIEVE_OTHER = 2, 8
 """Sightings until a thing is believed to be there; of what has no name."""
 MISSES = 3
+GONE_M, GONE_SHARE = 0.06, 0.55
+"""A thing is gone where the camera sees so far beyond its middle, or by this share of its height."""
 DOUBTED = 0.15
 """What is less likely to be of the kind that it was is of none."""
 VOTES, STATES = 12, 4
@@ -125,12 +127,15 @@ class Sight:
             aside, down = (abs(one) * image.focal_px / max(depth, 1e-3) for one in (x, y))
             return bool(depth > 0.0 and aside < width / 2 and down < height / 2)
 
-        def is_empty(at_m: tuple[float, float, float]) -> bool:
+        def is_empty(one: Track) -> bool:
             assert image.depth_m is not None
-            return place_is_empty(image.depth_m, image.focal_px, rotation, camera, at_m)
+            margin_m = min(GONE_M, GONE_SHARE * one.height_m)  # what is flat hides little
+            return place_is_empty(
+                image.depth_m, image.focal_px, rotation, camera, one.middle_m, margin_m=margin_m
+            )  # fmt: skip
 
         self._follow_person(seen, image.captured_ns, is_in_view)
-        self._match(seen, told, {id(one): is_empty(one.middle_m) for one in self._tracks if one.holder != "robot"})
+        self._match(seen, told, {id(one): is_empty(one) for one in self._tracks if one.holder != "robot"})
         self._stained |= seen.stains
 
     def grip(self, state: RobotState, body: Body) -> None:

@@ -33,7 +33,7 @@ PERIOD_NS = to_ns(1 / RATE_HZ)
 
 
 @dataclass
-class Listener:
+class TaughtRows:
     """Follows one recording, and notes a row each 50 ms in which an action is under way and somebody teaches."""
 
     pupil: str
@@ -149,8 +149,8 @@ def rows_of(recording: Path, pupil: str = "") -> tuple[Rows, int]:
 
     "" is who held the policy's seat first. Raises RecordingError where it is no recording.
     """
-    listener = Listener(pupil)
+    taught = TaughtRows(pupil)
     for part in parts_of(recording):
         for record in BagReader(part):
-            listener.hear(record)
-    return listener.rows(), listener.taken
+            taught.hear(record)
+    return taught.rows(), taught.taken

@@ -9,7 +9,6 @@ import itertools
 import math
 from typing import Literal
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -196,7 +195,10 @@ def test_what_touched_the_table_too_early_is_set_down_higher_after_the_way_back(
     assert picked.status == "success", picked.why
     cup = kitchen.seen("red_cup")
     low_m = 0.5 - 0.012  # the table is said to be lower than it is
-    spot = msgspec.structs.replace(cup, label="table", colour="", z_m=low_m, height_m=0.0, is_place=True)
+    spot = SeenObject(
+        label="table", colour="", x_m=cup.x_m, y_m=cup.y_m, z_m=low_m, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0,
+        is_place=True,
+    )  # fmt: skip
     on_table = Action(id="on table", skill="place", arguments=aimed_at(spot, "place"))
     kitchen.sim.publish("action", on_table)
     touches = 0

@@ -144,7 +144,7 @@ def test_every_input_can_be_asked_for_at_once(tmp_path: Path) -> None:
     shapes = {"image": (1, 3, 24, 32), "wrist": (1, 3, 12, 16), "joints": (1, 8), "velocity": (1, 8)}
     shapes |= {"effort": (1, 8), "grasp": (1, 1), "history": (1, 4, 8), "base": (1, 3), "target": (1, 3)}
     shapes |= {"size": (1, 2), "skill": (1, 7), "text": (1, 32), "previous": (1, 2, 10), "frozen": (1, 1)}
-    shapes |= {"noise": (1, 4, 3), "memory": (1, 3)}
+    shapes |= {"noise": (1, 4, 3), "memory": (1, 3), "elapsed": (1, 1)}
     assert set(shapes) == set(known_inputs(32, 24)), "this test names them all"
     left_out = ("previous", "frozen", "noise", "memory")  # fed back, and by chance
     seen = {name: shape for name, shape in shapes.items() if name not in left_out}

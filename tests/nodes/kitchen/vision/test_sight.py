@@ -186,3 +186,12 @@ def test_a_picture_without_depth_changes_nothing() -> None:
     flat = type(image)(camera="head", captured_ns=1, rgb=image.rgb, focal_px=image.focal_px)
     eyes.see(flat, state, BODY)
     assert not [one for one in eyes.scene(1).things if not one.is_place]
+
+
+def test_a_flat_thing_that_was_taken_away_is_no_longer_believed() -> None:
+    kitchen, eyes = DrawnKitchen("wipe-together", seed=3), sight()
+    assert any(one.label == "plate" for one in looked(eyes, kitchen).things)
+    name = next(one.name for one in kitchen.robot.kitchen().things if one.kind == "plate")
+    body = kitchen.robot.model.joint(f"{name}_free").qposadr[0]
+    kitchen.robot.data.qpos[body : body + 3] = (1.9, 1.9, 0.1)
+    assert not any(one.label == "plate" for one in looked(eyes, kitchen, times=6).things)

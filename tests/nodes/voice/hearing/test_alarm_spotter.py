@@ -82,7 +82,7 @@ def test_nothing_is_looked_at_while_nobody_speaks() -> None:
 def test_a_network_that_was_cut_or_swapped_is_refused_in_a_sentence(tmp_path: Path) -> None:
     cut = tmp_path / MODEL.name
     cut.write_bytes(MODEL.read_bytes()[:-100])
-    with pytest.raises(UserError, match=f"expected {SHA256}: install Polyrhythm again"):
+    with pytest.raises(UserError, match=f"expected {SHA256}"):
         AlarmSpotter(cut)
     with pytest.raises(PolyrhythmError, match="cannot be loaded"):
         AlarmSpotter(cut, "")
