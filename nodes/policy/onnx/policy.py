@@ -178,7 +178,7 @@ class OnnxPolicy(ForRobot, SeatNode):
     finite is dropped, counted and told. An action is done when `done_chunks` answers in a row give it at least the
     probability `done_at`, and has failed after `limit_s` without, or after `stall_s` in which nothing moved or no
     answer came; then the posture is kept. None of this is ever told by a model that has no `done`. An answer that took
-    longer than `budget_s` (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at the start.
+    longer than `budget_s` (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at start.
     """
 
     realtime = True
