@@ -21,7 +21,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _learn(arguments: argparse.Namespace) -> int:
     for file in (arguments.out, arguments.rows):
-        _expect_writable(file)
+        expect_writable(file)
     model = Path(place_of(arguments.model))
     if not model.is_file():
         raise UserError(f"model {arguments.model!r} does not exist; shipped is clear-table")
@@ -53,7 +53,7 @@ def _learn(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _expect_writable(file: Path | None) -> None:
+def expect_writable(file: Path | None) -> None:
     """Raise UserError for a place where no file can be written: said before hours of learning, and not after."""
     if file is not None and (file.is_dir() or not file.parent.is_dir()):
         why = (
