@@ -15,7 +15,9 @@ from collections import Counter
 from pathlib import Path
 
 from examples.train_policy.lessons import teach
+from nodes.policy.learn.command import expect_writable
 from nodes.policy.learn.rows import Rows
+from runtime.command_line.arguments import answered
 
 PUPILS = 0.8
 FIRST_SEED, WHOLE_SEED = 10_000, 20_000
@@ -25,6 +27,12 @@ FIRST_SEED, WHOLE_SEED = 10_000, 20_000
 def main(argv: list[str]) -> int:
     """Train and write the file."""
     arguments = _parser().parse_args(argv)
+    return answered("examples.train_policy.clone", lambda: _train(arguments))
+
+
+def _train(arguments: argparse.Namespace) -> int:
+    for file in (arguments.out, arguments.rows):
+        expect_writable(file)
     import torch
 
     from nodes.policy.learn.network import as_onnx, learn

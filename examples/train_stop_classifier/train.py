@@ -7,7 +7,7 @@ tells how well fifths of the utterances are told that neither were trained on.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tomllib
 from pathlib import Path
 
@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.interrupts.intent import understand
 from nodes.interrupts.stop_classifier import BUCKETS, MODEL, features_of
 
 ROOM = Path(__file__).parents[2] / "nodes" / "interrupts"
@@ -122,11 +121,20 @@ def train(said: list[tuple[str, float]], extra: list[tuple[str, float]]) -> tupl
     return fit([text for text, _ in both], np.array([label for _, label in both], np.float32), weights, seed=7)
 
 
+def main() -> int:
+    """Train and save, or tell how well fifths are told."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path, nargs="?", default=MODEL, metavar="OUT.onnx", help="default: what ships")
+    parser.add_argument("--folds", action="store_true", help="write nothing, and tell how well fifths are told")
+    parser.add_argument("--alone", action="store_true", help="with --folds: without the phrases")
+    asked = parser.parse_args()
+    if asked.folds:
+        folds(utterances(), [] if asked.alone else phrases())
+        return 0
+    save(train(utterances(), phrases()), asked.out)
+    print(f"{asked.out}: {asked.out.stat().st_size / 1e3:.0f} kB")
+    return 0
+
+
 if __name__ == "__main__":
-    understand("stop")
-    if "--folds" in sys.argv:
-        folds(utterances(), [] if "--alone" in sys.argv else phrases())
-    else:
-        out = Path(sys.argv[-1]) if sys.argv[-1].endswith(".onnx") else MODEL
-        save(train(utterances(), phrases()), out)
-        print(f"{out}: {out.stat().st_size / 1e3:.0f} kB")
+    raise SystemExit(main())

@@ -12,19 +12,19 @@ import random
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from examples.train_visuomotor.lessons import BLEND_S, HEIGHT_PX, NAMES, STEP_S, WIDTH_PX
 from nodes.guard.node import Guard
 from nodes.policy.expert import ExpertPolicy
-from nodes.policy.onnx.policy import OnnxPolicy
+from nodes.policy.onnx.policy import OnnxPolicy, place_of
 from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
 from nodes.sim.messages import Truth
 from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, KINDS
 from nodes.statistics.paired import wilson
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
+from runtime.command_line.arguments import answered
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import Action, Feedback, GuardState, SeenObject, aimed_at
 
@@ -131,11 +131,15 @@ def attempt(seed: int, model: str, **params: Any) -> Attempt:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m examples.train_visuomotor.evaluate", description=__doc__)
-    parser.add_argument("model", help="an ONNX file; expert: the scripted policy")
+    parser.add_argument("model", help="an ONNX file, or see-and-place, which ships; expert: the scripted policy")
     parser.add_argument("--seeds", type=int, default=40, help="default: %(default)s")
     parser.add_argument("--first", type=int, default=0, help="the first seed; held out are those below 10,000")
     asked = parser.parse_args(argv)
-    model = "" if asked.model == "expert" else str(Path(asked.model).resolve())
+    return answered("examples.train_visuomotor.evaluate", lambda: _measure(asked))
+
+
+def _measure(asked: argparse.Namespace) -> int:
+    model = "" if asked.model == "expert" else place_of(asked.model)
     counts: Counter[str] = Counter()
     for seed in range(asked.first, asked.first + asked.seeds):
         one = attempt(seed, model)

@@ -47,6 +47,13 @@ def test_the_launch_file_of_an_example_fits_and_runs(folder: Path) -> None:
     assert " received; " in run(folder, "-m", "runtime", "run", file.name, *how)
 
 
+def test_a_recipe_that_is_asked_for_help_trains_nothing() -> None:
+    model = FOLDER.parent / "nodes" / "interrupts" / "stop_classifier.onnx"
+    before = model.read_bytes()
+    assert "--folds" in run(FOLDER / "train_stop_classifier", "train.py", "--help")
+    assert model.read_bytes() == before
+
+
 def test_the_notebook_runs_from_its_first_cell_to_its_last(monkeypatch: pytest.MonkeyPatch) -> None:
     file = FOLDER / "notebook" / "graph.ipynb"
     if find_spec("nbclient") and find_spec("ipykernel"):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from examples.train_visuomotor.evaluate import main as evaluate
 from examples.train_visuomotor.lessons import BIN, NAMES, imagine, lift_of, plane_of
 from examples.train_visuomotor.teacher import NEAR_LOW_M, TRAVEL_M, Aim, wanted
 from nodes.policy.stretch_motion import OPEN_M
@@ -25,6 +26,7 @@ from nodes.stretch.kinematics import (
 from nodes.stretch.limits import STOW
 from runtime.cli import main as cli
 from runtime.msgs import RobotState
+from tests.support.sentences import sentence
 
 CUP = NAMES.index("red cup")
 ARM_M = 0.3
@@ -126,6 +128,11 @@ def test_what_an_action_is_about_has_a_name() -> None:
 
 
 @pytest.mark.long
+def test_a_model_that_is_not_there_is_told_and_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert evaluate(["missing.onnx", "--seeds", "1"]) == 2
+    assert sentence("policy.no_model") in capsys.readouterr().err
+
+
 def test_each_step_of_the_training_goes_on_from_the_one_before(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra train")
     from examples.train_visuomotor.train import main

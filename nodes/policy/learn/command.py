@@ -20,28 +20,46 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _learn(arguments: argparse.Namespace) -> int:
-    kept = [Rows.read(arguments.rows)] if arguments.rows is not None and arguments.rows.exists() else []
-    new = []
+    for file in (arguments.out, arguments.rows):
+        expect_writable(file)
+    model = Path(place_of(arguments.model))
+    if not model.is_file():
+        raise UserError(f"model {arguments.model!r} does not exist; shipped is clear-table")
+    known = [Rows.read(arguments.rows)] if arguments.rows is not None and arguments.rows.exists() else []
+    has_taught = False
     for recording in arguments.recordings:
         rows, taken = rows_of(recording, arguments.pupil)
-        print(f"{recording}: {len(rows.felt)} rows, {taken} of them by who took the seat")
-        new += [rows] if len(rows.felt) else []
-    if not new:
+        new = rows.besides(known)
+        again = len(rows.felt) - len(new.felt)
+        told = f"; {again} are known already" if again else ""
+        print(f"{recording}: {len(rows.felt)} rows, {taken} of them by who took the seat{told}")
+        has_taught = has_taught or len(rows.felt) > 0
+        known += [new] if len(new.felt) else []
+    if not has_taught:
         raise UserError(
             "nobody taught in these recordings: run with --add teacher=nodes.policy.expert:ExpertPolicy, "
             "or take the policy's seat in mid-run"
         )
-    known = Rows.joined([*kept, *new])
+    all_of_it = Rows.joined(known)
     from nodes.policy.learn.network import as_onnx, learn, restored
 
-    before = restored(Path(place_of(arguments.model)).read_bytes())
-    pupil, loss = learn(known, epochs=arguments.epochs, before=before)
-    notes = {"skills": ",".join(SKILLS), "training": f"from {arguments.model}, {len(known.felt)} rows at {RATE_HZ} Hz"}
+    pupil, loss = learn(all_of_it, epochs=arguments.epochs, before=restored(model.read_bytes()))
+    count = len(all_of_it.felt)
+    notes = {"skills": ",".join(SKILLS), "training": f"from {arguments.model}, {count} rows at {RATE_HZ} Hz"}
     arguments.out.write_bytes(as_onnx(pupil, notes))
     if arguments.rows is not None:
-        known.write(arguments.rows)
-    print(f"{arguments.out}: learned from {len(known.felt)} rows, loss {loss:.3f}")
+        all_of_it.write(arguments.rows)
+    print(f"{arguments.out}: learned from {count} rows, loss {loss:.3f}")
     return 0
+
+
+def expect_writable(file: Path | None) -> None:
+    """Raise UserError for a place where no file can be written: said before hours of learning, and not after."""
+    if file is not None and (file.is_dir() or not file.parent.is_dir()):
+        why = (
+            "is a folder; expected a file" if file.is_dir() else f"cannot be written: there is no folder {file.parent}"
+        )
+        raise UserError(f"{file} {why}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,6 +75,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.npz", help="what it was taught before: learned again, and added to"
     )
-    parser.add_argument("--pupil", default="", metavar="NODE", help="default: who held the policy's seat first")
+    parser.add_argument(
+        "--pupil",
+        default="",
+        metavar="NODE",
+        help="who learns, and is not its own teacher; default: who held the policy's seat first",
+    )
     parser.add_argument("--epochs", type=count, default=6, help="times through all rows; default: %(default)s")
     return parser

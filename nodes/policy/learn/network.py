@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from nodes.models.onnx_file import declared
 from nodes.policy.learn.rows import INPUTS, Rows
 from nodes.policy.onnx.tensors import COLUMNS, SKILLS
 from nodes.policy.skill_phases import BELOW_TOP_M, GRASP_ABOVE_BOTTOM_M
@@ -279,6 +280,11 @@ def restored(data: bytes) -> Pupil:
     import onnx
     from onnx import numpy_helper
 
+    refusal = "this is no file of our network; learn from clear-table, or from what `learn` wrote"
+    try:
+        declared(data)
+    except ValueError:
+        raise UserError(refusal) from None
     graph = onnx.load_from_string(data).graph
     arrays = {one.name: np.array(numpy_helper.to_array(one)) for one in graph.initializer}
     sizes = {
@@ -286,7 +292,7 @@ def restored(data: bytes) -> Pupil:
         for name, value in Pupil(np.zeros(NOW, np.float32), np.ones(NOW, np.float32)).state_dict().items()
     }
     if any(name not in arrays or arrays[name].shape != size for name, size in sizes.items()):
-        raise UserError("this is no file of our network; learn from clear-table, or from what `learn` wrote")
+        raise UserError(refusal)
     pupil = Pupil(arrays["mean"], np.ones(NOW, np.float32))
     pupil.load_state_dict({name: torch.tensor(arrays[name]) for name in sizes})
     return pupil

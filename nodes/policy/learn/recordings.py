@@ -6,6 +6,7 @@ moment; what a person did instead of the pupil counts more. No row is made while
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -118,8 +119,12 @@ class TaughtRows:
         if not teacher:
             return
         _, command = self.said[teacher]
-        self.felt.append(flat(feel(self.state, before.action, before.began, self.recent, HISTORY, before.elapsed_s)))
-        self.wanted.append((*command.position, command.base_v_mps, 0.0, 0.0))
+        felt = flat(feel(self.state, before.action, before.began, self.recent, HISTORY, before.elapsed_s))
+        wanted = (*command.position, command.base_v_mps, 0.0, 0.0)
+        if not all(map(math.isfinite, (*felt, *wanted))):  # the guard has refused it, too
+            return
+        self.felt.append(felt)
+        self.wanted.append(wanted)
         self.runs.append(self.run)
         is_taken = teacher == self.holder
         self.taken += is_taken

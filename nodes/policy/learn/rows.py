@@ -84,7 +84,15 @@ class Rows:
             raise UserError(
                 f"{file} holds rows of other sizes, {sizes}; expected {FELT} numbers felt and {WANTED} wanted"
             )
+        if not all(np.isfinite(one).all() for one in (found.felt, found.wanted, found.counts)):
+            raise UserError(f"{file} holds rows that are not finite; leave it out, and learn from the recordings again")
         return found
+
+    def besides(self, known: Sequence[Rows]) -> Rows:
+        """Return those that are not among the known ones, by what was felt: a recording may be named again."""
+        met = {row.tobytes() for part in known for row in part.felt}
+        new = np.array([row.tobytes() not in met for row in self.felt], bool)
+        return Rows(self.felt[new], self.wanted[new], self.runs[new], self.counts[new], self.outcomes)
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:

@@ -35,6 +35,7 @@ class Wants(msgspec.Struct, frozen=True):
     history: int = 0
     skills: tuple[str, ...] = ()  # that it has learned, where it says so
     previous: int = 0  # steps of what is planned
+    judges: bool = False  # it says whether an action is done
     is_relative: bool = False  # its positions are the way from the joints as they are felt
 
     @property

@@ -125,6 +125,7 @@ class UnderWay:
     seen: int = -1  # the last one's number
     place: tuple[float, ...] = ()  # joints and base, when one of them had moved last
     still_s: float = 0.0  # since then
+    waited_s: float = 0.0  # for an answer, since the last one or since it began
 
     @classmethod
     def begun(
@@ -175,9 +176,9 @@ class OnnxPolicy(ForRobot, SeatNode):
 
     A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
     finite is dropped, counted and told. An action is done when `done_chunks` answers in a row give it at least the
-    probability `done_at`, and has failed after `limit_s` without, or after `stall_s` in which nothing moved; then the
-    posture is kept. None of this is ever told by a model that has no `done`. An answer that took longer than `budget_s`
-    (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at the start.
+    probability `done_at`, and has failed after `limit_s` without, or after `stall_s` in which nothing moved or no
+    answer came; then the posture is kept. None of this is ever told by a model that has no `done`. An answer that took
+    longer than `budget_s` (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at start.
     """
 
     realtime = True
@@ -256,6 +257,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         # Written by the plain handlers only, as whole values: the worker reads them.
         self.phase: Phase = "idle" if needs_action else "acting"
         self.known_skills: tuple[str, ...] = ()  # the worker's
+        self.judges = False  # the model has `done`; known at the start, or the worker's
         self.under_way: UnderWay | None = None
         self.recent: tuple[JointVector, ...] = ()
         self.playback = Playback(blend_s)
@@ -315,6 +317,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         from nodes.models.onnx_runtime import tell_speed
 
         self.session = self.opened()
+        self.judges = self.session.wants().judges
         tell_speed(self, self.session, self.session.name, self.budget_s)
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.model}"
@@ -389,7 +392,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         under_way = self.under_way
         if under_way is not None and under_way.is_judged and under_way.action.skill != "hold":
             self._flush()
-            self.under_way, self.kept = replace(under_way, elapsed_s=0.0, sure=0, place=()), None
+            self.under_way, self.kept = replace(under_way, elapsed_s=0.0, sure=0, place=(), waited_s=0.0), None
             self._pass_to("seated")
 
     @on(image, blocking=True)
@@ -415,7 +418,7 @@ class OnnxPolicy(ForRobot, SeatNode):
             return
         try:
             wants = self.session.wants()
-            self.known_skills = tuple(wants.skills)
+            self.known_skills, self.judges = tuple(wants.skills), wants.judges
             if wants.trigger != trigger:
                 return
             if under_way is not None and wants.skills and under_way.action.skill not in wants.skills:
@@ -486,7 +489,10 @@ class OnnxPolicy(ForRobot, SeatNode):
         if stamped is not None and self._is_for_now(stamped):
             self._judge(stamped)
             self._play(stamped)
-        elif self.kept is not None:
+            return
+        if self.is_active:
+            self._wait()
+        if self.kept is not None:
             if self.is_guard_stopped:
                 self.kept = self._resting() or self.kept
             self.last = self.kept
@@ -517,13 +523,23 @@ class OnnxPolicy(ForRobot, SeatNode):
             command = JointCommand(position=self.kept)
         self.command.publish(command, stems_from=self._sources())
 
+    def _wait(self) -> None:
+        """Give up an action for which a model that judges has not answered, as where its camera has gone."""
+        if self.under_way is None or self.is_guard_stopped or not (self.judges or self.under_way.is_judged):
+            return
+        self.under_way = replace(self.under_way, waited_s=self.under_way.waited_s + 1 / RATE_HZ)
+        limit_s = max(self.stall_s, self.max_chunk_age_s)
+        if self.under_way.waited_s > limit_s:
+            self.under_way = replace(self.under_way, is_judged=True)
+            self._end(f"no answer of the model for {limit_s:g} s")
+
     def _judge(self, stamped: Stamped[ActionChunk]) -> None:
         """Whether the action is done by now, or has taken too long, by a model that can tell."""
         if self.under_way is None or stamped.message.done is None or self.is_guard_stopped:
             return
         done, number = stamped.message.done, stamped.envelope.seq
         later = self.under_way.later(1 / RATE_HZ, self.state.latest())
-        now = self.under_way = later.told(done, number, self.done_at)
+        now = self.under_way = replace(later, waited_s=0.0).told(done, number, self.done_at)
         self.kept = None
         self._pass_to("judged")
         if now.sure >= self.done_chunks:

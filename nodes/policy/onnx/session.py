@@ -71,6 +71,7 @@ class PolicySession:
             history=self._rows("history"),
             skills=tuple(skill for skill in metadata.get("skills", "").split(",") if skill),
             previous=self._rows("previous"),
+            judges="done" in self._outputs,
             is_relative=metadata.get("positions", "") == RELATIVE,
         )
         has_open_rows = all(tensor.shape[:1] == (None,) for tensor in (*self._inputs.values(), *outputs))

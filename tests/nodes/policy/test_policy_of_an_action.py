@@ -280,6 +280,45 @@ def test_an_action_without_progress_for_so_long_has_failed_and_not_while_the_rob
     assert story.told[1:] == [("a1", "failure", sentence("policy.no_progress", seconds="3"))]
 
 
+@pytest.mark.parametrize("first_s", [0.0, 1.0])
+def test_an_action_for_which_the_model_gives_no_answer_has_failed_and_not_while_the_robot_is_stopped(
+    first_s: float, tmp_path: Path
+) -> None:
+    shapes = {"image": (1, 3, 24, 32), "joints": (1, 8), "target": (1, 3)}
+    story = Story(
+        tmp_path, linear_model(shapes, done=DONE_AT_LIFT), sees=first_s > 0, image_width_px=32, image_height_px=24,
+        done_at=0.99,
+    )  # fmt: skip
+    story.sim.publish("action", pick("a1"))
+    story.sim.run(seconds=first_s)
+    story.robot.sees = False
+    if first_s:
+        story.sim.publish("action", pick("a2"))
+    story.sim.run(seconds=1.0)
+    story.sim.publish("guard/state", GuardState(mode="stopped", reason="Ouch!"))
+    story.sim.run(seconds=5.0)
+    story.sim.publish("guard/state", GuardState(mode="moving", reason=""))
+    story.sim.run(seconds=1.7)
+    assert story.told[-1][1] == "running"
+    story.sim.run(seconds=0.6)
+    assert story.told[-1] == (
+        "a2" if first_s else "a1", "failure", sentence("policy.no_answer_of_model", seconds="3"),
+    )  # fmt: skip
+    story.sim.run(seconds=5.0)
+    assert [one.status for one in story.feedback][-2:] == ["running", "failure"], "told once"
+
+
+def test_a_model_that_knows_of_no_end_waits_for_its_camera(tmp_path: Path) -> None:
+    shapes = {"image": (1, 3, 24, 32), "joints": (1, 8), "target": (1, 3)}
+    story = Story(tmp_path, linear_model(shapes), image_width_px=32, image_height_px=24)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=5.0)
+    assert [one.status for one in story.feedback] == ["running"]
+    story.robot.sees = True
+    story.sim.run(seconds=0.5)
+    assert story.commands
+
+
 def test_a_robot_that_creeps_makes_progress_as_long_as_it_gets_anywhere(tmp_path: Path) -> None:
     story = Story(tmp_path, done_model(), done_at=0.99, stall_s=3.0)
     story.robot.speed_mps = 0.005  # 1.5 cm in that time

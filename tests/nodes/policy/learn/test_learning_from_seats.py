@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -139,6 +140,57 @@ def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
         Rows.read(tmp_path / "rows.npz")
 
 
+def test_rows_that_are_not_finite_are_neither_made_nor_read(told: Told, tmp_path: Path) -> None:
+    told.command(1.0, 2.0, TEACHERS, "teacher")
+    told.command(2.0, 3.0, msgspec.structs.replace(TEACHERS, base_v_mps=math.nan), "teacher")  # type: ignore[type-var]
+    rows, _ = rows_of(told.written())
+    assert 18 <= len(rows.felt) <= 24
+    assert np.isfinite(rows.wanted).all()
+    rows.counts[0] = math.inf
+    rows.write(tmp_path / "rows.npz")
+    with pytest.raises(UserError, match=pattern("policy.rows_not_finite", file="rows.npz")):
+        Rows.read(tmp_path / "rows.npz")
+
+
+def test_rows_that_are_known_are_left_out(told: Told) -> None:
+    told.command(1.0, 3.0, TEACHERS, "teacher")
+    rows, _ = rows_of(told.written())
+    half = Rows(rows.felt[:10], rows.wanted[:10], rows.runs[:10], rows.counts[:10])
+    assert np.array_equal(rows.besides([half]).felt, rows.felt[10:])
+    assert len(rows.besides([half, rows]).felt) == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "key"),
+    [
+        (("--out", "missing/mine.onnx"), "policy.no_folder"),
+        (("--rows", "missing/rows.npz"), "policy.no_folder"),
+        (("--out", "."), "policy.out_is_folder"),
+        (("--model", "missing.onnx"), "policy.no_model"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_told_before_anything_is_learned(
+    changed: tuple[str, str], key: str, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    told.command(1.0, 3.0, TEACHERS, "teacher")
+    recording = told.written()
+    assert main([str(recording), "--out", "mine.onnx", *changed]) == 2
+    answer = capsys.readouterr()
+    assert sentence(key) in answer.err
+    assert str(recording) not in answer.out
+    assert not Path("mine.onnx").exists()
+
+
+def test_a_model_that_is_no_onnx_file_is_refused() -> None:
+    pytest.importorskip("torch", reason="needs the extra train")
+    from nodes.policy.learn.network import restored
+
+    with pytest.raises(UserError, match=pattern("policy.no_file_of_ours")):
+        restored(b"junk\n")
+
+
 def test_a_recording_in_which_nobody_taught_is_told_with_the_remedy(
     told: Told, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,7 +213,7 @@ def test_it_learns_what_it_was_taught_and_the_file_can_learn_on(told: Told, tmp_
     assert off_m[1] < 0.02 < off_m[0]
     assert as_onnx(taught, {}) == as_onnx(restored(as_onnx(taught, {})), {})
     assert main([str(recording), *more[:-1], "1", "--model", str(model)]) == 0
-    assert len(Rows.read(kept).felt) == 2 * len(rows.felt)
+    assert len(Rows.read(kept).felt) == len(rows.felt), "a recording that is named again teaches nothing twice"
 
 
 def _tensor(felt: object) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from examples.train_policy.clone import main as clone
 from examples.train_policy.teacher import taught
 from nodes.policy.learn.rows import HISTORY
 from nodes.policy.onnx.inputs import feel
@@ -22,6 +23,7 @@ from nodes.stretch.kinematics import (
 )
 from nodes.stretch.limits import STOW
 from runtime.msgs import Action, RobotState, SeenObject, aimed_at
+from tests.support.sentences import sentence
 from tests.support.standing import standing
 
 CUP = SeenObject(
@@ -42,6 +44,11 @@ GRASP_M = _reach.lift_m
 def above(lift_m: float, opening_m: float = OPEN_M, off_m: float = 0.0) -> RobotState:
     """The hand straight down at the cup, so much off along the arm."""
     return standing(0, (lift_m, -CUP.y_m - WRIST_OUT_M + off_m, 0.0, DOWN_RAD, 0.0, opening_m, -1.5, -0.8))
+
+
+def test_where_its_recipe_cannot_write_it_teaches_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert clone(["--out", "missing/mine.onnx"]) == 2
+    assert sentence("policy.no_folder") in capsys.readouterr().err
 
 
 def test_a_hand_that_is_low_may_be_further_off_than_one_that_is_about_to_go_down() -> None:
