@@ -244,6 +244,9 @@ class Mind:
     def _hear_answer(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not self.questions:
             return None
+        clauses = self._clauses(text)
+        if any(clause.type == "question" for clause in clauses):
+            return None  # "Where is the red mug?" answers nothing.
         place = "" if text.rstrip().endswith("?") else self.seen.place_in(phrases.without_denied(plain))
         asked = self._open("place")
         if asked is not None and place and len(plain.split()) < 12:
@@ -255,12 +258,15 @@ class Mind:
             self.tasks = deque(one for one in self.tasks if one.thing != thing.id)
             return ["All right.", *self._add([self._put(thing, place)], now_ns)]
         which = self._open("which")
-        if which is not None:
+        if which is not None and not any(clause.type == "protect" for clause in clauses):
             barred = phrases.barred(plain)
             left = [one for one in which.choices if not any(self.seen.is_named(one, word) for word in barred)]
             chosen = [one for one in left if self.seen.is_named(one, plain)]
             if not chosen and len(left) < len(which.choices):
                 chosen = left  # "Not the red one."
+            there = [one for one in left if place and self.seen.place_of(one) == place]
+            if not chosen and len(there) == 1 and not any(clause.type == "order" for clause in clauses):
+                chosen = there  # "The one on the table."
             pointed = self._pointed(now_ns)
             if not chosen and pointed in which.choices and phrases.points_out(plain):
                 chosen = [pointed]
@@ -274,13 +280,37 @@ class Mind:
                     said += self._choose(replace(which, order=order), one, now_ns)
                 return said
             if len(chosen) == 1:
-                more = any(clause.verb in ("rinse", "wipe", "open", "close") for clause in self._clauses(text))
-                later = ["Tell me the rest when I am done."] if more else []
+                which, has_more = self._changed(which, text)
+                later = ["Tell me the rest when I am done."] if has_more else []
                 return [*self._choose(which, chosen[0], now_ns), *later]
-        is_yes = phrases.yes_or_no(text, plain) if self._open("yes") is not None else None
-        if is_yes and any(clause.condition or clause.verb == "wait" for clause in self._clauses(text)):
+        asked = self._open("yes")
+        if asked is None:
+            return None
+        is_yes = phrases.yes_or_no(text, plain)
+        if is_yes and any(clause.condition or clause.verb == "wait" for clause in clauses):
             is_yes = False  # "Yes, but not now."
+        if is_yes is False and any(clause.type == "protect" for clause in clauses):
+            intent, about = self._understood(text), {one.thing for one in asked.tasks}
+            meant = {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
+            if meant and not meant & about:  # "I am still eating the apple" is no answer about a glass.
+                said = self._answer_yes(False, now_ns) if phrases.says_no(plain) else []
+                return [*said, *self._keep(intent, now_ns)]
         return None if is_yes is None else self._answer_yes(is_yes, now_ns)
+
+    def _changed(self, which: OpenQuestion, text: str) -> tuple[OpenQuestion, bool]:
+        """The question with what its answer orders instead ("Put the red one on the shelf"); whether more is said."""
+        asked, clauses = which.order, [one for one in self._clauses(text) if one.type == "order" or one.nouns]
+        if asked is None or not any(clause.type == "order" for clause in clauses):
+            return which, False
+        if len(clauses) > 1:
+            return which, True
+        told = self._understood(text).orders[:1]
+        new = next((one for one in told if one.place or one.skill not in ("pick", "take")), None)
+        if new is None or (new.skill == asked.skill and not new.place):
+            return which, False
+        order = Order(new.skill, asked.things, asked.excluding, new.place, new.relation)
+        self.questions = [replace(one, order=order) if one == which else one for one in self.questions]
+        return replace(which, order=order), False
 
     def _understood(self, text: str) -> Intent:
         return understand_in(text, self.world.world, self.talk, parser_of(self.world.world))[0]
@@ -498,6 +528,10 @@ class Mind:
         fitting = [self.seen.fitting(ref) for ref in moved]
         ids = {one.id for things in fitting if len(things) == 1 for one in things}
         self.tasks = deque(one for one in self.tasks if one.thing not in ids or one.skill != "place")
+        meant = ids.union(
+            one.id for ref, things in zip(moved, fitting, strict=True) if ref.count != 1 for one in things
+        )
+        self.questions = [one for one in self.questions if one.about != "which" or not meant.issuperset(one.choices)]
         if self.current is not None and self.current.thing in ids and self.current.skill in ("place", "hand_over"):
             self.current = None  # "No, on the tray."
 
@@ -528,7 +562,15 @@ class Mind:
         was_busy = self.current is not None
         self.kept |= ids
         self._drop(ids)
-        return self._next_if_idle(now_ns) if was_busy and self.current is None else []
+        said = self._next_if_idle(now_ns) if was_busy and self.current is None else []
+        for asked in [one for one in self.questions if one.about == "which" and ids & set(one.choices)]:
+            self.questions.remove(asked)
+            left = tuple(one for one in asked.choices if one not in ids)
+            if len(left) == 1:  # "I am drinking from the red one."
+                said += self._choose(asked, left[0], now_ns)
+            elif left:
+                self.questions.append(replace(asked, choices=left))
+        return said
 
     def _leave_it(self, now_ns: int) -> list[str]:
         """ "Never mind": the question that is open, or else what is being done."""
@@ -545,6 +587,11 @@ class Mind:
     def _asks(self, intent: Intent, now_ns: int) -> list[str]:
         if intent.orders and intent.why == "where" and not intent.what and intent.orders[0].things:
             return self._put_away(intent.orders[0], now_ns)
+        if intent.why == "protected" and self.kept:
+            kept = [one.id for order in intent.orders for ref in order.things for one in self.seen.fitting(ref)]
+            if len(kept) == 1 and self.kept.issuperset(kept):
+                self.talk = replace(self.talk, question=None, awaits="")  # the question is asked, and answered, here
+                return self._do(intent.orders, now_ns)
         return [question(intent, self.world.scene, self.world.world)]
 
     def _put_away(self, order: Order, now_ns: int) -> list[str]:
@@ -772,6 +819,10 @@ class Mind:
         return [*said, *self._next(now_ns)]
 
     def _ask(self, asked: OpenQuestion) -> list[str]:
+        again = [one for one in self.questions if one.about == asked.about and one.choices == asked.choices]
+        self.questions = [
+            one for one in self.questions if one not in again or not (one.choices or one.text == asked.text)
+        ]
         self.questions.append(asked)
         return [asked.text]
 

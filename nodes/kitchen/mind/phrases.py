@@ -106,6 +106,11 @@ def yes_or_no(text: str, sentence: str) -> bool | None:
     return False if _NO.match(sentence) or wants_kept(sentence) else None
 
 
+def says_no(sentence: str) -> bool:
+    """Whether it begins with a no."""
+    return bool(_NO.match(sentence))
+
+
 def points_out(sentence: str) -> bool:
     """ "This", "that one"."""
     return bool(_THIS.search(sentence))
