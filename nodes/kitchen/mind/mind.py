@@ -18,6 +18,7 @@ from nodes.kitchen.mind.household import FRUIT, household
 from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
+from nodes.planner.languages import in_another_language
 from nodes.planner.parser import Clause
 from nodes.planner.referents import referents
 from nodes.planner.replies import answer, list_words, question, refusal, remark
@@ -204,6 +205,10 @@ class Mind:
                 return []  # else it is a yes as well: "Go ahead."
         plain = phrases.plain(text)
         clauses = self._clauses(text)
+        world = self.world.world
+        known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
+        if foreign := in_another_language(text, known):
+            return [foreign]
         if clauses[:1] and clauses[0].word == "another":
             return []  # somebody else is spoken to
         is_asked = bool(self.questions or self.talk.awaits)
@@ -483,17 +488,19 @@ class Mind:
         world, before = self.world.world, self.talk.orders
         intent, self.talk = understand_in(written, world, self.talk, parser_of(world))
         if phrases.puts_away(written) and intent.orders and not intent.orders[0].place:
-            return self._put_away(intent.orders[0], now_ns)
+            waiting = list(self.tasks)
+            return self._told_later(self._put_away(intent.orders[0], now_ns), waiting)
         match intent.deed:
             case "do" if intent.protected and self.tasks and _is_same_order(intent.orders, before):
                 return self._keep(intent, now_ns)  # "But not the blue one."
             case "do":
                 self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
                 self._supersede(intent.orders)
+                if phrases.tells_where_kinds_go(written):
+                    kinds = [(ref, order.place) for order in intent.orders for ref in order.things]
+                    self.habits |= {ref.label: place for ref, place in kinds if ref.label and not ref.colour and place}
                 waiting = list(self.tasks)
-                said = self._do(intent.orders, now_ns)
-                later = [one.text for one in self.tasks if one not in waiting and one.text]
-                return said if any(said) or not later else [f"All right. Then I will {list_words(later)}."]
+                return self._told_later(self._do(intent.orders, now_ns), waiting)
             case "ask":
                 return self._asks(intent, now_ns)
             case "refuse":
@@ -515,6 +522,13 @@ class Mind:
             return self._leave_it(now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
+
+    def _told_later(self, said: list[str], waiting: Sequence[SkillCall]) -> list[str]:
+        """What was said, or else what waits now beside what waited before."""
+        later = [one.text for one in self.tasks if one not in waiting and one.text]
+        if any(said):
+            return said
+        return [f"All right. Then I will {list_words(later)}." if later else "All right."]
 
     def _told_of(self, task: SkillCall) -> Order:
         """A task as an order, for who asks about it."""
@@ -623,7 +637,14 @@ class Mind:
             return self._wipe(order.place or "table", now_ns)
         if not order.things:
             return self._add(
-                [SkillCall({"wait": "hold"}.get(skill, skill), "", order.place, f"{skill} {order.place}".strip())],
+                [
+                    SkillCall(
+                        {"wait": "hold"}.get(skill, skill),
+                        "",
+                        order.place,
+                        f"{skill}{' to the ' if order.place else ''}{order.place}",
+                    )
+                ],
                 now_ns,
             )
         said: list[str] = []
@@ -681,8 +702,9 @@ class Mind:
             return [], self._ask(OpenQuestion("yes", text, now_ns, tasks=steps))
         if not found:
             words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
+            words = f"{'an' if words[:1] in tuple('aeiou') else 'a'} {words}"
             asked = OpenQuestion(
-                "thing", f"I do not see a {words}. Could you put it on the table for me?", now_ns, order=order
+                "thing", f"I do not see {words}. Could you put it on the table for me?", now_ns, order=order
             )
             return [], self._ask(asked)
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
@@ -754,7 +776,8 @@ class Mind:
         if asks_first is not None and pours and not is_empty(asks_first):
             text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
             return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
-        self.tasks.extend(steps)
+        if self.current is None or any(one not in (self.current, *self.tasks) for one in steps):  # not a second time
+            self.tasks.extend(steps)
         return self._next_if_idle(now_ns)
 
     def _ask_for_help(self, task: SkillCall, thing: SeenObject, now_ns: int) -> list[str]:

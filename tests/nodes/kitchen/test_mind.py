@@ -7,6 +7,7 @@ import pytest
 from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.kitchen.world import load_world
+from nodes.planner.languages import in_another_language
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS, problems_of
 from runtime.clock import to_ns
@@ -485,3 +486,40 @@ def test_a_yes_answers_the_newest_of_two_questions_about_what_was_kept() -> None
     hear(mind, "Put the apple in the bin", 3.0)
     hear(mind, "Yes", 4.0)
     assert planned(mind) == [("place", "apple-1", "bin")]
+
+
+def test_where_mugs_go_is_done_and_remembered() -> None:
+    mind = mind_with(RED)
+    hear(mind, "The mugs go on the shelf")
+    assert planned(mind) == [("place", "mug-1", "shelf")]
+    assert mind.habits == {"mug": "shelf"}
+    told_once = mind_with(RED)
+    hear(told_once, "The mugs have to go in the sink")
+    assert told_once.habits == {}  # an order for now
+
+
+def test_an_order_that_is_given_twice_is_carried_out_once_and_asked_about_once() -> None:
+    mind = mind_with(RED, thing("glass-1", "glass", "", "half full"))
+    assert all(hear(mind, said) for said in ("Clear the table", "Tidy up", "Clear the table"))
+    assert planned(mind) == [("place", "mug-1", "sink")]
+    assert len(mind.questions) == 1
+
+
+def test_what_is_put_away_later_is_answered_too() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug away")
+    assert hear(mind, "Put the blue mug away", 2.0)
+    assert planned(mind)[1:] == [("place", "mug-2", "sink")]
+
+
+@pytest.mark.parametrize("said", ["Stell die rote Tasse auf das Tablett", "Ροβότ, βάλε την κούπα στον δίσκο"])
+def test_an_order_in_another_language_is_answered_and_not_carried_out(said: str) -> None:
+    mind = mind_with(RED)
+    assert hear(mind, said) == in_another_language(said) != ""
+    assert planned(mind) == []
+
+
+def test_a_head_that_is_nodded_or_shaken_is_no_thing() -> None:
+    mind = mind_with(RED)
+    assert all(hear(mind, said) for said in ("Shake your head", "Could you nod your head, please?"))
+    assert [skill for skill, _, _ in planned(mind)] == ["shake", "nod"]
