@@ -296,8 +296,9 @@ class Mind:
             is_yes = False  # "Yes, but not now."
         if is_yes is False and any(clause.type == "protect" for clause in clauses):
             intent, about = self._understood(text), {one.thing for one in asked.tasks}
-            meant = {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
-            if meant and not meant & about:  # "I am still eating the apple" is no answer about a glass.
+            named = [ref for ref in intent.protected if ref.label or ref.colour]
+            if named and not any(one.id in about for ref in named for one in self.seen.fitting(ref)):
+                # "I am still eating the apple" is no answer about a glass
                 said = self._answer_yes(False, now_ns) if phrases.says_no(plain) else []
                 return [*said, *self._keep(intent, now_ns)]
         return None if is_yes is None else self._answer_yes(is_yes, now_ns)

@@ -471,6 +471,15 @@ def test_what_somebody_still_eats_is_no_answer_about_a_glass() -> None:
     assert planned(mind) == [("place", "glass-1", "sink")]
 
 
+def test_what_somebody_eats_unseen_is_no_answer_either() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"))
+    hear(mind, "Put the glass in the sink")
+    assert hear(mind, "I am still eating the apple", 2.0)
+    assert [one.about for one in mind.questions] == ["yes"]
+    hear(mind, "I am still drinking from it", 3.0)
+    assert (planned(mind), mind.questions) == ([], [])
+
+
 def test_a_question_behind_a_yes_pours_nothing_away() -> None:
     mind = mind_with(thing("glass-1", "glass", "", "half full"))
     hear(mind, "Put the glass in the sink")
