@@ -107,6 +107,9 @@ def problems_of(scenario: KitchenScenario) -> list[str]:
             found.append(f"event do {event.do!r}: there is no {thing!r}; things: {choices(known)}")
         if not event.say and not event.do:
             found.append(f"event when {event.when!r} neither says nor does anything")
+    found += [f"[words] {name}: no wording; expected one at least" for name, said in scenario.words.items() if not said]
+    if not scenario.verdict.right:
+        found.append("[verdict] right is empty; expected what holds in the end, as ['red mug on tray']")
     for condition in (*scenario.verdict.right, *scenario.verdict.wrong):
         found += _condition_problems(condition, known, world)
     for condition in scenario.verdict.right:

@@ -1436,8 +1436,11 @@ class _Reader:
                     draft.refused, draft.what = "relation", _name(noun)
         if draft.place is None and draft.nouns and draft.nouns[0].place:
             draft.place = draft.nouns[0]  # "approach the table"
-        if draft.place is None and set(clause.adverbs) & {"here", "over here", "there", "over there"}:
+        if draft.place is None and set(clause.adverbs) & {"there", "over there"}:
             draft.place = self._antecedent(Noun(pronoun="there"), wants_place=True)
+        elif draft.place is None and set(clause.adverbs) & {"here", "over here"}:
+            said = self.mentioned[len(self.before.mentioned) :]  # "I am at the sink. Come here."; no place of before
+            draft.place = self._antecedent_in(said, Noun(pronoun="there"), wants_place=True)
         draft.nouns = []
         if set(clause.particles) & {"upstairs", "downstairs", "outside", "home"}:
             draft.refused, draft.what = (

@@ -18,6 +18,7 @@ from nodes.kitchen.mind.household import FRUIT, household
 from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
 from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCall, about_alone, call_of
 from nodes.kitchen.world import GRASP_WIDTH_M
+from nodes.planner.languages import in_another_language
 from nodes.planner.parser import Clause
 from nodes.planner.referents import referents
 from nodes.planner.replies import answer, list_words, question, refusal, remark
@@ -204,6 +205,10 @@ class Mind:
                 return []  # else it is a yes as well: "Go ahead."
         plain = phrases.plain(text)
         clauses = self._clauses(text)
+        world = self.world.world
+        known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
+        if foreign := in_another_language(text, known):
+            return [foreign]
         if clauses[:1] and clauses[0].word == "another":
             return []  # somebody else is spoken to
         is_asked = bool(self.questions or self.talk.awaits)
@@ -244,6 +249,9 @@ class Mind:
     def _hear_answer(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not self.questions:
             return None
+        clauses = self._clauses(text)
+        if any(clause.type == "question" for clause in clauses):
+            return None  # "Where is the red mug?" answers nothing.
         place = "" if text.rstrip().endswith("?") else self.seen.place_in(phrases.without_denied(plain))
         asked = self._open("place")
         if asked is not None and place and len(plain.split()) < 12:
@@ -255,12 +263,15 @@ class Mind:
             self.tasks = deque(one for one in self.tasks if one.thing != thing.id)
             return ["All right.", *self._add([self._put(thing, place)], now_ns)]
         which = self._open("which")
-        if which is not None:
+        if which is not None and not any(clause.type == "protect" for clause in clauses):
             barred = phrases.barred(plain)
             left = [one for one in which.choices if not any(self.seen.is_named(one, word) for word in barred)]
             chosen = [one for one in left if self.seen.is_named(one, plain)]
             if not chosen and len(left) < len(which.choices):
                 chosen = left  # "Not the red one."
+            there = [one for one in left if place and self.seen.place_of(one) == place]
+            if not chosen and len(there) == 1 and not any(clause.type == "order" for clause in clauses):
+                chosen = there  # "The one on the table."
             pointed = self._pointed(now_ns)
             if not chosen and pointed in which.choices and phrases.points_out(plain):
                 chosen = [pointed]
@@ -274,13 +285,38 @@ class Mind:
                     said += self._choose(replace(which, order=order), one, now_ns)
                 return said
             if len(chosen) == 1:
-                more = any(clause.verb in ("rinse", "wipe", "open", "close") for clause in self._clauses(text))
-                later = ["Tell me the rest when I am done."] if more else []
+                which, has_more = self._changed(which, text)
+                later = ["Tell me the rest when I am done."] if has_more else []
                 return [*self._choose(which, chosen[0], now_ns), *later]
-        is_yes = phrases.yes_or_no(text, plain) if self._open("yes") is not None else None
-        if is_yes and any(clause.condition or clause.verb == "wait" for clause in self._clauses(text)):
+        asked = self._open("yes")
+        if asked is None:
+            return None
+        is_yes = phrases.yes_or_no(text, plain)
+        if is_yes and any(clause.condition or clause.verb == "wait" for clause in clauses):
             is_yes = False  # "Yes, but not now."
+        if is_yes is False and any(clause.type == "protect" for clause in clauses):
+            intent, about = self._understood(text), {one.thing for one in asked.tasks}
+            named = [ref for ref in intent.protected if ref.label or ref.colour]
+            if named and not any(one.id in about for ref in named for one in self.seen.fitting(ref)):
+                # "I am still eating the apple" is no answer about a glass
+                said = self._answer_yes(False, now_ns) if phrases.says_no(plain) else []
+                return [*said, *self._keep(intent, now_ns)]
         return None if is_yes is None else self._answer_yes(is_yes, now_ns)
+
+    def _changed(self, which: OpenQuestion, text: str) -> tuple[OpenQuestion, bool]:
+        """The question with what its answer orders instead ("Put the red one on the shelf"); whether more is said."""
+        asked, clauses = which.order, [one for one in self._clauses(text) if one.type == "order" or one.nouns]
+        if asked is None or not any(clause.type == "order" for clause in clauses):
+            return which, False
+        if len(clauses) > 1:
+            return which, True
+        told = self._understood(text).orders[:1]
+        new = next((one for one in told if one.place or one.skill not in ("pick", "take")), None)
+        if new is None or (new.skill == asked.skill and not new.place):
+            return which, False
+        order = Order(new.skill, asked.things, asked.excluding, new.place, new.relation)
+        self.questions = [replace(one, order=order) if one == which else one for one in self.questions]
+        return replace(which, order=order), False
 
     def _understood(self, text: str) -> Intent:
         return understand_in(text, self.world.world, self.talk, parser_of(self.world.world))[0]
@@ -453,17 +489,19 @@ class Mind:
         world, before = self.world.world, self.talk.orders
         intent, self.talk = understand_in(written, world, self.talk, parser_of(world))
         if phrases.puts_away(written) and intent.orders and not intent.orders[0].place:
-            return self._put_away(intent.orders[0], now_ns)
+            waiting = list(self.tasks)
+            return self._told_later(self._put_away(intent.orders[0], now_ns), waiting)
         match intent.deed:
             case "do" if intent.protected and self.tasks and _is_same_order(intent.orders, before):
                 return self._keep(intent, now_ns)  # "But not the blue one."
             case "do":
                 self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
                 self._supersede(intent.orders)
+                if phrases.tells_where_kinds_go(written):
+                    kinds = [(ref, order.place) for order in intent.orders for ref in order.things]
+                    self.habits |= {ref.label: place for ref, place in kinds if ref.label and not ref.colour and place}
                 waiting = list(self.tasks)
-                said = self._do(intent.orders, now_ns)
-                later = [one.text for one in self.tasks if one not in waiting and one.text]
-                return said if any(said) or not later else [f"All right. Then I will {list_words(later)}."]
+                return self._told_later(self._do(intent.orders, now_ns), waiting)
             case "ask":
                 return self._asks(intent, now_ns)
             case "refuse":
@@ -486,6 +524,13 @@ class Mind:
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
 
+    def _told_later(self, said: list[str], waiting: Sequence[SkillCall]) -> list[str]:
+        """What was said, or else what waits now beside what waited before."""
+        later = [one.text for one in self.tasks if one not in waiting and one.text]
+        if any(said):
+            return said
+        return [f"All right. Then I will {list_words(later)}." if later else "All right."]
+
     def _told_of(self, task: SkillCall) -> Order:
         """A task as an order, for who asks about it."""
         thing = self.seen.thing(task.thing)
@@ -498,6 +543,10 @@ class Mind:
         fitting = [self.seen.fitting(ref) for ref in moved]
         ids = {one.id for things in fitting if len(things) == 1 for one in things}
         self.tasks = deque(one for one in self.tasks if one.thing not in ids or one.skill != "place")
+        meant = ids.union(
+            one.id for ref, things in zip(moved, fitting, strict=True) if ref.count != 1 for one in things
+        )
+        self.questions = [one for one in self.questions if one.about != "which" or not meant.issuperset(one.choices)]
         if self.current is not None and self.current.thing in ids and self.current.skill in ("place", "hand_over"):
             self.current = None  # "No, on the tray."
 
@@ -528,7 +577,15 @@ class Mind:
         was_busy = self.current is not None
         self.kept |= ids
         self._drop(ids)
-        return self._next_if_idle(now_ns) if was_busy and self.current is None else []
+        said = self._next_if_idle(now_ns) if was_busy and self.current is None else []
+        for asked in [one for one in self.questions if one.about == "which" and ids & set(one.choices)]:
+            self.questions.remove(asked)
+            left = tuple(one for one in asked.choices if one not in ids)
+            if len(left) == 1:  # "I am drinking from the red one."
+                said += self._choose(asked, left[0], now_ns)
+            elif left:
+                self.questions.append(replace(asked, choices=left))
+        return said
 
     def _leave_it(self, now_ns: int) -> list[str]:
         """ "Never mind": the question that is open, or else what is being done."""
@@ -545,6 +602,11 @@ class Mind:
     def _asks(self, intent: Intent, now_ns: int) -> list[str]:
         if intent.orders and intent.why == "where" and not intent.what and intent.orders[0].things:
             return self._put_away(intent.orders[0], now_ns)
+        if intent.why == "protected" and self.kept:
+            kept = [one.id for order in intent.orders for ref in order.things for one in self.seen.fitting(ref)]
+            if len(kept) == 1 and self.kept.issuperset(kept):
+                self.talk = replace(self.talk, question=None, awaits="")  # the question is asked, and answered, here
+                return self._do(intent.orders, now_ns)
         return [question(intent, self.world.scene, self.world.world)]
 
     def _put_away(self, order: Order, now_ns: int) -> list[str]:
@@ -576,7 +638,14 @@ class Mind:
             return self._wipe(order.place or "table", now_ns)
         if not order.things:
             return self._add(
-                [SkillCall({"wait": "hold"}.get(skill, skill), "", order.place, f"{skill} {order.place}".strip())],
+                [
+                    SkillCall(
+                        {"wait": "hold"}.get(skill, skill),
+                        "",
+                        order.place,
+                        f"{skill}{' to the ' if order.place else ''}{order.place}",
+                    )
+                ],
                 now_ns,
             )
         said: list[str] = []
@@ -634,8 +703,9 @@ class Mind:
             return [], self._ask(OpenQuestion("yes", text, now_ns, tasks=steps))
         if not found:
             words = f"{reference.colour} {reference.label}".replace("*", "thing that I could take").strip()
+            words = f"{'an' if words[:1] in tuple('aeiou') else 'a'} {words}"
             asked = OpenQuestion(
-                "thing", f"I do not see a {words}. Could you put it on the table for me?", now_ns, order=order
+                "thing", f"I do not see {words}. Could you put it on the table for me?", now_ns, order=order
             )
             return [], self._ask(asked)
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
@@ -707,7 +777,8 @@ class Mind:
         if asks_first is not None and pours and not is_empty(asks_first):
             text = f"The {asks_first.name} is not empty. Are you finished with it? Shall I pour it away?"
             return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(steps)))
-        self.tasks.extend(steps)
+        if self.current is None or any(one not in (self.current, *self.tasks) for one in steps):  # not a second time
+            self.tasks.extend(steps)
         return self._next_if_idle(now_ns)
 
     def _ask_for_help(self, task: SkillCall, thing: SeenObject, now_ns: int) -> list[str]:
@@ -772,6 +843,10 @@ class Mind:
         return [*said, *self._next(now_ns)]
 
     def _ask(self, asked: OpenQuestion) -> list[str]:
+        again = [one for one in self.questions if one.about == asked.about and one.choices == asked.choices]
+        self.questions = [
+            one for one in self.questions if one not in again or not (one.choices or one.text == asked.text)
+        ]
         self.questions.append(asked)
         return [asked.text]
 

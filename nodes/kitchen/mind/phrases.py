@@ -31,6 +31,7 @@ _KEEPS = re.compile(r"\b(still|not yet|not finished|want to finish|finish it|lea
 _YES = re.compile(r"(yes|yeah|sure|ok|okay|please do|go ahead|i am (done|finished))\b")
 _NO = re.compile(r"(no|nope|not)\b")
 _WANTS = re.compile(r"\b(make|like|want|bring|get|have|could|can)\b")
+_GO = re.compile(r"^(?:no,? |well,? |and |but )*(?:the )?\w+(?: \w+)? (?:go|belong|live|always go) (?:in|on)(?:to)?\b")
 _AWAY = re.compile(r"\bput\b.*\baway\b")
 _TIDIES = re.compile(r"\beverything off\b|\bneeds? (clearing|tidying)\b")
 _NO_TIDYING = re.compile(r"\bwipe|\bmy\b")
@@ -106,6 +107,11 @@ def yes_or_no(text: str, sentence: str) -> bool | None:
     return False if _NO.match(sentence) or wants_kept(sentence) else None
 
 
+def says_no(sentence: str) -> bool:
+    """Whether it begins with a no."""
+    return bool(_NO.match(sentence))
+
+
 def points_out(sentence: str) -> bool:
     """ "This", "that one"."""
     return bool(_THIS.search(sentence))
@@ -149,6 +155,11 @@ def wants_table_cleared(sentence: str) -> bool:
     is_table = "table" in sentence.split() or not wants_fruit_washed(sentence)
     tidies = re.search(household().chores["tidy"], sentence) or _TIDIES.search(sentence)
     return is_table and bool(tidies) and not _NO_TIDYING.search(sentence)
+
+
+def tells_where_kinds_go(sentence: str) -> bool:
+    """ "The mugs go on the shelf": what holds from now on, beside being an order."""
+    return bool(_GO.match(sentence))
 
 
 def puts_away(sentence: str) -> bool:

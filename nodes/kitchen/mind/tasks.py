@@ -50,7 +50,8 @@ def call_of(skill: str, thing: SeenObject, place: str, seen: Seen) -> SkillCall:
     if skill == "place":
         words = f"put the {name} {seen.relation(place)} the {place}"
     else:
-        words = {"hand_over": f"give you the {name}"}.get(skill, f"{skill.replace('_', ' ')} the {name}")
+        told = {"hand_over": "give you", "look": "look at", "point": "point at"}
+        words = f"{told.get(skill, skill.replace('_', ' '))} the {name}"
     return SkillCall(skill, thing.id, place, words)
 
 

@@ -7,6 +7,7 @@ import pytest
 from nodes.kitchen.mind.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.kitchen.world import load_world
+from nodes.planner.languages import in_another_language
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS, problems_of
 from runtime.clock import to_ns
@@ -408,3 +409,126 @@ def test_what_orders_nothing_is_answered_too(text: str) -> None:
     mind = mind_with(RED, BLUE)
     assert hear(mind, text)
     assert planned(mind) == []
+
+
+@pytest.mark.parametrize("said", ["Where is the red mug?", "Is the red mug clean?", "What is in the red mug?"])
+def test_a_question_about_one_of_two_is_no_choice_of_it(said: str) -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mug in the sink")
+    assert hear(mind, said, 2.0)
+    assert planned(mind) == []
+    hear(mind, "The blue one", 3.0)
+    assert planned(mind) == [("place", "mug-2", "sink")]
+
+
+def test_who_still_drinks_from_one_of_two_means_the_other() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mug in the sink")
+    hear(mind, "I am drinking from the red one", 2.0)
+    assert planned(mind) == [("place", "mug-2", "sink")]
+    assert mind.kept == {"mug-1"}
+    assert not mind.questions
+
+
+def test_an_answer_that_orders_something_else_is_done_so() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mug in the sink")
+    hear(mind, "Put the red one on the shelf", 2.0)
+    assert planned(mind) == [("place", "mug-1", "shelf")]
+    assert not mind.questions
+
+
+def test_where_one_of_two_stands_tells_which_is_meant() -> None:
+    mind = mind_with(RED, BLUE)
+    scene = mind.world.scene
+    apart = (
+        Relation(subject="mug-1", relation="on", object="table"),
+        Relation(subject="mug-2", relation="on", object="countertop"),
+    )
+    moved = Scene(things=scene.things, relations=apart, kinds=scene.kinds, places=scene.places)
+    mind.world = Surroundings(moved, mind.world.skills)
+    hear(mind, "Put the mug in the sink")
+    hear(mind, "The one on the countertop", 2.0)
+    assert planned(mind) == [("place", "mug-2", "sink")]
+
+
+def test_a_later_order_about_all_of_them_closes_the_question_which() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the mug in the sink")
+    hear(mind, "Put both mugs on the tray", 2.0)
+    assert planned(mind) == [("place", "mug-1", "tray"), ("place", "mug-2", "tray")]
+    assert not mind.questions
+
+
+def test_what_somebody_still_eats_is_no_answer_about_a_glass() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"), thing("apple-1", "apple", "green"))
+    hear(mind, "Put the apple in the sink")
+    hear(mind, "Put the glass in the sink", 1.5)
+    hear(mind, "I am still eating the apple", 2.0)
+    assert planned(mind) == []
+    assert mind.kept == {"apple-1"}
+    hear(mind, "Yes", 3.0)
+    assert planned(mind) == [("place", "glass-1", "sink")]
+
+
+def test_what_somebody_eats_unseen_is_no_answer_either() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"))
+    hear(mind, "Put the glass in the sink")
+    assert hear(mind, "I am still eating the apple", 2.0)
+    assert [one.about for one in mind.questions] == ["yes"]
+    hear(mind, "I am still drinking from it", 3.0)
+    assert (planned(mind), mind.questions) == ([], [])
+
+
+def test_a_question_behind_a_yes_pours_nothing_away() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"))
+    hear(mind, "Put the glass in the sink")
+    hear(mind, "Ok, but what do you see?", 2.0)
+    assert planned(mind) == []
+    assert len(mind.questions) == 1
+
+
+def test_a_yes_answers_the_newest_of_two_questions_about_what_was_kept() -> None:
+    mind = mind_with(thing("apple-1", "apple", "green"))
+    hear(mind, "Don't touch the apple")
+    hear(mind, "Put all the fruit in the sink", 2.0)
+    hear(mind, "Put the apple in the bin", 3.0)
+    hear(mind, "Yes", 4.0)
+    assert planned(mind) == [("place", "apple-1", "bin")]
+
+
+def test_where_mugs_go_is_done_and_remembered() -> None:
+    mind = mind_with(RED)
+    hear(mind, "The mugs go on the shelf")
+    assert planned(mind) == [("place", "mug-1", "shelf")]
+    assert mind.habits == {"mug": "shelf"}
+    told_once = mind_with(RED)
+    hear(told_once, "The mugs have to go in the sink")
+    assert told_once.habits == {}  # an order for now
+
+
+def test_an_order_that_is_given_twice_is_carried_out_once_and_asked_about_once() -> None:
+    mind = mind_with(RED, thing("glass-1", "glass", "", "half full"))
+    assert all(hear(mind, said) for said in ("Clear the table", "Tidy up", "Clear the table"))
+    assert planned(mind) == [("place", "mug-1", "sink")]
+    assert len(mind.questions) == 1
+
+
+def test_what_is_put_away_later_is_answered_too() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug away")
+    assert hear(mind, "Put the blue mug away", 2.0)
+    assert planned(mind)[1:] == [("place", "mug-2", "sink")]
+
+
+@pytest.mark.parametrize("said", ["Stell die rote Tasse auf das Tablett", "Ροβότ, βάλε την κούπα στον δίσκο"])
+def test_an_order_in_another_language_is_answered_and_not_carried_out(said: str) -> None:
+    mind = mind_with(RED)
+    assert hear(mind, said) == in_another_language(said) != ""
+    assert planned(mind) == []
+
+
+def test_a_head_that_is_nodded_or_shaken_is_no_thing() -> None:
+    mind = mind_with(RED)
+    assert all(hear(mind, said) for said in ("Shake your head", "Could you nod your head, please?"))
+    assert [skill for skill, _, _ in planned(mind)] == ["shake", "nod"]

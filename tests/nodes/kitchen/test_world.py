@@ -94,6 +94,22 @@ def test_a_file_that_cannot_succeed_is_named(tmp_path: Path, more: str, right: s
         load_scenario(file)
 
 
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        (('right = ["red mug in sink"]', "right = []"), r"\[verdict\] right is empty"),
+        (("[verdict]", "[words]\norder = []\n\n[verdict]"), r"\[words\] order: no wording"),
+    ],
+)
+def test_a_file_that_asks_for_nothing_or_has_no_words_is_named(
+    tmp_path: Path, changed: tuple[str, str], problem: str
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text((SCENARIO % ("", "red mug in sink")).replace(*changed), "utf-8")
+    with pytest.raises(UserError, match=problem):
+        load_scenario(file)
+
+
 def test_a_plate_that_nobody_helps_with_cannot_get_into_the_sink(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text((SCENARIO % ("", "plate in sink")).replace('"mug", colour = "red"', '"plate"'), "utf-8")

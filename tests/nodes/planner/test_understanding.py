@@ -346,3 +346,10 @@ def test_a_correction_takes_nothing_of_the_old_order_that_the_new_one_has_no_pla
     assert (order.skill, order.things, order.place) == ("wipe", (), "table")
     (order,) = meant("Put the red cup, the blue one, I mean, on the shelf.").orders
     assert [one.colour for one in order.things] == ["blue"]
+
+
+def test_here_is_where_the_speaker_is_and_no_place_of_an_earlier_order() -> None:
+    asked = meant("Drive to the sink.", "Come here.")
+    assert (asked.deed, asked.awaits) == ("ask", "place")
+    assert meant("I'm at the sink. Come over here, please.").orders[0].place == "sink"
+    assert meant("Put the apple on the tray.", "Go there.").orders[0].place == "tray"
