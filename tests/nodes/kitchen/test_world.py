@@ -97,8 +97,8 @@ def test_a_file_that_cannot_succeed_is_named(tmp_path: Path, more: str, right: s
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        (('right = ["red mug in sink"]', "right = []"), r"\[verdict\] right is empty"),
-        (("[verdict]", "[words]\norder = []\n\n[verdict]"), r"\[words\] order: no wording"),
+        (('right = ["red mug in sink"]', "right = []"), pattern("kitchen.right_is_empty")),
+        (("[verdict]", "[words]\norder = []\n\n[verdict]"), pattern("kitchen.no_wording", name="order")),
     ],
 )
 def test_a_file_that_asks_for_nothing_or_has_no_words_is_named(
