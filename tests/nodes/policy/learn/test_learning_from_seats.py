@@ -161,16 +161,16 @@ def test_rows_that_are_known_are_left_out(told: Told) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "key"),
+    ("changed", "told_is"),
     [
-        (("--out", "missing/mine.onnx"), "policy.no_folder"),
-        (("--rows", "missing/rows.npz"), "policy.no_folder"),
-        (("--out", "."), "policy.out_is_folder"),
-        (("--model", "missing.onnx"), "policy.no_model"),
+        (("--out", "missing/mine.onnx"), sentence("policy.no_folder")),
+        (("--rows", "missing/rows.npz"), sentence("policy.no_folder")),
+        (("--out", "."), sentence("policy.out_is_folder")),
+        (("--model", "missing.onnx"), sentence("policy.no_model")),
     ],
 )
 def test_what_cannot_be_read_or_written_is_told_before_anything_is_learned(
-    changed: tuple[str, str], key: str, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    changed: tuple[str, str], told_is: str, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
@@ -178,7 +178,7 @@ def test_what_cannot_be_read_or_written_is_told_before_anything_is_learned(
     recording = told.written()
     assert main([str(recording), "--out", "mine.onnx", *changed]) == 2
     answer = capsys.readouterr()
-    assert sentence(key) in answer.err
+    assert told_is in answer.err
     assert str(recording) not in answer.out
     assert not Path("mine.onnx").exists()
 
