@@ -532,3 +532,12 @@ def test_a_head_that_is_nodded_or_shaken_is_no_thing() -> None:
     mind = mind_with(RED)
     assert all(hear(mind, said) for said in ("Shake your head", "Could you nod your head, please?"))
     assert [skill for skill, _, _ in planned(mind)] == ["shake", "nod"]
+
+
+def test_a_cup_is_a_mug_where_there_are_no_cups() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Could you put the red cup on the countertop?")
+    assert planned(mind) == [("place", "mug-1", "countertop")]
+    of_cups = mind_with(thing("cup-1", "cup", "red"), BLUE)
+    hear(of_cups, "Put the cup on the tray")
+    assert planned(of_cups) == [("place", "cup-1", "tray")]
