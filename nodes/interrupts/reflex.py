@@ -121,7 +121,8 @@ class Reflex(Node):
         self.count = 0
         self.lost = 0  # utterances that came while the queue was full
         self.asked_ns = 0  # when the robot's last question was heard; 0: answered, or none
-        self.is_moving = self.may_hold = False
+        self.is_moving = False
+        self.may_hold = False
         self.alarm_hold: tuple[int, str] = (0, "")  # when the speech began, and the id of its soft hold
         self.stops: deque[StopCalled] = deque(maxlen=MOST_STOPS)
         self.was_guard_stopped = False

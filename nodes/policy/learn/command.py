@@ -1,4 +1,4 @@
-"""`polyrhythm learn`: a state policy learns from recordings in which somebody taught it from its seat, or beside it."""
+"""`polyrhythm learn`: a learned policy learns on, from recordings of its seat."""
 
 from __future__ import annotations
 

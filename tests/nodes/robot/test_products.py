@@ -19,6 +19,7 @@ ASK_BLAS = {
 IN_NO_TICK = (
     "nodes/episodes/evaluation/",  # scores of an episode that has ended
     "nodes/episodes/results/",  # tables of many episodes
+    "nodes/policy/learn/",  # learns after a run
     "nodes/vlm/onnx/model.py",  # compares two readings once, where a model is loaded
 )
 

@@ -15,6 +15,7 @@ OWN_FILES = {
     "nodes/sim/robot.py": "that model in physics",
     "nodes/policy/stretch_motion.py": "how it carries out skills",
     "nodes/policy/inverse_kinematics.py": "its hand, for the console",
+    "nodes/policy/learn/network.py": "what learns to move it",
 }
 KNOWN = {
     "runtime/msgs/robot.py": "JOINTS: the joints of a graph that names no robot",
