@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit("examples.train_eyes.train: torch is not installed; pip install 'polyrhythm[train]' brings it")
 from torch import nn
 
 from nodes.kitchen.vision.crops import COLOURS, CONTENTS, FILLS, KINDS, KNOWN_FROM, MODEL, SIDE_PX

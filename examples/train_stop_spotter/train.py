@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit("examples.train_stop_spotter.train: torch is not installed; pip install 'polyrhythm[train]' brings it")
 from torch import nn
 
 from nodes.voice.hearing.alarm_spotter import BANDS, FIELD, MODEL, SMOOTHED, STRIDE, WORDS

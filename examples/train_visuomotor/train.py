@@ -21,7 +21,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit("examples.train_visuomotor.train: torch is not installed; pip install 'polyrhythm[train]' brings it")
 
 from examples.train_visuomotor.learning import acts, flat, learn_eyes, learn_hand
 from examples.train_visuomotor.lessons import imagine
