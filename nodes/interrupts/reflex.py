@@ -219,7 +219,7 @@ class Reflex(Node):
         """Note the guard's mode: whether the robot is stopped, and whether it moves."""
         was_stopped, self.was_guard_stopped = self.was_guard_stopped, state.mode == "stopped"
         self.is_stopped, self.is_moving = state.mode == "stopped", state.mode == "moving"
-        self.may_hold = state.mode in ("moving", "retreating", "holding")
+        self.may_hold = state.mode in ("moving", "holding")  # moving: on its way back, too
         if was_stopped and not self.is_stopped:
             self.stops.clear()
 

@@ -65,7 +65,8 @@ class TaughtRows:
                 self.state = record.message(RobotState)
                 self.next_ns = self.next_ns or envelope.published_ns + PERIOD_NS
             case "guard/state":
-                self.is_stopped = record.message(GuardState).mode == "stopped"
+                guard = record.message(GuardState)
+                self.is_stopped = guard.mode == "stopped" or guard.is_retreating
             case "action" if not self.line.is_shadow(envelope):
                 self._begin(record.message(Action))
             case "command":
