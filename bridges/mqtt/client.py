@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from runtime.errors import TransportError
 KEEPALIVE_S = 15
 CONNECT_S = 5.0
 MOST_WAITING = 100
+STRANGER = "polyrhythm-login-check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ async def connect(broker: Broker, *, identifier: str, will_topic: str, will: byt
         username=broker.username or None,
         password=broker.password or None,
         identifier=identifier,
-        will=aiomqtt.Will(will_topic, will, qos=1, retain=True),
+        will=aiomqtt.Will(will_topic, will, qos=1, retain=True) if will_topic else None,
         keepalive=KEEPALIVE_S,
         timeout=CONNECT_S,
         tls_context=context,
@@ -83,6 +85,18 @@ async def connect(broker: Broker, *, identifier: str, will_topic: str, will: byt
     with _in_words(f"the MQTT broker {broker.address}:{broker.port}"):
         async with client:
             yield BrokerConnection(client)
+
+
+async def lets_anyone_in(broker: Broker) -> bool:
+    """Whether the broker admits a client that shows no login. Raises TransportError where it cannot be asked."""
+    stranger = dataclasses.replace(broker, username="", password="")
+    try:
+        async with connect(stranger, identifier=STRANGER, will_topic="", will=b""):
+            return True
+    except TransportError as problem:
+        if isinstance(problem.__cause__, aiomqtt.MqttCodeError):
+            return False
+        raise
 
 
 class _in_words:  # noqa: N801  # reads as a word in `with`

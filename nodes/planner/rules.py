@@ -222,7 +222,7 @@ def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int)
     intent, talk = understand_in(text, world, talk, parser_of(world))
     if intent.deed == "do" and not {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
         plan, reply = _do(replace(plan, talk=talk), intent, around, now_ns)
-        return plan, f"{reply} First tell me to go on."
+        return plan, f"{reply} I begin once you tell me."
     if intent.deed == "ask" and intent.orders:
         return replace(plan, talk=talk, asked_ns=now_ns), question(intent, around.scene, world)
     if intent.deed == "refuse":
@@ -384,7 +384,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
     if orders[0].skill == "stop":
         return replace(plan, is_over=True), "All right, I stop that."
     if orders[0].skill == "wait":
-        return replace(plan, is_paused=True), "I wait. Tell me to go on."
+        return replace(plan, is_paused=True), "I wait until you tell me."
     if orders[0].skill == "undo":
         return _undo(plan, around, now_ns)
     if not plan.asked_ns and not intent.is_addition and (asked := _contradiction(plan, intent, now_ns)):

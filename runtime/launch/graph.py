@@ -26,6 +26,7 @@ from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
+from runtime.run_facts import RunFacts
 from runtime.serialization.toml_errors import expected
 
 Restart = Literal["always", "on-failure", "never"]
@@ -84,8 +85,18 @@ class Topic:
 class Graph:
     """The nodes of one run and the topics between them."""
 
-    def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
-        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state."""
+    def __init__(
+        self,
+        nodes: Iterable[NodeSpec],
+        candidates: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        one_user: bool = False,
+    ) -> None:
+        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state.
+
+        `one_user`: this machine has no other, so that what comes by its loopback is theirs.
+        """
+        self.one_user = one_user
         self.nodes = {spec.name: spec for spec in nodes}
         self._seats = dict(candidates or {})
         self._candidates = [frozenset(names) for names in self._seats.values()]
@@ -151,6 +162,7 @@ class Graph:
         return {
             **self.roles,
             "ages": self.ages.as_data(),
+            "one_user": self.one_user,
             "node_seats": list(self.seats),
             "parameters": {name: dict(spec.params) for name, spec in self.nodes.items()},
         }
@@ -178,7 +190,7 @@ class Graph:
         for name, spec in self.nodes.items():
             if host and spec.host != host:
                 continue  # what its parameters should be is known there
-            found.extend((name, problem) for problem in _node_problems(spec, self._seats))
+            found.extend((name, problem) for problem in _node_problems(spec, self._seats, one_user=self.one_user))
             found.extend((name, problem) for problem in self._unheard_stops(spec))
             found.extend((name, problem) for problem in self._unsafe_states(spec))
         for topic in self.topics.values():
@@ -369,7 +381,7 @@ def _followed(spec: NodeSpec, handlers: Sequence[Handler], timers: Sequence[str]
     return problems
 
 
-def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], *, one_user: bool) -> list[str]:
     try:
         handlers = handlers_of(spec.cls)
         node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
@@ -414,6 +426,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         except GraphError as problem:
             problems.append(f"remap: {problem}")
     if not problems and spec.instance is None:
+        node.run_info = RunFacts(one_user=one_user)
         problems.extend(node.problems() or node.seat_problems(seats))
     return problems
 

@@ -198,7 +198,7 @@ class Mind:
             if not intent.orders:
                 return self._keep(intent, now_ns)
             said = self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
-            return [*said, "First tell me to go on."]
+            return [*said, "I begin once you tell me."]
         if meaning.wants == "resume":
             self.is_paused = False
             if self._open("yes") is None and self.current is not None:
@@ -633,7 +633,7 @@ class Mind:
             if skill == "stop":
                 self.tasks.clear()
                 self.current = None
-            return ["I wait. Tell me to go on." if skill == "wait" else "All right, I stop that."]
+            return ["I wait until you tell me." if skill == "wait" else "All right, I stop that."]
         if skill == "wipe":
             return self._wipe(order.place or "table", now_ns)
         if not order.things:
