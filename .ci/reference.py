@@ -17,12 +17,14 @@ import typing
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import bridges
 import nodes
 from runtime import Message, Node, Publisher, Subscription, UserError
-from runtime.launch.graph import convert_params, parameters_of
+from runtime.launch.class_check import parameters_of
+from runtime.launch.graph import convert_params
 from runtime.node import MessageHandler, Timer, handlers_of, ports_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,11 +68,11 @@ def topics(found: dict[str, type[Node]]) -> dict[str, dict[str, Any]]:
     """By topic: its message, and the nodes that send and read it by their own ports."""
     table: dict[str, dict[str, Any]] = {}
     for use, cls in found.items():
-        for kind, role in ((Publisher, "from"), (Subscription, "to")):
-            for port in ports_of(cls, kind).values():  # type: ignore[type-abstract]
-                topic = NUMBERED.sub("N", port.topic)
-                row = table.setdefault(topic, {"message": port.message, "from": [], "to": []})
-                row[role].append(use.partition(":")[2])
+        ports = (("from", ports_of(cls, Publisher)), ("to", ports_of(cls, Subscription)))
+        for role, port in ((role, port) for role, mine in ports for port in mine.values()):
+            topic = NUMBERED.sub("N", port.topic)
+            row = table.setdefault(topic, {"message": port.message, "from": [], "to": []})
+            row[role].append(use.partition(":")[2])
     return dict(sorted(table.items()))
 
 
@@ -151,8 +153,8 @@ def code(text: str) -> str:
     return f"`{cell(text)}`" if text else ""
 
 
-def said_of(cls: type) -> str:
-    return inspect.cleandoc(cls.__doc__ or "").strip()
+def said_of(thing: type | ModuleType) -> str:
+    return inspect.cleandoc(thing.__doc__ or "").strip()
 
 
 def taken(cls: type[Node], name: str, annotation: Any) -> str:
@@ -181,9 +183,9 @@ def messages_page() -> str:
     lines = [
         "# Topics and messages",
         "",
-        "Made by `make reference` from the code, not edited. A *state* is what is true now: the newest wins. An *event*",
-        "comes in order, and each counts ([QoS](../qos.md)). Names end with their units. A node's `remap` gives a topic",
-        "another name. What a launch file adds (a policy's chunk for each skill, a bridge's topics) is not here.",
+        "Made by `make reference` from the code, not edited. A *state* is what is true now: the newest wins. An",
+        "*event* comes in order, and each counts ([QoS](../qos.md)). Names end with their units. A node's `remap`",
+        "gives a topic another name. What a launch file adds (a bridge's rows, another episode's seats) is not here.",
         "",
         "| topic | message | kind | from | to |",
         "|---|---|---|---|---|",
@@ -210,9 +212,9 @@ def nodes_page() -> str:
     lines = [
         "# Shipped nodes",
         "",
-        "Made by `make reference` from the code, not edited. `use` in a launch file names a node as its heading does;",
-        "`params` takes what the first table lists. *Takes* repeats what the node says where it refuses a value. Topics",
-        "are told on [their page](messages.md).",
+        "Made by `make reference` from the code, not edited. `use` in a launch file takes the name below a heading,",
+        "`params` what the table lists. *Takes* repeats what the node says where it refuses a value. Topics have",
+        "[a page of their own](messages.md).",
     ]
     room = ""
     for use, cls in shipped_nodes().items():
@@ -226,17 +228,22 @@ def nodes_page() -> str:
             default = "required" if parameter.default is parameter.empty else code(repr(parameter.default))
             kind = inspect.formatannotation(parameter.annotation).replace("typing.", "")
             is_words = "Literal" in kind
-            shown = "one of" if is_words else code(re.sub(r"\b(?:runtime|nodes|bridges|collections|numpy)[\w.]*\.", "", kind))
+            shown = (
+                "one of"
+                if is_words
+                else code(re.sub(r"\b(?:runtime|nodes|bridges|collections|numpy)[\w.]*\.", "", kind))
+            )
             takes = taken(cls, name, parameter.annotation)
             lines.append(f"| `{name}` | {shown} | {default} | {unit_of(name)} | {cell(takes)} |")
         if timers := [handler for handler in handlers_of(cls) if isinstance(handler, Timer)]:
             lines += ["", "Timers: " + ", ".join(f"`{timer.name}` {timer.hz:g} Hz" for timer in timers) + "."]
         handled = {handler.port for handler in handlers_of(cls) if isinstance(handler, MessageHandler)}
-        for kind, word in ((Subscription, "Reads"), (Publisher, "Sends")):
-            ports = ports_of(cls, kind)  # type: ignore[type-abstract]
-            told = [f"`{port.topic}`" + ("" if kind is Publisher or name in handled else " (newest)") for name, port in ports.items()]
-            if told:
-                lines += ["", f"{word} {', '.join(told)}."]
+        read = ports_of(cls, Subscription)
+        reads = [f"`{port.topic}`" + ("" if name in handled else " (newest)") for name, port in read.items()]
+        sends = [f"`{port.topic}`" for port in ports_of(cls, Publisher).values()]
+        for word, ports in (("Reads", reads), ("Sends", sends)):
+            if ports:
+                lines += ["", f"{word} {', '.join(ports)}."]
     return "\n".join(lines) + "\n"
 
 
