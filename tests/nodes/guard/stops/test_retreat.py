@@ -270,10 +270,10 @@ GRIPPER = JOINTS.index("gripper")
 
 def let_go(room: Room, *, source: str = "reflex") -> None:
     """Somebody asks to be let go, and `source` tells the guard."""
-    room.sim.publish(
-        "interrupt", Interrupt(id="l", depth="stop", text="Let go of me!", by="Ann", cause="person", person="Ann", is_pain=True, is_caught=True),
-        source=source,
-    )  # fmt: skip
+    heard = Interrupt(
+        id="l", depth="stop", text="Let go of me!", by="Ann", cause="person", person="Ann", is_pain=True, is_caught=True
+    )
+    room.sim.publish("interrupt", heard, source=source)
 
 
 def test_who_asks_to_be_let_go_is_let_go_before_anything_moves_back() -> None:
