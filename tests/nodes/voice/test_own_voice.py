@@ -28,7 +28,7 @@ LIFTING = [
 ]  # fmt: skip
 PROMPTS = [*REFUSALS.values(), AGAIN, f"Shall I pick the red bottle? {PLEASE}", "Sorry! I have stopped."]
 ANSWERS = ["Please continue.", "Continue, please.", "Please go on."]
-"""What the shipped recogniser gets right of this synthesiser's voices; of "You may go on now" it makes "you make long"."""
+"""What the shipped recogniser gets right of these voices. "You may go on now" it hears as "you make long"."""
 VOICES = ["en-us", "en-us+f3", "en-gb", "en-gb-scotland"]
 
 
