@@ -50,7 +50,9 @@ class Coaching:
         self._works: dict[int, SeatWork] = {}
         self._confirmed: set[int] = set()
         self._native_left = 0
-        self._half_seat = random.Random(f"half {plan.task}").randrange(2)  # another for another task, as in the paper
+        self._half_seat = random.Random(f"half {plan.task}").randrange(
+            len(plan.names)
+        )  # another for another task, as in the paper
         self._failure = ""
 
     async def guide(self, seat: int, ask: int, turns: Sequence[Turn]) -> Guidance:
@@ -87,7 +89,8 @@ class Coaching:
             return _with(guidance, strategy="leave", act=Act(kind="leave"))
         work = self._works.setdefault(seat, SeatWork())
         self.negotiated = True
-        kind, words = await self.mind.negotiate(seat, work, turns)
+        heard = [turn for turn in turns if turn.is_for(self.plan.names[seat])]
+        kind, words = await self.mind.negotiate(seat, work, heard)
         work.steps += 1
         self.scores.append(TurnScore(len(turns), "coach", "utility", work.own_utility))
         if kind == "confirm_proposal" or (self._confirmed - {seat}):

@@ -251,7 +251,8 @@ class AsynchronousDialogue(TurnBasedDialogue):
             said = self._words_said(speech, now_s)
             cause = f"{self.episode}/{len(self.turns)}"
             name = self.names[seat]
-            sent.interrupts.append(Interrupt(id=cause, depth="replan", text=act.argument, by=name))
+            aloud = "" if act.to else act.argument  # all nodes hear of an interrupt
+            sent.interrupts.append(Interrupt(id=cause, depth="replan", text=aloud, by=name))
             self._speech_over(speech, said, now_s, sent, note=f"interrupted by {name}", timing="interrupted")
             if self.outcome is None:
                 self._waiting.clear()  # the moderator's fence voids what the others were about to say
