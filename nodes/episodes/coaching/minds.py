@@ -145,8 +145,8 @@ _ASKS: dict[str, str] = {
     "utility": "List all that matters to {who} here, each with its weight from 0 to 1, the ratio of it that {who} "
     f"would get by now, from 0 to 1, and its utility from 0 to 10. Answer with one JSON object: {_MATTERS}",
     "guess": "Guess what matters to {other} from what was said and done, each with its weight from 0 to 1, the "
-    "ratio of it that {other} would get by now, from 0 to 1, and its utility from 0 to 10. Answer with one JSON object: "
-    f"{_MATTERS}",
+    "ratio of it that {other} would get by now, from 0 to 1, and its utility from 0 to 10. Answer with one JSON "
+    f"object: {_MATTERS}",
     "resources": "What matters to {who}: {own}. Draft what {who} says to make that clear, without giving away secrets. "
     + _SPEAK,
     "difference": f"{_KNOWN}Look for what is worth much to one and little to the other, then draft what {{who}} says "

@@ -38,7 +38,8 @@ def library(tmp_path: Path) -> Path:
                 "big_five": f"{private(name)} temper", "decision_style": f"{private(name)} style"}  # fmt: skip
 
     def scenario(name: str, people: tuple[str, ...]) -> dict[str, object]:
-        return {"id": name, "context": "A lane, and a cart for sale.", "kind": "negotiation", "relationship": "acquaintance",
+        return {"id": name, "context": "A lane, and a cart for sale.", "kind": "negotiation",
+                "relationship": "acquaintance",
                 "goals": [f"Trade. {private(one)} at 50. <extra_info>{private(one)} more</extra_info>"
                           for one in people],
                 "deal": {"about": "the cart", "unit": "EUR", "opening": 60, "step": 1},
@@ -77,7 +78,7 @@ def played(library: Path, out: Path, *asked: str) -> list[tuple[int, str, str]]:
         assert main(["run", "--tasks", str(library), "--turns", "14", "--out", str(out), *here]) == 0
     with Store.read(out) as store:
         rows = store.episodes()
-        return [call[:1] + (call[2], call[4]) for row in rows for call in store.calls(row.id)]
+        return [(seat, what, prompt) for row in rows for seat, _, what, _, prompt, _ in store.calls(row.id)]
 
 
 def owners(prompt: str) -> set[str]:
