@@ -12,14 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
+from nodes.episodes.agents.acts import clean
 from nodes.episodes.agents.deal_reading import agreed_number, limits, offers
 from nodes.episodes.agents.offline.phrasing import is_farewell
-from nodes.episodes.agents.repair import UnreadableError, clean, read_object
 from nodes.episodes.agents.seat_caller import SeatCaller
 from nodes.episodes.coaching.step_rating import SAMPLES, StepRating, mean_rating, read_step, utility
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
+from nodes.models.json_reading import UnreadableError, read_object
 from runtime.msgs.episode import Turn
 
 Stage = Literal["resources", "difference", "proposal", "update"]

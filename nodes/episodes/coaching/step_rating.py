@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nodes.episodes.agents.repair import UnreadableError
+from nodes.models.json_reading import UnreadableError
 from runtime.msgs.episode import Strategy
 
 FIRST_RATED = 6

@@ -18,7 +18,6 @@ import pytest
 
 from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.registry import RulesBrain
-from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.coaching.coach import SIMPLE, Coach, Coaching, Variant
 from nodes.episodes.coaching.minds import RulesMind, SeatWork
 from nodes.episodes.coaching.regeneration import attempts_of, best_of
@@ -29,6 +28,7 @@ from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.results.store import Store
+from nodes.models.json_reading import UnreadableError
 from runtime import Clock, Simulation, on
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Guidance, Turn

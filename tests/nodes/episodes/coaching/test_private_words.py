@@ -47,7 +47,7 @@ def library(tmp_path: Path) -> Path:
                            "hides": [private(one)], "knows": {private(one): private(one)}}
                           for n, one in enumerate(people)]}  # fmt: skip
 
-    tables = {
+    tables: dict[str, list[dict[str, object]]] = {
         "characters": [person(name) for name in PEOPLE],
         "scenarios": [scenario("two", PEOPLE[:2]), scenario("three", PEOPLE)],
         "tasks": [{"id": f"task-{name}", "scenario": name, "characters": [one.lower() for one in PEOPLE[:count]]}
