@@ -18,8 +18,8 @@ ActKind = Literal["speak", "non-verbal communication", "action", "none", "leave"
 Asks = Literal["act", "bid", "nothing"]
 State = Literal["done", "failed"]
 Fault = Literal["", "unreadable", "declined", "refused", "cut"]
-"""Why a turn is a failed one: no act in the answer, the model declined, or an act that cannot be played; "cut": its whole
-sentences are there, and their rest was cut off."""
+"""Why a turn is a failed one: no act in the answer, the model declined, or an act that cannot be played. "cut" is none:
+whole sentences are there, and the rest was cut off."""
 Strategy = Literal["native", "simple", "negotiation", "leave"]
 """What a coach advises: as the agent would by itself, with an eye on the conflict, by its workflow, or to go."""
 FailureKind = Literal["", "outage", "budget", "broken"]
