@@ -117,7 +117,7 @@ def _object_in(text: str) -> JsonFound:
             pass
         try:
             scanner = _Scanner(text, at)
-            value = scanner.object(0)
+            value = scanner.mapping(0)
         except UnreadableError as problem:
             why = why or str(problem)
             at = text.find("{", at + 1)
@@ -141,7 +141,7 @@ class _Scanner:
         self.at = at
         self.is_cut = False
 
-    def object(self, depth: int) -> dict[str, object]:
+    def mapping(self, depth: int) -> dict[str, object]:
         """From its brace on; what is not whole when the text ends is left out."""
         self._deep(depth)
         self.at += 1
@@ -186,7 +186,7 @@ class _Scanner:
             self.is_cut = True
             return None, False
         if mark == "{":
-            return self.object(depth + 1), True
+            return self.mapping(depth + 1), True
         if mark == "[":
             return self._list(depth + 1), True
         if mark in _CLOSES:
