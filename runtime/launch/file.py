@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.coordination.health import GatewayHealth, gateway_topic
-from runtime.errors import LaunchFileError, UserError, choices
+from runtime.errors import LaunchFileError, MissingVariable, UserError, choices
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
@@ -187,10 +187,17 @@ def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:
     return replace(spec, host=spec.host or next(iter(hosts), ""))
 
 
-def check(launch: Launch) -> None:
-    """Raise LaunchFileError with the first thing that can be known to be wrong before the start."""
-    for node, problem in launch.graph.problems(launch.host) + launch.graph.process_problems():
-        raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
+def check(launch: Launch, *, needs_variables: bool = True) -> list[str]:
+    """Raise LaunchFileError with the first thing that can be known to be wrong before the start.
+
+    Where environment variables are not needed, to look at a file elsewhere than it runs, those that are not set are
+    returned.
+    """
+    problems = launch.graph.problems(launch.host) + launch.graph.process_problems()
+    missing = [f"[nodes.{node}] {problem}" for node, problem in problems if isinstance(problem, MissingVariable)]
+    for node, problem in problems:
+        if needs_variables or not isinstance(problem, MissingVariable):
+            raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
     for name, group in launch.processes.items():
         if len({spec.restart for spec in group}) > 1:
             raise LaunchFileError(
@@ -203,6 +210,7 @@ def check(launch: Launch) -> None:
     for account in path_accounts(launch):
         if account.problem:
             raise LaunchFileError(f"{launch.path}: [budgets.paths.{account.name}] {account.problem}")
+    return missing
 
 
 def path_accounts(launch: Launch) -> list[PathAccount]:
