@@ -13,6 +13,7 @@ from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import LaunchFileError, MissingVariable, UserError, choices
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
+from runtime.launch.export_table import parse_export
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.links_table import LinkModel, parse_links
 from runtime.launch.nodes_table import NODE_KEYS, Instead, node_spec, told_of_robot
@@ -22,7 +23,7 @@ from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
 from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
 
-TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
+TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run", "export")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
         graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
         budgets = parse_budgets(tables.get("budgets", {}), graph)
+        parse_export(tables.get("export", {}), graph)
         links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:
         raise

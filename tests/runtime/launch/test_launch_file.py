@@ -106,11 +106,9 @@ MISTAKES = {
         TALKER + "latency = -1"
     ),
     "graph.toml: [nodes.talker] unknown parameter 'begin' of Talker; known: start": TALKER + "params = { begin = 1 }",
-    "graph.toml: [nodes.talker] has the unknown key 'rate'; did you mean 'hz'? "
-    "known: after, host, hz, latency, params, process, remap, restart, stand_in, use": TALKER + "rate = 20",
-    "graph.toml: [nodes.talker] unknown parameter 'rate' of Talker; known: start; did you mean hz, "
-    "which stands beside `use` in its table?": TALKER + "params = { rate = 20 }",
-    "graph.toml: begins with a byte order mark (BOM) of UTF-8; save it as UTF-8 without one": "\ufeff" + TALKER,
+    f"graph.toml: {sentence('runtime.rate_means_hz')}": TALKER + "rate = 20",
+    f"graph.toml: {sentence('runtime.rate_is_no_parameter')}": TALKER + "params = { rate = 20 }",
+    f"graph.toml: {sentence('runtime.byte_order_mark')}": "\ufeff" + TALKER,
     f"graph.toml: [nodes.talker] parameter 'start' of Talker is 'x'; {sentence('runtime.whole_number')}": (
         TALKER + 'params = { start = "x" }'
     ),

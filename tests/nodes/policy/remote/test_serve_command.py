@@ -80,4 +80,4 @@ def test_serve_names_a_list_of_robots_that_is_not_there(tmp_path: Path) -> None:
     gone = tmp_path / "robots.toml"
     with pytest.raises(UserError) as refusal:
         serve_main([str(tmp_path / "policy.onnx"), "--clients", str(gone)])
-    assert str(refusal.value) == f"{gone}: there is no such file"
+    assert str(refusal.value) == f"{gone}: {sentence('runtime.no_such_file')}"
