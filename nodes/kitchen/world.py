@@ -69,6 +69,12 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         low, high = self.y_m if self.side in ("east", "west") else self.x_m
         return high - low
 
+    @property
+    def depth_m(self) -> float:
+        """From its front edge to its back."""
+        low, high = self.x_m if self.side in ("east", "west") else self.y_m
+        return high - low
+
     def stand_m(self, x_m: float, y_m: float) -> tuple[float, float, float]:
         """Where the base stands, and how it heads, to work at a point of the place: x, y, heading (rad)."""
         nx, ny = NORMALS[self.side]
