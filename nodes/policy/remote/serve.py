@@ -16,6 +16,7 @@ from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts import keys
 from runtime.hosts.address import find, split, written
 from runtime.hosts.hosts_table import is_public_key
+from runtime.operating_system.terminal import signals_of_end
 
 if TYPE_CHECKING:
     from nodes.policy.remote.served import ServedModels
@@ -68,7 +69,7 @@ def main(argv: list[str]) -> int:
         stop.set()
         wake.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in signals_of_end():
         signal.signal(number, end)
     while not stop.is_set():
         wake.wait()
