@@ -21,7 +21,7 @@ from runtime.launch.budgets_table import Budgets, PathBudget
 from runtime.launch.graph import Graph, NodeSpec, age_limits
 from runtime.launch.handler_ports import port_uses
 from runtime.launch.links_table import LinkModel
-from runtime.launch.response_times import Job, ResponseTimes
+from runtime.launch.response_times import Job, WorstCases
 from runtime.message import Message
 from runtime.node import MessageHandler, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
@@ -150,7 +150,7 @@ def _account(
     edges = {
         (spec.name, following): topic for spec, (topic, following) in zip(chain[1:], pairwise(topics), strict=True)
     }
-    ages = _Ages(ResponseTimes(graph, holders, links), budget.origin, edges)
+    ages = _Ages(WorstCases(graph, holders, links), budget.origin, edges)
     oldest = ages.behind(topics[-1])
     limits = [part for spec in chain[1:] for part in _limits(spec, budget.origin)]
     return PathAccount(name, budget, oldest.parts, oldest.unknown, tuple(limits), oldest.topics)
@@ -175,7 +175,7 @@ class _Age:
 class _Ages:
     """How old an origin may be behind what a graph publishes. `edges`: what nodes are said to make topics from."""
 
-    def __init__(self, times: ResponseTimes, origin: str, edges: Mapping[tuple[str, str], str]) -> None:
+    def __init__(self, times: WorstCases, origin: str, edges: Mapping[tuple[str, str], str]) -> None:
         self._times = times
         self._graph = times.graph
         self._types = times.graph.types

@@ -54,7 +54,7 @@ class Job:
         return self.handler.name
 
 
-class ResponseTimes:
+class WorstCases:
     """The worst cases of one graph; `holders` are the nodes that hold a seat."""
 
     def __init__(self, graph: Graph, holders: frozenset[str] = frozenset(), links: Sequence[LinkModel] = ()) -> None:
