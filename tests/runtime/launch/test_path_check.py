@@ -214,7 +214,7 @@ class Slow(Node):
 
     @on(image, blocking=True)
     def tell(self, image: Image) -> None:
-        self.description.publish(SceneDescription(text="", subtask_id="", progress=""))
+        self.description.publish(SceneDescription(text="", subtask_id="", progress="idle"))
 
 
 class Joins(Node):
@@ -259,7 +259,7 @@ class Mirror(Node):
     def tell(self) -> None:
         if self.image.latest() is not None:
             self.description.latest()
-            self.out.publish(SceneDescription(text="", subtask_id="", progress=""))
+            self.out.publish(SceneDescription(text="", subtask_id="", progress="idle"))
 
 
 def test_what_goes_round_in_a_ring_has_no_oldest_age() -> None:
