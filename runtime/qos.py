@@ -109,4 +109,8 @@ RELIABLE = QoS(reliable=True)
 SOON = QoS(reliable=True, lifespan_s=1.0)
 """For orders that set a robot moving: not worth a try after a second, when nobody expects it any more."""
 URGENT = QoS(reliable=True, hold_s=0.0, lifespan_s=1.0)
-"""For what stops a robot: sent again as well, but waiting for nothing, and not worth a try after a second."""
+"""For what stops a robot, such as an e-stop or an interrupt of yours.
+
+It is sent again until each process has acknowledged it, for at most a second. It waits for no earlier event that is
+missing (`hold_s=0`), so it may come out of order. Give it to publisher and subscription.
+"""

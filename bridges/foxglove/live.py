@@ -31,6 +31,7 @@ from runtime.launch.process_plan import TopicInfo
 from runtime.message import Message, Stamped, array_fields
 from runtime.msgs import Image
 from runtime.serialization.codec import Frame, decode
+from runtime.serialization.msgspec_cache import from_json
 
 JPEG_QUALITY = 80
 MOST_WAITING = 512
@@ -236,7 +237,7 @@ def _service(name: str, token: str, call: Callable[[], str]) -> Service:
 
     def handle(request: ServiceRequest) -> bytes:
         try:
-            asked = msgspec.json.decode(request.payload, type=_Asked)
+            asked = from_json(request.payload, _Asked)
         except msgspec.MsgspecError as problem:
             raise ValueError(f'expected {{"token": "..."}}: {problem}') from problem
         if not hmac.compare_digest(asked.token.encode(), token.encode()):

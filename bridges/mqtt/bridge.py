@@ -11,11 +11,9 @@ import importlib.util
 import os
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-import msgspec
-
-from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeeper
+from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeeper, fields_of
 from bridges.mqtt.connection import MqttOutbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
@@ -235,7 +233,8 @@ class MqttBridge(ForRobot, RobotPorts):
         )
         if command is not None and len(self.accepted) >= MOST_WAITING and verb not in STOPS:
             reply = CommandReply(command.id, verb, False, f"more than {MOST_WAITING} commands at once")
-        elif command is not None:
+        self.news.answer = reply
+        if reply.ok and command is not None:
             self.accepted.append((verb, command))
             return reply, command.reply_to
         self.log.warning("cmd/%s refused: %s (%d so far)", verb[:40], reply.why, self.gate.refused)
@@ -243,8 +242,5 @@ class MqttBridge(ForRobot, RobotPorts):
 
     def _reply_topic(self, payload: bytes) -> str:
         """Where a refused command wants its answer, if that can be read and is allowed."""
-        try:
-            wanted = msgspec.json.decode(payload, type=dict[str, Any]).get("reply_to", "")
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            return ""
+        wanted = fields_of(payload).get("reply_to", "")
         return wanted if isinstance(wanted, str) and self.gate.may_reply_to(wanted) else ""

@@ -14,6 +14,8 @@ from runtime.errors import TransportError
 KEEPALIVE_S = 15
 CONNECT_S = 5.0
 MOST_WAITING = 100
+REFUSED = 0x80
+"""The lowest code of a SUBACK that grants nothing, in MQTT 3.1.1 and 5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,11 @@ class BrokerConnection:
         with _in_words():
             await self._client.publish(topic, payload, qos=qos, retain=retain, timeout=CONNECT_S)
 
-    async def subscribe(self, topic: str) -> None:
-        """Subscribe to a topic, at QoS 1."""
+    async def subscribe(self, topic: str) -> bool:
+        """Subscribe to a topic, at QoS 1; returns whether the broker grants it (a SUBACK below 0x80)."""
         with _in_words():
-            await self._client.subscribe(topic, qos=1, timeout=CONNECT_S)
+            granted = await self._client.subscribe(topic, qos=1, timeout=CONNECT_S)
+        return all((code if isinstance(code, int) else code.value) < REFUSED for code in granted)
 
     async def incoming(self) -> AsyncIterator[Incoming]:
         """Yield what comes in, until the connection breaks."""
@@ -62,8 +65,10 @@ class BrokerConnection:
 
 
 @asynccontextmanager
-async def connect(broker: Broker, *, identifier: str, will_topic: str, will: bytes) -> AsyncIterator[BrokerConnection]:
-    """Connect with a retained last will. Raises TransportError in words, here and later."""
+async def connect(
+    broker: Broker, *, identifier: str, will: tuple[str, bytes] | None = None
+) -> AsyncIterator[BrokerConnection]:
+    """Connect, where wanted with a retained last will (topic and payload). Raises TransportError, here and later."""
     try:
         context = ssl.create_default_context(cafile=broker.ca_file or None) if broker.is_tls else None
     except (OSError, ssl.SSLError) as problem:
@@ -74,7 +79,7 @@ async def connect(broker: Broker, *, identifier: str, will_topic: str, will: byt
         username=broker.username or None,
         password=broker.password or None,
         identifier=identifier,
-        will=aiomqtt.Will(will_topic, will, qos=1, retain=True),
+        will=None if will is None else aiomqtt.Will(*will, qos=1, retain=True),
         keepalive=KEEPALIVE_S,
         timeout=CONNECT_S,
         tls_context=context,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect
-from bridges.mqtt.commands import CommandReply
+from bridges.mqtt.commands import CommandReply, fields_of
 from bridges.mqtt.topics import Document, Topics, state_document, telemetry_document
 from runtime import Message
 from runtime.clock import Clock, to_s, wall_time_ns
@@ -28,6 +28,13 @@ MOST_REPLIES = 200
 """Answers that wait for the broker; further ones are not given."""
 
 
+PROBE_S = 2.0
+"""How long the bridge's own word below `cmd/` may take to come back."""
+DEAF = (
+    "a word of the bridge's own on %s did not come back within %g s: no command is heard, a stop neither. The broker's "
+    "access list has to let this login read and write %s"
+)
+NAMESAKE = "another bridge calls its robot %s, too; give each robot a name of its own, or end the other run"
 MOST_EVENTS = 200
 """Events that wait for a broker; the oldest make room."""
 
@@ -41,6 +48,9 @@ class MqttOutbox:
         self.status: RobotStatus | None = None
         self.guard: GuardState | None = None
         self.subtask = self.said = ""
+        self.answer: CommandReply | None = None
+        self.instance = f"{wall_time_ns():x}"
+        """Tells this bridge from another that bears the robot's name."""
         self.events: deque[bytes] = deque(maxlen=MOST_EVENTS)
         self.lost_events = 0
         self._header_id = 0
@@ -59,7 +69,11 @@ class MqttOutbox:
 
     def document(self) -> Document:
         """Return what is retained as the robot's state."""
-        return state_document(self.guard, self.status, self.subtask, self.said)
+        return state_document(self.guard, self.status, self.subtask, self.said, self.answer)
+
+    def connection(self, state: str) -> bytes:
+        """Return what is retained of the connection."""
+        return self.encoded({"state": state, "instance": self.instance})
 
     def encoded(self, document: Document) -> bytes:
         """Return the document with its number and time, as it goes out."""
@@ -90,6 +104,10 @@ class Connection:
         self._discovery, self._reborn = discovery, reborn
         self._clock, self._log = clock, log
         self._wants_discovery = False
+        self._wants_online = False
+        self._probe, self._came_back = b"", asyncio.Event()
+        self._namesake = ""
+        self._was_online = False
         self._replies: asyncio.Queue[tuple[str, CommandReply]] = asyncio.Queue(MOST_REPLIES)
         self._fault: str | None = None
 
@@ -108,16 +126,19 @@ class Connection:
             pause_s = min(2 * pause_s, BACKOFF_S[1])
 
     async def _connected(self) -> None:
-        will = self._news.encoded({"state": "CONNECTION_BROKEN"})
-        identifier = f"{self._topics.robot[:10]}-{wall_time_ns() // 1000 % 16**12:x}"
-        async with connect(self._broker, identifier=identifier, will_topic=self._topics.connection, will=will) as wire:
+        will = self._topics.connection, self._news.connection("CONNECTION_BROKEN")
+        async with connect(self._broker, identifier=self._topics.identifier, will=will) as wire:
             tasks: list[asyncio.Task[None]] = []
             try:
                 await self._be_born(wire)
                 self._tell("")
+                self._was_online = True
                 self._replies = asyncio.Queue(MOST_REPLIES)
                 tasks += [asyncio.create_task(one(wire)) for one in (self._write, self._read, self._answer)]
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                watched = list(tasks)
+                if self._take is not None:
+                    tasks.append(asyncio.create_task(self._hear_oneself(wire)))
+                done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
             except asyncio.CancelledError:
@@ -128,12 +149,31 @@ class Connection:
                 await _cancel(tasks)
 
     async def _be_born(self, wire: BrokerConnection) -> None:
+        await self._subscribe(wire, self._topics.connection)  # first: what was retained there tells of a namesake
         await self._say(wire, "ONLINE")
         if self._take is not None:
-            await wire.subscribe(self._topics.commands)
+            await self._subscribe(wire, self._topics.commands)
         if self._reborn:
-            await wire.subscribe(self._reborn)
+            await self._subscribe(wire, self._reborn)
         self._wants_discovery = True
+
+    async def _subscribe(self, wire: BrokerConnection, topic: str) -> None:
+        if not await wire.subscribe(topic):
+            deaf = ": no command is heard, a stop neither" if topic == self._topics.commands else ""
+            self._log.warning("the broker refuses the subscription to %s%s; allow it in its access list", topic, deaf)
+
+    async def _hear_oneself(self, wire: BrokerConnection) -> None:
+        """Tell where commands do not come through, although the broker has granted the subscription."""
+        self._probe = f"{self._news.instance}-{self._clock.now_ns()}".encode()
+        self._came_back.clear()
+        await wire.publish(self._topics.probe, self._probe, qos=1)
+        back = asyncio.create_task(self._came_back.wait())
+        try:
+            await asyncio.wait([back], timeout=PROBE_S)
+        finally:
+            back.cancel()
+        if not self._came_back.is_set():
+            self._log.warning(DEAF, self._topics.probe, PROBE_S, self._topics.commands)
 
     async def _say_goodbye(self, wire: BrokerConnection) -> None:
         try:
@@ -142,7 +182,7 @@ class Connection:
             pass  # the broker is gone already, and nobody is left to be told
 
     async def _say(self, wire: BrokerConnection, state: str) -> None:
-        await wire.publish(self._topics.connection, self._news.encoded({"state": state}), qos=1, retain=True)
+        await wire.publish(self._topics.connection, self._news.connection(state), qos=1, retain=True)
 
     async def _write(self, wire: BrokerConnection) -> None:
         """State once a second and on change, telemetry, and events in order."""
@@ -154,6 +194,9 @@ class Connection:
                 self._wants_discovery = False
                 for topic, payload in self._discovery.items():
                     await wire.publish(topic, payload, qos=1, retain=True)
+            if self._wants_online:
+                self._wants_online = False
+                await self._say(wire, "ONLINE")
             now_ns = self._clock.now_ns()
             document = news.document()
             if document != shown or to_s(now_ns - shown_ns) >= STATE_PERIOD_S:
@@ -177,12 +220,28 @@ class Connection:
 
     async def _read(self, wire: BrokerConnection) -> None:
         async for incoming in wire.incoming():
-            if incoming.topic == self._reborn:
+            if incoming.topic == self._topics.connection:
+                self._hear_of_oneself(incoming)
+            elif incoming.topic == self._reborn:
                 self._wants_discovery = self._wants_discovery or incoming.payload == b"online"
+            elif incoming.topic == self._topics.probe:
+                if incoming.payload == self._probe:
+                    self._came_back.set()
             elif self._take is not None:
                 reply, topic = self._take(incoming)
                 if topic and not self._replies.full():
                     self._replies.put_nowait((topic, reply))
+
+    def _hear_of_oneself(self, incoming: Incoming) -> None:
+        """What somebody else says of this robot's connection: an old will is put right, a namesake is told."""
+        said = fields_of(incoming.payload)  # none, where the topic was cleared
+        instance, is_online = str(said.get("instance", "")), said.get("state") == "ONLINE"
+        self._wants_online = self._wants_online or not (is_online or incoming.is_retained)
+        # What an earlier run left is no namesake. Two of one name drive each other out, and find the other's word.
+        is_of_now = self._was_online if incoming.is_retained else is_online
+        if is_of_now and instance not in ("", self._news.instance, self._namesake):
+            self._namesake = instance
+            self._log.warning(NAMESAKE, self._topics.root)
 
     async def _answer(self, wire: BrokerConnection) -> None:
         """In a task of its own: no command, least of all a stop, waits until the broker has the answer to another."""

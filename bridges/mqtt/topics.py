@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from bridges.mqtt.commands import CommandReply
 from runtime.msgs import JOINTS, GuardState, RobotState, RobotStatus
 
 Document = dict[str, Any]
 
+PROBE = "probe"
 _LEVEL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -55,6 +58,16 @@ class Topics:
         return f"{self.root}/cmd/+"
 
     @property
+    def probe(self) -> str:
+        """Where the bridge sends itself a word, to learn whether commands reach it."""
+        return f"{self.root}/cmd/{PROBE}"
+
+    @property
+    def identifier(self) -> str:
+        """The client's name at the broker, at most 23 letters: one connection for each robot of a site."""
+        return f"pr-{hashlib.sha256(self.root.encode()).hexdigest()[:20]}"
+
+    @property
     def replies(self) -> str:
         return f"{self.root}/reply/"
 
@@ -64,9 +77,11 @@ class Topics:
         return topic[len(start) :] if topic.startswith(start) else None
 
 
-def state_document(guard: GuardState | None, status: RobotStatus | None, subtask: str, said: str) -> Document:
+def state_document(
+    guard: GuardState | None, status: RobotStatus | None, subtask: str, said: str, answer: CommandReply | None = None
+) -> Document:
     """Return what stays true until it changes, without what the robot does not tell."""
-    document: Document = {"subtask": subtask, "said": said}
+    document: Document = {"subtask": subtask, "said": said, "last_command": answer}
     if guard is not None:
         document |= {
             "mode": guard.mode,
@@ -145,13 +160,11 @@ def discovery_documents(prefix: str, topics: Topics, commands: tuple[str, ...]) 
         ),
     ]
     if "estop" in commands:
-        template = (
-            '{"id": "ha-{{ (as_timestamp(now()) * 1000) | int }}", '
-            '"nonce": "ha-{{ range(100000000, 999999999) | random }}", '
-            '"expires_ms": {{ (as_timestamp(now()) * 1000) | int + 10000 }}}'
-        )
         button = {"name": "Emergency stop", "icon": "mdi:alert-octagon", "command_topic": f"{topics.root}/cmd/estop"}
-        parts.append(("button", "estop", {**button, "command_template": template, "retain": False}))
+        parts.append(("button", "estop", {**button, "payload_press": "PRESS", "retain": False}))
+        template = "{{ value_json.last_command.verb }}: {{ 'done' if value_json.last_command.ok else 'refused' }}"
+        answer = {"name": "Last command", "state_topic": topics.state, "value_template": template}
+        parts.append(("sensor", "command", answer))
     return {
         f"{prefix}/{component}/{topics.site}_{topics.robot}/{key}/config": msgspec.json.encode(
             {**common, **document, "unique_id": f"{topics.site}_{topics.robot}_{key}"}

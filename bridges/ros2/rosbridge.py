@@ -21,6 +21,7 @@ from websockets.exceptions import WebSocketException
 from bridges.ros2.link import TRAJECTORY, Answered, Heard, Tell
 from nodes.recording.ros2_messages import from_document, service_of, to_document
 from runtime.errors import CodecError, UserError
+from runtime.serialization.msgspec_cache import from_json
 
 CONNECT_S = 5.0
 AGAIN_S = 1.0
@@ -181,8 +182,8 @@ class RosbridgeLink:
 
     def _take(self, said: str | bytes) -> None:
         try:
-            document = msgspec.json.decode(said, type=dict[str, Any])
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+            document = from_json(said, dict[str, Any])
+        except msgspec.MsgspecError:
             self._tell("json", f"rosbridge at {self._at} says what is no JSON object; it is left out")
             return
         operation, topic = document.get("op"), document.get("topic")

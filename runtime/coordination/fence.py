@@ -16,7 +16,12 @@ FENCE_TOPIC = "fence"
 
 
 class Fence(Message):
-    """The epochs of all seats from now on, and the interrupt that raised them; repeated for late joiners."""
+    """Voids what the fenced seats were about to say, since a person has interrupted; comes on `FENCE_TOPIC`.
+
+    Subscribe to it to learn that an interrupt has taken effect, and how deep it goes. A node need not do so to be
+    cancelled: the runtime cancels its `async` handlers and drops its late messages. `epochs` counts the fences of each
+    seat, `text` is what was said, `by` who raised it. The same fence is repeated for those that start later.
+    """
 
     epochs: Epochs
     interrupt_id: str = ""

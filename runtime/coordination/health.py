@@ -47,7 +47,11 @@ class PathHealth(Message, kind="state"):
 
 
 class Spending(Message, kind="state"):
-    """What a node has spent on a model in this run, restarts included; a limit of 0 means none."""
+    """What a node has spent on a model in this run, restarts included.
+
+    Return one from `spending()` of a node that asks a model; budgets, `top` and the report read it. Money is in the
+    currency of the prices that the launch file gives. A limit of 0 means none.
+    """
 
     model: str
     calls: int = 0
@@ -62,7 +66,11 @@ class Spending(Message, kind="state"):
 
 
 class Health(Message, kind="state"):
-    """What a node reports once a second: its timers, ports, errors and spending."""
+    """What a node reports of itself once a second on `health/NODE`: timers, ports, errors, spending.
+
+    `polyrhythm top` shows it. Subscribe to it to raise an alarm of your own, as when a node drops messages. Counts are
+    since the node's start.
+    """
 
     node: str
     pid: int

@@ -17,7 +17,12 @@ Kind = Literal["model", "person", "script", "replay"]
 
 
 class Lease(Message):
-    """Who holds a seat from now on; repeated at a low rate for late joiners."""
+    """Says who holds a seat from now on; comes on `LEASE_TOPIC`.
+
+    Subscribe to it to show who is in command, or to act otherwise while another node has the seat. A node need not do
+    so to be displaced: the readers drop what the seat's other candidates say. It is repeated for those that start
+    later.
+    """
 
     seat: str
     holder: str  # the source whose messages count; "" nobody's

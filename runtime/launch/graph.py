@@ -82,7 +82,11 @@ class Topic:
 
 
 class Graph:
-    """The nodes of one run and the topics between them."""
+    """The nodes of one run and the topics between them, before anything starts.
+
+    Build one to check or run a graph from Python: `Graph([NodeSpec("talker", Talker)])`. `problems()` says in sentences
+    what does not fit; `run` and `Simulation` take it.
+    """
 
     def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
         """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state."""

@@ -71,10 +71,15 @@ class SeatCaller:
         ask: Ask | None = None,
         *,
         tokens: int = ACT_TOKENS,
+        after: int = 0,
     ) -> None:
-        """`ask` stands in for the server; `tokens` is how long an answer may be where the spec does not say."""
+        """`ask` stands in for the server; `tokens` is how long an answer may be where the spec does not say.
+
+        `after`: the number of the last call that is not to be given back from the log.
+        """
         self.spec = spec
-        self.calls = 0
+        self.calls = after
+        self._after = after
         self.repeated = 0
         self._model: Model | None = None
         self._servers = servers
@@ -86,7 +91,7 @@ class SeatCaller:
     @property
     def is_replay(self) -> bool:
         """Whether all that was asked so far stood in the log, so that asking on asks anew."""
-        return 0 < self.calls == self.repeated
+        return 0 < self.calls - self._after == self.repeated
 
     async def ask(self, prompt: str, schema: dict[str, object], what: str, sha: str = "") -> ModelAnswer:
         """The answer; `sha` is the prompt's, where the caller has it. Raises OutageError."""

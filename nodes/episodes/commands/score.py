@@ -20,10 +20,10 @@ from nodes.episodes.commands.asked import (
     settings_of,
 )
 from nodes.episodes.dialogue.package_prompts import prompts_in
-from nodes.episodes.evaluation.dimensions import SEVEN, Dimension, read_dimensions
+from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, read_dimensions
 from nodes.episodes.results.card import metrics_of
 from nodes.episodes.results.store import Store
-from nodes.episodes.runner.runner import Settings, judge_unjudged
+from nodes.episodes.runner.runner import Settings, judge_again, judge_unjudged
 from runtime.errors import UserError
 from runtime.msgs.episode import Score
 from runtime.serialization.toml_errors import read_text
@@ -40,26 +40,33 @@ def score(asked: argparse.Namespace) -> int:
         playing = playing_of(asked)
         servers = servers_of(playing, store.tokens_by_model())  # budgets are the whole run's
         settings = settings_of(playing, servers, judges_of(asked, servers), jobs_of(asked), prompts_in(store.spec))
-        if asked.again:
-            for judge in settings.judges.specs:
-                store.forget_judgements(judge, tuple(one.name for one in settings.judges.dimensions))
-        asyncio.run(_judge_all(store, settings))
+        if any(judge != RULES_JUDGE for judge in settings.judges.specs):
+            store.take_dimensions(settings.judges.dimensions, may_change=asked.again)
+        failed, reason = asyncio.run(_judge_all(store, settings, again=asked.again))
         if store.card:
             judges = dict.fromkeys([*store.card["metrics"]["judges"], *settings.judges.specs])
-            store.set_card(
-                store.card | {"metrics": metrics_of(list(judges), settings.judges.dimensions, settings.like)}
-            )
+            metrics, before = metrics_of(list(judges), settings.judges.dimensions, settings.like), store.card["metrics"]
+            if "prompts" in metrics:
+                metrics["prompts"] = before.get("prompts", {}) | metrics["prompts"]
+            store.set_card(store.card | {"metrics": metrics})
         print_run(store, asked, settings)
         missing, why = failed_evaluations(store, settings.judges)
         if missing:
             print(f"{missing} evaluations are missing ({why}); the same command asks for those", file=sys.stderr)
-        return 1 if missing else 0
+        elif failed:
+            print(
+                f"{failed} evaluations could not be made again ({reason}); the scores from before stay", file=sys.stderr
+            )
+        return 1 if missing or failed else 0
 
 
-async def _judge_all(store: Store, settings: Settings) -> None:
-    """Judge the done episodes that these judges have not judged on these dimensions, `jobs` at a time."""
+async def _judge_all(store: Store, settings: Settings, *, again: bool) -> tuple[int, str]:
+    """Judge what these judges have not judged on these dimensions, or all again; what could not be asked again."""
     try:
+        if again:
+            return await judge_again(store, settings)
         await judge_unjudged(store, settings)
+        return 0, ""
     finally:
         await settings.servers.close()
 

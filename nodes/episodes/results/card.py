@@ -94,12 +94,13 @@ def metrics_of(
         found["caveat"] = "scores come from rules that look at words; they do not read between the lines"
     models = {judge: AgentSpec.parse(judge, temperature=0.0) for judge in judges if judge != RULES_JUDGE}
     if models:
+        own = "" if tuple(dimensions) == SEVEN else f" on {', '.join(one.name for one in dimensions)}"
         scales = {spec.is_fine: with_steps(dimensions) if spec.is_fine else dimensions for spec in models.values()}
         found["temperature"] = {judge: spec.options.temperature for judge, spec in models.items()}
         found["prompts"] = _versions(
             {prompts.name: prompts.judge}
             if prompts
-            else {"fine" if is_fine else "plain": judge_question(scale) for is_fine, scale in scales.items()}
+            else {("fine" if is_fine else "plain") + own: judge_question(scale) for is_fine, scale in scales.items()}
         )
     return found
 

@@ -8,16 +8,19 @@ from typing import Any
 
 import msgspec
 
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
 from nodes.episodes.results.run_file import RunFile, to_json
+from runtime.errors import UserError
 from runtime.msgs.episode import Score, Scores
 
 FIRST_JUDGE = 200
 """Calls under this seat number and above are judges'."""
 
 
-def judge_seat(judge: str) -> int:
-    """The number under which a judge's calls stand in the log."""
-    return FIRST_JUDGE + zlib.crc32(judge.encode()) % 1_000_000
+def judge_seat(judge: str, dimensions: Sequence[Dimension] = SEVEN) -> int:
+    """The number under which a judge's calls on these dimensions stand in the log."""
+    asked = judge.encode() if tuple(dimensions) == SEVEN else judge.encode() + msgspec.json.encode(dimensions)
+    return FIRST_JUDGE + zlib.crc32(asked) % 1_000_000
 
 
 FOLLOWS = "measured with "
@@ -37,8 +40,19 @@ class Evaluations(RunFile):
     """The part of a run's file that says what its episodes were worth."""
 
     def save_scores(self, scores: Scores) -> None:
-        """Keep an evaluation; what the same judge said before of other dimensions stays."""
+        """Keep an evaluation, in place of what the same judge said before of the same dimensions; the rest stays.
+
+        A failed one takes nothing away: what was scored before stays, with why it could not be asked again.
+        """
         with self.db:
+            if scores.state == "failed":
+                where = (scores.episode, scores.judge)
+                kept = self.db.execute(
+                    "UPDATE judgements SET why = ? WHERE episode = ? AND judge = ? AND state = 'done'",
+                    (scores.why, *where),
+                )
+                if kept.rowcount:
+                    return
             self.db.executemany(
                 "INSERT OR REPLACE INTO evaluations VALUES (?,?,?,?,?,?)",
                 [(scores.episode, scores.judge, s.name, s.dimension, s.score, s.reasoning) for s in scores.scores],
@@ -48,13 +62,26 @@ class Evaluations(RunFile):
                 (scores.episode, scores.judge, scores.state, scores.why),
             )
 
-    def forget_judgements(self, judge: str, dimensions: Sequence[str]) -> None:
-        """Let that judge judge anew on these dimensions: its scores there and its stored answers go."""
+    def take_dimensions(self, dimensions: Sequence[Dimension], *, may_change: bool = False) -> None:
+        """Keep what this run is judged on. Raises UserError for a name that stood for another scale before.
+
+        `may_change`: the scores on it are asked for anew.
+        """
+        known = {
+            one.name: one
+            for kept in (self.spec.get("dimensions", []), self._get("dimensions") or [])
+            for one in msgspec.convert(kept, tuple[Dimension, ...])
+        }
+        for one in dimensions:
+            before = known.get(one.name, one)
+            if before != one and not may_change:
+                raise UserError(
+                    f"{self.path}: {one.name} was judged as {before.label} ({before.instruction[:60]!r}), and is now "
+                    f"{one.label} ({one.instruction[:60]!r}); give it another name, or judge anew with --again"
+                )
+            known[one.name] = one
         with self.db:
-            marks = ",".join("?" * len(dimensions))
-            self.db.execute("DELETE FROM judgements WHERE judge = ?", (judge,))
-            self.db.execute(f"DELETE FROM evaluations WHERE judge = ? AND dimension IN ({marks})", (judge, *dimensions))
-            self.db.execute("DELETE FROM calls WHERE seat = ?", (judge_seat(judge),))
+            self._set("dimensions", msgspec.to_builtins(list(known.values())))
 
     def scores(self, episode: str) -> list[Scores]:
         """The evaluations of an episode, one per judge."""

@@ -17,7 +17,7 @@ import msgspec
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord
-from nodes.episodes.results.evaluations import Evaluations, TurnScore
+from nodes.episodes.results.evaluations import FIRST_JUDGE, Evaluations, TurnScore
 from nodes.episodes.results.run_file import StoreError, json_list, to_json
 from nodes.models.chat_format import ModelAnswer
 from runtime.errors import UserError
@@ -414,11 +414,20 @@ class EpisodeAnswers:
         if row is None:
             return None
         if row[0] != sha:
+            remedy = (
+                " and cannot be resumed" if seat < FIRST_JUDGE else "; judge anew with: score RUN --judges J --again"
+            )
             raise StoreError(
                 f"{self._store.path}: episode {self._episode}: call {number} of seat {seat} was answered to another "
-                "prompt; the run was made with another version of the prompts and cannot be resumed"
+                f"prompt; the run was made with another version of the prompts{remedy}"
             )
         return ModelAnswer(row[1], ending=row[2], took_s=row[3])
+
+    def last_call(self, seat: int) -> int:
+        """The number of that seat's newest call; 0 before there is one."""
+        where = (self._episode, seat)
+        query = "SELECT coalesce(max(number), 0) FROM calls WHERE episode = ? AND seat = ?"
+        return int(self._store.db.execute(query, where).fetchone()[0])
 
     def keep_answer(
         self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
@@ -443,5 +452,5 @@ class EpisodeAnswers:
             )
             if answer.took_s:
                 where = (self._episode, seat, number)
-                self._store.db.execute("INSERT INTO latencies VALUES (?,?,?,?)", (*where, answer.took_s))
+                self._store.db.execute("INSERT OR REPLACE INTO latencies VALUES (?,?,?,?)", (*where, answer.took_s))
         self.pending_turns.clear()

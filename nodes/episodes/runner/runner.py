@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +30,9 @@ from nodes.episodes.evaluation.checks import check_episode
 from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, with_steps
 from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
-from nodes.episodes.results.store import EpisodeAnswers, Store
+from nodes.episodes.results.store import EpisodeAnswers, EpisodeRow, Store
 from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, Terminal
+from nodes.episodes.runner.many import side_by_side
 from nodes.models.servers import Servers
 from runtime import NodeSpec, Simulation, Stamped, UserError
 from runtime.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
@@ -203,14 +203,22 @@ def _not_played(plan: EpisodePlan, reason: str, kind: FailureKind) -> TurnBasedD
 
 
 async def evaluate(
-    plan: EpisodePlan, turns: Sequence[Turn], settings: Settings, answers: EpisodeAnswers, judge: str
+    plan: EpisodePlan,
+    turns: Sequence[Turn],
+    settings: Settings,
+    answers: EpisodeAnswers,
+    judge: str,
+    *,
+    again: bool = False,
 ) -> Scores:
-    """One judge's scores of one episode."""
+    """One judge's scores of one episode; with `again` no answer is taken from the log, and none is lost from it."""
     if judge == RULES_JUDGE:
         return judge_by_rules(plan, turns)
     spec = AgentSpec.parse(judge, temperature=0.0)
-    caller = SeatCaller(spec, settings.servers, answers, judge_seat(judge), settings.ask, tokens=LONG_ANSWER)
     dimensions = settings.judges.dimensions
+    seat = judge_seat(judge, dimensions)
+    after = answers.last_call(seat) if again else 0
+    caller = SeatCaller(spec, settings.servers, answers, seat, settings.ask, tokens=LONG_ANSWER, after=after)
     dimensions = with_steps(dimensions) if spec.is_fine else dimensions
     while True:
         scores = await judge_by_model(judge, caller, plan, turns, dimensions, settings.like)
@@ -243,17 +251,29 @@ async def judge_unjudged(store: Store, settings: Settings, but: Collection[str] 
     """Judge the done episodes that miss a judge, `jobs` at a time, `but` these; no more once the budget is spent."""
     names = settings.judges.names
     unjudged = dict.fromkeys(one for judge in settings.judges.specs for one in store.unjudged(judge, names))
-    waiting = (one for one in unjudged if one not in but)
 
-    async def work() -> None:
-        for episode in waiting:
-            if settings.servers.budget.spent:
-                return
+    async def judge_one(episode: str) -> None:
+        if not settings.servers.budget.spent:
             await judge_and_keep(store.plan(episode), store.turns(episode), store, settings)
 
-    async with asyncio.TaskGroup() as group:
-        for number in range(settings.jobs):
-            group.create_task(work(), name=f"judges-{number}")
+    await side_by_side(settings.jobs, (one for one in unjudged if one not in but), judge_one)
+
+
+async def judge_again(store: Store, settings: Settings) -> tuple[int, str]:
+    """Judge all done episodes anew; how many could not be, and why one could not. Their scores from before stay."""
+    failed: list[str] = []
+
+    async def judge_one(row: EpisodeRow) -> None:
+        plan, turns, answers = store.plan(row.id), store.turns(row.id), store.answers(row.id)
+        store.save_checks(row.id, check_episode(plan, turns))
+        for judge in settings.judges.specs:
+            scores = await evaluate(plan, turns, settings, answers, judge, again=True)
+            store.save_scores(scores)
+            if scores.state == "failed":
+                failed.append(scores.why)
+
+    await side_by_side(settings.jobs, (row for row in store.episodes() if row.state == "done"), judge_one)
+    return len(failed), "".join(failed[:1])
 
 
 async def play_and_judge(
@@ -284,25 +304,20 @@ async def play_all(
 async def _play_all(
     plans: Collection[EpisodePlan], store: Store, settings: Settings, progress: Progress | None
 ) -> bool:
-    waiting = iter(plans)
     all_done = True
     is_spent = False
 
-    async def work() -> None:
+    async def play_one(plan: EpisodePlan) -> None:
         nonlocal all_done, is_spent
-        for plan in waiting:
-            if is_spent:
-                all_done = False
-                return
-            outcome = await play_and_keep(plan, store, settings)
-            if outcome.state != "done":
-                all_done = False
-                is_spent = is_spent or outcome.failure_kind == "budget"
-            if progress is not None:
-                progress(plan, outcome)
-            await asyncio.sleep(0)
+        if is_spent:
+            all_done = False
+            return
+        outcome = await play_and_keep(plan, store, settings)
+        if outcome.state != "done":
+            all_done = False
+            is_spent = is_spent or outcome.failure_kind == "budget"
+        if progress is not None:
+            progress(plan, outcome)
 
-    async with asyncio.TaskGroup() as group:
-        for number in range(max(1, min(settings.jobs, len(plans)))):
-            group.create_task(work(), name=f"episodes-{number}")
+    await side_by_side(min(settings.jobs, len(plans)), plans, play_one)
     return all_done

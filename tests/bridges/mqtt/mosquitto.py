@@ -81,8 +81,15 @@ class Mosquitto(Foreigners):
     """A broker on a port of its own; with a password file it lets in nobody without."""
 
     def __init__(
-        self, folder: Path, port: int = 0, users: dict[str, str] | None = None, *, is_tls: bool = False
+        self,
+        folder: Path,
+        port: int = 0,
+        users: dict[str, str] | None = None,
+        *,
+        is_tls: bool = False,
+        access: str = "",
     ) -> None:
+        """`access` is an access list, as mosquitto's acl_file has it."""
         certificate = make_certificate(folder) if is_tls else None
         super().__init__(port or free_port(), next(iter((users or {}).items()), None), certificate)
         lines = [f"listener {self.port} 127.0.0.1", f"allow_anonymous {'false' if users else 'true'}", "user root"]
@@ -92,6 +99,9 @@ class Mosquitto(Foreigners):
             for name, word in users.items():
                 subprocess.run(["mosquitto_passwd", "-b", str(passwords), name, word], check=True, capture_output=True)
             lines.append(f"password_file {passwords}")
+        if access:
+            (folder / "access").write_text(access)
+            lines.append(f"acl_file {folder / 'access'}")
         if is_tls:
             lines += [f"certfile {folder}/cert.pem", f"keyfile {folder}/key.pem", f"cafile {folder}/cert.pem"]
         self._config = folder / f"mosquitto-{self.port}.conf"

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.client import Broker, Incoming, connect
+from bridges.mqtt.command import main as clear
 from bridges.mqtt.commands import LONGEST_LIFE_MS, CommandReply, Gatekeeper
 from bridges.mqtt.topics import Topics, discovery_documents, state_document
 from runtime import Simulation
@@ -22,7 +24,7 @@ from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, TransportError
 from runtime.msgs import EStop, Interrupt, RobotService, RobotStatus, Utterance
 from runtime.supervision.registry import FoundRun
-from tests.bridges.mqtt.mosquitto import Mosquitto, free_port, needs_mosquitto
+from tests.bridges.mqtt.mosquitto import Listener, Mosquitto, free_port, needs_mosquitto
 from tests.support.running import Runs, eventually
 from tests.support.sentences import pattern, sentence
 
@@ -44,7 +46,7 @@ def judge(
 
 @pytest.fixture
 def gate() -> Gatekeeper:
-    return Gatekeeper("arm7", ("say", "stop"), f"{ROOT}/reply/")
+    return Gatekeeper("arm7", ("say", "stop", "resume"), f"{ROOT}/reply/")
 
 
 FRESH: dict[str, Any] = {"id": "1", "nonce": "12345678", "expires_ms": 5000}
@@ -53,17 +55,17 @@ FRESH: dict[str, Any] = {"id": "1", "nonce": "12345678", "expires_ms": 5000}
 @pytest.mark.parametrize(
     ("verb", "change", "why"),
     [
-        ("stop", {"expires_ms": 0}, "expired 0.0 s ago"),
-        ("stop", {"expires_ms": -3_600_000}, sentence("bridges.has_expired", seconds="3600.0")),
-        ("stop", {"expires_ms": LONGEST_LIFE_MS + 1}, "at most 30 s are accepted"),
-        ("stop", {"robot": "arm8"}, "it is for 'arm8'; this is 'arm7'"),
-        ("stop", {"nonce": "short"}, "not a command"),
-        ("stop", {"speed": 3}, "not a command: Object contains unknown field"),
-        ("stop", {"text": "now"}, "stop takes no text"),
-        ("stop", {"reply_to": "home/lights/set"}, f"{sentence('bridges.topic_expected')} polyrhythm/v1/arm7/reply/"),
-        ("stop", {"reply_to": f"{ROOT}/reply/#"}, sentence("bridges.topic_expected")),
+        ("resume", {"expires_ms": 0}, "expired 0.0 s ago"),
+        ("resume", {"expires_ms": -3_600_000}, sentence("bridges.has_expired", seconds="3600.0")),
+        ("resume", {"expires_ms": LONGEST_LIFE_MS + 1}, "at most 30 s are accepted"),
+        ("resume", {"robot": "arm8"}, "it is for 'arm8'; this is 'arm7'"),
+        ("resume", {"nonce": "short"}, "not a command"),
+        ("resume", {"speed": 3}, "not a command: Object contains unknown field"),
+        ("resume", {"text": "now"}, "resume takes no text"),
+        ("resume", {"reply_to": "home/lights/set"}, f"{sentence('bridges.topic_expected')} polyrhythm/v1/arm7/reply/"),
+        ("resume", {"reply_to": f"{ROOT}/reply/#"}, sentence("bridges.topic_expected")),
         ("say", {}, "say needs a text"),
-        ("home", {}, sentence("bridges.verb_not_allowed", verb="home", allowed="say, stop")),
+        ("home", {}, sentence("bridges.verb_not_allowed", verb="home", allowed="say, stop, resume")),
         ("fly", {}, "'fly' is not allowed here"),
     ],
 )
@@ -71,13 +73,33 @@ def test_what_is_not_fresh_known_and_ours_is_refused(
     gate: Gatekeeper, verb: str, change: dict[str, Any], why: str
 ) -> None:
     assert why in judge(gate, verb, FRESH | change)
-    assert judge(gate, "stop", FRESH) == ""  # a refused nonce is not used up
+    assert judge(gate, "resume", FRESH) == ""  # a refused nonce is not used up
 
 
 def test_a_command_counts_once(gate: Gatekeeper) -> None:
+    assert judge(gate, "resume", FRESH) == ""
+    assert judge(gate, "resume", FRESH) == sentence("bridges.nonce_was_used")
+    assert "expired" in judge(gate, "resume", FRESH, now_ms=5000)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"PRESS", b"\xff\xfe", b"[]", b"{}", b"null", b"[" * 4000, b"x" * 5000, b'{"nonce": 7, "reply_to": []}']
+    + [json.dumps(FRESH | change).encode() for change in (
+        {"expires_ms": -3_600_000}, {"expires_ms": 10**15}, {"expires_ms": None}, {"robot": "arm8"}, {"text": "now"},
+        {"speed": 3}, {"nonce": "short"}, {"reply_to": "home/lights/set"},
+    )],
+)  # fmt: skip
+def test_a_stop_is_obeyed_whatever_its_clock_and_form(gate: Gatekeeper, payload: bytes) -> None:
+    assert judge(gate, "stop", payload, now_ms=10**13) == ""
+    assert "retained" in judge(gate, "stop", payload, is_retained=True)
+
+
+def test_a_stop_counts_once_by_its_nonce_and_each_time_without(gate: Gatekeeper) -> None:
     assert judge(gate, "stop", FRESH) == ""
-    assert judge(gate, "stop", FRESH) == sentence("bridges.nonce_was_used")
-    assert "expired" in judge(gate, "stop", FRESH, now_ms=5000)
+    assert judge(gate, "stop", FRESH, now_ms=10**13) == sentence("bridges.nonce_was_used")
+    commands = [gate.judge("stop", b"PRESS", is_retained=False, now_ms=0)[0] for _ in range(2)]
+    assert len({command.nonce for command in commands if command is not None}) == 2
 
 
 def test_a_stop_is_taken_however_much_else_has_come(gate: Gatekeeper, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +138,7 @@ def test_a_retained_command_is_refused(gate: Gatekeeper) -> None:
 
 @pytest.mark.parametrize("payload", [b"", b"stop", b"\xff\xfe", b"[]", b"{}", b"[" * 4000, b"x" * 5000])
 def test_what_is_no_command_is_refused_in_words(gate: Gatekeeper, payload: bytes) -> None:
-    assert judge(gate, "stop", payload)
+    assert judge(gate, "resume", payload)
 
 
 def test_read_only_is_the_default() -> None:
@@ -162,6 +184,7 @@ def test_discovery_has_an_emergency_stop_only_where_it_is_allowed() -> None:
     assert button["command_topic"] == f"{ROOT}/cmd/estop"
     assert button["availability_topic"] == f"{ROOT}/connection"
     assert button["unique_id"] == "polyrhythm_arm7_estop"
+    assert button["payload_press"] == "PRESS"
 
 
 def test_what_would_be_open_to_the_network_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +215,7 @@ async def fault_of(
     """What the client says about a broker; empty where it lets us in."""
     broker = Broker("127.0.0.1", port, username, password, is_tls, ca_file)
     try:
-        async with connect(broker, identifier="test", will_topic="will", will=b"") as connection:
+        async with connect(broker, identifier="test") as connection:
             await connection.publish("a", b"b", qos=1)
     except TransportError as problem:
         return str(problem)
@@ -265,6 +288,11 @@ def is_online(payload: dict[str, Any]) -> bool:
     return payload.get("state") == "ONLINE"
 
 
+def is_online_last(listener: Listener, least: int) -> bool:
+    told = listener.on("/connection")
+    return len(told) > least and isinstance(told[-1]["payload"], dict) and is_online(told[-1]["payload"])
+
+
 @needs_mosquitto
 @pytest.mark.processes
 def test_birth_state_and_will_as_foreign_clients_see_them(runs: Runs, tmp_path: Path) -> None:
@@ -306,7 +334,7 @@ def test_commands_of_foreign_clients_are_applied_once_and_answered(runs: Runs, t
         broker.publish(f"{ROOT}/cmd/stop", stop)
         broker.publish(f"{ROOT}/cmd/say", command("nonce-old-1", life_ms=-1000, reply_to=reply, text="I am stale"))
         broker.publish(f"{ROOT}/cmd/home", command("nonce-home", reply_to=reply))
-        broker.publish(f"{ROOT}/cmd/stop", "{ not json")
+        broker.publish(f"{ROOT}/cmd/home", "{ not json")
         broker.publish(f"{ROOT}/cmd/say", command("nonce-say-1", reply_to=reply, text="Good morning"))
         listener.wait_for("/reply/tester", lambda payload: payload["id"] == "nonce-say-1")
         answers = [(one["payload"]["id"], one["payload"]["ok"]) for one in listener.on("/reply/tester")]
@@ -322,8 +350,65 @@ def test_commands_of_foreign_clients_are_applied_once_and_answered(runs: Runs, t
         events = [one["payload"]["data"] for one in listener.on("/event")]
         assert [event["text"] for event in events if "speaker" in event] == ["Good morning"]
         assert len([event for event in events if event.get("by") == "mqtt"]) == 1
-        broker.publish(f"{ROOT}/cmd/estop", command("nonce-estop"))
-        listener.wait_for("/state", lambda payload: "by MQTT (nonce-estop)" in payload.get("estop", ""))
+        broker.publish(f"{ROOT}/cmd/estop", "PRESS")  # as Home Assistant's button does
+        listener.wait_for("/state", lambda payload: "by MQTT (unnamed)" in payload.get("estop", ""))
+        pressed = {"id": "unnamed", "verb": "estop", "ok": True, "why": ""}
+        listener.wait_for("/state", lambda payload: payload.get("last_command") == pressed)
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_an_old_will_that_comes_late_does_not_overwrite_who_lives(runs: Runs, tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker:
+        listener = broker.listen()
+        start(runs, tmp_path, broker.port)
+        listener.wait_for("/connection", is_online)
+        for broken in ('{"state": "CONNECTION_BROKEN"}', ""):
+            told = len(listener.on("/connection"))
+            broker.publish(f"{ROOT}/connection", broken or "x", "-r")
+            eventually(partial(is_online_last, listener, told + 1), "it is online again")
+
+
+@needs_mosquitto
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("access", "words"),
+    [
+        (f"topic readwrite {ROOT}/connection\ntopic write {ROOT}/#\n", "did not come back"),
+        (f"topic readwrite {ROOT}/#\n", ""),
+    ],
+)
+def test_a_broker_that_grants_and_never_delivers_is_told(access: str, words: str, runs: Runs, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with Mosquitto(tmp_path, access=access) as broker:
+        start(runs, tmp_path, broker.port, log=log)
+        eventually(lambda: "connected; topics below" in log.read_text(), "it is connected")
+        if words:
+            eventually(lambda: words in log.read_text(), "the log says that nothing is heard")
+            return
+        broker.publish(f"{ROOT}/cmd/stop", "PRESS")
+        eventually(lambda: "stop by MQTT" in log.read_text(), "the stop is heard")
+        assert "did not come back" not in log.read_text()
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_what_is_retained_of_a_robot_is_cleared_by_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Mosquitto(tmp_path) as broker:
+        broker.publish(f"{ROOT}/state", "{}", "-r")
+        broker.publish("homeassistant/button/polyrhythm_arm7/estop/config", "{}", "-r")
+        broker.publish("polyrhythm/v1/arm8/state", "{}", "-r")
+        assert clear(["clear", "arm7", "--port", str(broker.port), "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["cleared"] == ["homeassistant/button/polyrhythm_arm7/estop/config", f"{ROOT}/state"]
+        late = broker.listen()
+        late.wait_for("arm8/state")
+        assert not late.on("arm7/state")
+        port = str(broker.port)
+    assert clear(["clear", "arm7", "--port", port]) == 1
+    assert clear(["clear", "ar/m7"]) == 2
 
 
 @needs_mosquitto

