@@ -20,7 +20,7 @@ from runtime.virtual.trace import MessageTrace
 Observer = Callable[[Stamped[Any]], None]
 
 OUTSIDE = "test"
-"""The source of messages from outside the graph; its leases count as the authority's."""
+"""The source of messages from outside the graph; its fences and leases count as the authority's."""
 
 
 class Delivery(NodeOutput):
@@ -33,7 +33,7 @@ class Delivery(NodeOutput):
         *,
         fence: PreemptionEpochs,
         leases: SeatHolders,
-        authority: str | None,
+        authority: str,
         links: Sequence[LinkModel],
         seed: int,
         trace: MessageTrace | None,
@@ -80,9 +80,10 @@ class Delivery(NodeOutput):
         self.newest[stamped.envelope.topic] = stamped
         for observer in self.observers:
             observer(stamped)
-        if isinstance(stamped.message, Lease) and stamped.envelope.source in (self._authority, OUTSIDE):
+        is_from_issuer = stamped.envelope.source == OUTSIDE or self._authority in ("", stamped.envelope.source)
+        if isinstance(stamped.message, Lease) and is_from_issuer:
             self._leases.take(stamped.message)
-        if isinstance(stamped.message, Fence):
+        if isinstance(stamped.message, Fence) and is_from_issuer:
             self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause)
             self._lanes.void(self._fence)
         for receiver, port, lane in self._routes.get(stamped.envelope.topic, ()):
