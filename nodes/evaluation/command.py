@@ -23,6 +23,7 @@ from runtime.command_line.arguments import answered, count, seconds, share, uniq
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import Launch, check, find, load
 from runtime.launch.provenance import git_state, versions
+from runtime.operating_system.terminal import signals_of_end
 
 MOST_RUNS = 100_000
 LONGEST_NAME = 50
@@ -115,8 +116,8 @@ def run_to_end(
 @contextmanager
 def _interrupted_by_term() -> Iterator[None]:
     """A polite end is one by Ctrl-C: no run is left behind."""
-    both = (signal.SIGINT, signal.SIGTERM)  # a shell's background job begins with the first of them ignored
-    before = {number: signal.signal(number, signal.default_int_handler) for number in both}
+    all_of_them = signals_of_end()  # a shell's background job begins with Ctrl-C ignored
+    before = {number: signal.signal(number, signal.default_int_handler) for number in all_of_them}
     try:
         yield
     finally:

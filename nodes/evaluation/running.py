@@ -27,6 +27,7 @@ from runtime.clock import SystemClock
 from runtime.commands.run import use_one_thread
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import load
+from runtime.operating_system.terminal import signals_of_end
 
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
@@ -193,8 +194,7 @@ def _uninterrupted() -> Iterator[None]:
         yield
         return
     caught: list[int] = []
-    both = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in both}
+    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in signals_of_end()}
     try:
         yield
     finally:

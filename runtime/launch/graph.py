@@ -27,6 +27,7 @@ from runtime.launch.ownership import ownership
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
+from runtime.run_facts import RunFacts
 from runtime.serialization.toml_errors import expected, guess, key_for
 
 Restart = Literal["always", "on-failure", "never"]
@@ -90,8 +91,18 @@ class Graph:
     what does not fit; `run` and `Simulation` take it.
     """
 
-    def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
-        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state."""
+    def __init__(
+        self,
+        nodes: Iterable[NodeSpec],
+        candidates: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        one_user: bool = False,
+    ) -> None:
+        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state.
+
+        `one_user`: this machine has no other, so that what comes by its loopback is theirs.
+        """
+        self.one_user = one_user
         self.nodes = {spec.name: spec for spec in nodes}
         self._seats = dict(candidates or {})
         self._candidates = [frozenset(names) for names in self._seats.values()]
@@ -157,6 +168,7 @@ class Graph:
         return {
             **self.roles,
             "ages": self.ages.as_data(),
+            "one_user": self.one_user,
             "node_seats": list(self.seats),
             "parameters": {name: dict(spec.params) for name, spec in self.nodes.items()},
         }
@@ -184,7 +196,7 @@ class Graph:
         for name, spec in self.nodes.items():
             if host and spec.host != host:
                 continue  # what its parameters should be is known there
-            found.extend((name, problem) for problem in _node_problems(spec, self._seats))
+            found.extend((name, problem) for problem in _node_problems(spec, self._seats, one_user=self.one_user))
             found.extend((name, problem) for problem in self._unheard_stops(spec))
             found.extend((name, problem) for problem in self._unsafe_states(spec))
         for topic in self.topics.values():
@@ -413,7 +425,7 @@ def unset_variables(spec: NodeSpec) -> list[MissingVariable]:
     ]
 
 
-def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], *, one_user: bool) -> list[str]:
     if spec.unset:
         return list(unset_variables(spec))
     try:
@@ -461,6 +473,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         except GraphError as problem:
             problems.append(f"remap: {problem}")
     if not problems and spec.instance is None:
+        node.run_info = RunFacts(one_user=one_user)
         problems.extend(node.problems() or node.seat_problems(seats))
     return problems
 
