@@ -74,22 +74,6 @@ class Arbitration(FenceIssuer):
             for seat, lease in self.leases.items()
         }
 
-<<<<<<< HEAD
-    def allows_ladder(self, request: SeatRequest) -> bool:
-        """Whether the launch file's ladder itself asks for this hand-over, which then needs no signature."""
-=======
-    def fence(self, interrupt: Interrupt) -> Fence:
-        """The fence that this interrupt raises: commands and answers from before it are void."""
-        self.epochs = raised(self.epochs, self.preempts[interrupt.depth])
-        self.last = Fence(
-            epochs=self.epochs,
-            interrupt_id=interrupt.id,
-            depth=interrupt.depth,
-            text=interrupt.text,
-            by=interrupt.by,
-        )
-        return self.last
-
     def hear(self, seat: str, source: str, at_ns: int) -> None:
         """Note that the guard itself has heard this source on this seat; who does not hold it is not noted."""
         if seat in self.leases and self.leases[seat].holder == source:
@@ -115,7 +99,6 @@ class Arbitration(FenceIssuer):
     def allows_ladder(self, request: SeatRequest, now_ns: int) -> bool:
         """Whether the launch file's ladder asks for this hand-over, and the guard itself has seen the silence that it
         is for; it needs no signature then."""
->>>>>>> main
         home = self.homes.get(request.seat)
         if home is None or request.do != "take" or request.kind != "script" or request.holder == "":
             return False
