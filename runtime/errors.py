@@ -8,6 +8,7 @@ PolyrhythmError
 │   └── NoRecordingError no recording lies where one was named; a RecordingError as well
 ├── EscapeError          a handler did in virtual time what cannot be repeated
 ├── CodecError           bytes that are not the message they claim to be
+│   └── MessageTypeError a node publishes what its topic's type does not allow
 ├── TransportError       an address cannot be bound or reached
 └── RecordingError       a file is no recording, or a damaged one
 """
@@ -37,12 +38,25 @@ class ParameterError(UserError):
     """A node was given a parameter that it does not take."""
 
 
+class MissingVariable(str):
+    """Among a node's `problems`, an environment variable that is not set here, such as a key.
+
+    `check` tells it and goes on, since a file is looked at elsewhere, too; `run` refuses to start.
+    """
+
+    __slots__ = ()
+
+
 class EscapeError(PolyrhythmError):
     """A handler in virtual time read the wall clock, drew unseeded randomness, or opened a thread or a socket."""
 
 
 class CodecError(PolyrhythmError):
     """Bytes on the wire are not a message of the expected type."""
+
+
+class MessageTypeError(CodecError, TypeError):
+    """A node publishes another message than its port declares, or one with a field of another type."""
 
 
 class TransportError(PolyrhythmError):

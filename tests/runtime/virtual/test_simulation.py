@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from nodes.hello import Beat
-from runtime import GraphError, Message, Node, Publisher, Simulation, every
+from runtime import GraphError, Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.coordination.health import Health
-from runtime.errors import CodecError, PolyrhythmError
+from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
@@ -269,38 +266,28 @@ def test_received_is_delivered_and_dropped_and_waiting_in_every_health_message()
                 assert port.received == port.delivered + sum(port.dropped.values()) + port.waiting
 
 
-class Wrong(Node):
-    beat = Publisher(Beat, "beat")
-
-    @every(hz=1)
-    def tick(self) -> None:
-        self.beat.publish(Beat(count="three"))  # type: ignore[arg-type]  # what type checkers find, too
-
-
-class Pixels(Message):
-    rgb: NDArray[np.uint8]
-
-
-class WrongArray(Node):
-    pixels = Publisher(Pixels, "pixels")
-
-    @every(hz=1)
-    def tick(self) -> None:
-        self.pixels.publish(Pixels(rgb=np.zeros(3)))  # type: ignore[arg-type]  # floats
-
-
 @pytest.mark.parametrize(
-    ("node", "told"),
+    ("asked", "words"),
     [
-        (Wrong(), "Beat cannot be sent: Expected `int`, got `str` - at `$.count`"),
-        (
-            WrongArray(),
-            f"Pixels cannot be sent: {sentence('runtime.holds_another_array', what='<f8', expected='uint8')}",
-        ),
+        (lambda simulation: simulation.record("number"), sentence("runtime.record_port")),
+        (lambda simulation: simulation.record("numbre"), sentence("runtime.record_nothing")),
+        (lambda simulation: simulation.record_topic(Dice.number, Number), sentence("runtime.name_not_port")),
+        (lambda simulation: simulation.record_topic("number", "Number"), sentence("runtime.class_of_messages")),
+        (lambda simulation: simulation.publish("number", {}), sentence("runtime.publish_message")),
+        (lambda simulation: simulation.publish("number", Beat(count=1)), sentence("runtime.publish_type")),
+        (lambda simulation: simulation.publish("numbre", Number(value=1.0)), sentence("runtime.publish_nowhere")),
+        (lambda simulation: simulation.latest(3), sentence("runtime.latest_name")),
+        (lambda simulation: simulation.observe(None), sentence("runtime.observe_function")),
+        (lambda simulation: simulation.run(until=5), sentence("runtime.until_seconds")),
+        (lambda simulation: simulation.run("5"), sentence("runtime.run_seconds")),
+        (lambda simulation: simulation.run(float("nan")), sentence("runtime.run_nan")),
+        (lambda simulation: simulation.run(-1), sentence("runtime.run_negative")),
     ],
 )
-def test_virtual_time_refuses_wrong_types_as_the_wire_does(node: Node, told: str) -> None:
-    simulation = Simulation(node)
-    with pytest.raises(CodecError, match=re.escape(told)):
-        simulation.run(0.5)
-    simulation.close()
+def test_what_a_simulation_is_asked_wrongly_is_a_sentence_with_what_to_write(asked: Any, words: str) -> None:
+    with simulated(Dice()) as simulation:
+        with pytest.raises(UserError) as refusal:
+            asked(simulation)
+        assert str(refusal.value) == words
+        simulation.run(0.1)
+        assert simulation.latest("number") is not None, "and it goes on"
