@@ -180,10 +180,11 @@ class Graph:
     def problems(self, host: str = "") -> list[tuple[str, str]]:
         """Everything that does not fit, as (node, sentence); empty where the graph, or this host's part, can start."""
         found: list[tuple[str, str]] = []
+        heard = frozenset(name for name, topic in self.topics.items() if topic.subscribers)
         for name, spec in self.nodes.items():
             if host and spec.host != host:
                 continue  # what its parameters should be is known there
-            found.extend((name, problem) for problem in _node_problems(spec, self._seats))
+            found.extend((name, problem) for problem in _node_problems(spec, self._seats, heard))
             found.extend((name, problem) for problem in self._unheard_stops(spec))
             found.extend((name, problem) for problem in self._unsafe_states(spec))
         for topic in self.topics.values():
@@ -378,7 +379,7 @@ def _followed(spec: NodeSpec, handlers: Sequence[Handler], timers: Sequence[str]
     return problems
 
 
-def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], heard: frozenset[str]) -> list[str]:
     try:
         handlers = handlers_of(spec.cls)
         node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
@@ -424,7 +425,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         except GraphError as problem:
             problems.append(f"remap: {problem}")
     if not problems and spec.instance is None:
-        problems.extend(node.problems() or node.seat_problems(seats))
+        problems.extend(node.problems() or node.seat_problems(seats) or node.listener_problems(heard))
     return problems
 
 

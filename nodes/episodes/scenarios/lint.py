@@ -26,6 +26,8 @@ Code = Literal[
     "goal-in-context",
     "name-in-context",
     "unjudged",
+    "unjudged-seat",
+    "one-sided",
     "left-out",
 ]
 
@@ -99,8 +101,24 @@ def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[tupl
     for character in library.characters.values():
         if re.search(rf"\b{re.escape(character.name)}\b", context):
             yield "name-in-context", f"it names {character.name}, whoever is cast"
+    yield from _deal_findings(scenario)
     if scenario.deal is None and not scenario.wins and not any(facts.seeks for facts in scenario.facts):
         yield "unjudged", "no deal, fact or win: rules tell only who gave way"
+
+
+def _deal_findings(scenario: Scenario) -> Iterator[tuple[Code, str]]:
+    """Seats of whom rules cannot tell what the deal is worth to them, and a number that nobody wants otherwise."""
+    deal = scenario.deal
+    if deal is None or not scenario.facts:
+        return
+    wants = [facts.wants for facts in scenario.facts]
+    for seat, facts in enumerate(scenario.facts):
+        knows_worth = bool(facts.wants) if deal.unit else bool(facts.worth)
+        if not (knows_worth or facts.seeks or facts.does or facts.spares):
+            what = "wants is neither low nor high" if deal.unit else "worth says of no item what it is worth"
+            yield "unjudged-seat", f"seat {seat}: {what}; the deal does not bind it, and rules cannot tell what it got"
+    if deal.unit and wants and len(set(wants)) == 1 and wants[0]:
+        yield "one-sided", f"all seats want the number {wants[0]}: there is nobody to agree with"
 
 
 def _content(text: str) -> set[str]:
