@@ -153,7 +153,10 @@ class Recogniser(Node):
             return found + whisper.folder_problems(self.folder)
         lacking = self.settings.problems()
         if lacking and self.is_auto:
-            lacking = [f"{problem}; or {whisper.INSTALL} recognises speech on this machine" for problem in lacking]
+            lacking = [
+                type(problem)(f"{problem}; or {whisper.INSTALL} recognises speech on this machine")
+                for problem in lacking
+            ]
         return found + lacking
 
     def on_start(self) -> None:

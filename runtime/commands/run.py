@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import copy
 import json
-import logging
 import os
 import re
 import sys
@@ -20,6 +19,7 @@ from runtime.clock import wall_time_text
 from runtime.command_line.arguments import seconds, unique_path
 from runtime.commands.message_counts import MessageCounts
 from runtime.errors import UserError, choices
+from runtime.execution.log_lines import log_to
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
@@ -350,7 +350,7 @@ def run_virtual(
     simulation.run_info.update(run_info)
     simulation.observe(view.message)
     view.process("simulation", os.getpid(), "running")
-    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view, simulation.clock)])
+    log_to(ViewLog(view, simulation.clock))
     try:
         stepper = None
         if pause_on:

@@ -12,7 +12,7 @@ from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
 from runtime.coordination.fence import FENCE_TOPIC
 from runtime.coordination.health import Health
-from runtime.errors import GraphError, ParameterError, UserError, choices
+from runtime.errors import GraphError, MissingVariable, ParameterError, UserError, choices
 from runtime.launch.class_check import (
     handler_problems,
     idle_parameters,
@@ -27,7 +27,7 @@ from runtime.launch.ownership import ownership
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
-from runtime.serialization.toml_errors import expected
+from runtime.serialization.toml_errors import expected, guess, key_for
 
 Restart = Literal["always", "on-failure", "never"]
 
@@ -46,6 +46,7 @@ class NodeSpec:
     process: str = ""
     host: str = ""  # the machine it runs on, where the launch names several
     restart: Restart = "on-failure"
+    unset: tuple[str, ...] = ()  # environment variables that parameters are taken from, and that are not set here
     instance: Node | None = None  # made by the caller; then `params` are not used
 
     def build(self) -> Node:
@@ -325,6 +326,12 @@ _OLD_METHODS = {"check_parameters": "problems(self)", "check_seats": "seat_probl
 """Class methods of nodes before version 0.2, and the methods of a built node that replace them."""
 
 
+def _key_of_node(name: str) -> str:
+    """Where a name is no parameter but a key of the node's table, as `hz` or the word of another system for it."""
+    key = "hz" if name == "hz" else key_for(name)
+    return f"; did you mean {key}, which stands beside `use` in its table?" if key else ""
+
+
 def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters as the types that `__init__` declares. Raises ParameterError where one is unknown or missing."""
     known = parameters_of(cls)
@@ -332,7 +339,9 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
         if name not in known:
             if _OLD_PARAMETERS.get(name) in known:
                 raise ParameterError(f"parameter {name!r} of {cls.__name__} is now {_OLD_PARAMETERS[name]!r}")
-            raise ParameterError(f"unknown parameter {name!r} of {cls.__name__}; known: {choices(known)}")
+            raise ParameterError(
+                f"unknown parameter {name!r} of {cls.__name__}; {guess(name, known)}{_key_of_node(name)}"
+            )
     values: dict[str, Any] = {}
     for name, parameter in known.items():
         if name not in params:
@@ -379,7 +388,17 @@ def _followed(spec: NodeSpec, handlers: Sequence[Handler], timers: Sequence[str]
     return problems
 
 
+def unset_variables(spec: NodeSpec) -> list[MissingVariable]:
+    """The environment variables that its parameters are taken from, and that are not set here, in sentences."""
+    return [
+        MissingVariable(f"a parameter is taken from the environment variable {name!r}, which is not set")
+        for name in spec.unset
+    ]
+
+
 def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], heard: frozenset[str]) -> list[str]:
+    if spec.unset:
+        return list(unset_variables(spec))
     try:
         handlers = handlers_of(spec.cls)
         node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses

@@ -22,6 +22,7 @@ import msgspec
 from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost, Transport
+from runtime.execution.log_lines import log_to
 from runtime.execution.process_priorities import RealTimeStart
 from runtime.execution.straight_loop import new_loop
 from runtime.hosts.hosts_table import GatewayPlan
@@ -146,7 +147,7 @@ class Process:
 
     def main(self) -> int:
         """Run to the end; 0 where the supervisor asked for it."""
-        logging.basicConfig(level=logging.INFO, handlers=[ControlLog(self._control)])
+        log_to(ControlLog(self._control))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
         self._control.start()
         try:
