@@ -146,19 +146,19 @@ def _game(asked: argparse.Namespace) -> int:
     minds = read_minds(asked.minds) if asked.minds else {}
     learning = [minds.setdefault(seed, ListenerBelief()) for seed in range(asked.listeners)]
     for speaker in SPEAKERS:
-        guesses: list[list[bool]] = [[] for _ in range(asked.listeners)]
+        guesses: list[list[float]] = [[] for _ in range(asked.listeners)]
         games = [
             play(speaker, seed, asked.rounds, learning[seed] if speaker == "partner in mind" else None, guesses[seed])
             for seed in range(asked.listeners)
         ]
-        for name, each in ((speaker, games), (f"{speaker} predicts", guesses)):
+        for name, each in ((speaker, games), (f"{speaker}: probability of the choice", guesses)):
             found[name] = [sum(game[n] for game in each) / asked.listeners for n in range(asked.rounds)]
     if asked.minds:
         write_minds(asked.minds, minds)
     if asked.json:
         print(msgspec.json.encode(found).decode())
     else:
-        print(f"{'understood, round':30}" + "".join(f"{number + 1:>6}" for number in range(asked.rounds)))
+        print(f"{'understood, round':48}" + "".join(f"{number + 1:>6}" for number in range(asked.rounds)))
         for speaker, shares in found.items():
-            print(f"{speaker:30}" + "".join(f"{share:>6.2f}" for share in shares))
+            print(f"{speaker:48}" + "".join(f"{share:>6.2f}" for share in shares))
     return 0

@@ -11,7 +11,6 @@ import itertools
 import json
 import math
 import random
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -145,11 +144,11 @@ def write_minds(path: Path, minds: dict[int, ListenerBelief]) -> None:
 
 
 def play(
-    speaker: str, seed: int, rounds: int, mind: ListenerBelief | None = None, predicted: list[bool] | None = None
+    speaker: str, seed: int, rounds: int, mind: ListenerBelief | None = None, predicted: list[float] | None = None
 ) -> list[bool]:
     """So many rounds with one listener; which were understood. A `mind` goes on learning from where it is.
 
-    `predicted` takes in whether the listener chose the picture that the speaker held for the likeliest.
+    `predicted` takes in how probable the listener's choice was to the speaker, before it was made.
     """
     mind = mind or ListenerBelief()
     met = mind.rounds
@@ -170,7 +169,7 @@ def play(
         chosen = listener.choose(message, shown, random.Random(f"choice {seed} {met + len(right)}"))
         right.append(chosen == target)
         if predicted is not None:
-            predicted.append(chosen == max(shown, key=partial(mind.expect, message, shown)))
+            predicted.append(mind.expect(message, shown, chosen))
         if speaker == "partner in mind":
             mind.saw(message, shown, chosen)
     return right
