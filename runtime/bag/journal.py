@@ -12,6 +12,7 @@ from typing import Any
 from runtime.clock import Clock, to_s
 from runtime.context import HandlerContext, current_call
 from runtime.message import Epochs, Message
+from runtime.operating_system.telling import text_of
 
 KEPT_CALLS = 8192
 """Most calls of one batch; a node that makes more in a second loses the others, and says how many."""
@@ -146,10 +147,7 @@ class JournalLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one log record."""
-        try:
-            text = record.getMessage()
-        except (TypeError, ValueError):  # the arguments do not fit the text
-            text = f"{record.msg} {record.args}"
+        text = text_of(record)
         if secret := getattr(record, "secret", ""):
             text = text.replace(str(secret), "(secret)")
         self._journal.say(LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=text[:8000]))

@@ -67,8 +67,8 @@ class LiveModerator(Moderator):
     @every(hz=2)
     def watch(self) -> None:
         """Start when all are there; end the episode as failed where a seat does not answer at all."""
-        if any(self._epochs):
-            self.fence.publish(Fence(epochs=self._epochs))  # for whoever joined late
+        if self.issuer.epochs:
+            self.fence.publish(Fence(epochs=self.issuer.epochs))  # for whoever joined late
         if self.conduct.number == 0:
             self.start(BeginEpisode())
         waiting = self.conduct.is_waiting_for
