@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-import sys
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from runtime.bag.journal import Journal, JournalClock, JournalLog
@@ -33,7 +31,7 @@ from runtime.execution.worker_view import AssignedByOthers, SharedValues, Worker
 from runtime.launch.budgets_table import PathBudget, meters_for
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
-from runtime.ports import Publisher, Sink, Sources, Subscription
+from runtime.ports import Publisher, Sink, Sources, Subscription, sending_line
 from runtime.serialization.codec import holds_arrays
 
 
@@ -379,7 +377,7 @@ class BoundNode:
             call = current_call.get()
             has_read = call is not None and call.origins.get(origin) == UNKNOWN_NS
             kept = () if has_read else self.ages.topics.get(origin, ())
-            self.node.log.warning("%s", unknown_age(f"{self.name}: {_place()}", topic, origin, kept))
+            self.node.log.warning("%s", unknown_age(f"{self.name}: {sending_line()}", topic, origin, kept))
 
     def _publish_all(self, publisher: Publisher[Any], messages: Sequence[Message], stems_from: Sources = None) -> None:
         call = self._call_of(stems_from)
@@ -408,14 +406,3 @@ class BoundNode:
                     for _ in messages:
                         meter.add(envelope)
             self._send_all(envelope, messages)
-
-
-_OURS = str(Path(__file__).parent.parent)
-
-
-def _place() -> str:
-    """The line outside this package that publishes now, as "Policy.tick (policy.py:31)"."""
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame = frame.f_back
-    return f"{frame.f_code.co_qualname} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"

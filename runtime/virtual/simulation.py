@@ -30,7 +30,7 @@ from runtime.launch.provenance import blas_kernel
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
-from runtime.ports import Publisher, Subscription
+from runtime.ports import Publisher, Subscription, checked
 from runtime.run_facts import RunFacts
 from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
 from runtime.virtual.lanes import VirtualLanes
@@ -176,12 +176,13 @@ class Simulation:
         return tuple(self._delivery.newest)
 
     def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
-        """Publish a message on a topic of the graph now, from outside of it."""
+        """Publish a message on a topic of the graph now, from outside of it. Raises as a node's port does."""
         check_message(topic, message, self.graph)
+        message = checked(message, type(message), f"publishes on topic {topic!r}")
         self._seq += 1
         now_ns = self.scheduler.now_ns
         own = {message.message_origin: captured_ns_of(message, now_ns)} if message.message_origin else {}
-        self._delivery.put(Envelope(topic, source, self._seq, now_ns, own), message)
+        self._delivery.send(Envelope(topic, source, self._seq, now_ns, own), message)
 
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
         """Run for that many seconds, until `until()` holds after a step, or until a node finishes the run.
