@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from runtime.clock import LONGEST_NS, Clock
 from runtime.message import UNKNOWN_NS, Envelope, Epochs, Message, Origins, Stamped, running_call
-from runtime.snapshot import NodeSnapshot
+
+if TYPE_CHECKING:
+    from runtime.execution.worker_view import WorkerView
 
 current_call = cast("ContextVar[HandlerContext | None]", running_call)
 
@@ -119,8 +121,8 @@ class HandlerContext(msgspec.Struct, eq=False):
     """Notes for a recorder; None where there is none."""
     snapshot: dict[str, Stamped[Any] | None] | None = None
     """In a blocking handler: the newest message of each port at its start."""
-    view: NodeSnapshot | None = None
-    """In a blocking handler beside others: the copy of the node that it works on."""
+    view: WorkerView | None = None
+    """In a blocking handler beside others: the view of the node that it works on."""
     newest_event_ns: int = -1
     _topics: set[str] | None = None
     _is_stated: bool = False

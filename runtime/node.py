@@ -220,7 +220,7 @@ class Node:
     """True: a run that ends stops it after the others, so that people who look through it see their last words."""
 
     thread_safe: ClassVar[tuple[str, ...]] = ()
-    """Attributes whose objects look after themselves: a blocking handler works on these, not on copies of them."""
+    """Attributes whose objects look after themselves: a blocking handler and the others may both change these."""
 
     run_info: RunFacts = RunFacts()
     """What is known of the run (seed, folder, launch_text...); set before `on_start`, and empty outside of a run.

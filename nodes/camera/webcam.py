@@ -79,7 +79,8 @@ class Camera(Node):
         self._frame_ns = -1  # capture time of the newest frame
         self.alive_ns = 0  # when it was handed over
         self._next_ns = 0
-        self._fault: str | None = None  # "" while all is well, None before it is known
+        self.fault: str | None = None  # that `capture` found: "" while all is well, None before it is known
+        self._told: str | None = None  # by `watch`
         self._is_closing = False
 
     def libraries(self) -> tuple[str, ...]:
@@ -132,7 +133,7 @@ class Camera(Node):
         if captured_ns <= self._frame_ns:
             return  # a device that hands out a frame twice
         self._frame_ns, self.alive_ns = captured_ns, self.clock.now_ns()
-        self._tell("")
+        self.fault = ""
         if captured_ns < self._next_ns - JITTER_NS:
             return
         rgb = source.decode()
@@ -144,9 +145,11 @@ class Camera(Node):
 
     @every(hz=5)
     def watch(self) -> None:
-        """Notice a camera that delivers nothing, while `capture` may be waiting for it."""
+        """Tell what `capture` found; notice a camera that delivers nothing, while `capture` may be waiting for it."""
         if self.opened is not None and self.clock.since_s(self.alive_ns) > self.stall_s:
             self._tell(f"{self.where} has delivered no frame for {self.stall_s:g} s")
+        elif self.fault is not None:
+            self._tell(self.fault)
 
     @property
     def where(self) -> str:
@@ -162,13 +165,13 @@ class Camera(Node):
         self.opened = open_source(self.source, _is_file(self.source), self.loop, self.clock)
         if self.opened is None:
             why = why_not_open(self.source, _is_file(self.source))
-            self._tell(f"{self.where} cannot be opened: {why}; it is tried again every {REOPEN_S:g} s")
+            self.fault = f"{self.where} cannot be opened: {why}; it is tried again every {REOPEN_S:g} s"
         else:
             self.alive_ns = self.clock.now_ns()
         return self.opened
 
     def _lose(self, source: FrameSource) -> None:
-        self._tell(f"{self.where}: {source.lost}")
+        self.fault = f"{self.where}: {source.lost}"
         source.close()
         self.opened = None
         self._is_closing = _is_file(self.source) and not self.loop  # it would begin again
@@ -176,13 +179,13 @@ class Camera(Node):
 
     def _tell(self, fault: str) -> None:
         """Once for each change."""
-        if fault == self._fault or (fault and self._fault):
+        if fault == self._told or (fault and self._told):
             return
         if fault:
             self.log.warning("%s", fault)
         else:
             self.log.info("%s sees", self.where)
-        self._fault = fault
+        self._told = fault
         self.state.publish(CameraState(camera=self.camera, is_live=not fault, why=fault))
 
 

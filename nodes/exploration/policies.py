@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.repair import UnreadableError, read_object
 from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
 from nodes.exploration.messages import StepDone
 from nodes.exploration.questions import RoomQuestion
 from nodes.exploration.room import MOVES, SIDE, TRIED_BY, Cell, cell_after, ways
+from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
 
 DETOUR = 4

@@ -99,6 +99,7 @@ class Guard(ForRobot, Node):
     """
 
     realtime = True
+    thread_safe = ("state_file",)
     robot_parameter = "robot"
     fixed = frozenset(
         {"tick", "settle", "interrupt", "estop", "robot/command", "robot/state", "robot/status", "robot/runstop",

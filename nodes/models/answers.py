@@ -1,13 +1,12 @@
 """What a language model's server is asked for and how its text becomes a typed answer, without any HTTP.
 
-Model output is data: an answer is a struct with bounded fields or it is refused. One repair is tried, for what models
-do to good JSON: fences around it, words before it, commas too many.
+Model output is data: an answer is a struct with bounded fields or it is refused. The JSON in it is read as generously
+as `json_reading.py` reads.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -15,19 +14,15 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from nodes.models.json_reading import UnreadableError, read_json
 from runtime.errors import PolyrhythmError
 from runtime.serialization.msgspec_cache import from_json
 
 A = TypeVar("A")
 
-LONGEST_ANSWER = 65_536
 OPENAI_URL = "https://api.openai.com/v1"
 MOST_TOKENS = 2000
 """Of an answer, where nobody says otherwise."""
-
-_FENCE = re.compile(r"```[a-zA-Z]*")
-_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
-_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 
 class ModelError(PolyrhythmError):
@@ -139,31 +134,20 @@ def has_openai_key(base_url: str, environment: Mapping[str, str] = os.environ) -
 
 
 def read_answer(text: str, kind: type[A]) -> A:
-    """The answer that the text holds, after at most one repair. Raises ModelError where it holds none."""
-    if len(text) > LONGEST_ANSWER:
-        raise ModelError(f"the model's answer has {len(text)} characters; at most {LONGEST_ANSWER} are read")
+    """The answer that the text holds. Raises ModelError where it holds none, or not all of one."""
     try:
-        return _decode(text, kind)
+        return from_json(text.encode("utf-8", errors="replace"), kind)
     except msgspec.MsgspecError:
-        try:
-            return _decode(repaired(text), kind)
-        except msgspec.MsgspecError as problem:
-            raise ModelError(f"the model's answer is not what was asked for: {problem}") from problem
-
-
-def repaired(text: str) -> str:
-    """The text without a model's thoughts, fences, words around the outermost braces and trailing commas."""
-    text = _FENCE.sub("", _THOUGHT.sub("", text))
-    start, end = text.find("{"), text.rfind("}")
-    if 0 <= start < end:
-        text = text[start : end + 1]
-    return _TRAILING_COMMA.sub(lambda match: match.group(1) or "", text)
+        pass
+    try:
+        found = read_json(text)
+        if found.is_cut:
+            raise UnreadableError("it was cut off before its end")
+        return msgspec.convert(found.fields, kind)
+    except (UnreadableError, msgspec.ValidationError) as problem:
+        raise ModelError(f"the model's answer is not what was asked for: {problem}") from problem
 
 
 def quoted(text: str) -> str:
     """Somebody's words as one JSON string on one line, so that they cannot pass for the prompt's own."""
     return msgspec.json.encode(text[:500]).decode()
-
-
-def _decode(text: str, kind: type[A]) -> A:
-    return from_json(text.encode("utf-8", errors="replace"), kind)

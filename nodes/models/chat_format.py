@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from nodes.models.answers import LONGEST_ANSWER, MOST_TOKENS, ModelError
+from nodes.models.answers import MOST_TOKENS, ModelError
 from nodes.models.budget import estimated_tokens
 from nodes.models.dialect import Dialect
+from nodes.models.json_reading import LONGEST_ANSWER
 from runtime.serialization.msgspec_cache import from_json
 
 ANSWER = "answer"

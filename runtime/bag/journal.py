@@ -76,7 +76,7 @@ class Journal:
         self._lock = threading.Lock()
 
     def begin(self, call: HandlerContext) -> None:
-        """Note that a worker's call has copied the node (any thread)."""
+        """Note that a worker's call has looked at the node (any thread)."""
         if call.notes is not None:
             with self._lock:
                 self._order += 1

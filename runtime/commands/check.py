@@ -49,6 +49,8 @@ def check_main(argv: list[str]) -> int:
         print(f"{launch.path}: {counts}; {fits}")
         for sentence in silent:
             print(f"not known: {sentence}")
+        for name, note in launch.graph.notes():
+            print(f"note: [nodes.{name}] {note}")
         for meeting in meetings(launch.hosts):
             _tell_meeting(launch, meeting)
         for account in paths:
@@ -107,6 +109,7 @@ def _as_data(launch: Launch) -> dict[str, object]:
             }
             for topic in launch.graph.topics.values()
         },
+        "notes": [{"node": name, "note": note} for name, note in launch.graph.notes()],
         "budgets": {
             "paths": {
                 account.name: {

@@ -25,13 +25,14 @@ from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.failures import Failures, SlowCalls
+from runtime.execution.held_up import HeldUp
 from runtime.execution.lane import Deadline, FollowingTimer, Lane, TimerState, Work
+from runtime.execution.worker_view import AssignedByOthers, SharedValues, WorkerView
 from runtime.launch.budgets_table import PathBudget, meters_for
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Sink, Sources, Subscription, sending_line
 from runtime.serialization.codec import holds_arrays
-from runtime.snapshot import KnownValues, NodeSnapshot, names_used
 
 
 class NodeOutput(Protocol):
@@ -81,6 +82,9 @@ class BoundNode:
         self.ages = NodeAges(rules)
         self._told_ages: set[tuple[str, str]] = set()  # topics and origins of unknown age
         self.voided = 0  # messages that a handler published after its seat had been fenced
+        self.held_up: HeldUp | None = None
+        """Where blocking handlers of its process may hold up what this node does."""
+        self.is_ended = False
         self.refused: dict[str, Counter[str]] = {}  # by topic and receiving process
         self.journal: Journal | None = None
         self._seq: dict[str, int] = {}
@@ -121,9 +125,8 @@ class BoundNode:
         self._turn = threading.Lock()  # whoever sees or changes what the node keeps, where a worker does so, too
         self.has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
         self._worker_random = random.Random(f"{seed}/{name}/worker")
-        worker = [handler.name for handler in handlers_of(type(node)) if handler.style == "blocking"]
-        self._known_values = KnownValues()
-        self._worker_names = names_used(type(node), worker, Node)
+        self._assigned_by_others = AssignedByOthers(type(node))
+        self._shared_values: SharedValues | None = None
         if type(node).subscribes_all:
             self._subscribe_all(everything or {})
 
@@ -237,16 +240,25 @@ class BoundNode:
             call.view = self.snapshot()
             if self.journal is not None:
                 self.journal.begin(call)
-        return self._run(work, call, call.view.node)
+        if self._shared_values is None:
+            self._shared_values = SharedValues(self.node, self.clock)  # here: it reads the source
+        shared, view = self._shared_values, call.view.node
+        if not shared.is_due():
+            return self._run(work, call, view)
+        found = shared.look(view, "")
+        self._run(work, call, view)
+        if found := found or shared.look(view, work.handler):
+            raise PolyrhythmError(found)
+        return None
 
-    def snapshot(self) -> NodeSnapshot:
-        """The copy of the node on which a worker's call that begins now works."""
-        return NodeSnapshot(self.node, self._worker_random, self._worker_names, self._known_values)
+    def snapshot(self) -> WorkerView:
+        """The node as a worker's call that begins now sees it."""
+        return WorkerView(self.node, self._worker_random, self._assigned_by_others)
 
     def commit(self, work: Work, call: HandlerContext) -> None:
         """Give the node's other handlers what a worker's call has set; does nothing after any other call.
 
-        Raises PolyrhythmError where it changed a value in place that another handler changed, too.
+        Raises PolyrhythmError where it set what another handler sets, too.
         """
         if call.view is not None:
             with self._turn:
@@ -256,8 +268,8 @@ class BoundNode:
             if refused:
                 names = ", ".join(f"self.{name}" for name in refused)
                 raise PolyrhythmError(
-                    f"{type(self.node).__name__}.{work.handler} changed {names} in place while another handler changed "
-                    "it too, so its change is refused; let one of them alone change it, or assign a new value"
+                    f"{type(self.node).__name__}.{work.handler} assigned {names} in the worker thread, and another "
+                    "handler assigns it, too, so what the worker assigned is refused; let one of them alone assign it"
                 )
 
     def _run(self, work: Work, call: HandlerContext, node: Node) -> Any:

@@ -23,6 +23,7 @@ from runtime.errors import PolyrhythmError
 from runtime.execution.bound_node import BoundNode, NodeOutput
 from runtime.execution.deep_queue import DeepPort
 from runtime.execution.direct_call import direct_call
+from runtime.execution.held_up import HeldUp
 from runtime.execution.lane import Lane
 from runtime.execution.long_calls import LongCalls
 from runtime.execution.reporting import health_of
@@ -149,6 +150,10 @@ class Executor(NodeOutput):
                 bound.keep_journal()
             self.bound_nodes.append(bound)
         self.long_calls = LongCalls(self.bound_nodes)
+        if any(bound.has_worker for bound in self.bound_nodes):
+            held_up = HeldUp()
+            for bound in self.bound_nodes:
+                bound.held_up = held_up
         self._open_sources()
 
     def _open_sources(self) -> None:
@@ -267,6 +272,8 @@ class Executor(NodeOutput):
         await self._stop()
 
     async def _stop(self) -> None:
+        for bound in self.bound_nodes:
+            bound.held_up, bound.is_ended = None, True
         for runner in self._runners:
             runner.stop()
         tasks = [runner.task for runner in self._runners if isinstance(runner, LoopRunner) and runner.task is not None]

@@ -127,7 +127,9 @@ def run_guarded(bound: BoundNode, work: Work) -> None:
 
 
 def tell_slow(bound: BoundNode, work: Work, took_ns: int) -> None:
-    """Report a plain handler's call that took too long for it."""
+    """Report a plain handler's call that took too long for it, or the worker that held it up meanwhile."""
+    if bound.held_up is not None and bound.held_up.look(work.handler, took_ns, SLOW_NS):
+        return
     bound.slow.tell(work.handler, took_ns / NS_PER_S, bound.period_s(work.handler))
 
 
@@ -257,6 +259,9 @@ class LoopRunner:
 
     def tick(self) -> None:
         """Run what is due."""
+        if self._bound.held_up is not None and self.due_ns is not None:
+            late_ns = self._clock.now_ns() - self.due_ns
+            self._bound.held_up.look(f"a timer of {self._bound.name}", late_ns, SLOW_NS)
         self.due_ns = None
         self._drive()
 
@@ -358,7 +363,7 @@ class LoopRunner:
         if self._timer is not None:
             self._timer.cancel()
         delay_s = max(0.0, (due_ns - self._clock.now_ns()) * 1e-9)
-        self._timer = self._loop.call_later(delay_s, self._drive)
+        self._timer = self._loop.call_later(delay_s, self.tick)
 
     def _run_task(self, work: Work) -> None:
         context = copy_context()
@@ -480,19 +485,27 @@ class ThreadRunner:
         bound, lane, source, now = self._bound, self._lane, self._source, self._clock.now_ns
         # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
         overtaking = _Overtaking(lane, source)
+        held_up = bound.held_up
+        worker = held_up.join(bound) if held_up is not None and lane.style == "blocking" else None
         while not self._is_stopped:
             now_ns = now()
             if overtaking.is_mixed or now_ns - overtaking.looked_ns > _STALE_NS:
                 overtaking.look(now_ns)
             work = lane.take(now_ns)
             if work is not None:
+                if worker is not None:
+                    worker.handler = work.handler
                 run_guarded(bound, work)
                 if lane.style == "plain" and (took_ns := now() - now_ns) > SLOW_NS:
                     tell_slow(bound, work, took_ns)
             elif not overtaking.has_news or overtaking.serve_or_drain(now_ns + _STALE_NS) == 0:
                 due_ns = lane.due_after_ns(now_ns)
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9
+                if held_up is not None and worker is None and due_ns is not None:
+                    held_up.look("", 0, SLOW_NS)
                 if (timeout_s is None or timeout_s > 0) and source.wait(timeout_s) and not self._is_stopped:
                     overtaking.has_news = True
                     overtaking.serve_or_drain(now() + _STALE_NS)  # the message that ended the wait goes before all else
                 overtaking.looked_ns = now()
+                if held_up is not None and worker is None and due_ns is not None:
+                    held_up.look(f"a timer of {bound.name}", overtaking.looked_ns - due_ns, SLOW_NS)

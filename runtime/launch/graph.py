@@ -23,6 +23,7 @@ from runtime.launch.class_check import (
     service_problems,
 )
 from runtime.launch.latency import Latency
+from runtime.launch.ownership import ownership
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
@@ -256,6 +257,10 @@ class Graph:
                         problems.append((here.name, why))
         return problems
 
+    def notes(self) -> list[tuple[str, str]]:
+        """What the author of a node should know and no run is refused for: name of the node and sentence."""
+        return [(spec.name, note) for spec in self.nodes.values() for note in ownership(spec.build())[1]]
+
     def check(self) -> None:
         """Raise GraphError with the first of the problems."""
         for _, problem in self.problems():
@@ -400,6 +405,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
     problems = service_problems(spec.cls)
     problems += handler_problems(spec.cls, tuple(handlers))  # type: ignore[arg-type]  # a class is hashable
     problems += instance_problems(node, is_new=spec.instance is None)
+    problems += ownership(node)[0]
     messages = dict.fromkeys(port.message for port in ports_of(spec.cls, Publisher).values())
     problems += filter(None, [message_problem(message) for message in messages])  # type: ignore[arg-type]  # classes are hashable
     problems += idle_parameters(spec.cls, spec.params)

@@ -17,12 +17,13 @@ from runtime.message import Message
 ActKind = Literal["speak", "non-verbal communication", "action", "none", "leave"]
 Asks = Literal["act", "bid", "nothing"]
 State = Literal["done", "failed"]
-Fault = Literal["", "unreadable", "declined", "refused"]
-"""Why a turn is a failed one: no act in the answer, the model declined, or an act that cannot be played."""
+Fault = Literal["", "unreadable", "declined", "refused", "cut"]
+"""Why a turn is a failed one: no act in the answer, the model declined, or an act that cannot be played. "cut" is none:
+whole sentences are there, and the rest was cut off."""
 Strategy = Literal["native", "simple", "negotiation", "leave"]
 """What a coach advises: as the agent would by itself, with an eye on the conflict, by its workflow, or to go."""
-FailureKind = Literal["", "outage", "budget"]
-"""Why there is no answer at all: it could not be had, or it may cost nothing more."""
+FailureKind = Literal["", "outage", "budget", "broken"]
+"""Why an episode failed: an answer could not be had, or may cost nothing more; "broken": too many made no act."""
 Timing = Literal["", "interrupted", "interrupts", "overlaps", "yields"]
 """How an act of asynchronous talk stands to somebody else's."""
 
@@ -63,6 +64,11 @@ class Turn(Message):
     fault: Fault = ""
     timing: Timing = ""
     because: int = -1  # index of the turn that it follows from, where the one who acted knows
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether no act was in the answer, so that nobody knows what would have been done."""
+        return self.fault not in ("", "cut")
 
     def is_for(self, name: str) -> bool:
         """Whether that participant perceives it."""

@@ -6,13 +6,14 @@ import random
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
+from nodes.episodes.agents.acts import read_act, read_line
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.repair import UnreadableError, read_act, read_line
 from nodes.episodes.agents.seat_caller import BudgetSpentError, NoStore, OutageError, SeatCaller, sha_of
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from nodes.episodes.dialogue.package_prompts import PackagePrompts
 from nodes.episodes.dialogue.prompt import ACT_SCHEMA, BID_SCHEMA, prompt_text, small_prompt_text
 from nodes.models.chat_format import ModelAnswer
+from nodes.models.json_reading import UnreadableError
 from nodes.models.model import Patience
 from nodes.models.servers import Servers
 from runtime import Clock
@@ -105,12 +106,16 @@ class ModelBrain:
             return AgentChoice(act=Act(), urgency=0.0, fault="declined", note=note, prompt_sha=sha)
         if self._is_small:
             return AgentChoice(act=read_line(answer.text, sight.name), urgency=SMALL_TALK_URGENCY, prompt_sha=sha)
+        cut = "the answer was cut off" + (" at the limit of its length" if answer.ending == "cut" else "")
         try:
-            act, urgency = read_act(answer.text)
+            read = read_act(answer.text)
         except UnreadableError as problem:
-            cut = "the answer was cut off at the limit of its length: " if answer.ending == "cut" else ""
-            raise UnreadableError(f"{cut}{problem}") from problem
-        return AgentChoice(act=act, urgency=urgency, prompt_sha=sha)
+            raise UnreadableError(f"{cut}: {problem}" if answer.ending == "cut" else str(problem)) from problem
+        if not read.is_cut:
+            return AgentChoice(act=read.act, urgency=read.urgency, prompt_sha=sha)
+        if not read.act.argument or (read.names_nobody and len(sight.others) > 1):
+            raise UnreadableError(f"{cut} before it was whole")  # it may have been meant for one alone
+        return AgentChoice(act=read.act, urgency=read.urgency, fault="cut", note=cut, prompt_sha=sha)
 
 
 def model_brain(spec: AgentSpec) -> ModelBrain:

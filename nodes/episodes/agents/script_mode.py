@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from nodes.episodes.agents.repair import UnreadableError, read_act, read_object
+from nodes.episodes.agents.acts import read_act
 from nodes.episodes.agents.seat_caller import SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.models.chat_format import ModelAnswer
+from nodes.models.json_reading import UnreadableError, read_object
 from runtime.msgs.episode import ACT_KINDS, Act
 
 SCRIPT_SCHEMA: dict[str, object] = {
@@ -75,6 +76,5 @@ def read_script(text: str, plan: EpisodePlan) -> list[tuple[int, Act]]:
             raise UnreadableError(
                 f"turn {number}: there is no speaker {speaker[:60]!r}; known: {', '.join(plan.names)}"
             )
-        act, _ = read_act(msgspec.json.encode(row).decode())
-        found.append((seat, act))
+        found.append((seat, read_act(msgspec.json.encode(row).decode()).act))
     return found

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Literal, Self
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
 from nodes.episodes.coaching.minds import CoachMind, ModelMind, RulesMind, SeatWork
 from nodes.episodes.coaching.step_rating import FIRST_RATED, StepRating, choose
@@ -18,15 +17,14 @@ from nodes.episodes.dialogue.messages import GuidanceRequest
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.results.evaluations import TurnScore
+from nodes.episodes.results.store import COACH
+from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
 from runtime import RELIABLE, Node, Publisher, Subscription, UserError, on
 from runtime.msgs.episode import Act, Guidance, Turn
 
 Variant = Literal["dsi", "raw", "nsi", "half-nsi"]
 VARIANTS: tuple[Variant, ...] = ("dsi", "raw", "nsi", "half-nsi")
-COACH = 150
-"""Seat number under which a coach's calls are logged."""
-
 LONG_RATING = 4000
 SIMPLE = (
     "In your response, pay additional attention to the potential conflicts between you and the other party and work "
@@ -50,7 +48,9 @@ class Coaching:
         self._works: dict[int, SeatWork] = {}
         self._confirmed: set[int] = set()
         self._native_left = 0
-        self._half_seat = random.Random(f"half {plan.task}").randrange(2)  # another for another task, as in the paper
+        self._half_seat = random.Random(f"half {plan.task}").randrange(
+            len(plan.names)
+        )  # another for another task, as in the paper
         self._failure = ""
 
     async def guide(self, seat: int, ask: int, turns: Sequence[Turn]) -> Guidance:
@@ -87,7 +87,8 @@ class Coaching:
             return _with(guidance, strategy="leave", act=Act(kind="leave"))
         work = self._works.setdefault(seat, SeatWork())
         self.negotiated = True
-        kind, words = await self.mind.negotiate(seat, work, turns)
+        heard = [turn for turn in turns if turn.is_for(self.plan.names[seat])]
+        kind, words = await self.mind.negotiate(seat, work, heard)
         work.steps += 1
         self.scores.append(TurnScore(len(turns), "coach", "utility", work.own_utility))
         if kind == "confirm_proposal" or (self._confirmed - {seat}):

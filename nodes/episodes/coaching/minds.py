@@ -1,24 +1,26 @@
 """What a coach thinks with: a model (`ModelMind`) or, without a key, the facts that the plan holds (`RulesMind`).
 
-All that is asked is labelled in the log of calls: "step rating", "utility", "resources", "difference", "proposal",
-"update", "style".
+All that is asked is labelled in the log of calls: "step rating", "utility", "guess", "resources", "difference",
+"proposal", "update", "style". Of these only a rating, of which numbers come and no words, sees what both sides know.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
+from nodes.episodes.agents.acts import clean
 from nodes.episodes.agents.deal_reading import agreed_number, limits, offers
 from nodes.episodes.agents.offline.phrasing import is_farewell
-from nodes.episodes.agents.repair import UnreadableError, clean, read_object
 from nodes.episodes.agents.seat_caller import SeatCaller
 from nodes.episodes.coaching.step_rating import SAMPLES, StepRating, mean_rating, read_step, utility
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
+from nodes.models.json_reading import UnreadableError, read_object
 from runtime.msgs.episode import Turn
 
 Stage = Literal["resources", "difference", "proposal", "update"]
@@ -54,8 +56,11 @@ class CoachMind(Protocol):
         """The talk so far. Raises UnreadableError, OutageError."""
         ...
 
-    async def negotiate(self, seat: int, work: SeatWork, turns: Sequence[Turn]) -> tuple[ProposalKind, str]:
-        """The next step's words, and what kind of proposal they are. Raises UnreadableError, OutageError."""
+    async def negotiate(self, seat: int, work: SeatWork, heard: Sequence[Turn]) -> tuple[ProposalKind, str]:
+        """The next step's words, and what kind of proposal they are, from what the seat itself knows and has heard.
+
+        Raises UnreadableError, OutageError.
+        """
         ...
 
 
@@ -77,7 +82,7 @@ class RulesMind:
             return StepRating(now, max(now, 8.0 * max(0.0, 1.0 - gap / began)), not _is_over(turns), 1)
         return StepRating(now, now, not _is_over(turns), 1)
 
-    async def negotiate(self, seat: int, work: SeatWork, turns: Sequence[Turn]) -> tuple[ProposalKind, str]:
+    async def negotiate(self, seat: int, work: SeatWork, heard: Sequence[Turn]) -> tuple[ProposalKind, str]:
         """Words from the seat's facts."""
         deal, facts = self._plan.deal, self._plan.truths[seat].facts
         if deal is None or not deal.unit or not (facts.wants or facts.target is not None):
@@ -90,7 +95,7 @@ class RulesMind:
         if work.stage == "difference":
             work.other = [{"text": deal.about, "weight": 1.0 - weight, "ratio": 1.0, "utility": 10.0}]
             return "", "I think you care about the number as much as I do. Let us look for the middle of it."
-        by_seat = self._offers(turns)
+        by_seat = self._offers(heard)
         other = [numbers[-1] for name, numbers in by_seat.items() if name != self._plan.names[seat]]
         own = by_seat.get(self._plan.names[seat], [target])[-1]
         is_low = facts.wants != "high"
@@ -124,19 +129,25 @@ _RATE = """{names} are having a conversation.
 The conversation so far:
 {talk}
 
-Write in this order. step1: how far {first} has reached the own goal by now, with reasons, and a whole number from 0 \
-to 10. step2: the same for {second}. step3: how far {first} will have reached it after several more turns, with what \
-speaks for it and the conflicts that remain; it goes on from step1; a whole number from 0 to 10. step4: the same for \
-{second}. step5: 0 if the last few rounds have nothing more to do with the goals, or a topic that does not help them \
-has been repeated for more than 4 turns, or both have said goodbye or thanks for more than two turns; else 1.
+Write in this order. {current}. {predicted}. step{last}: 0 if the last few rounds have nothing more to do with the \
+goals, or a topic that does not help them has been repeated for more than 4 turns, or all have said goodbye or thanks \
+for more than two turns; else 1.
 
 Answer with one JSON object and nothing else: {{{parts}}}"""
+_CURRENT = "how far {name} has reached the own goal by now, with reasons, and a whole number from 0 to 10"
+_PREDICTED = (
+    "how far {name} will have reached it after several more turns, with what speaks for it and the conflicts that "
+    "remain; it goes on from step{before}; a whole number from 0 to 10"
+)
 _MATTERS = '{{"matters": [{{"text": "...", "weight": 0.5, "ratio": 1.0, "utility": 8}}]}}'
 _SPEAK = 'Answer with one JSON object: {{"thought": "...", "speak": "..."}}'
 _KNOWN = "What matters to {who}: {own}. To the other, as far as {who} can tell: {other}. "
 _ASKS: dict[str, str] = {
     "utility": "List all that matters to {who} here, each with its weight from 0 to 1, the ratio of it that {who} "
     f"would get by now, from 0 to 1, and its utility from 0 to 10. Answer with one JSON object: {_MATTERS}",
+    "guess": "Guess what matters to {other} from what was said and done, each with its weight from 0 to 1, the "
+    "ratio of it that {other} would get by now, from 0 to 1, and its utility from 0 to 10. Answer with one JSON "
+    f"object: {_MATTERS}",
     "resources": "What matters to {who}: {own}. Draft what {who} says to make that clear, without giving away secrets. "
     + _SPEAK,
     "difference": f"{_KNOWN}Look for what is worth much to one and little to the other, then draft what {{who}} says "
@@ -161,34 +172,51 @@ class ModelMind:
 
     async def rate(self, turns: Sequence[Turn]) -> StepRating:
         """The mean of five samples; those that cannot be read do not count, unless all cannot."""
-        first, second = self._plan.names[:2]
-        parts = ", ".join(f'"step{number}": {_SCORED}' for number in range(1, 6))
+        names, count = self._plan.names, len(self._plan.names)
+        current = [f"step{n}: " + _CURRENT.format(name=name) for n, name in enumerate(names, start=1)]
+        predicted = [
+            f"step{count + n}: " + _PREDICTED.format(name=name, before=n) for n, name in enumerate(names, start=1)
+        ]
         prompt = _RATE.format(
-            names=" and ".join(self._plan.names), task=self._task(), talk=history_text(turns),
-            first=first, second=second, parts=parts,
-        )  # fmt: skip
-        samples, why = [], ""
-        for number in range(SAMPLES):
-            try:
-                text = prompt + "\n" * number  # the log tells the samples apart
-                samples.append(await self._asked("step rating", text, read_step))
-            except UnreadableError as problem:
-                why = str(problem)
+            names=" and ".join(names),
+            task=self._both(),
+            talk=history_text(turns),
+            current=". ".join(current),
+            predicted=". ".join(predicted),
+            last=2 * count + 1,
+            parts=", ".join(f'"step{number}": {_SCORED}' for number in range(1, 2 * count + 2)),
+        )
+        prompts = [prompt + "\n" * number for number in range(SAMPLES)]  # the log tells the samples apart
+        found = await self._rated(prompts, "step rating")
+        bad = [number for number, one in enumerate(found) if isinstance(one, UnreadableError)]
+        again = await self._rated([_again(prompts[number], found[number]) for number in bad], "step rating, again")
+        for number, one in zip(bad, again, strict=True):
+            found[number] = one
+        samples = [one for one in found if not isinstance(one, UnreadableError)]
         if not samples:
-            raise UnreadableError(f"none of {SAMPLES} step ratings can be read: {why}")
+            raise UnreadableError(f"none of {SAMPLES} step ratings can be read: {found[-1]}")
         return mean_rating(samples)
 
-    async def negotiate(self, seat: int, work: SeatWork, turns: Sequence[Turn]) -> tuple[ProposalKind, str]:
-        """One step of the workflow: what matters, a draft of the words, and their style."""
+    async def _rated(self, prompts: Sequence[str], what: str) -> list[tuple[float, float, bool] | UnreadableError]:
+        """Asked side by side, numbered in order, so that a run that was killed finds each answer again."""
+        found: list[tuple[float, float, bool] | UnreadableError] = []
+        for answer in await asyncio.gather(*(self._caller.ask(prompt, _OPEN, what) for prompt in prompts)):
+            try:
+                found.append(read_step(read_object(answer.text), len(self._plan.names)))
+            except UnreadableError as problem:
+                found.append(problem)
+        return found
+
+    async def negotiate(self, seat: int, work: SeatWork, heard: Sequence[Turn]) -> tuple[ProposalKind, str]:
+        """One step of the workflow: what matters, a guess at the other's, a draft of the words, and their style."""
         stage = work.stage
         if stage in ("resources", "update"):
-            work.own = await self._worked("utility", seat, work, turns, _matters)
+            work.own = await self._worked("utility", seat, work, heard, _matters)
         if stage in ("difference", "update"):
-            other = (seat + 1) % len(self._plan.names)
-            work.other = await self._worked("utility", other, work, turns, _matters)
-        kind, draft = await self._worked(stage, seat, work, turns, lambda found: _proposal(found, stage))
-        last = turns[-1].argument if turns else ""
-        _, words = await self._worked("style", seat, work, turns, lambda f: _proposal(f, "style"), last, draft)
+            work.other = await self._worked("guess", seat, work, heard, _matters)
+        kind, draft = await self._worked(stage, seat, work, heard, lambda found: _proposal(found, stage))
+        last = heard[-1].argument if heard else ""
+        _, words = await self._worked("style", seat, work, heard, lambda f: _proposal(f, "style"), last, draft)
         return kind, words
 
     async def _worked(
@@ -196,15 +224,22 @@ class ModelMind:
         what: str,
         seat: int,
         work: SeatWork,
-        turns: Sequence[Turn],
+        heard: Sequence[Turn],
         read: Callable[[dict[str, object]], _Read],
         last: str = "",
         draft: str = "",
     ) -> _Read:
+        others = [name for name in self._plan.names if name != self._plan.names[seat]]
         text = _ASKS[what].format(
-            who=self._plan.names[seat], own=json.dumps(work.own), other=json.dumps(work.other), last=last, draft=draft
+            who=self._plan.names[seat],
+            other=json.dumps(work.other) if what != "guess" else " and ".join(others),
+            own=json.dumps(work.own),
+            last=last,
+            draft=draft,
         )
-        prompt = f"{self._task(seat)}\n\nThe conversation so far:\n{history_text(turns)}\n\n{text}"
+        briefing = self._plan.briefings[seat]
+        task = f"{briefing.background}\n\n{briefing.name}'s private goal: {briefing.goal}"
+        prompt = f"{task}\n\nThe conversation so far:\n{history_text(heard)}\n\n{text}"
         return await self._asked(what, prompt, read)
 
     async def _asked(self, what: str, prompt: str, read: Callable[[dict[str, object]], _Read]) -> _Read:
@@ -212,16 +247,17 @@ class ModelMind:
         try:
             return read(read_object(answer.text))
         except UnreadableError as problem:
-            again = f"{prompt}\n\nYour last answer cannot be used ({problem}). Answer again, as asked."
-            answer = await self._caller.ask(again, _OPEN, f"{what}, again")
+            answer = await self._caller.ask(_again(prompt, problem), _OPEN, f"{what}, again")
             return read(read_object(answer.text))
 
-    def _task(self, seat: int | None = None) -> str:
-        if seat is not None:
-            briefing = self._plan.briefings[seat]
-            return f"{briefing.background}\n\n{briefing.name}'s private goal: {briefing.goal}"
+    def _both(self) -> str:
+        """What the one who rates knows, as a judge does: numbers come of it and no words."""
         goals = [f"{truth.name}'s goal: {truth.goal}\n{truth.profile}" for truth in self._plan.truths]
         return "\n".join((self._plan.context, *goals))
+
+
+def _again(prompt: str, problem: object) -> str:
+    return f"{prompt}\n\nYour last answer cannot be used ({problem}). Answer again, as asked."
 
 
 def _matters(found: dict[str, object]) -> list[dict[str, Any]]:

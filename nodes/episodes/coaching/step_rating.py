@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nodes.episodes.agents.repair import UnreadableError
+from nodes.models.json_reading import UnreadableError
 from runtime.msgs.episode import Strategy
 
 FIRST_RATED = 6
@@ -30,13 +30,16 @@ class StepRating(msgspec.Struct, frozen=True):
     samples: int
 
 
-def read_step(found: dict[str, object]) -> tuple[float, float, bool]:
-    """(current, predicted, goes on) of one answer in five parts. Raises UnreadableError naming part and range."""
-    scores = []
-    for number in range(1, 6):
+def read_step(found: dict[str, object], seats: int = 2) -> tuple[float, float, bool]:
+    """(current, predicted, goes on): of one answer in two parts a seat and one more, means over the seats.
+
+    Raises UnreadableError naming part and range.
+    """
+    scores, last = [], 2 * seats + 1
+    for number in range(1, last + 1):
         part = found.get(f"step{number}")
         value = part.get("score") if isinstance(part, dict) else part
-        high = 1 if number == 5 else 10
+        high = 1 if number == last else 10
         try:
             score = float(value)  # type: ignore[arg-type]  # texts are usual: "7"
         except (TypeError, ValueError):
@@ -44,7 +47,7 @@ def read_step(found: dict[str, object]) -> tuple[float, float, bool]:
         if not 0 <= score <= high or score != int(score):
             raise UnreadableError(f"step{number}: score is {score:g}; expected a whole number, 0 to {high}")
         scores.append(score)
-    return (scores[0] + scores[1]) / 2, (scores[2] + scores[3]) / 2, scores[4] == 1
+    return sum(scores[:seats]) / seats, sum(scores[seats:-1]) / seats, scores[-1] == 1
 
 
 def mean_rating(samples: Sequence[tuple[float, float, bool]]) -> StepRating:

@@ -179,6 +179,9 @@ def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> No
         estimate = f" ({budget.estimated_tokens} of them estimated)" if budget.estimated_tokens else ""
         print(f"{budget.calls} calls, {tokens}{estimate}{cost}, {settings.servers.retries} retries")
     print(f"\nrun: {store.path}")
+    failed, turns = store.failed_turns()
+    if failed:
+        print(f"{failed} of {turns} turns could not be understood")
 
 
 def failed_evaluations(store: Store, judges: Judges) -> tuple[int, str]:
@@ -216,9 +219,12 @@ def summary_of(store: Store) -> dict[str, Any]:
             }
         )
     calls, prompt_tokens, completion_tokens = store.tokens()
+    failed, turns = store.failed_turns()
     return {
         "card": {key: value for key, value in store.card.items() if key not in ("date", "versions")},
         "episodes": episodes,
+        "turns": turns,
+        "failed_turns": failed,
         "calls": calls,
         "prompt_tokens": prompt_tokens,
         "completion_tokens": completion_tokens,

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.evaluation.encoders import encoder_of
@@ -24,6 +23,7 @@ from nodes.episodes.evaluation.instruction_following import (
 )
 from nodes.episodes.results.evaluations import FOLLOWS, TurnScore, judge_seat
 from nodes.episodes.results.store import Store
+from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
 from runtime.errors import UserError
 from runtime.msgs.episode import Score, Scores, Turn

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import EpisodeRules, addressed, problem_of, winner
+from nodes.episodes.dialogue.rules import EpisodeRules, addressed, problem_of, why_broken, winner
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
 from runtime.msgs import Interrupt
-from runtime.msgs.episode import Act, Briefing, Observation, Reply, Timing, Turn
+from runtime.msgs.episode import Act, Briefing, Fault, Observation, Reply, Timing, Turn
 
 INTERRUPT = 0.8
 WISH = 0.2
@@ -92,8 +92,12 @@ class AsynchronousDialogue(TurnBasedDialogue):
         act, urgency = addressed(reply.act, self.names), min(1.0, max(0.0, reply.urgency))
         present = [self.names[seat] for seat in self._present]
         problem = problem_of(act, self.names[reply.seat], present, self.names)
-        if problem or reply.fault:
+        if problem or reply.fault not in ("", "cut"):
             self.failures += 1
+            fault, note = (reply.fault, reply.note) if reply.fault else ("refused", f"refused: {problem}")
+            self._record(reply.seat, Act(), now_s, 0.0, sent, note=note, fault=fault)
+            if broken := why_broken(self.turns, self.names):
+                return self.fail(broken, now_s, sent, "broken")
             act, urgency = Act(), 0.0
         speech = self._speech
         if speech is not None and reply.seat != speech.seat:
@@ -251,7 +255,8 @@ class AsynchronousDialogue(TurnBasedDialogue):
             said = self._words_said(speech, now_s)
             cause = f"{self.episode}/{len(self.turns)}"
             name = self.names[seat]
-            sent.interrupts.append(Interrupt(id=cause, depth="replan", text=act.argument, by=name))
+            aloud = "" if act.to else act.argument  # all nodes hear of an interrupt
+            sent.interrupts.append(Interrupt(id=cause, depth="replan", text=aloud, by=name))
             self._speech_over(speech, said, now_s, sent, note=f"interrupted by {name}", timing="interrupted")
             if self.outcome is None:
                 self._waiting.clear()  # the moderator's fence voids what the others were about to say
@@ -282,6 +287,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
         *,
         note: str = "",
         timing: Timing = "",
+        fault: Fault = "",
     ) -> None:
         turn = Turn(
             index=len(self.turns),
@@ -294,6 +300,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
             lasts_s=round(lasts_s, 3),
             note=note,
             timing=timing,
+            fault=fault,
         )
         self.turns.append(turn)
         sent.turns.append(turn)

@@ -61,6 +61,8 @@ def turn_text(turn: Turn) -> str:
         "non-verbal communication": f"[non-verbal] {turn.argument}",
         "action": f"[action] {turn.argument}",
     }[turn.kind]
+    if turn.is_failed:
+        done = "(could not be understood)"
     private = f" (privately to {', '.join(turn.to)})" if turn.to else ""
     note = f" [{turn.note}]" if turn.timing else ""
     return f"Turn {turn.number}: {turn.speaker}{private} {done}{note}"
@@ -68,7 +70,8 @@ def turn_text(turn: Turn) -> str:
 
 def history_text(turns: Iterable[Turn]) -> str:
     """What has happened, one line per turn, without the silent ones."""
-    return "\n".join(turn_text(turn) for turn in turns if turn.kind != "none") or "(nothing has happened yet)"
+    told = (turn_text(turn) for turn in turns if turn.kind != "none" or turn.is_failed)
+    return "\n".join(told) or "(nothing has happened yet)"
 
 
 def background_text(briefing: Briefing) -> str:

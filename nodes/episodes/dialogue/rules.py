@@ -135,6 +135,24 @@ def why_ended(
     return "; ".join(reasons)
 
 
+MOST_FAILED_IN_A_ROW = 4
+"""Failed turns of one seat after which nobody knows any more what it would do."""
+MOST_FAILED = 0.2
+"""Share of an episode's turns that may have failed; above it the talk is not what its agents would have said."""
+
+
+def why_broken(turns: Sequence[Turn], names: Sequence[str], *, is_over: bool = False) -> str:
+    """Why this is no episode of these agents: too many turns failed, one seat's in a row or, in the end, of all."""
+    for name in names:
+        own = [turn.is_failed for turn in turns if turn.speaker == name][-MOST_FAILED_IN_A_ROW:]
+        if len(own) == MOST_FAILED_IN_A_ROW and all(own):
+            return f"{name} could not be understood in {MOST_FAILED_IN_A_ROW} turns in a row"
+    failed = sum(turn.is_failed for turn in turns)
+    if is_over and failed > MOST_FAILED * len(turns):
+        return f"{failed} of {len(turns)} turns could not be understood; at most {MOST_FAILED:.0%} may be"
+    return ""
+
+
 def winner(wins: Sequence[WinCheck], acts: Sequence[Turn]) -> str:
     """Who has won the game with one of these acts, and how; "" for nobody."""
     for act in acts:
@@ -148,7 +166,7 @@ def silent_at_end(turns: Sequence[Turn]) -> int:
     """How many acts from the end back are `none`."""
     count = 0
     for turn in reversed(turns):
-        if turn.kind != "none" or turn.fault:  # a failed turn is no silence
+        if turn.kind != "none" or turn.is_failed:  # a failed turn is no silence
             break
         count += 1
     return count

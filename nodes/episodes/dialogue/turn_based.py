@@ -14,7 +14,15 @@ from typing import Any, cast
 import msgspec
 
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import EpisodeRules, addressed, check, problem_of, seats_to_ask, why_ended
+from nodes.episodes.dialogue.rules import (
+    EpisodeRules,
+    addressed,
+    check,
+    problem_of,
+    seats_to_ask,
+    why_broken,
+    why_ended,
+)
 from runtime.msgs import Interrupt
 from runtime.msgs.episode import Act, Asks, Briefing, FailureKind, Observation, Outcome, Reply, Turn
 
@@ -127,7 +135,7 @@ class TurnBasedDialogue:
             return
         if problem:
             act, note, fault = Act(), f"refused: {problem}", "refused"
-        self.failures += bool(fault)
+        self.failures += fault not in ("", "cut")
         self._answers[seat] = msgspec.structs.replace(cast(Any, reply), act=act, note=note, fault=fault)
 
     def _play(self, sent: Sent, now_s: float) -> None:
@@ -155,7 +163,9 @@ class TurnBasedDialogue:
         self._was_refused.clear()
         present = [self.names[seat] for seat in self._present]
         reason = why_ended(self.rules, self.turns, self.number, present, self._left, self.names)
-        if reason:
+        if broken := why_broken(self.turns, self.names):
+            self.fail(broken, now_s, sent, "broken")
+        elif reason:
             self._end(reason, sent, now_s)
         else:
             self._next_turn(sent, now_s)
@@ -245,6 +255,8 @@ class TurnBasedDialogue:
 
     def _end(self, reason: str, sent: Sent, now_s: float, *, failure_kind: FailureKind = "") -> None:
         self._waiting.clear()
+        if not failure_kind and (broken := why_broken(self.turns, self.names, is_over=True)):
+            reason, failure_kind = f"failed: {broken}", "broken"
         self.outcome = Outcome(
             episode=self.episode,
             state="failed" if failure_kind else "done",

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.episodes.agents.repair import UnreadableError, read_object
 from nodes.episodes.agents.seat_caller import SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text, turn_text
 from nodes.episodes.evaluation.encoders import Encoder
+from nodes.models.json_reading import UnreadableError, read_object
 from runtime.msgs.episode import Score, Turn
 
 ALPHA = 10.0

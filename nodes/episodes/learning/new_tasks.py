@@ -20,11 +20,11 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.repair import UnreadableError, read_object
 from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
 from nodes.episodes.scenarios.library import Library, make
 from nodes.episodes.scenarios.profiles import ProfileError, Relationship, Scenario
 from nodes.episodes.scenarios.sampling import allowed_casts
+from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
 from runtime.errors import UserError
 

@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.repair import UnreadableError, read_object
 from nodes.episodes.agents.seat_caller import SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import background_text, history_text
 from nodes.episodes.results.evaluations import TurnScore, judge_seat
 from nodes.episodes.results.store import Store
+from nodes.models.json_reading import UnreadableError, read_object
 from nodes.models.servers import Servers
 from runtime.msgs.episode import ACT_KINDS, Turn
 

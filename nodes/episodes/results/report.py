@@ -42,10 +42,10 @@ def report(asked: argparse.Namespace) -> int:
 def tables(figures: ReportFigures) -> list[str]:
     """The tables as text."""
     lines = [
-        f"{figures.done} of {figures.episodes} episodes done, {figures.failed} failed, "
+        f"{figures.done} of {figures.episodes} episodes done, {figures.failed} failed and in no mean, "
         f"{figures.failed_evaluations} evaluations failed",
         "ends: " + ", ".join(f"{end} {count}" for end, count in figures.ends.items()),
-        "",
+        "n: so many scenarios",
     ]
     if figures.is_by_rules:
         lines += [
@@ -110,14 +110,15 @@ def _mean_table(title: str, table: dict[str, dict[str, Mean | None]], dimensions
     ]
     for name, row in table.items():
         means = [row[dimension] for dimension in dimensions]
-        for lead, figures in (
-            (name, [None if mean is None else mean.mean for mean in means]),
-            ("  from", [None if mean is None else mean.low for mean in means]),
-            ("  to", [None if mean is None else mean.high for mean in means]),
+        for lead, figures, form in (
+            (name, [None if mean is None else mean.mean for mean in means], ".2f"),
+            ("  from", [None if mean is None else mean.low for mean in means], ".2f"),
+            ("  to", [None if mean is None else mean.high for mean in means], ".2f"),
+            ("  n", [None if mean is None else mean.count for mean in means], "d"),
         ):
             if lead == name or any(figure is not None for figure in figures):
                 cells = (
-                    f"{'-' if figure is None else format(figure, '.2f'):>{width}}"
+                    f"{'-' if figure is None else format(figure, form):>{width}}"
                     for figure, width in zip(figures, widths, strict=True)
                 )
                 lines.append(" ".join((f"{lead:{wide}}", *cells)))
@@ -128,8 +129,8 @@ def _cell(mean: Mean | None) -> str:
     if mean is None:
         return "-"
     if mean.low is None or mean.high is None:
-        return f"{mean.mean:.2f}"
-    return f"{mean.mean:.2f} [{mean.low:.2f}, {mean.high:.2f}]"
+        return f"{mean.mean:.2f} (n = {mean.count})"
+    return f"{mean.mean:.2f} [{mean.low:.2f}, {mean.high:.2f}] (n = {mean.count})"
 
 
 def _or_dash(value: float | None) -> str:

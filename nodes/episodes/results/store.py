@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.rules import why_broken
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.results.evaluations import FIRST_JUDGE, Evaluations, TurnScore
 from nodes.episodes.results.run_file import StoreError, json_list, to_json
@@ -69,6 +70,11 @@ class EpisodeRow(msgspec.Struct, frozen=True):
         """As lists show it: with the codename, where the identifier says nothing to people."""
         return f"{self.codename} s{self.seed} {self.id[-8:]}" if self.codename else self.id
 
+
+COACH = 150
+"""Seat number under which a coach's calls are logged."""
+SET_ASIDE = 10_000_000
+"""Added to the seat of calls that are no part of the episode any more."""
 
 SORTS = {
     "episode": "number",
@@ -246,8 +252,9 @@ class Store(Evaluations):
     def calls(self, episode: str) -> list[tuple[int, int, str, str, str, str]]:
         """(seat, number, what, model, prompt, answer) of every call to a model."""
         rows = self.db.execute(
-            "SELECT seat, number, what, model, prompt, answer FROM calls WHERE episode = ? ORDER BY seat, number",
-            (episode,),
+            "SELECT seat, number, what, model, prompt, answer FROM calls WHERE episode = ? AND seat < ?"
+            " ORDER BY seat, number",
+            (episode, SET_ASIDE),
         ).fetchall()
         return [
             (seat, number, what, model, self._unpacked(text), answer)
@@ -273,6 +280,45 @@ class Store(Evaluations):
             (text,) = self.db.execute("SELECT text FROM texts WHERE id = ?", (key & ~1,)).fetchone()
             found += [text, "\n\n" if key & 1 else "\n"]
         return "".join(found[:-1])
+
+    def set_aside_failed(self, plan: EpisodePlan) -> None:
+        """Let a broken episode be played on from its first failed turn: later answers are no part of it any more.
+
+        They stay in the file under seats of their own, as what was paid for. Where it failed otherwise all is kept.
+        """
+        turns = self.turns(plan.id)
+        if not why_broken(turns, plan.names, is_over=True):
+            return
+        first = next(turn for turn in turns if turn.is_failed)
+        speaks, is_free = plan.names.index(first.speaker), plan.rules.order == "asynchronous"
+        shas: dict[int, list[str]] = {}
+        for one in self.prompts(plan.id):
+            if one.turn > first.number or (one.turn == first.number and (is_free or one.seat == speaks)):
+                shas.setdefault(one.seat, []).append(one.sha)
+        with self.db:
+            self._move_calls(plan.id, COACH, 1)
+            for seat, ones in shas.items():
+                marks = ",".join("?" * len(ones))
+                query = f"SELECT min(number) FROM calls WHERE episode = ? AND seat = ? AND sha IN ({marks})"
+                (number,) = self.db.execute(query, (plan.id, seat, *ones)).fetchone()
+                if number is not None:
+                    self._move_calls(plan.id, seat, number)
+
+    def _move_calls(self, episode: str, seat: int, first: int) -> None:
+        query = "SELECT coalesce(max(number), 0) FROM calls WHERE episode = ? AND seat = ?"
+        (last,) = self.db.execute(query, (episode, SET_ASIDE + seat)).fetchone()
+        for table in ("calls", "latencies"):
+            self.db.execute(
+                f"UPDATE {table} SET seat = ?, number = number + ? WHERE episode = ? AND seat = ? AND number >= ?",
+                (SET_ASIDE + seat, last, episode, seat, first),
+            )
+
+    def failed_turns(self) -> tuple[int, int]:
+        """How many turns could not be understood, and of how many, over all episodes."""
+        failed, count = self.db.execute(
+            "SELECT coalesce(sum(fault NOT IN ('', 'cut')), 0), count(*) FROM turns"
+        ).fetchone()
+        return int(failed), int(count)
 
     def tokens(self) -> tuple[int, int, int]:
         """Calls, prompt tokens and completion tokens of the run so far."""

@@ -12,10 +12,9 @@ from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import NO_LATENCY, AnswerLatency, ModelBrain
 from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain, read_script
-from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.script_mode import write_script
 from nodes.episodes.agents.seat_caller import AnswerStore, Ask, BudgetSpentError, NoStore, OutageError, SeatCaller
-from nodes.episodes.coaching.coach import COACH, LONG_RATING, Coach, Coaching, variant_of
+from nodes.episodes.coaching.coach import LONG_RATING, Coach, Coaching, variant_of
 from nodes.episodes.coaching.minds import ModelMind, RulesMind
 from nodes.episodes.coaching.regeneration import regenerations
 from nodes.episodes.dialogue.messages import BeginEpisode
@@ -30,9 +29,10 @@ from nodes.episodes.evaluation.checks import check_episode
 from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, with_steps
 from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
-from nodes.episodes.results.store import EpisodeAnswers, EpisodeRow, Store
+from nodes.episodes.results.store import COACH, EpisodeAnswers, EpisodeRow, Store
 from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, Terminal
 from nodes.episodes.runner.many import side_by_side
+from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
 from runtime import NodeSpec, Simulation, Stamped, UserError
 from runtime.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
@@ -228,6 +228,7 @@ async def evaluate(
 
 async def play_and_keep(plan: EpisodePlan, store: Store, settings: Settings) -> Outcome:
     """Play an episode, keep it, and have it judged."""
+    store.set_aside_failed(plan)
     answers = store.answers(plan.id)
     conduct = await play(plan, settings, answers)
     assert conduct.outcome is not None

@@ -23,13 +23,13 @@ from runtime.context import AgeRules, HandlerContext, current_call
 from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
 from runtime.execution.bound_node import BoundNode, NodeOutput
+from runtime.execution.worker_view import WorkerView
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image
 from runtime.node import Node, handlers_of
 from runtime.ports import Subscription
 from runtime.run_facts import RunFacts
-from runtime.snapshot import NodeSnapshot
 
 T = TypeVar("T")
 
@@ -152,7 +152,7 @@ class NodePlayer:
         self._sent: list[tuple[Envelope, Message]] = []
         self._ports: dict[str, FedPort] = {}
         self._bound: BoundNode | None = None
-        self._views: dict[int, NodeSnapshot] = {}  # by where the call began
+        self._views: dict[int, WorkerView] = {}  # by where the call began
         self._batch = 0
         self._awaited = ""  # an input that is still to come
         self._is_broken = False

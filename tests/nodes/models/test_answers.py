@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.models.answers import ChatSettings, ModelError, quoted, read_answer, repaired
+from nodes.models.answers import ChatSettings, ModelError, quoted, read_answer
 from nodes.planner.model_prompt import PlannerAnswer, parse
 from nodes.planner.rules import Surroundings
 from nodes.policy.skill_catalogue import SPECS
@@ -34,10 +34,6 @@ def test_good_answers_are_read_and_slightly_bad_ones_repaired(text: str) -> None
     answer = parse(text, AROUND)
     assert (answer.do, answer.skill, answer.place, answer.excluding[0].colour) == ("work", "place", "bin", "blue")
     assert answer.say == "Yes"
-
-
-def test_the_repair_leaves_what_is_inside_strings_alone() -> None:
-    assert repaired('{"say": "one,} two, ]",}') == '{"say": "one,} two, ]"}'
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ async def turns(busy: Busy) -> list[int]:
         call=lambda work: SimpleNamespace(view=None),
         run=busy.handle,
         slow=SimpleNamespace(tell=lambda *told: None),
+        held_up=None,
         period_s=lambda handler: 0.0,
         has_worker=True,
     )

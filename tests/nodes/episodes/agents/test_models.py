@@ -214,11 +214,11 @@ def test_an_outage_fails_the_episode() -> None:
         assert [turn.kind for turn in moderator.conduct.turns] == ["speak"]
 
 
-def test_one_broken_answer_after_the_other_fails_turns_and_never_the_episode() -> None:
+def test_one_broken_answer_after_the_other_fails_the_episode() -> None:
     with FakeOpenAI(answers('{"action_type": "speak", "argument": "..."}')) as server:
         moderator = play_model(server, rules=EpisodeRules(max_turns=6))
         assert moderator.conduct.outcome is not None
-        assert (moderator.conduct.outcome.state, moderator.conduct.outcome.failures) == ("done", 6)
+        assert (moderator.conduct.outcome.state, moderator.conduct.outcome.failures) == ("failed", 6)
         assert {turn.fault for turn in moderator.conduct.turns} == {"unreadable"}
         assert sentence("episodes.repeats_its_form") in moderator.conduct.turns[0].note
 

@@ -18,7 +18,6 @@ import pytest
 
 from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.registry import RulesBrain
-from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.coaching.coach import SIMPLE, Coach, Coaching, Variant
 from nodes.episodes.coaching.minds import RulesMind, SeatWork
 from nodes.episodes.coaching.regeneration import attempts_of, best_of
@@ -29,6 +28,7 @@ from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.results.store import Store
+from nodes.models.json_reading import UnreadableError
 from runtime import Clock, Simulation, on
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Guidance, Turn
@@ -325,7 +325,7 @@ def test_runs_are_mixed_whole_or_task_by_task_by_their_ratings(tmp_path: Path) -
     for name, scores in (("raw", (9, 5)), ("nsi", (6, 8))):  # of two tasks
         runs.append(tmp_path / f"{name}.sqlite")
         with FakeOpenAI(*[answers(rating(score)) for score in scores for _ in range(5)]) as server:
-            tasks = ("--task", "quiet-hours", "--task", "one-free-sunday", "--agents", "rules", "--turns", "2")
+            tasks = ("--task", "quiet-hours", "--task", "give-me-the-keys", "--agents", "rules", "--turns", "2")
             asked = ("--coach", f"c@{server.url}", "--attempts", "1", "--jobs", "1", "--out", str(runs[-1]))
             assert main(["run", *tasks, *asked]) == 0
     kept = {}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
 from nodes.episodes.dialogue.plan import GroundTruth
 from nodes.episodes.evaluation.by_model import judge_by_model, judge_prompt, read_scores
@@ -17,6 +18,7 @@ from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode, first_mention, leak_of, repeated
 from nodes.episodes.evaluation.dimensions import (
     NAMES,
+    PUBLISHED,
     RULES_JUDGE,
     SEVEN,
     Dimension,
@@ -116,7 +118,7 @@ def answer(goal: object = 7, *, drop: str = "") -> str:
 
 def test_scores_are_taken_by_name_and_not_by_place() -> None:
     text = json.dumps({"evaluations": {name: {d.name: [f"of {name}", 0] for d in SEVEN} for name in (B, A)}})
-    assert {(score.name, score.reasoning) for score in read_scores(text, plan(), SEVEN)} == {
+    assert {(score.name, score.reasoning) for score in read_scores(text, (A, B), SEVEN).scores.values()} == {
         (A, f"of {A}"),
         (B, f"of {B}"),
     }
@@ -127,7 +129,7 @@ def test_scores_written_as_texts_and_people_called_agent_1_and_agent_2_are_read(
     people["agent_2"]["GOAL"]["score"] = " 7/10 "
     older = {f"{name}_evaluation": person for name, person in people.items()}
     for told in ({"evaluations": people}, people, older):
-        scores = read_scores(json.dumps(told), plan(), SEVEN)
+        scores = read_scores(json.dumps(told), (A, B), SEVEN).scores.values()
         assert {(score.name, score.score) for score in scores if score.dimension == "GOAL"} == {(A, 0.0), (B, 7.0)}
 
 
@@ -138,12 +140,42 @@ def test_scores_written_as_texts_and_people_called_agent_1_and_agent_2_are_read(
         (answer(7.5), f"GOAL is 7.5; {sentence('episodes.whole_number')}"),
         (answer("good"), f"GOAL is 'good'; {sentence('episodes.whole_number')}"),
         (answer(drop="SEC"), "SEC is missing"),
-        ('{"evaluations": {"Zoe": {}}}', sentence("episodes.no_evaluation", who="Ana Ruiz", found="Zoe")),
+        ('{"evaluations": {"Zoe": {}}}', sentence("episodes.no_evaluation", who="Ana Ruiz")),
     ],
 )
 def test_a_judge_out_of_range_is_refused_by_name_and_dimension(text: str, why: str) -> None:
-    with pytest.raises(UnreadableError, match=why):
-        read_scores(text, plan(), SEVEN)
+    assert why in read_scores(text, (A, B), SEVEN).why
+
+
+@pytest.mark.parametrize("score", ["+0", "−0", "zero", "0 out of 10", "0/10", 0.0])
+@pytest.mark.parametrize(
+    "people",
+    [
+        lambda one: {"Agent 1": one, "agent 2": one},
+        lambda one: {"ruiz": one, "OKAFOR": one},
+        lambda one: [{"name": "Ana", **one}, {"name": "ben okafor", "scores": one}],
+        lambda one: {A: [{"dimension": name, **part} for name, part in one.items()], B: one},
+        lambda one: {A: {key.lower(): part for key, part in one.items()}, B: {k: p["Score"] for k, p in one.items()}},
+        lambda one: {n: {d.title: one[d.name] for d in SEVEN} for n in (A, B)},
+        lambda one: {n: {PUBLISHED[d.name]: one[d.name] for d in SEVEN} for n in (A, B)},
+    ],
+)
+def test_a_judges_usual_ways_to_write_people_dimensions_and_numbers_are_read(
+    people: Callable[[Any], object], score: object
+) -> None:
+    one = {dimension.name: {"Reasoning": "r", "Score": score} for dimension in SEVEN}
+    read = read_scores(json.dumps({"Evaluations": people(one)}), (A, B), SEVEN)
+    assert read.problems == {}
+    assert [value.score for value in read.scores.values()] == [0.0] * 14
+
+
+def test_one_number_of_fourteen_that_cannot_be_used_is_asked_for_alone() -> None:
+    bad = json.loads(answer(7))
+    bad["evaluations"][B]["GOAL"]["score"] = 7.5
+    scores, prompts = judged(json.dumps(bad), json.dumps({"evaluations": {B: {"GOAL": {"score": "eight"}}}}))
+    assert scores.state == "done"
+    assert {one.name: one.score for one in scores.scores if one.dimension == "GOAL"} == {A: 7.0, B: 8.0}
+    assert prompts[1].endswith(f"{B}: GOAL.")
 
 
 def judged(*answers: str | Exception) -> tuple[Scores, list[str]]:

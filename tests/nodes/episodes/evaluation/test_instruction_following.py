@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.command import main
 from nodes.episodes.evaluation.encoders import MINILM, MiniLM, encoder_of, hashed
 from nodes.episodes.evaluation.instruction_following import (
@@ -22,6 +21,7 @@ from nodes.episodes.evaluation.instruction_following import (
     side_effects,
 )
 from nodes.episodes.results.store import Store
+from nodes.models.json_reading import UnreadableError
 from runtime.errors import UserError
 from runtime.msgs.episode import ActKind, Turn
 from tests.support.sentences import sentence

@@ -1,0 +1,263 @@
+"""`read_json`: the JSON object in what a model wrote, read generously: the last whole one counts.
+
+Left aside are a model's thoughts, fences and words around the object. Borne are raw newlines, comments, trailing
+commas, single and curly quotes, quotes inside of quotes, Python's constants, and a cut end, which is told.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from runtime.errors import PolyrhythmError
+
+LONGEST_ANSWER = 65_536
+DEEPEST = 50
+MOST_TRIES = 200
+"""Of braces that begin no object: a model's prose may hold some, and no answer holds as many."""
+
+_THOUGHTS = re.compile(
+    r"<(think|thinking|thought|reasoning)>.*?</\1>|\[THINK\].*?\[/THINK\]", re.DOTALL | re.IGNORECASE
+)
+_THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]", re.IGNORECASE)
+_THOUGHT_BEGINS = re.compile(r"<(?:think|thinking|thought|reasoning)>|\[THINK\]", re.IGNORECASE)
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)(?=<\|(?:end|return|call|start)\|>|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_AFTER_TEXT = re.compile(
+    r"\s*(?:[:}\]]|//|/\*|\Z|,\s*(?:[\"'“”{\[}\]]|\w+\s*:|[+-]?\d|(?:true|false|null|None|True|False)\b|//|\Z))"
+)
+_BARE = re.compile(r"[^\s,:{}\[\]\"']+")
+_NUMBER = re.compile(r"[+\-−]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_CLOSES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’"}
+_CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "nan": None, "undefined": None}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_Found = TypeVar("_Found")
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+class UnreadableError(PolyrhythmError):
+    """A model's answer is not what was asked for; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFound:
+    """An object; where its end was cut off, what stood there whole, and of a text its whole sentences."""
+
+    fields: dict[str, object]
+    is_cut: bool = False
+
+
+def read_object(text: str) -> dict[str, object]:
+    """The object in the text. Raises UnreadableError."""
+    return read_json(text).fields
+
+
+def read_json(text: str) -> JsonFound:
+    """The last whole object in the text, else one whose end was cut off. Raises UnreadableError."""
+    if len(text) > LONGEST_ANSWER:
+        raise UnreadableError(f"the answer has {len(text)} characters; at most {LONGEST_ANSWER} are read")
+    try:
+        found: object = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return _object_in(without_thoughts(text))
+    for _ in range(4):
+        if isinstance(found, list) and found and isinstance(found[-1], list | dict):
+            found = found[-1]
+    if not isinstance(found, dict):
+        raise UnreadableError(f"the answer is {type(found).__name__}, not a JSON object")
+    return JsonFound({str(key): value for key, value in found.items()})
+
+
+def without_thoughts(text: str) -> str:
+    """What a model says, without what it thinks before it says it."""
+    if channels := _CHANNEL.findall(text):
+        return "".join(said for name, said in channels if name == "final")
+    text = _THOUGHTS.sub("", text)
+    text = _THOUGHT_ENDS.split(text)[-1]
+    return _THOUGHT_BEGINS.split(text)[0]
+
+
+def folded(fields: dict[str, object]) -> dict[str, object]:
+    """The same by keys as models may have meant them: "Action Type" as "action_type"."""
+    return {re.sub(r"[\s\-]+", "_", key.strip().casefold()): value for key, value in fields.items()}
+
+
+def read_number(value: object) -> float | None:
+    """A number as models write one: 7, "+3", "−2", "7/10", "8 out of 10", "eight"; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if not isinstance(value, str):
+        return float(value) if value == value else None
+    said = value.strip().strip("*").casefold().removesuffix(".")
+    if said in _WORDS or said.removeprefix("minus ") in _WORDS:
+        number = float(_WORDS.index(said.removeprefix("minus ")))
+        return -number if said.startswith("minus ") else number
+    found = re.fullmatch(rf"({_NUMBER.pattern})\s*(?:(?:/|of|out of)\s*\d+)?", said)
+    return float(found[1].replace("−", "-")) if found else None
+
+
+def _object_in(text: str) -> JsonFound:
+    whole: dict[str, object] | None = None
+    cut: JsonFound | None = None
+    strict, at, why = json.JSONDecoder(strict=False), text.find("{"), ""
+    if at < 0:
+        raise UnreadableError("the answer holds no JSON object")
+    for _ in range(MOST_TRIES):
+        if at < 0:
+            break
+        try:
+            whole, end = strict.raw_decode(text, at)
+            at = text.find("{", end)
+            continue
+        except (ValueError, RecursionError):
+            pass
+        try:
+            scanner = _Scanner(text, at)
+            value = scanner.mapping(0)
+        except UnreadableError as problem:
+            why = why or str(problem)
+            at = text.find("{", at + 1)
+            continue
+        if scanner.is_cut:
+            cut = cut or JsonFound(value, is_cut=True)
+            break
+        whole, at = value, text.find("{", scanner.at)
+    if whole is not None:
+        return JsonFound({str(key): value for key, value in whole.items()})
+    if cut is None or not cut.fields:
+        raise UnreadableError(f"the answer is no JSON: {why or 'it ends too soon'}")
+    return cut
+
+
+class _Scanner:
+    """Reads one object that a strict decoder refuses."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.text = text
+        self.at = at
+        self.is_cut = False
+
+    def mapping(self, depth: int) -> dict[str, object]:
+        """From its brace on; what is not whole when the text ends is left out."""
+        self._deep(depth)
+        self.at += 1
+        fields: dict[str, object] = {}
+        while True:
+            mark = self._next()
+            if mark in ("}", ""):
+                return self._closed(mark, fields)
+            if mark == ",":
+                self.at += 1
+                continue
+            key = self._quoted() if mark in _CLOSES else self._bare(":")
+            mark = self._next()
+            if mark == "":
+                return self._closed(mark, fields)
+            if mark != ":":
+                raise UnreadableError(f"expected ':' after {key!r} at character {self.at}")
+            self.at += 1
+            value, is_whole = self._value(depth)
+            if is_whole:
+                fields[str(key)] = value
+
+    def _list(self, depth: int) -> list[object]:
+        self._deep(depth)
+        self.at += 1
+        values: list[object] = []
+        while True:
+            mark = self._next()
+            if mark in ("]", ""):
+                return self._closed(mark, values)
+            if mark == ",":
+                self.at += 1
+                continue
+            value, is_whole = self._value(depth)
+            if is_whole:
+                values.append(value)
+
+    def _value(self, depth: int) -> tuple[object, bool]:
+        """A value, and whether there is something of it."""
+        mark = self._next()
+        if mark == "":
+            self.is_cut = True
+            return None, False
+        if mark == "{":
+            return self.mapping(depth + 1), True
+        if mark == "[":
+            return self._list(depth + 1), True
+        if mark in _CLOSES:
+            said = self._quoted()
+            return said, said is not None
+        word = self._bare(",")
+        if self.at >= len(self.text):  # "1" may have been the beginning of "10"
+            self.is_cut = True
+            return None, False
+        if word.casefold() in _CONSTANTS:
+            return _CONSTANTS[word.casefold()], True
+        if _NUMBER.fullmatch(word):
+            number = float(word.replace("−", "-"))
+            return (int(number) if number.is_integer() else number), True
+        raise UnreadableError(f"{word[:40]!r} is no value at character {self.at}")
+
+    def _quoted(self) -> str | None:
+        """A text; None of one that was cut off before its first sentence ended."""
+        close, said = _CLOSES[self.text[self.at]], []
+        self.at += 1
+        while self.at < len(self.text):
+            mark = self.text[self.at]
+            if mark == "\\" and self.at + 1 < len(self.text):
+                said.append(self._escaped())
+                continue
+            if mark == close and self._ends_here():
+                self.at += 1
+                return "".join(said)
+            said.append(mark)
+            self.at += 1
+        self.is_cut = True
+        words = "".join(said)
+        last = max(words.rfind(mark) for mark in ".!?")
+        return words[: last + 1] if last >= 0 else None
+
+    def _escaped(self) -> str:
+        mark = self.text[self.at + 1]
+        digits = self.text[self.at + 2 : self.at + 6]
+        if mark == "u" and re.fullmatch(r"[0-9a-fA-F]{4}", digits):
+            self.at += 6
+            return chr(int(digits, 16))
+        self.at += 2
+        return _ESCAPES.get(mark, mark)
+
+    def _ends_here(self) -> bool:
+        """Whether this quote ends its text: after one inside of it words go on."""
+        return _AFTER_TEXT.match(self.text, self.at + 1) is not None
+
+    def _bare(self, expected: str) -> str:
+        found = _BARE.match(self.text, self.at)
+        if found is None:
+            raise UnreadableError(f"expected a word before {expected!r} at character {self.at}")
+        self.at = found.end()
+        return found[0]
+
+    def _next(self) -> str:
+        """The next mark that says something; "" at the end."""
+        while self.at < len(self.text):
+            if self.text[self.at].isspace() or self.text[self.at] == "\ufeff":
+                self.at += 1
+            elif comment := _COMMENT.match(self.text, self.at):
+                self.at = comment.end()
+            else:
+                return self.text[self.at]
+        return ""
+
+    def _closed(self, mark: str, found: _Found) -> _Found:
+        self.at += 1
+        self.is_cut = self.is_cut or not mark
+        return found
+
+    def _deep(self, depth: int) -> None:
+        if depth > DEEPEST:
+            raise UnreadableError(f"objects stand more than {DEEPEST} deep in each other")
