@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from nodes.interrupts.fence_issuer import FenceIssuer
 from runtime.clock import to_s
-from runtime.coordination.fence_issuer import FenceIssuer
 from runtime.coordination.lease import Kind, Lease
 from runtime.message import Epochs
 from runtime.msgs import SeatRequest

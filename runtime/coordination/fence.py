@@ -2,7 +2,7 @@
 
 An epoch counts the fences raised for a seat. A handler notes it when it starts, and its messages carry it. Every
 consumer drops a message whose seat has been fenced since. So cancelling never waits for the slow side. One node of
-a graph raises fences (`fence_issuer`). The seats are those that the nodes declare.
+a graph raises fences. The seats are those that the nodes declare.
 """
 
 from __future__ import annotations

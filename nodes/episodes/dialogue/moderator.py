@@ -16,8 +16,8 @@ from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
 from nodes.episodes.dialogue.messages import BeginEpisode, GuidanceRequest, Pause
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
+from nodes.interrupts.fence_issuer import FenceIssuer
 from runtime import ALONE, FENCE_TOPIC, RELIABLE, URGENT, Fence, Node, Publisher, QoS, Subscription, on
-from runtime.coordination.fence_issuer import FenceIssuer
 from runtime.msgs import Interrupt
 from runtime.msgs.episode import Guidance, Observation, Outcome, Reply, Scores, Turn
 

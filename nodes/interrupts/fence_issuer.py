@@ -11,7 +11,7 @@ from typing import Any
 
 from runtime.coordination.fence import Fence, raised
 from runtime.message import Epochs
-from runtime.msgs.interrupt import PREEMPTS, Interrupt
+from runtime.msgs import PREEMPTS, Interrupt
 
 OTHERWISE = ("replan", "stop")
 """Interrupts that preempt a seat other than planner, VLM and policy, where the launch file's table names none."""
