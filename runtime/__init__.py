@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runtime.errors import (
         GraphError,
         LaunchFileError,
+        MissingVariable,
         ParameterError,
         PolyrhythmError,
         RecordingError,
@@ -70,6 +71,7 @@ __all__ = [
     "LaunchFileError",
     "Lease",
     "Message",
+    "MissingVariable",
     "Node",
     "NodeSpec",
     "ParameterError",
@@ -105,7 +107,8 @@ _LATER = {
         "coordination.fence": "FENCE_TOPIC Fence",
         "coordination.health": "Health Spending",
         "coordination.lease": "LEASE_TOPIC Lease",
-        "errors": "GraphError LaunchFileError ParameterError PolyrhythmError RecordingError UserError choices",
+        "errors": "GraphError LaunchFileError MissingVariable ParameterError PolyrhythmError RecordingError UserError "
+        "choices",
         "execution.in_process": "run",
         "launch.graph": "Graph NodeSpec",
         "message": "Message Stamped",

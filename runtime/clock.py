@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -39,11 +39,11 @@ def as_awaitable(call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: flo
         raise UserError(
             f"clock.external: {call.__qualname__}(...) was awaited before, and is answered once; call it again"
         )
-    made = call() if callable(call) and inspect.iscoroutinefunction(inspect.unwrap(_inner(call))) else call
+    made: object = call() if callable(call) and not inspect.isawaitable(call) else call
     if inspect.isawaitable(made):
         return made
-    if callable(made):
-        name = getattr(made, "__qualname__", repr(made))
+    if made is not call:
+        name = getattr(call, "__qualname__", repr(call))
         raise UserError(
             f"clock.external takes a call that can be awaited, and {name} is a plain function: make it `async def`, or "
             "call it in a handler that is marked blocking=True"
@@ -52,13 +52,6 @@ def as_awaitable(call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: flo
         f"clock.external takes a call that can be awaited, and was given a {type(made).__name__}: the call is over "
         "already; write `await self.clock.external(client.ask(...), latency_s=1.0)` with an async client"
     )
-
-
-def _inner(call: object) -> Any:
-    """The function in a `functools.partial`."""
-    while (inner := getattr(call, "func", None)) is not None:
-        call = inner
-    return call
 
 
 class Clock(Protocol):

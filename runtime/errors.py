@@ -38,6 +38,15 @@ class ParameterError(UserError):
     """A node was given a parameter that it does not take."""
 
 
+class MissingVariable(str):
+    """Among a node's `problems`, an environment variable that is not set here, such as a key.
+
+    `check` tells it and goes on, since a file is looked at elsewhere, too; `run` refuses to start.
+    """
+
+    __slots__ = ()
+
+
 class EscapeError(PolyrhythmError):
     """A handler in virtual time read the wall clock, drew unseeded randomness, or opened a thread or a socket."""
 

@@ -35,8 +35,10 @@ M3 = TypeVar("M3", bound=Message)
 Style = Literal["plain", "async", "blocking"]
 Overrun = Literal["skip", "catch-up"]
 
-_MARK = "__polyrhythm_handler__"
+MOST_TO_CATCH_UP = 100
+"""Ticks; what a timer with `overrun="catch-up"` missed before them is skipped."""
 
+_MARK = "__polyrhythm_handler__"
 
 SLOWEST_HZ = 1e-5
 """Once in 28 hours; what happens more rarely is no timer of a run."""

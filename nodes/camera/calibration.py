@@ -11,7 +11,6 @@ What comes out is a pinhole camera with square pixels and its principal point in
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.errors import ParameterError
+from runtime.errors import ParameterError, UserError
+from runtime.serialization.toml_errors import read_toml
 
 Pixels = NDArray[np.uint8]
 
@@ -54,8 +54,8 @@ class Lens:
         if not path:
             return cls(None, rotate_deg, size)
         try:
-            calibration = msgspec.convert(tomllib.loads(Path(path).read_text()), CameraCalibration)
-        except (OSError, ValueError, msgspec.ValidationError) as problem:
+            calibration = msgspec.convert(read_toml(Path(path)), CameraCalibration)
+        except (UserError, msgspec.ValidationError) as problem:
             expected = "expected width, height, focal_px, centre_px and, where there is one, distortion"
             raise ParameterError(f"calibration {path}: {problem}; {expected}") from problem
         numbers = (*calibration.focal_px, calibration.width, calibration.height)

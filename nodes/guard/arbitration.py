@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -13,6 +14,9 @@ from runtime.coordination.lease import Kind, Lease
 from runtime.message import Epochs
 from runtime.msgs import SeatRequest
 
+TOLD_LATE_S = 0.2
+"""A ladder may have heard the holder's last word so much earlier than the guard."""
+
 RENEWED_WITHIN_S = 0.6
 """A person's lease ends when it was not renewed for this long: the person's tool, or the link to it, is gone.
 
@@ -21,9 +25,10 @@ The person's last command is valid for the guard's `lifespan_s` only, so the rob
 
 
 class LadderStep(msgspec.Struct, frozen=True):
-    """The part of a ladder's step that matters here: the candidate that the step may hand over to."""
+    """The part of a ladder's step that matters here: after how long a silence it may hand over, and to whom."""
 
     to: str = ""
+    silent_s: float = math.inf
 
 
 class SeatConfig(msgspec.Struct, frozen=True):
@@ -49,6 +54,8 @@ class Arbitration(FenceIssuer):
             for seat, home in self.homes.items()
         }
         self._renewed_ns: defaultdict[str, int] = defaultdict(int)
+        self._heard_ns: dict[str, tuple[str, int]] = {}  # of each seat: who was heard last, and when
+        self._spent: dict[str, str] = {}  # of each seat: the holder whose model may not be asked any more
 
     def restore(self, epochs: Epochs, leases: Mapping[str, Lease], now_ns: int) -> None:
         """Continue from the epochs and leases of an earlier guard; no number ever goes back."""
@@ -57,6 +64,7 @@ class Arbitration(FenceIssuer):
             if seat in self.homes and lease.number >= self.leases[lease.seat].number:
                 self.leases[lease.seat] = lease
                 self._renewed_ns[lease.seat] = now_ns
+                self._heard_ns[lease.seat] = lease.holder, now_ns  # from now on this guard listens itself
 
     def begin_at(self, number: int) -> None:
         """Continue above every number that an earlier guard may have issued, where its state is lost."""
@@ -66,11 +74,36 @@ class Arbitration(FenceIssuer):
             for seat, lease in self.leases.items()
         }
 
-    def allows_ladder(self, request: SeatRequest) -> bool:
-        """Whether the launch file's ladder itself asks for this hand-over, which then needs no signature."""
+    def hear(self, seat: str, source: str, at_ns: int) -> None:
+        """Note that the guard itself has heard this source on this seat; who does not hold it is not noted."""
+        if seat in self.leases and self.leases[seat].holder == source:
+            before, last_ns = self._heard_ns.get(seat, ("", 0))
+            self._heard_ns[seat] = source, max(at_ns, last_ns) if before == source else at_ns
+
+    def spend(self, seat: str, source: str) -> None:
+        """Note that a holder says of itself that its model may not be asked any more: as good as silent."""
+        if seat in self.leases and self.leases[seat].holder == source:
+            self._spent[seat] = source
+
+    def silent_s(self, seat: str, now_ns: int) -> float:
+        """For how long the guard has heard nothing of a seat's holder, s.
+
+        It is below 0 where the holder has never begun to speak, and of a person, who may stay silent.
+        """
+        lease = self.leases[seat]
+        source, heard_ns = self._heard_ns.get(seat, ("", 0))
+        if lease.kind == "person" or source != lease.holder:
+            return -1.0
+        return math.inf if self._spent.get(seat) == lease.holder else to_s(now_ns - heard_ns)
+
+    def allows_ladder(self, request: SeatRequest, now_ns: int) -> bool:
+        """Whether the launch file's ladder asks for this hand-over, and the guard itself has seen the silence that it
+        is for; it needs no signature then."""
         home = self.homes.get(request.seat)
-        is_of_ladder = request.do == "take" and request.kind == "script" and request.holder != ""
-        return is_of_ladder and home is not None and any(step.to == request.holder for step in home.ladder)
+        if home is None or request.do != "take" or request.kind != "script" or request.holder == "":
+            return False
+        silent_s = self.silent_s(request.seat, now_ns) + TOLD_LATE_S
+        return any(step.to == request.holder and silent_s >= step.silent_s for step in home.ladder)
 
     def decide(self, request: SeatRequest, source: str, now_ns: int, *, is_proven: bool) -> Lease | str:
         """The lease that a request leads to, or why it is refused; "" for a renewal that is accepted.
@@ -89,7 +122,7 @@ class Arbitration(FenceIssuer):
             self._renewed_ns[seat] = max(self._renewed_ns[seat], min(request.stamp_ns, now_ns))
             return ""
         if request.do == "give":
-            return self._give(seat, by=request.by, why="given back")
+            return self._give(seat, now_ns, by=request.by, why="given back")
         return self._take(request, source, now_ns)
 
     def expired(self, now_ns: int) -> list[Lease]:
@@ -99,7 +132,7 @@ class Arbitration(FenceIssuer):
             for seat, lease in self.leases.items()
             if self._must_be_renewed(lease) and to_s(now_ns - self._renewed_ns[seat]) > RENEWED_WITHIN_S
         ]
-        return [self._give(seat, by="guard", why="the link to the holder is lost") for seat in late]
+        return [self._give(seat, now_ns, by="guard", why="the link to the holder is lost") for seat in late]
 
     def _take(self, request: SeatRequest, source: str, now_ns: int) -> Lease | str:
         seat, home = request.seat, self.homes[request.seat]
@@ -111,19 +144,23 @@ class Arbitration(FenceIssuer):
         if self.leases[seat].holder == holder:
             return f"{holder} holds the seat {seat} already"
         self._renewed_ns[seat] = now_ns
-        return self._issue(seat, holder, kind, by=request.by, why="taken")
+        return self._issue(seat, holder, kind, now_ns, by=request.by, why="taken")
 
-    def _give(self, seat: str, *, by: str, why: str) -> Lease:
+    def _give(self, seat: str, now_ns: int, *, by: str, why: str) -> Lease:
         home = self.homes[seat]
-        return self._issue(seat, home.holder, home.kinds.get(home.holder, "model"), by=by, why=why)
+        kind = home.kinds.get(home.holder, "model")
+        return self._issue(seat, home.holder, kind, now_ns, by=by, why=why)
 
-    def _issue(self, seat: str, holder: str, kind: Kind, *, by: str, why: str) -> Lease:
+    def _issue(self, seat: str, holder: str, kind: Kind, now_ns: int, *, by: str, why: str) -> Lease:
         before = self.leases[seat]
         displaced = before.holder if before.holder != holder else ""
         lease = Lease(
             seat=seat, holder=holder, number=before.number + 1, kind=kind, by=by, displaced=displaced, why=why
         )
         self.leases[seat] = lease
+        self._spent.pop(seat, None)
+        if seat in self._heard_ns:  # a new holder has its time to begin
+            self._heard_ns[seat] = holder, now_ns
         return lease
 
     def _must_be_renewed(self, lease: Lease) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, get_args
 
 import msgspec
 
 from runtime.clock import SystemClock
-from runtime.command_line.attach import Arrival, Sender, StopSignal, attach, hear, user_name
+from runtime.command_line.attach import Arrival, Sender, StopSignal, at_once, attach, hear, user_name
 from runtime.errors import PolyrhythmError, choices
 from runtime.message import Envelope
 from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
@@ -26,6 +26,8 @@ Order = Literal["arm", "rearm", "resume"]
 Asked = Literal["state", "estop", "arm", "rearm", "resume", "home", "stow", "runstop", "release"]
 Service = Literal["home", "stow", "runstop", "release"]
 SERVICES: tuple[Service, ...] = get_args(Service)
+STOPS: Mapping[str, str] = {"estop": "estop", "runstop": "robot/runstop"}
+"""The orders that stop, and the topics by which a guard hears of them."""
 CONSOLE = "console"
 """The source name of the console's e-stop button: a click on a page holds no button down."""
 GO_ON = (
@@ -36,25 +38,41 @@ GO_ON = (
 def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
     """Send the guard of a run an order and print its state; 0 where the order is carried out, 1 where it is refused.
 
-    `wanted` names the run, `by` the person; both may be empty. Raises PolyrhythmError where the guard does not answer.
+    `wanted` names the run, `by` the person; both may be empty: what stops then goes to every run with a guard. Raises
+    PolyrhythmError where the guard does not answer.
     """
     by = by or user_name()
-    run = attach(wanted, "laptop")
+    topic = STOPS.get(do, "")
+    runs = [run for run in find_runs() if topic in run.info.topics] if topic and wanted is None else []
+    if len(runs) <= 1:
+        is_named = wanted is not None or do in ("state", *STOPS)
+        run = attach(wanted, "laptop", acts=not is_named) if not runs else runs[0]
+        with StopSignal() as stop_signal:
+            return _obeyed(run, do, by, stop_signal, as_json=as_json)
     with StopSignal() as stop_signal:
-        if do in SERVICES:
-            return _served(run, do, by, stop_signal, as_json=as_json)
-        if do in ("arm", "rearm", "resume"):
-            state = _ordered(run, do, by, stop_signal)
-        else:
-            if do == "estop":  # over the bus, where the platform has no signal for it
-                sender = Sender(run, "estop", provenance="person")
-                sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {by}"))
-                sender.close()
-            state = _known(_last(hear(run, ["guard/state"], stop_signal, for_s=ANSWER_S)))
+        codes = at_once(runs, lambda run: _obeyed(run, do, by, stop_signal, as_json=as_json, title=f"{run.title}: "))
+    for run, code in zip(runs, codes, strict=True):
+        if isinstance(code, PolyrhythmError):
+            print(f"polyrhythm guard: {run.title}: {code}", file=sys.stderr)
+    return 0 if all(code == 0 for code in codes) else 1
+
+
+def _obeyed(run: FoundRun, do: Asked, by: str, stop_signal: StopSignal, *, as_json: bool, title: str = "") -> int:
+    """One run's guard is asked, and its answer printed behind the title."""
+    if do in SERVICES:
+        return _served(run, do, by, stop_signal, as_json=as_json, title=title)
+    if do in ("arm", "rearm", "resume"):
+        state = _ordered(run, do, by, stop_signal)
+    else:
+        if do == "estop":  # over the bus, where the platform has no signal for it
+            sender = Sender(run, "estop", provenance="person")
+            sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {by}"))
+            sender.close()
+        state = _known(_last(hear(run, ["guard/state"], stop_signal, for_s=ANSWER_S)))
     if as_json:
         print(json.dumps(msgspec.to_builtins(state)))
     else:
-        print(plain(_sentence(state)))
+        print(plain(title + _sentence(state)))
         if do == "rearm" and state.mode == "stopped" and not state.estop:
             print(GO_ON, file=sys.stderr)
     is_done = {
@@ -100,7 +118,7 @@ def _ordered(run: FoundRun, do: Order, by: str, stop_signal: StopSignal) -> Guar
     return _known(after or before)
 
 
-def _served(run: FoundRun, verb: Service, by: str, stop_signal: StopSignal, *, as_json: bool) -> int:
+def _served(run: FoundRun, verb: Service, by: str, stop_signal: StopSignal, *, as_json: bool, title: str = "") -> int:
     """Ask for an action of the robot itself, and print the guard's answer."""
     topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
     sender = Sender(run, topic, provenance="person")
@@ -116,7 +134,7 @@ def _served(run: FoundRun, verb: Service, by: str, stop_signal: StopSignal, *, a
             answer = decode(arrival.frames, GuardAnswer).message
             if answer.request == asked.id:
                 words = f"{verb}: {'accepted' if answer.is_accepted else f'refused: {answer.why}'}"
-                print(json.dumps(msgspec.to_builtins(answer)) if as_json else plain(words))
+                print(json.dumps(msgspec.to_builtins(answer)) if as_json else plain(title + words))
                 return 0 if answer.is_accepted else 1
     finally:
         heard.close()

@@ -20,6 +20,7 @@ from nodes.interrupts.phrase_matcher import (
     find,
     is_cjk,
     is_clipped,
+    split_clauses,
     words_of,
 )
 
@@ -36,6 +37,10 @@ _DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend"
 _STOPS = ("stop", "stop_end", "stop_alone", "cry")
 _BEFORE_STOP = ("courtesy", "lead")
 _BESIDE_RESUME = ("courtesy", "allowed", "assent", "resume_tail", "anywhere")
+_FILLERS = ("courtesy", "lead", "tail", "no", "backchannel")
+"""What says nothing by itself beside a stop."""
+_APART = ("negator", "order", "no")
+"""What begins something new behind the words of a stop; anything else may be what is to be stopped: "stop that cup"."""
 _SHOUTED_NO = 3
 
 
@@ -245,6 +250,59 @@ def _is_doubled(clause: MatchedClause, match: Match) -> bool:
 
 def _denies(clause: MatchedClause, *tables: str) -> bool:
     return any(_is_negated(clause, one.start) for one in clause.of(*tables))
+
+
+def beside_stop(text: str) -> str:
+    """What a stop says beside that, in its own words: "Stop! Not the red one." -> "Not the red one."
+
+    Cries and reports of pain are a part of the stop. "" where nothing else was said.
+    """
+    parts = [part for part in split_clauses(text) if words_of(part)]
+    left = [_without_stop(part) for part in parts]
+    said = [number for number, rest in enumerate(left) if words_of(rest) and not find(words_of(rest)).is_all(_FILLERS)]
+    if not said:
+        return ""
+    if any(
+        rest != part for part, rest in zip(parts[said[0] + 1 : said[-1]], left[said[0] + 1 : said[-1]], strict=True)
+    ):
+        return text  # between two things that are said, "wait" takes back the first
+    return " ".join(rest for rest in left if words_of(rest))
+
+
+def _without_stop(part: str) -> str:
+    """A clause, as it was written, without the words of a stop; "" where it is nothing else, or hurt."""
+    clause = find(words_of(part))
+    if clause.has("back"):
+        return part  # "Put it back" stops as well, and says what is to be done
+    is_stop = clause.is_all((*_STOPS, "stop_unsure"), "courtesy", "lead", "tail")
+    if is_stop or _is_distress(clause) or _is_hurt(clause):
+        return ""
+    opening, ending = clause.opening(*_BEFORE_STOP), clause.ending("tail")
+    begins = [one.end for one in clause.of("cry", "stop") if one.start in opening]
+    ends = [one.start for one in clause.of("stop_end") if one.end in ending and one.start > 0]
+    tokens = part.split()
+    if begins:
+        rest = _behind(tokens, max(begins))
+        is_denied = any(one.start < max(begins) for one in clause.of("negator"))  # "Don't you dare take it."
+        is_apart = not is_denied and any(find(words_of(" ".join(rest))).opens(one, "courtesy") for one in _APART)
+        return " ".join(rest if is_apart else tokens)
+    if ends:
+        return " ".join(tokens[: len(tokens) - len(_behind(tokens, min(ends)))])
+    return part
+
+
+def _is_hurt(clause: MatchedClause) -> bool:
+    """Whether a clause beside a stop only points at a part of somebody: "my toe", "that's my toe"."""
+    return clause.ends("body") and not clause.has("others") and not (clause.has("kind") or clause.has("colour"))
+
+
+def _behind(tokens: Sequence[str], words: int) -> Sequence[str]:
+    """The tokens behind so many words; a token may hold two ("half-full") or none."""
+    for number, token in enumerate(tokens):
+        if words <= 0:
+            return tokens[number:]
+        words -= len(words_of(token))
+    return ()
 
 
 # --- going on

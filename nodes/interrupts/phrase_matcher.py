@@ -165,6 +165,12 @@ def clauses_in(text: str) -> tuple[MatchedClause, ...]:
     return tuple(clauses)
 
 
+def split_clauses(text: str) -> list[str]:
+    """The parts up to and with each punctuation mark, as they were written."""
+    ends = [mark.end() for mark in _CLAUSE_END.finditer(text)]
+    return [text[start:end].strip() for start, end in itertools.pairwise([0, *ends, len(text)])]
+
+
 def find(words: tuple[str, ...]) -> MatchedClause:
     """The clause made of these words, with every phrase that occurs in it."""
     phrases = load()

@@ -14,15 +14,14 @@ from pathlib import Path
 
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
+from runtime.serialization.toml_errors import read_text
 
 
 def remembered(path: Path) -> dict[str, str]:
     """The place of each kind that was taught; {} where there is no file yet. Raises UserError where it is none."""
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as problem:
+        found = json.loads(read_text(path)) if path.exists() else {}
+    except (OSError, UserError, ValueError) as problem:
         raise UserError(f"memory {path}: {problem}") from problem
     if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
         raise UserError(f"memory {path}: expected a JSON object with a place for each kind")

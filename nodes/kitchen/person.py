@@ -10,17 +10,25 @@ import math
 import random
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth, ScenarioVerdict
 from nodes.kitchen.mjcf import PARKED_M
-from nodes.kitchen.scenario import DOES, KitchenScenario, ScenarioEvent, holds, load_scenario, named, thing_of
+from nodes.kitchen.scenario import (
+    DOES,
+    KitchenScenario,
+    ScenarioEvent,
+    holds,
+    load_scenario,
+    named,
+    thing_of,
+    wordings_of,
+)
 from nodes.kitchen.world import Kitchen, load_world
 from nodes.sim.messages import BodyPart
 from nodes.sim.people.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
-from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns, to_s
+from runtime import Node, Publisher, QoS, Subscription, every, on, to_ns, to_s
 from runtime.msgs import GuardState, Utterance
 
 HAND_MPS = 0.6
@@ -67,7 +75,7 @@ class ScenarioPerson(Node):
     def __init__(self, scenario: str, words: str = "") -> None:
         self.path = Path(scenario)
         self.scenario: KitchenScenario = load_scenario(self.path)
-        self.words = {**self.scenario.words, **(_words_of(Path(words), self.path.stem) if words else {})}
+        self.words = {**self.scenario.words, **(wordings_of(Path(words), self.path.stem) if words else {})}
         self.world: Kitchen = load_world(Path(self.scenario.world) if self.scenario.world else None)
         self.drawn = random.Random(0)
         self.seed = 0
@@ -329,18 +337,3 @@ class ScenarioPerson(Node):
 
 def _above(at: PointM) -> PointM:
     return at[0], at[1], 0.95
-
-
-def _words_of(path: Path, name: str) -> dict[str, tuple[str, ...]]:
-    """The wordings of one scenario in a file with a table for each. Raises UserError."""
-    import tomllib
-
-    try:
-        data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-        return {
-            slot: texts
-            for slot, texts in msgspec.convert(data.get(name, {}), dict[str, tuple[str, ...]]).items()
-            if texts
-        }
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
-        raise UserError(f"wordings {path}: {problem}") from problem

@@ -7,16 +7,17 @@ Conditions are about the simulator's world: "red mug in sink", "red mug held by 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.world import Kitchen, ThingSpec, lay_out, load_world
 from runtime.errors import UserError, choices
+from runtime.serialization.toml_errors import read_toml
 
 SHIPPED = Path(__file__).with_name("scenarios")
 WHENS = ("start", "then", "said", "is", "ever")
@@ -70,12 +71,25 @@ def load_scenario(path: Path) -> KitchenScenario:
     """The scenario of a file, or the shipped one of a name; one that can succeed. Raises UserError."""
     path = path if path.suffix else SHIPPED / f"{path}.toml"
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), KitchenScenario)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+        found = msgspec.convert(read_toml(path), KitchenScenario)
+    except (UserError, msgspec.ValidationError) as problem:
         raise UserError(f"scenario {path}: {problem}") from problem
     if problems := problems_of(found):
         raise UserError(f"scenario {path}: {'; '.join(problems)}")
     return found
+
+
+def wordings_of(path: Path, name: str) -> dict[str, tuple[str, ...]]:
+    """The wordings of one scenario in a file with a table for each. Raises UserError."""
+    try:
+        data: dict[str, Any] = read_toml(path)
+        return {
+            slot: texts
+            for slot, texts in msgspec.convert(data.get(name, {}), dict[str, tuple[str, ...]]).items()
+            if texts
+        }
+    except (UserError, msgspec.ValidationError) as problem:
+        raise UserError(f"wordings {path}: {problem}") from problem
 
 
 def problems_of(scenario: KitchenScenario) -> list[str]:

@@ -18,7 +18,7 @@ from nodes.kitchen.policy import stand_for
 from nodes.kitchen.vision.grounding import ground_in, is_named
 from nodes.kitchen.world import Kitchen, Place, load_world
 from nodes.vlm.local import LocalVLM
-from nodes.vlm.next_action import Decision, Situation
+from nodes.vlm.next_action import Decision, Situation, is_still_good
 from runtime import QoS, Subscription
 from runtime.msgs import JOINTS, Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask, Utterance, aimed_at
 
@@ -34,8 +34,8 @@ VIEW_RAD = 0.45
 """Places this near to each other are in one picture."""
 SEEN_WITHIN_S = 1.5
 """How long after an action the eyes may still show what was before."""
-ROOM_M = 0.15
-"""Room around what is set down."""
+ROOM_M, EDGE_M = 0.15, 0.08
+"""Room around what is set down; so far from an edge it stays."""
 WITH_THING = ("pick", "place", "take", "rinse", "hand_over", "open", "close", "point")
 BARS = ("no", "not", "wait", "stop", "dont", "don't", "sorry", "oh")
 """First words after which the robot holds still until the planner has understood the rest."""
@@ -333,19 +333,12 @@ class KitchenVLM(LocalVLM):
         taken = [
             (one.x_m, one.y_m) for one in self.now.things if not one.is_place and (held is None or one.id != held.id)
         ]
-        doing = self.doing
-        if (
-            doing is not None
-            and doing.skill in ("place", "drive")
-            and doing.target is not None
-            and self.outcome == "running"
-        ):
-            before = doing.target
-            if found.holds(before.x_m, before.y_m) and all(
-                math.dist((before.x_m, before.y_m), at) > ROOM_M for at in taken
-            ):
-                return before
-        x, y = _free_point(found, taken, self.states[-1].base_x_m if self.states else 0.0)
+        best = _free_point(found, taken, self.states[-1].base_x_m if self.states else 0.0)
+        x, y = best
+        doing = self.doing if self.outcome == "running" else None
+        if doing is not None and doing.skill in ("place", "drive") and doing.target is not None:
+            before = (doing.target.x_m, doing.target.y_m)
+            x, y = before if found.holds(*before) and is_still_good(before, best, taken) else best
         spot: SeenObject = msgspec.structs.replace(place, x_m=x, y_m=y)  # type: ignore[type-var]  # a Struct
         return spot
 
@@ -383,9 +376,12 @@ def _spot(name: str, at: tuple[float, float, float]) -> SeenObject:
 
 
 def _free_point(place: Place, taken: Sequence[tuple[float, float]], x_m: float) -> tuple[float, float]:
-    half = max(place.length_m / 2 - 0.08, 0.0)
+    half = max(place.length_m / 2 - EDGE_M, 0.0)
     alongs = [step * 0.06 for step in range(-20, 21) if abs(step * 0.06) <= half] or [0.0]
-    deeps = (0.12, 0.18) if place.length_m > 0.5 else (0.14, 0.10)
+    deeps: tuple[float, ...] = (0.12, 0.18)
+    if place.length_m <= 0.5:  # something small is used up to its corners
+        alongs = [*alongs, -half, half]
+        deeps = (0.14, 0.10, *(deep for deep in (0.20, 0.26, 0.30) if deep <= place.depth_m - EDGE_M))
     points = [place.point_m(along, deep) for deep in deeps for along in alongs]
     free = [at for at in points if all(math.dist(at, other) > ROOM_M for other in taken)]
     if free:

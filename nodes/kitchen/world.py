@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import random
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +18,7 @@ import msgspec
 from nodes.robot.route import PointM
 from nodes.sim.table_scene import Rgb, Thing
 from runtime.errors import UserError, choices
+from runtime.serialization.toml_errors import read_toml
 
 SLOT_M, ROW_M = 0.18, (0.10, 0.24)
 """Things stand this far apart along a place, in two rows so far behind its front edge."""
@@ -67,6 +67,12 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def length_m(self) -> float:
         """Along its front edge."""
         low, high = self.y_m if self.side in ("east", "west") else self.x_m
+        return high - low
+
+    @property
+    def depth_m(self) -> float:
+        """From its front edge to its back."""
+        low, high = self.x_m if self.side in ("east", "west") else self.y_m
         return high - low
 
     def stand_m(self, x_m: float, y_m: float) -> tuple[float, float, float]:
@@ -219,8 +225,8 @@ def load_world(path: Path | None = None) -> Kitchen:
     """The kitchen of a file; ours by default. Raises UserError."""
     file = path or Path(__file__).with_name("world.toml")
     try:
-        return msgspec.convert(tomllib.loads(file.read_text("utf-8")), Kitchen)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+        return msgspec.convert(read_toml(file), Kitchen)
+    except (UserError, msgspec.ValidationError) as problem:
         raise UserError(f"world {file}: {problem}") from problem
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from nodes.models.json_reading import UnreadableError, read_json
-from runtime.errors import PolyrhythmError
+from runtime.errors import MissingVariable, PolyrhythmError
 from runtime.serialization.msgspec_cache import from_json
 
 A = TypeVar("A")
@@ -77,10 +77,16 @@ class ChatSettings:
         if urlsplit(self.base_url).scheme not in ("http", "https"):
             found.append(f"base_url is {self.base_url!r}; expected http://... or https://...")
         if not self.model:
-            found.append(f"no model is named; set the parameter model or the environment variable {self.prefix}_MODEL")
+            found.append(
+                MissingVariable(
+                    f"no model is named; set the parameter model or the environment variable {self.prefix}_MODEL"
+                )
+            )
         if not self.api_key and self.base_url.rstrip("/") == OPENAI_URL:
             found.append(
-                f"{self.prefix}_API_KEY is not set; set it, or {self.prefix}_BASE_URL to a server that needs no key"
+                MissingVariable(
+                    f"{self.prefix}_API_KEY is not set; set it, or {self.prefix}_BASE_URL to a server that needs no key"
+                )
             )
         if not 0.0 < self.deadline_s <= 60.0:
             found.append(f"deadline_s is {self.deadline_s}; expected more than 0 and at most 60")

@@ -23,7 +23,7 @@ from nodes.models.budget import Budget, Prices
 from nodes.models.chat_format import ModelOptions
 from nodes.models.http_client import HttpClient
 from nodes.models.model import Model, Patience, Server
-from runtime.errors import UserError, choices
+from runtime.errors import MissingVariable, UserError, choices
 from runtime.extras import missing
 from runtime.serialization.toml_errors import convert, read_toml
 
@@ -114,14 +114,16 @@ class Servers:
                 return problem
             if self._server(url, table).key == "" and url.rstrip("/") == OPENAI_URL:
                 name = table.key if table and table.key else OPENAI_KEY
-                return f"{url} needs a key and {name} is not set; set it, or name a server with MODEL@URL"
+                return MissingVariable(
+                    f"{url} needs a key and {name} is not set; set it, or name a server with MODEL@URL"
+                )
         lacks = missing(("aiohttp",))
         return f"a model on a server cannot be asked: {lacks}" if lacks else ""
 
     def model(self, name: str, address: str, options: ModelOptions) -> Model:
         """The model of that name there, asked with these options. Raises UserError where nothing can be asked."""
         if problem := self.problem_of(address):
-            raise UserError(f"model {name!r}: {problem}")
+            raise UserError(type(problem)(f"model {name!r}: {problem}"))  # a variable that is missing stays one
         known = (name, address, repr(options))
         if known not in self._models:
             table = self.tables.get(address)

@@ -36,6 +36,8 @@ def referents(what: Unnamed, order: Order | None, scene: Scene, target: SeenObje
         under_way = [target]
     else:
         under_way = in_hand if target is None else []
+    if what.how == "told" and what.named is not None:
+        return Referents(tuple(one for one in things if fits(one, what.named, scene)))
     if what.how == "held" and in_hand:
         return Referents(tuple(in_hand), "action")
     pointed_at = {one.points_at for one in scene.people if one.points_at}
@@ -54,6 +56,24 @@ def referents(what: Unnamed, order: Order | None, scene: Scene, target: SeenObje
         return Referents(tuple(under_way), "action")
     named = [one for one in is_open if what.named is not None and fits(one, what.named, scene)]
     return Referents(tuple(named or is_open))
+
+
+def named_under_way(
+    told_of: Sequence[Reference], order: Order | None, scene: Scene, target: SeenObject | None = None
+) -> tuple[SeenObject, ...]:
+    """What is worked on, or still to be, of what something was said; "it" is what the robot holds or goes for."""
+    if order is None:
+        return ()
+    things = [one for one in scene.things if is_still_meant(one, order, scene)]
+    held = {one.subject for one in scene.relations if one.relation == "held by" and one.object == "robot"}
+    target = target or next((one for one in scene.things if one.id in held), None)
+    if target is not None and all(one.id != target.id for one in things):
+        things.append(target)
+    named = [one for one in told_of if one.label or one.colour]
+    found = [one for one in things if any(fits(one, what, scene) for what in named)]
+    if len(named) < len(told_of) and target is not None:
+        found.append(target)
+    return tuple(dict.fromkeys(found))
 
 
 def as_references(things: Sequence[SeenObject], scene: Scene) -> tuple[Reference, ...]:

@@ -14,7 +14,7 @@ from nodes.interrupts.intent import understand
 from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import plural_of
 from nodes.planner.parser import Parser
-from nodes.planner.referents import as_references, fits, is_still_meant, referents, stands
+from nodes.planner.referents import as_references, fits, is_still_meant, named_under_way, referents, stands
 from nodes.planner.replies import (
     MOST_NAMED,
     answer,
@@ -26,6 +26,7 @@ from nodes.planner.replies import (
     remark,
     things_words,
 )
+from nodes.planner.stopped import read_beside_stop, told_as_paused, why_unread
 from nodes.planner.understanding import (
     ALL,
     LEAVE,
@@ -115,6 +116,7 @@ class OrdersUnderWay:
     ordered_ns: int = 0
     asked_ns: int = 0  # a question waits for an answer since; 0: none does
     choices: tuple[Reference, ...] = ()  # one of these is to be left alone: it is asked which
+    at_stop: str = ""  # a question that was asked beside a stop, and is asked again when that is lifted
     unseen_ns: int = 0  # the order came then, when nothing that it may mean had been seen; 0: something had
 
     @property
@@ -181,14 +183,18 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
     if wants == "stop":
         return _stopped(plan, text, around, now_ns)
     if wants == "resume":
-        plan = replace(plan, is_paused=bool(plan.choices))
+        again, plan = plan.at_stop, replace(plan, is_paused=bool(plan.choices), at_stop="")
+        if again:
+            return replace(plan, asked_ns=now_ns), again  # who lifts the stop has not answered what was asked at it
         if plan.talk.question is None or plan.talk.awaits != "yes":
             return plan, ""  # else it is a yes as well: "Go ahead."
     known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
     if foreign := in_another_language(text, known):
         return plan, foreign
-    talk = replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
-    asked, (intent, talk) = talk, understand_in(text, world, talk, parser_of(world))
+    asked = _talk_about(plan)
+    intent, talk = understand_in(text, world, asked, parser_of(world))
+    if (answered := _answered(replace(plan, talk=talk), asked, intent)) is not None:
+        return answered
     if plan.asked_ns and intent.deed in ("answer", "refuse"):  # the question stays open
         talk = replace(talk, question=asked.question, awaits=asked.awaits)
     plan = replace(plan, talk=talk)
@@ -217,32 +223,77 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
 
 def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
     """The reflex has stopped the robot, and the VLM says so; what else was said counts after a "go on"."""
-    world = around.world
-    talk = replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
-    intent, talk = understand_in(text, world, talk, parser_of(world))
-    if intent.deed == "do" and not {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
-        plan, reply = _do(replace(plan, talk=talk), intent, around, now_ns)
-        return plan, f"{reply} First tell me to go on."
-    if intent.deed == "ask" and intent.orders:
-        return replace(plan, talk=talk, asked_ns=now_ns), question(intent, around.scene, world)
-    if intent.deed == "refuse":
-        return plan, refusal(intent, world, around.skills)
-    if not (intent.protected or intent.released or intent.unnamed):
-        return plan, ""
-    protected = tuple(dict.fromkeys((*plan.talk.protected, *intent.protected)))
-    protected = tuple(one for one in protected if not any(covers(free, one) for free in intent.released))
-    return _nothing(
-        replace(plan, talk=replace(plan.talk, protected=protected)),
-        Intent("nothing", (), intent.protected, intent.released, intent.unnamed),
-        around,
-        now_ns,
-        is_stopped=True,
-    )
+    rest = read_beside_stop(text, around, _talk_about(plan), parser_of(around.world))
+    under_way, before = plan.order, plan
+    plan = replace(plan, talk=rest.talk)
+    match rest.reading:
+        case "nothing":
+            return before, ""
+        case "answer":
+            return plan, answer(rest.words, rest.intent, around.scene, around.skills, plan.order, plan.last)
+        case "spare":
+            return _nothing(plan, rest.intent, around, now_ns, is_stopped=True)
+        case "do":
+            new, reply = _do(plan, rest.intent, around, now_ns)
+            if not new.asked_ns:
+                is_new = new.orders != before.orders and new.orders == rest.intent.orders
+                return new, told_as_paused([_small(describe(one)) for one in new.orders]) if is_new else reply
+            plan, asked = new, f"Stopped. {reply}"
+        case "unread":
+            asked = why_unread(rest, around)
+    if under_way is None:
+        return replace(plan, asked_ns=now_ns), asked
+    things = as_references((around.target,), around.scene) if around.target is not None else under_way.things
+    if plan.talk.question is not None:
+        return replace(plan, asked_ns=now_ns, choices=things, is_paused=True, at_stop=asked), asked
+    plan, whether = _ask_whether(plan, things, now_ns)
+    return replace(plan, at_stop=whether), f"{asked} {whether}"
+
+
+def _talk_about(plan: OrdersUnderWay) -> Conversation:
+    """The conversation, with what is being done as the last order."""
+    return replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
+
+
+def _small(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def _ask_whether(plan: OrdersUnderWay, things: Sequence[Reference], now_ns: int) -> tuple[OrdersUnderWay, str]:
+    """Hold, and ask whether these are still meant: something was said of them that may forbid it."""
+    order = plan.order
+    assert order is not None
+    about = Order(order.skill, tuple(things), (), order.place, order.relation)
+    plan = replace(
+        plan, talk=replace(plan.talk, question=about, awaits="yes"), asked_ns=now_ns, choices=tuple(things),
+        is_paused=True,
+    )  # fmt: skip
+    return plan, f"Shall I still {_small(describe(about))}?"
+
+
+def _answered(plan: OrdersUnderWay, asked: Conversation, intent: Intent) -> tuple[OrdersUnderWay, str] | None:
+    """The plan after a yes or a no to `_ask_whether`; None where that was not asked, or not answered."""
+    about = asked.question
+    if about is None or asked.awaits != "yes" or not plan.choices or about.things != plan.choices:
+        return None
+    is_yes = intent.deed == "do" and intent.orders == (about,)
+    is_no = intent.why in ("declined", "cancelled") or (intent.what == "no" and intent.deed == "nothing")
+    if plan.order is None or not (is_yes or is_no):
+        return None
+    left = plan.choices
+    plan = replace(plan, asked_ns=0, choices=(), is_paused=False, at_stop="")
+    if is_yes:
+        return plan, "All right, I go on."
+    return _with_exclusions(plan, plan.order or about, left, ()), f"All right, I leave {_named(left)}."
+
+
+def _named(things: Sequence[Reference]) -> str:
+    return list_words([f"the {_bare(one)}" for one in things])
 
 
 def _goes_on(plan: OrdersUnderWay) -> str:
     order = plan.order
-    return "" if order is None or plan.is_paused else f" I go on: {describe(order)[0].lower()}{describe(order)[1:]}."
+    return "" if order is None or plan.is_paused else f" I go on: {_small(describe(order))}."
 
 
 def _nothing(
@@ -258,6 +309,9 @@ def _nothing(
         plan = replace(plan, asked_ns=0, is_over=plan.is_over or not was_asked)
         return plan, "All right, I leave it."
     if not (intent.protected or intent.released or intent.unnamed):
+        named = named_under_way(intent.told_of, plan.order, around.scene, around.target)
+        if named and intent.why == "told" and not plan.choices:
+            return _ask_whether(plan, as_references(named, around.scene), now_ns)
         return plan, remark(intent)
     return _spare(plan, intent, around, now_ns, is_stopped=is_stopped)
 
@@ -384,7 +438,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
     if orders[0].skill == "stop":
         return replace(plan, is_over=True), "All right, I stop that."
     if orders[0].skill == "wait":
-        return replace(plan, is_paused=True), "I wait. Tell me to go on."
+        return replace(plan, is_paused=True), "I wait until you tell me."
     if orders[0].skill == "undo":
         return _undo(plan, around, now_ns)
     if not plan.asked_ns and not intent.is_addition and (asked := _contradiction(plan, intent, now_ns)):
@@ -412,6 +466,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
         ordered_ns=now_ns,
         asked_ns=0,
         choices=(),
+        at_stop="",
         unseen_ns=0 if is_amended or _is_seen(orders[0], around.scene) else now_ns,
     )
     if is_amended:
@@ -428,8 +483,7 @@ def _added(plan: OrdersUnderWay, orders: Sequence[Order]) -> tuple[OrdersUnderWa
 
 
 def _promise(order: Order) -> str:
-    text = describe(order)
-    return f"I will {text[0].lower()}{text[1:]}."
+    return f"I will {_small(describe(order))}."
 
 
 def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int) -> str:

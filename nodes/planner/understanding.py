@@ -66,7 +66,9 @@ class Order(msgspec.Struct, frozen=True):
 class Unnamed(msgspec.Struct, frozen=True):
     """What is to be left alone and has no name in the words: "that one", "the one you hold". The scene tells which."""
 
-    how: Literal["shown", "held", "other", "described"] = "shown"
+    how: Literal["shown", "held", "other", "described", "told"] = (
+        "shown"  # told: of what was just said to be somebody's
+    )
     label: str = ""  # "that cup"
     count: int = 1  # "two of the cups"
     named: Reference | None = None  # what it is by the words before alone, where they tell
@@ -86,6 +88,7 @@ class Intent(msgspec.Struct, frozen=True):
     is_correction: bool = False  # of what was said before
     is_addition: bool = False  # to what was ordered before: "and the ball too"
     asks_about: tuple[Reference, ...] = ()
+    told_of: tuple[Reference, ...] = ()  # what something was said of that orders nothing; without a name: "it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +125,14 @@ class _Draft:
 
 
 def understand_in(
-    text: str, world: OrderVocabulary, before: Conversation, parser: Parser
+    text: str, world: OrderVocabulary, before: Conversation, parser: Parser, *, corrects: bool = False
 ) -> tuple[Intent, Conversation]:
-    """The intent of a person's utterance, and the conversation after it."""
+    """The intent of a person's utterance, and the conversation after it.
+
+    `corrects`: it is known to object to what is being done, as what is said beside a stop does.
+    """
     reader = _Reader(world, before, parser)
-    intent = reader.read(text)
+    intent = reader.read(text, corrects=corrects)
     protected = tuple(dict.fromkeys((*before.protected, *intent.protected)))
     protected = tuple(one for one in protected if not any(_fits(one, free) for free in intent.released))
     is_open = intent.deed == "ask"
@@ -244,6 +250,9 @@ class _Reader:
         self.subjects: list[str] = []  # kinds that something was told of: what "it" may mean
         self.is_excepting = False  # an exception was announced, and not said yet
         self.doubted: list[Noun] = []  # what somebody named and left open: "and do not forget the plate"
+        self.told_of: list[Noun] = []  # what something was said of that is no order
+        self.taken: list[tuple[Clause, list[Noun]]] = []  # what is somebody's, or what the speaker does
+        self.is_in_turn = False  # "first the red one, then the blue one"
         self.told: list[Clause] = []  # orders and what was said beside them
         self.is_polite = False
         self.condition = ""
@@ -256,8 +265,14 @@ class _Reader:
             "wait": self._frame_wait, "run": self._frame_run,
         }  # fmt: skip
 
-    def read(self, text: str) -> Intent:
+    def read(self, text: str, *, corrects: bool) -> Intent:
         clauses = self.parser.clauses(text)
+        opening = _OPENING.match(text)
+        self.is_in_turn = _IN_TURN.search(text) is not None
+        if opening is not None and clauses and clauses[0].type == "fragment":  # "Only the red one.", "First the ..."
+            corrects = True
+            if opening[1].lower() == "first" and not self.is_in_turn:
+                clauses[0].adverbs.append("first")
         asked = self.before.question if self.before.awaits == "thing" else None
         if (
             asked is not None
@@ -271,11 +286,12 @@ class _Reader:
         self.is_offered = re.search(r"(?:^|[.!?])\s*here,", text.lower()) is not None
         self.adds = adds(text)
         self.is_addition = bool(self.before.orders) and self.adds
-        is_repair = False
+        is_repair = corrects
         for number, clause in enumerate(clauses):
             behind = clauses[number + 1] if number + 1 < len(clauses) else None
             is_contrast = clause.type == "fragment" and clause.nots and not clause.nouns and not self.drafts
             if is_contrast and behind is not None and behind.type == "fragment" and behind.nouns:
+                is_repair = True
                 continue  # "Not the red one, the white one."
             if clause.type == "fragment" and clause.nouns and _is_taken_back(clauses[number + 1 :]):
                 continue  # "The red cup, no, the blue cup is still in use."
@@ -356,6 +372,10 @@ class _Reader:
                 self._fragment(clause)
             case "statement":
                 self.has_statement, self.is_elsewhere = True, self.is_elsewhere or clause.word == "another"
+                if not _LIKES.match(" ".join(clause.words)):
+                    self.told_of += [noun for noun in clause.nouns if not noun.unknown]
+                if _BY_SPEAKER.match(" ".join(clause.words)):
+                    self.taken.append((clause, clause.nouns))
                 if self._is_under_way() and _is_wrong_one(clause.words):
                     self._spare(clause, [Noun(pronoun="it")])
                 self.remarked += len(clause.nouns[:1])
@@ -381,7 +401,11 @@ class _Reader:
                 self._mention(clause)
             case "owner":
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
-                if clause.words[:1] in (("this",), ("that",), ("it",), ("the",)) and self._is_under_way():
+                self.told_of += clause.nouns
+                is_bare = not any(noun.kind or noun.colour for noun in clause.nouns)
+                if not is_bare and clause.words[:1] not in (("this",), ("that",), ("it",)):
+                    self.taken.append((clause, [replace(noun, owner="") for noun in clause.nouns]))
+                elif clause.words[:1] in (("this",), ("that",), ("it",), ("the",)) and self._is_under_way():
                     bare = [replace(noun, kind="", owner="") for noun in clause.nouns]
                     self._spare(clause, [noun for noun in bare if self._is_unnamed(noun)])  # "That's mine!"
                 self.has_statement = True
@@ -510,6 +534,8 @@ class _Reader:
     def _unnamed(self, noun: Noun) -> Unnamed:
         if noun.is_other:
             return Unnamed(how="other")
+        if (owned := self._just_owned()) is not None:
+            return Unnamed(how="told", named=owned)  # "Anna's mug is the white one." - "Leave it."
         known = self._antecedent(noun, wants_place=False)
         named = _reference(known) if known is not None and known.kind else Reference(count=ALL)
         ordered = [thing for order in self.before.orders[-1:] for thing in order.things]
@@ -571,6 +597,7 @@ class _Reader:
             self.unread = self.unread or clause.word  # "Bring me a glass, no ice."
         has_object = bool(clause.nouns or clause.targets or clause.to_me or clause.particles or clause.adverbs)
         self.loose.append(clause)
+        self.told_of += clause.nouns
         if has_object:
             self.unknown_verb = self.unknown_verb or clause.word
         self._mention(clause)
@@ -1066,6 +1093,10 @@ class _Reader:
                 replace(n, kind=n.kind or (last.things[0].label if last.things else ""))
                 for n in (*clause.nots, *clause.excepts)
             ]
+            is_one = [one for one in last.things if one.count == 1]
+            if last.things and len(is_one) == len(last.things) and self._is_all_ordered(barred):
+                self.protected += map(_noun, last.things)  # "Not the red one", where that is all that was ordered
+                return
             if all(is_vague(_reference(noun)) for noun in barred) and any(one.count != 1 for one in last.things):
                 self.protected += barred  # "Not that cup", of several
                 return
@@ -1102,6 +1133,9 @@ class _Reader:
         if clause.left or clause.unread:
             draft.why, draft.what = "words", " ".join(clause.left or clause.unread)
         if verb in ("leave", "let"):
+            self.told_of += clause.nouns
+            if verb == "let" and clause.to_me:
+                self.taken.append((clause, clause.nouns))  # "Let me do the red one."
             return None
         if verb == "touch":
             draft.refused, draft.what = "skill", clause.word
@@ -1552,7 +1586,7 @@ class _Reader:
         is_only_spared = bool(self.protected or self.unnamed) and all(order.skill == "wait" for order in orders)
         if is_only_spared:  # "Wait, I am still drinking from it."
             return self._intent("nothing")
-        orders = tuple(dict.fromkeys(orders))
+        orders = tuple(dict.fromkeys(_in_turn(orders) if self.is_in_turn else orders))
         if orders and (which := next((n.quality for n in self.nots if n.quality and not (n.kind or n.colour)), "")):
             return self._intent("ask", orders=orders, why="words", what=which, awaits="yes")  # "not the tall one"
         if word := self._overlooked(orders):
@@ -1561,6 +1595,11 @@ class _Reader:
             return self._intent("ask", orders=orders, why="contradiction", what=_words_of(twice), awaits="yes")
         if orders:
             return self._intent("do", orders=orders)
+        if self.taken and self._is_under_way() and not self.drafts:  # "The white one is mine.", "I do the red one."
+            for clause, nouns in self.taken:
+                self._spare(clause, nouns)
+            if self.protected or self.unnamed:
+                return self._intent("nothing")
         if self.is_cancelled:
             return self._intent("nothing", why="cancelled")
         if self.says and self.before.awaits and self.before.question is not None:
@@ -1639,6 +1678,25 @@ class _Reader:
             is_correction=self.is_correction,
             is_addition=self.is_addition,
             asks_about=tuple(_asked_reference(noun) for noun in self.asked_about),
+            told_of=tuple(_reference(noun) for noun in self._told_of()),
+        )
+
+    def _told_of(self) -> list[Noun]:
+        """What statements are about; "it" stays open, unless it was named here or just said to be somebody's."""
+        found = []
+        for noun in self.told_of:
+            if not (noun.kind or noun.colour or noun.place):
+                known = self._antecedent(noun, wants_place=False) if self._mentioned_here() else None
+                noun = known or (_noun(owned) if (owned := self._just_owned()) is not None else Noun())
+            found.append(self._resolved([noun])[0] if noun.colour and not noun.kind else noun)
+        return [noun for noun in found if not noun.place]
+
+    def _just_owned(self) -> Reference | None:
+        """What was the last thing spoken of before, where it was said to be somebody's."""
+        last = next((noun for noun in reversed(self.before.mentioned) if noun.kind), None)
+        is_new = last is not None and len(self.mentioned) >= len(self.before.mentioned)
+        return next(
+            (one for _, one in self.before.owners[-1:] if is_new and last and _is_same(one, _reference(last))), None
         )
 
     def _colours(self, nouns: Sequence[Noun]) -> list[Noun]:
@@ -1979,6 +2037,18 @@ _ADDITION = re.compile(
 )
 
 
+_OPENING = re.compile(r"\s*(?:(?:no|okay|ok|please|and|sorry)\W+)*(only|just|first)\b", re.IGNORECASE)
+"""What makes a sentence without a verb a change of the last order."""
+_LIKES = re.compile(r"(?:and |but |oh |well )*i (?:really |do |also )*(?:like|love|adore|prefer|admire)\b")
+"""What somebody likes changes nothing."""
+_BY_SPEAKER = re.compile(
+    r"(?:no |but |and |so )*i (?:(?:will|am going to|shall|can|would rather|want to|have to|am) )?"
+    r"(?:do|doing|take|taking|handle|handling|bring|bringing|carry|carrying|see to|put|putting|clear|clean|wash)\b"
+)
+"""What the speaker does, and the robot need not."""
+_IN_TURN = re.compile(r"\bfirst\b.*\b(?:then|after that|and next)\b", re.IGNORECASE)
+
+
 def adds(text: str) -> bool:
     """Whether the words add something to what was said before: "and the ball too"."""
     return _ADDITION.search(text) is not None
@@ -2000,6 +2070,15 @@ def _in_two_places(orders: Sequence[Order]) -> Reference | None:
                 if both:
                     return both[0]
     return None
+
+
+def _in_turn(orders: Sequence[Order]) -> tuple[Order, ...]:
+    """An order for each thing, as they were named one after the other."""
+    return tuple(
+        Order(order.skill, (thing,), order.excluding, order.place, order.relation)
+        for order in orders
+        for thing in order.things
+    )
 
 
 def _is_barred(thing: Reference, protected: Reference) -> bool:

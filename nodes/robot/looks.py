@@ -15,6 +15,7 @@ from nodes.robot.robot_from_launch import DEFAULT, is_file, joint_names, load_li
 from nodes.robot.urdf import Floats, Quaternion, Urdf, Vector3, parse_urdf, quaternion
 from runtime.errors import ParameterError, UserError
 from runtime.launch.nodes_table import load_name
+from runtime.serialization.toml_errors import read_text
 
 ODOMETRY, BASE = "odometry", "base"
 """Frames of every robot: where its odometry began, and where its base is now."""
@@ -78,10 +79,7 @@ def looks_of(robot: str) -> Looks | None:
     if not limits.urdf:
         return None
     path = _path_of(limits.urdf)
-    try:
-        urdf = parse_urdf(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(f"{path}: cannot be read ({problem}); expected a URDF") from problem
+    urdf = parse_urdf(read_text(path), str(path))
     joints = joint_names(limits)
     known = {joint.name for joint in urdf.joints}
     if lacking := [name for name in joints if name not in known]:

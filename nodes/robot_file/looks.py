@@ -15,6 +15,7 @@ from nodes.robot.urdf import Floats, Joint, Quaternion, Rgba, Shape, Urdf, Vecto
 from nodes.robot_file.body import camera_axes
 from nodes.robot_file.model import RobotModel, load_robot
 from nodes.robot_file.table import model_path
+from runtime.serialization.toml_errors import read_text
 
 SHOWN_GROUPS = 3
 """Geoms of the groups below this are what a person sees, as in MuJoCo's own viewer."""
@@ -33,7 +34,7 @@ def looks_of_file(name: str) -> Looks:
     else:
         mount = frame((0.0, 0.0, robot.table.mount_m[2]), np.eye(3))
     if file.suffix.lower() == ".urdf" or _is_urdf(file):
-        named = parse_urdf(file.read_text(encoding="utf-8"), str(file))
+        named = parse_urdf(read_text(file), str(file))
         meshes = None
     else:
         model = robot.spec().compile()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import keyword
 import re
 import sys
@@ -35,6 +36,7 @@ def main(argv: list[str]) -> int:
 
 def _new(name: str, kind: str) -> int:
     check_name(name)
+    check_class_name(name, kind)
     folder = Path(name)
     if folder.exists() or folder.is_symlink():
         raise UserError(f"{folder} is there already, and nothing in it is touched; take another name or folder")
@@ -50,30 +52,53 @@ def _new(name: str, kind: str) -> int:
 
 def check_name(name: str) -> None:
     """Raise UserError where a package of that name cannot be imported, or would hide one that is needed."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,49}", name) or keyword.iskeyword(name) or keyword.issoftkeyword(name):
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        raise UserError(f"{name!r} is a keyword of Python; take another name, such as my_{name.strip('_').lower()}")
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,49}", name):
         raise UserError(
             f"{name!r} is no name of a Python package; expected a-z, 0-9 and _, beginning with a letter: my_robot"
         )
     if name in OURS:
         raise UserError(f"a package {name!r} would hide Polyrhythm's own; take another name, such as my_{name}")
-    if name in sys.stdlib_module_names or name == "test":
-        raise UserError(f"a package {name!r} would hide Python's own module; take another name, such as my_{name}")
+    if name in sys.stdlib_module_names or name == "test" or hasattr(builtins, name):
+        what = f"built-in {name!r}" if hasattr(builtins, name) else "module"
+        raise UserError(f"a package {name!r} would hide Python's own {what}; take another name, such as my_{name}")
     if name in ("tests", "pytest", "mypy") or (find_spec(name) is not None and not Path(name).is_dir()):
         raise UserError(f"a package {name!r} would hide one that is installed; take another name, such as my_{name}")
 
 
+def check_class_name(name: str, kind: str) -> None:
+    """Raise UserError where the class named after the project would have a name that is taken already."""
+    texts = [template.read_text(encoding="utf-8") for template in _templates(kind)]
+    class_name = class_name_of(name)
+    is_used = any(CLASS in text for text in texts)
+    if is_used and (
+        keyword.iskeyword(class_name)
+        or hasattr(builtins, class_name)
+        or any(re.search(rf"\b{class_name}\b", text) for text in texts)
+    ):
+        raise UserError(f"its class would be {class_name}, which is taken; take another name, such as my_{name}")
+
+
+def class_name_of(name: str) -> str:
+    """Of a class, after that of its package: MyRobot for my_robot."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _templates(kind: str) -> list[Path]:
+    return [file for source in ("common", kind) for file in sorted((TEMPLATES / source).rglob("*.txt"))]
+
+
 def write_project(folder: Path, name: str, kind: str) -> list[Path]:
     """Write the files of a kind of project; those that were written, in order. Raises OSError."""
-    class_name = "".join(part.capitalize() for part in name.split("_"))
     written = []
-    for source in (TEMPLATES / "common", TEMPLATES / kind):
-        for template in sorted(source.rglob("*.txt")):
-            place = str(template.relative_to(source)).removesuffix(".txt").replace(NAME, name)
-            text = template.read_text(encoding="utf-8").replace(NAME, name).replace(CLASS, class_name)
-            file = folder / place
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-            written.append(file)
+    for template in _templates(kind):
+        place = Path(*template.relative_to(TEMPLATES).parts[1:])
+        text = template.read_text(encoding="utf-8").replace(NAME, name).replace(CLASS, class_name_of(name))
+        file = folder / str(place).removesuffix(".txt").replace(NAME, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        written.append(file)
     return sorted(written)
 
 

@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     """
     asked = _parser().parse_args(argv)
     _check(asked)
-    run = attach(asked.run, "laptop")
+    run = attach(asked.run, "laptop", acts=asked.do in ("take", "give"))
     if asked.seat is not None:
         _check_seat(run, asked.seat)
     if asked.do == "list":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
 from rich.rule import Rule
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -23,11 +24,26 @@ WARNING_NS = 10_000_000_000
 
 MODE_STYLES = {"moving": "green", "armed": "cyan", "holding": "yellow", "stopped": "bold white on red"}
 _KEPT_LINES = 200
+ADDRESS = re.compile(r"\b(?:https?|wss?)://\S+")
 
 
 def once(text: str) -> str:
     """The text without a name that stands twice: "stopped by contact: contact: base"."""
     return re.sub(r"\b(\w+): \1: ", r"\1: ", text)
+
+
+def whole(text: str, style: str, width: int) -> list[RenderableType]:
+    """A line, shortened where it is longer than the terminal; but a web address in it stands whole, on rows of its own.
+
+    Terminals that know links open it by a click, also where it takes several rows.
+    """
+    if len(text) <= width or (found := ADDRESS.search(text)) is None:
+        return [Text(text, style=style, no_wrap=True, overflow="ellipsis")]
+    address = found[0]
+    rows = [address[start : start + width] for start in range(0, len(address), width)]
+    around = f"{text[: found.start()]}{text[found.end() :]}".strip()
+    before: list[RenderableType] = [Text(around, style=style, no_wrap=True, overflow="ellipsis")] if around else []
+    return before + [Text(row, style=Style.parse(style) + Style(link=address), no_wrap=True) for row in rows]
 
 
 @dataclass
@@ -88,9 +104,9 @@ class TerminalBoard:
         """The whole board, not higher than the terminal: what the robot does, then the story, then what goes wrong."""
         head: list[RenderableType] = [self._header(width), Rule(style="dim")]
         head += [self._now("plan", self.plan), self._now("action", self.action, self._status()), self._guard()]
-        foot: list[RenderableType] = self._trouble(now_ns)
+        foot: list[RenderableType] = self._trouble(now_ns, width)
         if self.notice:
-            foot.append(Text(self.notice, style="cyan", no_wrap=True, overflow="ellipsis"))
+            foot += whole(self.notice, "cyan", width)
         if self.typed is not None:
             foot.append(
                 Text.assemble(("say to the robot: ", "dim"), self.typed, "▏", no_wrap=True, overflow="ellipsis")
@@ -114,7 +130,7 @@ class TerminalBoard:
         grid.add_row(Text(self.title, style="bold"), right)
         return grid
 
-    def _trouble(self, now_ns: int) -> list[RenderableType]:
+    def _trouble(self, now_ns: int, width: int) -> list[RenderableType]:
         """How many nodes are well, and a line for each of those that are not; the newest fault or warning."""
         ill = [(node, *told) for node in self.health if (told := self.state_of(node, now_ns))[0]]
         told_of = {self._process_of.get(node, "") for node in self.health}
@@ -131,9 +147,9 @@ class TerminalBoard:
             lines.append(Text.assemble(*parts, no_wrap=True, overflow="ellipsis"))
         self._warned_ns = now_ns if self._warned_ns is None else self._warned_ns
         if self.warning and now_ns - self._warned_ns < WARNING_NS:
-            lines.append(Text(self.warning, style="yellow", no_wrap=True, overflow="ellipsis"))
+            lines += whole(self.warning, "yellow", width)
         if self.fault:
-            lines.append(Text(self.fault, style="red", no_wrap=True, overflow="ellipsis"))
+            lines += whole(self.fault, "red", width)
         return lines
 
     def _now(self, name: str, text: str, mark: Text | None = None) -> Text:

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nodes.terminal.board import BoardLine, ProcessRow, TerminalBoard, once
+from nodes.terminal.board import ADDRESS, BoardLine, ProcessRow, TerminalBoard, once
 from nodes.terminal.typed_lines import TypedLines
 from runtime.clock import Clock, SystemClock, to_ns, to_s
 from runtime.coordination.health import Health
@@ -226,7 +226,7 @@ class TerminalView:
         is_early = not (self._is_running or self._is_virtual or self._newest_ns)  # the run has no time yet
         at = "[loading] " if is_early else f"[{line.at_s:5.1f} s] "
         said = Text(f"{line.who}: {line.text}" if line.who else line.text, line.style)
-        if self._console.is_terminal:  # words stay whole, beside the time
+        if self._console.is_terminal and not ADDRESS.search(line.text):  # words stay whole, beside the time
             row = Table.grid()
             row.add_column(no_wrap=True)
             row.add_row(Text(at, "dim"), said)

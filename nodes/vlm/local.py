@@ -14,7 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
-from nodes.planner.referents import as_references, referents
+from nodes.interrupts.people import HearsPeople
+from nodes.planner.referents import as_references, named_under_way, referents
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, is_vague, spared_by, understand_in
 from nodes.robot.robot_from_launch import ForRobot, load_body
@@ -116,7 +117,7 @@ YESSES: Mapping[tuple[YesState, YesEvent], YesState] = {
 YES_LASTS_S: Mapping[YesState, float] = {"asked": YES_WITHIN_S, "given": YES_TO_POLICY_S}
 
 
-class LocalVLM(ForRobot, SeatNode):
+class LocalVLM(ForRobot, SeatNode, HearsPeople):
     """5 Hz, and at once when something is heard, felt or decided.
 
     After a new order it waits `plan_wait_s` for the planner, in s, and then goes on with the old subtask.
@@ -156,6 +157,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.unplaced: tuple[str, ...] = ()  # seen by a camera without depth: nobody knows where
         self.task: Subtask | None = None
         self.vetoed: tuple[Reference, ...] = ()
+        self.talk = Conversation()  # what was spoken of, and whose it is
         self.stored: tuple[SeenObject, ...] = ()  # brought into a box, where the camera does not see them
         self.moved: tuple[SeenObject, ...] = ()  # for this subtask
         self.numbered = 1  # the next thing's number
@@ -231,7 +233,8 @@ class LocalVLM(ForRobot, SeatNode):
         """A correction changes the action under way at once; the planner hears it too and remembers it."""
         meaning = understand(utterance.text)
         if self.yes_state != "not asked" and says_yes(utterance.text):
-            self.hear_of_yes("person says yes")
+            if self.judge(utterance).counts:
+                self.hear_of_yes("person says yes")
         elif meaning.wants != "nothing":
             self.hear_of_yes("something else is to be done")
         if meaning.wants != "stop" and self.task is not None and self.task.state == "work":
@@ -245,7 +248,8 @@ class LocalVLM(ForRobot, SeatNode):
         catalogue = self.skills.latest()
         world = Surroundings(self._scene(), catalogue.skills if catalogue is not None else ()).world
         order = Order(task.skill, task.things, task.excluding, task.place, task.relation)
-        intent, _ = understand_in(text, world, Conversation(orders=(order,)), parser_of(world))
+        before = Conversation(orders=(order,), mentioned=self.talk.mentioned, owners=self.talk.owners)
+        intent, self.talk = understand_in(text, world, before, parser_of(world))
         vetoed = [one for one in intent.protected if not is_vague(one)]
         began_ns = utterance.captured_ns
         if began_ns is None:
@@ -268,6 +272,9 @@ class LocalVLM(ForRobot, SeatNode):
         is_other = intent.deed == "do" and not intent.is_addition and intent.is_correction
         if is_other and not any(is_meant_by(one, target) for order in intent.orders for one in order.things if target):
             self._wait_for_plan()  # "The ball instead": what is under way is no longer wanted
+            return
+        if intent.why == "told" and named_under_way(intent.told_of, order, scene, target):
+            self._wait_for_plan()  # "It is still half full": the planner asks
             return
         if vetoed:
             if target is not None and any(is_meant_by(one, target) for one in vetoed):

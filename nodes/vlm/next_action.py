@@ -24,6 +24,8 @@ ON_FLAT_M = 0.04
 """What stands on something flat begins at most so far above it."""
 SPOT_STEP_M, ROOM_M = 0.08, 0.14
 """Where things are set down: points of a grid, this far from what stands there."""
+CLEARLY_M = 0.04
+"""A place to set something down is left for another that has so much more room; less is how eyes and hands waver."""
 IN_BOX_M = 0.19
 """A thing this near the middle of a box lies in it."""
 GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 0.3))
@@ -195,6 +197,16 @@ def free_spot(now: Situation, place: SeenObject) -> SeenObject:
     x, y = min(free or points, key=lambda point: math.dist(point, (place.x_m, place.y_m)))
     spot: SeenObject = msgspec.structs.replace(place, x_m=x, y_m=y)  # type: ignore[type-var]  # a Struct
     return spot
+
+
+def is_still_good(chosen: tuple[float, float], best: tuple[float, float], taken: Iterable[tuple[float, float]]) -> bool:
+    """Whether a point chosen before is kept: the best one now is not clearly further from what stands there."""
+    others = list(taken)
+
+    def room_m(at: tuple[float, float]) -> float:
+        return min((math.dist(at, other) for other in others), default=ROOM_M)
+
+    return room_m(chosen) > min(room_m(best), ROOM_M) - CLEARLY_M
 
 
 def _perform(now: Situation, task: Subtask) -> Decision:

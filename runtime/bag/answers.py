@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from runtime.clock import LONGEST_NS, Clock, as_awaitable, to_s
+from runtime.context import current_call
 from runtime.errors import RecordingError
 
 T = TypeVar("T")
@@ -164,7 +165,9 @@ class AnsweredClock:
 
         Raises RecordingError where the recording has no more.
         """
-        awaitable = as_awaitable(call)
+        awaitable = as_awaitable(call, latency_s)
+        if current_call.get() is None:  # on_stop closes a client, say
+            return await self._clock.external(awaitable, latency_s)
         if hasattr(awaitable, "close"):
             awaitable.close()
         if not self._answers:

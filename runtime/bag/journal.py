@@ -16,6 +16,7 @@ from runtime.clock import Clock, as_awaitable, to_s
 from runtime.context import KEPT_READS, HandlerContext, current_call
 from runtime.errors import RecordingError
 from runtime.message import Epochs, Message
+from runtime.operating_system.telling import text_of
 
 T = TypeVar("T")
 
@@ -166,10 +167,7 @@ class JournalLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one log record."""
-        try:
-            text = record.getMessage()
-        except (TypeError, ValueError):  # the arguments do not fit the text
-            text = f"{record.msg} {record.args}"
+        text = text_of(record)
         if secret := getattr(record, "secret", ""):
             text = text.replace(str(secret), "(secret)")
         self._journal.say(LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=blotted(text[:8000])))

@@ -1,4 +1,7 @@
-"""Attaching to a running graph: choose the run, listen to its topics, publish into it; the run is not affected."""
+"""Attaching to a running graph: choose the run, listen to its topics, publish into it; the run is not affected.
+
+`at_once` has a thread for each run that a stop goes to: none waits for another that is frozen.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,24 @@ import getpass
 import itertools
 import os
 import signal
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import FrameType, TracebackType
+from typing import TypeVar
 
 from runtime.clock import SystemClock, to_ns
 from runtime.context import NodeAges, captured_ns_of, inherit
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.launch.process_plan import TopicInfo
 from runtime.message import Envelope, Message
+from runtime.operating_system.machine import login
+from runtime.operating_system.terminal import signals_of_end
 from runtime.serialization.codec import Frame, decode_envelope
 from runtime.supervision.registry import FoundRun, find_runs
 from runtime.transport.taps import Injector, Tap
 
+T = TypeVar("T")
 _TURN_S = 0.1  # how long an interruption may wait
 _CONNECT_S = 3.0
 _numbers = itertools.count(1)
@@ -41,13 +49,13 @@ class Arrival:
 
 
 class StopSignal:
-    """A `with` block in which Ctrl-C and SIGTERM set `is_set` rather than ending the program."""
+    """A `with` block in which Ctrl-C, SIGTERM and a lost terminal set `is_set` rather than ending the program."""
 
     def __init__(self) -> None:
         self.is_set = False
 
     def __enter__(self) -> StopSignal:
-        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._before = {number: signal.signal(number, self._note) for number in signals_of_end()}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
@@ -63,12 +71,31 @@ def add_run_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="NAME|PID", help="which run, where several go on: its name or its pid")
 
 
-def attach(wanted: str | None, example: str = "hello") -> FoundRun:
+def attach(wanted: str | None, example: str = "hello", *, acts: bool = False) -> FoundRun:
     """The run that is meant. Raises PolyrhythmError where none runs, UserError where the choice is not clear.
 
-    `example` is a launch file to suggest to a user who has started none.
+    `example` is a launch file to suggest to a user who has started none. `acts`: the run is not only looked at, so one
+    that was started from another login, whose robot may stand elsewhere, has to be named.
     """
-    return choose(find_runs(), wanted, example)
+    run = choose(find_runs(), wanted, example)
+    if acts and wanted is None and run.info.login != login():
+        raise UserError(
+            f"{run.title} was started from another login, so it has to be named: --run {run.info.supervisor_pid}"
+        )
+    return run
+
+
+def at_once(runs: Sequence[FoundRun], do: Callable[[FoundRun], T]) -> list[T | PolyrhythmError]:
+    """Do it with all of these runs at the same time: what came of it, or the error, in their order."""
+
+    def tried(run: FoundRun) -> T | PolyrhythmError:
+        try:
+            return do(run)
+        except PolyrhythmError as problem:
+            return problem
+
+    with ThreadPoolExecutor(max(1, len(runs)), "run") as threads:
+        return list(threads.map(tried, runs))
 
 
 def choose(runs: Sequence[FoundRun], wanted: str | None, example: str = "hello") -> FoundRun:

@@ -35,11 +35,11 @@ def check_main(argv: list[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     launch = load(find(arguments.file), arguments.set, added=arguments.add)
-    check(launch)
+    missing = check(launch, needs_variables=False)
     for meeting in meetings(launch.hosts):
-        check_pair(meeting)
+        check_pair(meeting, moves=launch.moves)
     if arguments.json:
-        print(json.dumps(_as_data(launch), sort_keys=True))
+        print(json.dumps({**_as_data(launch), "missing_variables": missing}, sort_keys=True))
     else:
         nodes, topics, processes = len(launch.graph.nodes), len(launch.graph.topics), len(launch.processes)
         counts = f"{_several(nodes, 'node')} in {_several(processes, 'process', 'es')} on {_several(topics, 'topic')}"
@@ -49,6 +49,8 @@ def check_main(argv: list[str]) -> int:
         print(f"{launch.path}: {counts}; {fits}")
         for sentence in silent:
             print(f"not known: {sentence}")
+        for sentence in missing:
+            print(f"to run it here: {sentence}")
         for name, note in launch.graph.notes():
             print(f"note: [nodes.{name}] {note}")
         for meeting in meetings(launch.hosts):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,8 +14,9 @@ from runtime.errors import LaunchFileError, PolyrhythmError, UserError
 from runtime.execution.process_priorities import refusals
 from runtime.extras import missing
 from runtime.launch.file import check, find, load
-from runtime.launch.graph import NodeSpec, convert_params
+from runtime.launch.graph import NodeSpec, convert_params, unset_variables
 from runtime.launch.nodes_table import load_name, node_spec
+from runtime.serialization.toml_errors import read_toml
 from runtime.supervision.diagnostics import Finding, Level, as_lines, examine
 
 
@@ -75,7 +75,7 @@ def examine_launch(
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
     elsewhere = [finding for spec in launch.here for finding in _elsewhere(spec)]
     models = [finding for spec in launch.here for finding in _models(spec, is_timed=is_timed)]
-    return findings + notes + models + elsewhere + examine_hosts(launch.hosts, host)
+    return findings + notes + models + elsewhere + examine_hosts(launch.hosts, host, moves=launch.moves)
 
 
 def _libraries(spec: NodeSpec) -> list[Finding]:
@@ -131,13 +131,14 @@ def examine_robot(name: str) -> list[Finding]:
 def _each_node(path: Path) -> list[str]:
     """The problem of every node by itself, where `load` ends at the first."""
     try:
-        nodes = tomllib.loads(path.read_text())["nodes"].items()
-    except (OSError, ValueError, KeyError, AttributeError):
+        nodes = read_toml(path)["nodes"].items()
+    except (UserError, KeyError, AttributeError):
         return []
     problems = []
     for name, table in nodes:
         try:
-            node_spec(path, name, table)
+            spec = node_spec(path, name, table)
+            problems += [f"{path}: [nodes.{name}] {problem}" for problem in unset_variables(spec)]
         except LaunchFileError as problem:
             problems.append(str(problem))
     return problems

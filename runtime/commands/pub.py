@@ -22,7 +22,7 @@ from runtime.supervision.registry import FoundRun
 def pub_main(argv: list[str]) -> int:
     """`polyrhythm pub`."""
     asked = _parser().parse_args(argv)
-    run = attach(asked.run)
+    run = attach(asked.run, acts=True)
     message = prepare(run, asked.topic, asked.message, force=asked.force)
     provenance = "person" if asked.force is None else f"person: {asked.force.strip()}"
     sender = Sender(run, asked.topic, provenance=provenance)

@@ -6,12 +6,13 @@ import argparse
 import asyncio
 import copy
 import json
-import logging
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +21,13 @@ from runtime.clock import wall_time_text
 from runtime.command_line.arguments import seconds, unique_path
 from runtime.commands.message_counts import MessageCounts
 from runtime.errors import UserError, choices
+from runtime.execution.log_lines import log_to
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_state, machine, versions
 from runtime.launch.seats_table import as_data
+from runtime.operating_system import telling
 from runtime.supervision.view import PlainView, SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
@@ -48,6 +51,18 @@ Where --film is asked for, also with film=True.
 def main(argv: list[str]) -> int:
     """Run a launch file to its end; 0 where it succeeded, 1 where it did not."""
     arguments = _parser().parse_args(argv)
+    if not arguments.json:  # else what goes there is what is asked for
+        telling.use("stdout")
+    with ExitStack() as ends:
+        code = _run(arguments, ends)
+        telling.finish()
+        lost = telling.untold()
+        if words := telling.untold_in_words(lost):
+            print(words, file=sys.stderr)
+        return code or int(telling.is_lost_to_somebody(lost))
+
+
+def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     use_one_thread(is_virtual=arguments.virtual)
     launch = load(find(arguments.file), arguments.set, added=arguments.add, host=arguments.host)
     if arguments.lan:
@@ -86,6 +101,8 @@ def main(argv: list[str]) -> int:
         "git": git_state(launch.path.parent),
     }
     recording: Path = arguments.record or folder / RECORDING
+    if not arguments.virtual:  # from here on there may be threads
+        ends.enter_context(telling.apart("stderr") if arguments.json else telling.apart("stdout", "stderr"))
     view = MessageCounts(_view(launch, arguments))
     restarted: dict[str, int] = {}
     unclean: dict[str, str] = {}
@@ -318,7 +335,12 @@ def _run_real(
         )
         return await supervisor.run(for_s), supervisor.restarted, supervisor.unclean
 
-    return asyncio.run(run())
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        return asyncio.run(run())
+    finally:  # asyncio leaves its own
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check_keys(launch: Launch) -> None:
@@ -358,7 +380,7 @@ def run_virtual(
     simulation.run_info.update(run_info)
     simulation.observe(view.message)
     view.process("simulation", os.getpid(), "running")
-    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view, simulation.clock)])
+    log_to(ViewLog(view, simulation.clock))
     try:
         if answers is not None:
             from runtime.bag.answers import recorded_answers

@@ -14,6 +14,7 @@ from typing import Any
 from runtime.clock import to_ns
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Executor, Transport
+from runtime.execution.log_lines import log_to
 from runtime.launch.graph import Graph, NodeSpec, specs_of
 from runtime.node import Node
 
@@ -30,7 +31,9 @@ def run(*nodes: Node | NodeSpec | Graph, seconds: float | None = None, seed: int
     graph = Graph(specs_of(nodes))
     graph.check()
     if not logging.getLogger().handlers:
-        logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+        lines = logging.StreamHandler()
+        lines.setFormatter(logging.Formatter(LOG_FORMAT))
+        log_to(lines)
     return asyncio.run(_run(graph, seconds, seed))
 
 

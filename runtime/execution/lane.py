@@ -16,10 +16,8 @@ import msgspec
 from runtime.clock import NS_PER_S, to_ns
 from runtime.histogram import TimerStats
 from runtime.message import Stamped
-from runtime.node import Style, Timer
+from runtime.node import MOST_TO_CATCH_UP, Style, Timer
 from runtime.ports import Subscription
-
-MOST_TO_CATCH_UP = 100  # ticks; what was missed before them is skipped
 
 
 class TimerState:

@@ -94,6 +94,10 @@ class LaneRunner(Protocol):
         """Run nothing more."""
         ...
 
+    def forget(self) -> None:
+        """In a process that a handler has forked: run nothing more, and touch nothing that the first process has."""
+        ...
+
 
 def run_guarded(bound: BoundNode, work: Work) -> None:
     """Run a plain or blocking handler; an exception is logged and counted, and the node goes on."""
@@ -314,6 +318,10 @@ class LoopRunner:
         if self._task is not None:
             self._task.cancel()
 
+    def forget(self) -> None:
+        """In a process that a handler has forked: run nothing more there; the descriptors are the first one's."""
+        self._is_running = False
+
     @property
     def task(self) -> asyncio.Task[None] | None:
         """The task of the running async handler; None where none runs."""
@@ -437,10 +445,15 @@ class ThreadRunner:
         lane: Lane,
         clock: Clock,
         *,
+        leave: Callable[[SystemExit], None],
         priority: int | None = None,
         source: MessageSource | None = None,
     ) -> None:
-        """`priority` is that of a control loop, 0 for an ordinary one; None is the thread of blocking handlers."""
+        """`priority` is that of a control loop, 0 for an ordinary one; None is the thread of blocking handlers.
+
+        `leave` is told where a handler calls `sys.exit`, which alone would end this thread and no more.
+        """
+        self._leave = leave
         self._bound = bound
         self._lane = lane
         self._clock = clock
@@ -470,6 +483,10 @@ class ThreadRunner:
         self._is_stopped = True
         self.wake()
 
+    def forget(self) -> None:
+        """In a process that a handler has forked: run nothing more there."""
+        self._is_stopped = True
+
     def join(self, timeout_s: float) -> bool:
         """Wait for the running handler; False where it still runs after the timeout."""
         if self._thread.ident is not None:
@@ -482,6 +499,12 @@ class ThreadRunner:
             be_ordinary()
         elif refusal := ask_for_fifo(self._priority):
             self._bound.node.log.debug("%s", refusal)  # the process has said so
+        try:
+            self._drive_on()
+        except SystemExit as wish:
+            self._leave(wish)
+
+    def _drive_on(self) -> None:
         bound, lane, source, now = self._bound, self._lane, self._source, self._clock.now_ns
         # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
         overtaking = _Overtaking(lane, source)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from runtime.coordination.health import GatewayHealth, gateway_topic
-from runtime.errors import LaunchFileError, UserError, choices
+from runtime.errors import LaunchFileError, MissingVariable, UserError, choices
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
+from runtime.launch.export_table import parse_export
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.links_table import LinkModel, parse_links
 from runtime.launch.nodes_table import NODE_KEYS, Instead, node_spec, told_of_robot
@@ -22,7 +23,7 @@ from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
 from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
 
-TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
+TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run", "export")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Launch:
     frozen_s: float = 2.0  # a process of which no thread ran for so long is killed, and restarted
     is_forked: bool = True  # its processes are forked from one that has imported their nodes
     robot: str = ""  # "module:NAME" of its limits, or the path of a robot file; "": a Stretch 3
+    one_user: bool = False  # of this machine
     links: tuple[LinkModel, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
     hosts: Mapping[str, Host] = field(default_factory=dict)
@@ -61,6 +63,11 @@ class Launch:
         """What its nodes know of the robot that `[run]` names, for readers of a recording; {} without one."""
         classes = [spec.cls for spec in self.graph.nodes.values()] if self.robot else []
         return {key: fact for cls in classes for key, fact in cls.robot_facts(self.robot).items()}
+
+    @property
+    def moves(self) -> bool:
+        """Whether its graph has a guard, and so a robot, on a machine that may have other users."""
+        return self.graph.authority != "" and not self.one_user
 
     @property
     def here(self) -> list[NodeSpec]:
@@ -143,9 +150,10 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
         realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
-        graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
+        graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()}, one_user=run.one_user)
         graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
         budgets = parse_budgets(tables.get("budgets", {}), graph)
+        parse_export(tables.get("export", {}), graph)
         links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:
         raise
@@ -170,6 +178,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         budgets=budgets,
         realtime=realtime,
         links=links,
+        one_user=run.one_user,
     )
 
 
@@ -187,10 +196,17 @@ def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:
     return replace(spec, host=spec.host or next(iter(hosts), ""))
 
 
-def check(launch: Launch) -> None:
-    """Raise LaunchFileError with the first thing that can be known to be wrong before the start."""
-    for node, problem in launch.graph.problems(launch.host) + launch.graph.process_problems():
-        raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
+def check(launch: Launch, *, needs_variables: bool = True) -> list[str]:
+    """Raise LaunchFileError with the first thing that can be known to be wrong before the start.
+
+    Where environment variables are not needed, to look at a file elsewhere than it runs, those that are not set are
+    returned.
+    """
+    problems = launch.graph.problems(launch.host) + launch.graph.process_problems()
+    missing = [f"[nodes.{node}] {problem}" for node, problem in problems if isinstance(problem, MissingVariable)]
+    for node, problem in problems:
+        if needs_variables or not isinstance(problem, MissingVariable):
+            raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
     for name, group in launch.processes.items():
         if len({spec.restart for spec in group}) > 1:
             raise LaunchFileError(
@@ -203,6 +219,7 @@ def check(launch: Launch) -> None:
     for account in path_accounts(launch):
         if account.problem:
             raise LaunchFileError(f"{launch.path}: [budgets.paths.{account.name}] {account.problem}")
+    return missing
 
 
 def path_accounts(launch: Launch) -> list[PathAccount]:

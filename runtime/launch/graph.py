@@ -12,7 +12,7 @@ from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
 from runtime.coordination.fence import FENCE_TOPIC
 from runtime.coordination.health import Health
-from runtime.errors import GraphError, ParameterError, UserError, choices
+from runtime.errors import GraphError, MissingVariable, ParameterError, UserError, choices
 from runtime.launch.class_check import (
     handler_problems,
     idle_parameters,
@@ -27,7 +27,8 @@ from runtime.launch.ownership import ownership
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
-from runtime.serialization.toml_errors import expected
+from runtime.run_facts import RunFacts
+from runtime.serialization.toml_errors import expected, guess, key_for
 
 Restart = Literal["always", "on-failure", "never"]
 
@@ -46,6 +47,7 @@ class NodeSpec:
     process: str = ""
     host: str = ""  # the machine it runs on, where the launch names several
     restart: Restart = "on-failure"
+    unset: tuple[str, ...] = ()  # environment variables that parameters are taken from, and that are not set here
     instance: Node | None = None  # made by the caller; then `params` are not used
 
     def build(self) -> Node:
@@ -89,8 +91,18 @@ class Graph:
     what does not fit; `run` and `Simulation` take it.
     """
 
-    def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
-        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state."""
+    def __init__(
+        self,
+        nodes: Iterable[NodeSpec],
+        candidates: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        one_user: bool = False,
+    ) -> None:
+        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state.
+
+        `one_user`: this machine has no other, so that what comes by its loopback is theirs.
+        """
+        self.one_user = one_user
         self.nodes = {spec.name: spec for spec in nodes}
         self._seats = dict(candidates or {})
         self._candidates = [frozenset(names) for names in self._seats.values()]
@@ -156,6 +168,7 @@ class Graph:
         return {
             **self.roles,
             "ages": self.ages.as_data(),
+            "one_user": self.one_user,
             "node_seats": list(self.seats),
             "parameters": {name: dict(spec.params) for name, spec in self.nodes.items()},
         }
@@ -183,7 +196,7 @@ class Graph:
         for name, spec in self.nodes.items():
             if host and spec.host != host:
                 continue  # what its parameters should be is known there
-            found.extend((name, problem) for problem in _node_problems(spec, self._seats))
+            found.extend((name, problem) for problem in _node_problems(spec, self._seats, one_user=self.one_user))
             found.extend((name, problem) for problem in self._unheard_stops(spec))
             found.extend((name, problem) for problem in self._unsafe_states(spec))
         for topic in self.topics.values():
@@ -342,6 +355,12 @@ _OLD_METHODS = {"check_parameters": "problems(self)", "check_seats": "seat_probl
 """Class methods of nodes before version 0.2, and the methods of a built node that replace them."""
 
 
+def _key_of_node(name: str) -> str:
+    """Where a name is no parameter but a key of the node's table, as `hz` or the word of another system for it."""
+    key = "hz" if name == "hz" else key_for(name)
+    return f"; did you mean {key}, which stands beside `use` in its table?" if key else ""
+
+
 def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters as the types that `__init__` declares. Raises ParameterError where one is unknown or missing."""
     known = parameters_of(cls)
@@ -349,7 +368,9 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
         if name not in known:
             if _OLD_PARAMETERS.get(name) in known:
                 raise ParameterError(f"parameter {name!r} of {cls.__name__} is now {_OLD_PARAMETERS[name]!r}")
-            raise ParameterError(f"unknown parameter {name!r} of {cls.__name__}; known: {choices(known)}")
+            raise ParameterError(
+                f"unknown parameter {name!r} of {cls.__name__}; {guess(name, known)}{_key_of_node(name)}"
+            )
     values: dict[str, Any] = {}
     for name, parameter in known.items():
         if name not in params:
@@ -396,7 +417,17 @@ def _followed(spec: NodeSpec, handlers: Sequence[Handler], timers: Sequence[str]
     return problems
 
 
-def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
+def unset_variables(spec: NodeSpec) -> list[MissingVariable]:
+    """The environment variables that its parameters are taken from, and that are not set here, in sentences."""
+    return [
+        MissingVariable(f"a parameter is taken from the environment variable {name!r}, which is not set")
+        for name in spec.unset
+    ]
+
+
+def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], *, one_user: bool) -> list[str]:
+    if spec.unset:
+        return list(unset_variables(spec))
     try:
         handlers = handlers_of(spec.cls)
         node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
@@ -442,6 +473,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         except GraphError as problem:
             problems.append(f"remap: {problem}")
     if not problems and spec.instance is None:
+        node.run_info = RunFacts(one_user=one_user)
         problems.extend(node.problems() or node.seat_problems(seats))
     return problems
 

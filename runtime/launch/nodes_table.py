@@ -79,7 +79,7 @@ def node_spec(
         cls = load_name(written.use)
         if not (isinstance(cls, type) and issubclass(cls, Node)):
             raise UserError(f"{written.use!r} is no Node; write `class {written.use.rpartition(':')[2]}(Node):`")
-        params = {key: value if is_elsewhere else _from_environment(value) for key, value in written.params.items()}
+        params = dict(written.params) if is_elsewhere else {k: _from_environment(v) for k, v in written.params.items()}
         cls = cls.with_ports(params)
         cls = _stand_in(cls, written.stand_in) if written.stand_in else cls
         return NodeSpec(
@@ -93,6 +93,7 @@ def node_spec(
             process=written.process,
             host=written.host,
             restart=written.restart,
+            unset=() if is_elsewhere else tuple(filter(None, map(_unset, written.params.values()))),
         )
     except UserError as problem:
         raise LaunchFileError(f"{where} {problem}") from problem
@@ -185,11 +186,13 @@ def _is_trace(value: Any) -> bool:
 def _from_environment(value: Any) -> Any:
     """`"${NAME}"` is what the environment holds under that name, so that no secret stands in a file."""
     match = _ENVIRONMENT.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        return value
-    if match[1] not in os.environ:
-        raise UserError(f"a parameter is taken from the environment variable {match[1]!r}, which is not set")
-    return os.environ[match[1]]
+    return value if match is None else os.environ.get(match[1], value)
+
+
+def _unset(value: Any) -> str:
+    """The variable that a parameter is taken from, where the environment lacks it; "" otherwise."""
+    match = _ENVIRONMENT.fullmatch(value) if isinstance(value, str) else None
+    return match[1] if match is not None and match[1] not in os.environ else ""
 
 
 def load_name(name: str) -> Any:

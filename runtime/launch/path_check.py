@@ -1,30 +1,30 @@
 """What a path budget consists of before anything runs: which nodes link its topics, and the time of each part.
 
-The parts are what an age can grow by in normal operation: the wait for the next message of a topic, and the work of a
-handler. They are added as worst cases. So a sum within the budget is a promise, and one beyond it is a warning in time.
-A wait for a topic that a timer samples is at most the period of its publisher. A node without timers acts at arrival
-and waits for nothing.
+The parts are what an age can grow by: the wait for a handler's turn, its work, the way over a link, and the time until
+the next message of a topic that a handler looks at. They are added as worst cases (`response_times.py`). All ways count
+by which such an origin reaches the last topic, not only the declared one, because the oldest of them is measured.
+So a sum within the budget is a promise for constant latencies, and one beyond it is a warning in time. What it rests
+on: a handler publishes in each of its calls, and takes as long as its `latency` says, or no time where nothing is said.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
+from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import UserError, choices
 from runtime.launch.budgets_table import Budgets, PathBudget
-from runtime.launch.class_check import parameters_of
 from runtime.launch.graph import Graph, NodeSpec, age_limits
-from runtime.launch.latency import Latency
+from runtime.launch.handler_ports import port_uses
 from runtime.launch.links_table import LinkModel
-from runtime.node import MessageHandler, Node, Timer, handlers_of, ports_of
+from runtime.launch.response_times import Job, WorstCases
+from runtime.message import Message
+from runtime.node import MessageHandler, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
-from runtime.qos import QoS
 
 EPSILON_S = 1e-9
 
@@ -47,11 +47,17 @@ class PathAccount:
     parts: tuple[Part, ...]
     unknown: tuple[str, ...] = ()  # what takes a time that nobody declares, counted as nothing
     limits: tuple[Part, ...] = ()  # nodes that refuse what is older
+    way: tuple[str, ...] = ()  # the topics by which the oldest comes
 
     @property
     def total_s(self) -> float:
         """The sum of all parts, s."""
         return sum(part.seconds for part in self.parts)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the sum is a promise: no part of it is unknown."""
+        return not self.unknown
 
     @property
     def problem(self) -> str:
@@ -60,27 +66,36 @@ class PathAccount:
             first, *others = sorted(self.parts, key=lambda part: -part.seconds)
             rest = "".join(f"; {part.node}: {part.why}" for part in others)
             return (
-                f"p99_s is {self.budget.p99_s:g}, but the path takes up to {self.total_s:.3g} s as declared; "
+                f"p99_s is {self.budget.p99_s:g}, but the path takes up to {at_most(self.total_s)} s as declared; "
                 f"most of it is {first.node}: {first.why}{rest}"
             )
         for limit in self.limits:
             if limit.seconds < self.total_s - EPSILON_S:
                 return (
-                    f"the path takes up to {self.total_s:.3g} s as declared, but {limit.node} refuses what is older "
-                    f"than {limit.seconds:g} s (max_{self.budget.origin}_age_s)"
+                    f"the path takes up to {at_most(self.total_s)} s as declared, but {limit.node} refuses what is "
+                    f"older than {limit.seconds:g} s (max_{self.budget.origin}_age_s)"
                 )
         return ""
 
     def lines(self) -> list[str]:
         """The account as lines of text."""
         path = " -> ".join(self.budget.topics)
-        found = [
-            f"path {self.name}: {path}; p99 within {self.budget.p99_s:g} s, up to {self.total_s:.3g} s as declared"
-        ]
+        total = f"up to {at_most(self.total_s)} s" if self.is_bounded else f"{at_most(self.total_s)} s and more"
+        found = [f"path {self.name}: {path}; p99 within {self.budget.p99_s:g} s, {total} as declared"]
+        if self.way and self.way != self.budget.topics:
+            found.append(f"    the oldest {self.budget.origin} comes by {' -> '.join(self.way)}")
         found += [f"    {part.seconds:.3f} s  {part.node}: {part.why}" for part in self.parts]
         found += [f"    not known  {text}" for text in self.unknown]
         found += [f"    at most {part.seconds:g} s  {part.node}: {part.why}" for part in self.limits]
         return found
+
+
+def at_most(seconds: float) -> str:
+    """Three digits of a duration, rounded up: what is promised is not more than what is said."""
+    if seconds <= 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(seconds)) - 2)
+    return f"{math.ceil(seconds / step - 1e-6) * step:.3g}"
 
 
 def accounts(
@@ -106,34 +121,22 @@ def kept_silently(graph: Graph) -> list[str]:
     for topic, origins in graph.ages.limited.items():
         for end in graph.topics[topic].publishers:
             spec = graph.nodes[end.node]
-            source = "".join(_source(cls) for cls in spec.cls.__mro__ if issubclass(cls, Node) and cls is not Node)
-            handlers = handlers_of(spec.cls)
-            for handler in handlers if source and "stems_from" not in source else ():
+            uses = port_uses(spec.cls)
+            if any(use.told for use in uses.values()):
+                continue
+            for handler in handlers_of(spec.cls):
                 port = ports_of(spec.cls, Subscription)[handler.port] if isinstance(handler, MessageHandler) else None
                 if port is None or port.message.message_origin not in origins or port.message.message_kind == "event":
                     continue
-                reads = any(f"self.{port.attribute}.{verb}()" in source for verb in ("latest", "stamped"))
-                if not reads and f"self.{end.port.attribute}.publish" not in _source_of(spec.cls, handler.name):
+                reads = any(port.attribute in use.sure | use.possible | use.peeked for use in uses.values())
+                own = uses[handler.name]
+                if not reads and end.port.attribute not in own.sure | own.possible:
                     found.append(
                         f"{end.node}: {spec.cls.__name__}.{handler.name} is given {port.topic}, and {topic} is "
                         f"published elsewhere, where nothing reads that port or says stems_from=: how old the "
                         f"{port.message.message_origin} behind it is will not be known, and it will be refused"
                     )
     return found
-
-
-def _source(cls: type) -> str:
-    try:
-        return inspect.getsource(cls)
-    except (OSError, TypeError):  # of no file, as in a console
-        return ""
-
-
-def _source_of(cls: type, name: str) -> str:
-    try:
-        return inspect.getsource(getattr(cls, name))
-    except (OSError, TypeError):
-        return ""
 
 
 def _account(
@@ -144,37 +147,179 @@ def _account(
     chain = [_first_publisher(topics[0], graph, holders)]
     for topic, following in pairwise(topics):
         chain.append(_linking(topic, following, graph, holders))
-    parts: list[Part] = []
-    unknown: list[str] = []
-    limits: list[Part] = []
-    period_s: float | None = None
-    for place, spec in enumerate(chain):
-        topic_in = topics[place - 1] if place else ""
-        topic_out = topics[place]
-        timers = _rates(spec)
-        if place:
-            sender = chain[place - 1]
-            parts += _on_the_way(topic_in, sender.name, spec.name, links)
-            if timers:
-                lifespan_s = _lifespan(spec, topic_in)
-                if period_s is None and lifespan_s is None:
-                    unknown.append(f"{sender.name}: how often {topic_in} comes")
-                else:
-                    parts.append(_wait(topic_in, sender.name, period_s, lifespan_s))
-            limits += _limits(spec, budget.origin)
-        parts += _works(spec, topic_in)
-        period_s = _period(spec, topic_out) or (period_s if place and not timers else None)
-    return PathAccount(name, budget, tuple(parts), tuple(unknown), tuple(limits))
+    edges = {
+        (spec.name, following): topic for spec, (topic, following) in zip(chain[1:], pairwise(topics), strict=True)
+    }
+    ages = _Ages(WorstCases(graph, holders, links), budget.origin, edges)
+    oldest = ages.behind(topics[-1])
+    limits = [part for spec in chain[1:] for part in _limits(spec, budget.origin)]
+    return PathAccount(name, budget, oldest.parts, oldest.unknown, tuple(limits), oldest.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class _Age:
+    """The worst age of an origin at some point, and how it comes about."""
+
+    age_ns: int = 0
+    parts: tuple[Part, ...] = ()
+    topics: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def and_then(self, node: str, ns: int, why: str) -> _Age:
+        """It grows by so much."""
+        if not ns:
+            return self
+        return replace(self, age_ns=self.age_ns + ns, parts=(*self.parts, Part(node, ns / NS_PER_S, why)))
+
+
+class _Ages:
+    """How old an origin may be behind what a graph publishes. `edges`: what nodes are said to make topics from."""
+
+    def __init__(self, times: WorstCases, origin: str, edges: Mapping[tuple[str, str], str]) -> None:
+        self._times = times
+        self._graph = times.graph
+        self._types = times.graph.types
+        self._origin = origin
+        self._is_sampled = origin in times.graph.ages.sampled
+        self._edges = edges
+        self._starts: dict[tuple[Job, str], _Age | None] = {}
+        self._open: list[tuple[Job, str]] = []
+
+    def behind(self, topic: str) -> _Age:
+        """The oldest behind its messages when they are published."""
+        return self._oldest([self._published(job, topic) for job in self._publishing(topic)]) or _Age(topics=(topic,))
+
+    def _oldest(self, ages: Sequence[_Age | None]) -> _Age | None:
+        found = [age for age in ages if age is not None]
+        if not found:
+            return None
+        unknown = tuple(dict.fromkeys(text for age in found for text in age.unknown))
+        return replace(max(found, key=lambda age: age.age_ns), unknown=unknown)
+
+    def _publishing(self, topic: str) -> list[Job]:
+        return [job for node in self._times.publishers(topic) for job in self._times.publishing(node, topic)]
+
+    def _published(self, job: Job, topic: str) -> _Age | None:
+        """Behind what the job publishes there; None where there is none of it."""
+        message = self._types[topic]
+        if message.message_origin == self._origin:  # it begins here
+            age = _Age(topics=(topic,))
+            return self._worked(age, job) if "captured_ns" in message.__struct_fields__ else age
+        start = self._at_start(job, topic)
+        return None if start is None else self._worked(replace(start, topics=(*start.topics, topic)), job)
+
+    def _worked(self, age: _Age, job: Job) -> _Age:
+        return age.and_then(
+            job.node, job.cost_ns, f"{job.name} takes up to {at_most(job.cost_ns / NS_PER_S)} s (latency)"
+        )
+
+    def _at_start(self, job: Job, topic: str) -> _Age | None:
+        """Behind all that the job makes a message of this topic from, when it starts."""
+        key = (job, topic)
+        if key in self._open:
+            ring = " -> ".join(one for _, one in (*self._open[self._open.index(key) :], key))
+            return _Age(unknown=(f"{job.node}: how old the {self._origin} is that goes round in a ring: {ring}",))
+        if key not in self._starts:
+            self._open.append(key)
+            self._starts[key] = self._oldest(self._sources(job, topic))
+            self._open.pop()
+        return self._starts[key]
+
+    def _sources(self, job: Job, topic: str) -> list[_Age | None]:
+        times = self._times
+        others = [other for other in times.jobs[job.node] if other != job]
+        is_told, declared = times.is_told(job, topic), self._edges.get((job.node, topic), "")
+        found = [self._given(job, also_peeked=is_told), *([self._kept(other) for other in others] if is_told else [])]
+        if declared and not is_told and job.topic != declared and declared not in times.reads(job):
+            given = [other for other in others if other.topic == declared]
+            if given and times.is_seen_to_publish(job.node, topic):
+                found += [self._kept(one) for one in given]
+            else:
+                found.append(self._sampled(job, declared))
+        return found
+
+    def _given(self, job: Job, *, also_peeked: bool) -> _Age | None:
+        """Behind what the job itself reads, when it starts."""
+        read = [self._sampled(job, topic) for topic in self._times.reads(job, also_peeked=also_peeked)]
+        return self._oldest([*read, self._triggered(job)] if isinstance(job.handler, MessageHandler) else read)
+
+    def _handed_on(self, topic: str, receiver: str) -> _Age | None:
+        """Behind what comes on the topic to a node; None where there is none of it."""
+        message: type[Message] = self._types[topic]
+        if message.message_kind == "event" and self._is_sampled and message.message_origin != self._origin:
+            return None
+        jobs = self._publishing(topic)
+        found: list[_Age | None] = []
+        if (
+            message.message_origin == self._origin and not jobs and self._times.publishers(topic)
+        ):  # a thread of a device publishes it
+            found.append(_Age(topics=(topic,)))
+        for job in jobs:
+            age = self._published(job, topic)
+            for link, delay_ns in self._times.delays_ns(topic, job.node, receiver):
+                why = f"{topic} is {at_most(delay_ns / NS_PER_S)} s on its way to {receiver} (link {link.name})"
+                age = age and age.and_then(job.node, delay_ns, why)
+                if age is not None and (link.loss or link.outages_s):
+                    age = replace(age, unknown=(*age.unknown, f"{job.node}: what of {topic} link {link.name} loses"))
+            found.append(age)
+        return self._oldest(found)
+
+    def _triggered(self, job: Job) -> _Age | None:
+        age, delay_ns = self._handed_on(job.topic, job.node), self._times.delay_ns(job.topic, job.node)
+        if age is None:
+            return None
+        wait_ns = self._times.wait_ns(job)
+        lifespan_ns = self._times.lifespan_ns(job.node, job.topic)
+        if lifespan_ns is not None:
+            wait_ns = min(wait_ns, max(0, lifespan_ns - delay_ns))
+        return age.and_then(
+            job.node, wait_ns, f"{job.topic} waits up to {at_most(wait_ns / NS_PER_S)} s for {job.name}"
+        )
+
+    def _sampled(self, job: Job, topic: str) -> _Age | None:
+        age, delay_ns = self._handed_on(topic, job.node), self._times.delay_ns(topic, job.node)
+        if age is None:
+            return None  # nobody publishes there, or nothing of it
+        sender = self._times.publishers(topic)[0]
+        lifespan_ns = self._times.lifespan_ns(job.node, topic)
+        gap_ns = self._times.topic_gap_ns(topic, between_starts=True)
+        if gap_ns is not None and self._times.is_in_step(
+            job, topic
+        ):  # its own tick before the first message holds it up
+            gap_ns = min(gap_ns, self._times.wait_ns(job) + job.cost_ns)
+        else:
+            most_hz = [
+                qos.max_hz for qos in self._times.qos_of(job.node, topic, Subscription) if qos.max_hz is not None
+            ]
+            if gap_ns is not None and most_hz:
+                gap_ns += to_ns(1 / min(most_hz))
+        if lifespan_ns is not None and (gap_ns is None or lifespan_ns < gap_ns + delay_ns):
+            ns = max(0, lifespan_ns - delay_ns)
+            return age.and_then(sender, ns, f"{topic} is read for {lifespan_ns / NS_PER_S:.3g} s (lifespan)")
+        if gap_ns is None:
+            return replace(age, unknown=(*age.unknown, f"{sender}: how often {topic} comes"))
+        return age.and_then(sender, gap_ns, f"{topic} comes each {at_most(gap_ns / NS_PER_S)} s")
+
+    def _kept(self, job: Job) -> _Age | None:
+        """Behind what a handler read and kept, when another one of its node names it."""
+        age = self._given(job, also_peeked=True)
+        if age is None:
+            return None
+        gap_ns = self._times.gap_ns(job)
+        age = self._worked(age, job)
+        if gap_ns is None:
+            return replace(age, unknown=(*age.unknown, f"{job.node}: how often {job.name} runs"))
+        return age.and_then(job.node, gap_ns, f"{job.name} keeps it for up to {at_most(gap_ns / NS_PER_S)} s")
 
 
 def _check_inheritance(budget: PathBudget, graph: Graph) -> None:
-    if budget.origin != "image":
+    if budget.origin not in graph.ages.sampled:
         return
     for topic in budget.topics[1:-1]:
         if graph.types[topic].message_kind == "event":
             raise UserError(
-                f"{topic} carries events, and what is made from an event does not inherit the age of its image; "
-                f"a path of images goes over states and ends at the first event"
+                f"{topic} carries events, and what is made from an event does not inherit the age of its "
+                f"{budget.origin}; a path of {budget.origin}s goes over states and ends at the first event"
             )
 
 
@@ -225,84 +370,6 @@ def _way(start: str, end: str, graph: Graph) -> list[str]:
     return []
 
 
-def _rates(spec: NodeSpec) -> dict[str, float]:
-    """The node's plain and async timers with their rates; those of worker threads do other things than the loop."""
-    timers = [handler for handler in handlers_of(spec.cls) if isinstance(handler, Timer)]
-    own = [timer for timer in timers if timer.style != "blocking"] or timers
-    return {timer.name: spec.hz.get(timer.name, timer.hz) for timer in own}
-
-
-def _period(spec: NodeSpec, topic: str) -> float | None:
-    """How long it takes until the node publishes there again; None where it does not say."""
-    for attribute, port in ports_of(spec.cls, Publisher).items():
-        if spec.topic_of(port) == topic and (deadline_s := _qos(spec, attribute).deadline_s) is not None:
-            return deadline_s
-    if fps := _parameter(spec, "fps"):
-        return 1.0 / fps
-    rates = _rates(spec)
-    return 1.0 / min(rates.values()) if rates else None
-
-
-def _wait(topic: str, sender: str, period_s: float | None, lifespan_s: float | None) -> Part:
-    """Until the next message of a sampled topic; one past its lifespan is not read."""
-    if period_s is None or (lifespan_s is not None and lifespan_s < period_s):
-        assert lifespan_s is not None
-        return Part(sender, lifespan_s, f"{topic} is read for {lifespan_s:.3g} s (lifespan)")
-    return Part(sender, period_s, f"{topic} comes each {period_s:.3g} s")
-
-
-def _on_the_way(topic: str, sender: str, receiver: str, links: Sequence[LinkModel]) -> list[Part]:
-    """Declared delays of the network."""
-    return [
-        Part(sender, delay_s, f"{topic} is {delay_s:.3g} s on its way to {receiver} (link {link.name})")
-        for link in links
-        if link.carries(topic, sender, receiver, hears_all=False) and (delay_s := _longest(link.delay))
-    ]
-
-
-def _works(spec: NodeSpec, topic: str) -> list[Part]:
-    """The longest declared latency of the handlers that may have a part in it."""
-    names = set(_rates(spec))
-    for handler in handlers_of(spec.cls):
-        if (
-            isinstance(handler, MessageHandler)
-            and spec.topic_of(ports_of(spec.cls, Subscription)[handler.port]) == topic
-        ):
-            names.add(handler.name)
-    longest = max(((_longest(spec.latency[name]), name) for name in names if name in spec.latency), default=(0.0, ""))
-    return [Part(spec.name, longest[0], f"{longest[1]} takes up to {longest[0]:.3g} s (latency)")] if longest[0] else []
-
-
-def _lifespan(spec: NodeSpec, topic: str) -> float | None:
-    found = [
-        _qos(spec, attribute).lifespan_s
-        for attribute, port in ports_of(spec.cls, Subscription).items()
-        if spec.topic_of(port) == topic
-    ]
-    return found[0] if found else None
-
-
 def _limits(spec: NodeSpec, origin: str) -> list[Part]:
     limit_s = age_limits(spec).get(origin)
     return [] if limit_s is None else [Part(spec.name, limit_s, f"refuses an older {origin} (max_{origin}_age_s)")]
-
-
-def _longest(latency: Latency) -> float:
-    """The 99th percentile, or the upper bound, of a declared latency."""
-    measured = sorted(latency.measured_s)
-    if measured:
-        return measured[max(0, math.ceil(len(measured) * 0.99) - 1)]
-    return latency.p99_s or latency.highest_s
-
-
-def _qos(spec: NodeSpec, attribute: str) -> QoS:
-    """A port's QoS as the node's parameters have made it."""
-    port: Publisher[Any] | Subscription[Any] = getattr(spec.build(), attribute)
-    return port.qos
-
-
-def _parameter(spec: NodeSpec, name: str) -> float | None:
-    """A number that the node is given, or has by default; None without such a parameter."""
-    known = parameters_of(spec.cls).get(name)
-    value = spec.params.get(name, known.default) if known is not None else None
-    return float(value) if isinstance(value, int | float) else None

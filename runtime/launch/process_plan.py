@@ -254,7 +254,7 @@ def gateway_name(other: str) -> str:
 
 def _gateway(launch: Launch, other: str) -> GatewayPlan:
     meeting = pair(launch.hosts, launch.host, other)
-    check_pair(meeting)
+    check_pair(meeting, moves=launch.moves)
     types = launch.graph.types
     there = {spec.name for spec in launch.on(other)}
     receives = _crossing(launch, other, launch.host)

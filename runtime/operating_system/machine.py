@@ -18,6 +18,8 @@ NATIVE = "POLYRHYTHM_NATIVE"
 SHARED_MEMORY = Path("/dev/shm")
 PROCESSES = Path("/proc")
 
+_NO_SESSION = "4294967295"  # what the kernel calls it, as in a container
+
 Ability = Literal["packets", "shared memory", "process table", "fifo", "die with parent", "fork"]
 
 WITHOUT: Mapping[Ability, str] = {
@@ -50,6 +52,20 @@ def has_shared_memory(folder: Path = SHARED_MEMORY) -> bool:
     """Whether there are locks of open files, as on 64-bit Linux, and a folder in memory."""
     is_linux = sys.platform == "linux" and sys.maxsize > 1 << 32
     return not is_portable() and is_linux and os.access(folder, os.W_OK | os.X_OK)
+
+
+def login() -> str:
+    """What tells one login of this account from another: a desktop, an ssh; "" where this machine knows of none.
+
+    Terminals of one desktop are of one login. A service has none.
+    """
+    try:
+        session = (PROCESSES / "self" / "sessionid").read_text(encoding="ascii").strip()
+    except OSError:
+        session = ""
+    if session and session != _NO_SESSION:
+        return session
+    return " ".join(filter(None, (os.environ.get("SSH_CONNECTION"), os.environ.get("XDG_SESSION_ID"))))
 
 
 def _has_packets() -> bool:

@@ -6,7 +6,9 @@ raises ValueError with a sentence that continues after the table's name.
 
 from __future__ import annotations
 
+import codecs
 import difflib
+import io
 import re
 import sys
 import tomllib
@@ -28,6 +30,7 @@ _AT = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?",
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _NAMED = re.compile(r".*field `(.*)`")
 _LINE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
+_MARKS = {codecs.BOM_UTF8: "UTF-8", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 _OTHER = "something else"
 _WORDS = {str: 'a text in quotes: {0} = "..."', bool: "true or false", int: "a whole number", float: "a number"}
 
@@ -45,9 +48,13 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file. Raises UserError where it cannot be read."""
+    """The text of a file that a person wrote. Raises UserError where it cannot be read, or an editor marked it."""
     try:
-        return path.read_text(encoding="utf-8")
+        data = path.read_bytes()
+        for mark, name in _MARKS.items():
+            if data.startswith(mark):
+                raise UserError(f"{path}: begins with a byte order mark (BOM) of {name}; save it as UTF-8 without one")
+        return io.StringIO(data.decode("utf-8"), None).getvalue()  # each end of a line as \n
     except FileNotFoundError as problem:
         raise UserError(f"{path}: there is no such file") from problem
     except OSError as problem:
@@ -107,10 +114,27 @@ def expected(problem: msgspec.ValidationError, kind: Any, name: str) -> str:
     return f": {problem}" if " - at `" in str(problem) or words == _OTHER else f"; expected {words}"
 
 
+_OTHERS_SAY = {
+    "hz": ("rate", "rate_hz", "frequency", "freq", "rates"),
+    "use": ("class", "type", "executable", "plugin", "package"),
+    "params": ("parameters", "args", "arguments", "config"),
+    "remap": ("remappings", "rename"),
+    "restart": ("respawn",),
+    "latency": ("delay",),
+    "process": ("container", "group"),
+}
+"""What launch files of other systems call the same key."""
+
+
+def key_for(name: str) -> str:
+    """The key of a node's table that other systems call so; "" where there is none."""
+    return next((key for key, words in _OTHERS_SAY.items() if name.lower() in words), "")
+
+
 def guess(name: str, known: Iterable[str]) -> str:
     """The known names, with the one that was probably meant: "did you mean 'a'? known: a, b"."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, 1)
+    near = [key] if (key := key_for(name)) in names else difflib.get_close_matches(name, names, 1)
     return f"{f'did you mean {near[0]!r}? ' if near else ''}known: {choices(names)}"
 
 

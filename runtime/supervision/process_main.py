@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import faulthandler
 import gc
 import json
 import logging
@@ -22,14 +24,15 @@ import msgspec
 from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost, Transport
+from runtime.execution.log_lines import log_to
 from runtime.execution.process_priorities import RealTimeStart
 from runtime.execution.straight_loop import new_loop
 from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Message
-from runtime.operating_system import estop_signal
-from runtime.supervision.child_process import STUCK
+from runtime.operating_system import estop_signal, telling
+from runtime.operating_system.processes import end_families, found_family
 from runtime.supervision.control_pipe import Control, ControlLog
 from runtime.transport.direct import DirectReader
 from runtime.transport.zeromq import (
@@ -42,6 +45,7 @@ from runtime.transport.zeromq import (
 )
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _MOST_REFUSED = 64  # pairs of source and topic
 LAST_SENT_S = 0.6  # for what is queued when a process ends
 WIRING_S = 5.0
@@ -142,15 +146,23 @@ class Process:
         self._run_info: dict[str, Any] = {}
         self._control = Control(read_fd, write_fd, self._order)
         self._refusals = Refusals(self._control)
+        self._held = threading.local()  # what a thread that forks blocked before
         self._executor: Executor | None = None
 
     def main(self) -> int:
         """Run to the end; 0 where the supervisor asked for it."""
-        logging.basicConfig(level=logging.INFO, handlers=[ControlLog(self._control)])
+        log_to(ControlLog(self._control))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
         self._control.start()
+        os.register_at_fork(before=self._hold_signals, after_in_parent=self._let_signals, after_in_child=self._forked)
+        work = self._loop.create_task(self._run())
         try:
-            self._loop.run_until_complete(self._run())
+            self._loop.run_until_complete(work)
+        except SystemExit as wish:  # of a handler: the others end as at the end of the run
+            self._stop.set()
+            if not work.done():
+                self._loop.run_until_complete(work)
+            return self._leave(wish.code)
         except PolyrhythmError as problem:
             self._control.tell("failed", text=str(problem))
             return 2
@@ -160,7 +172,33 @@ class Process:
             return 1
         finally:
             self._control.close()
+            if self._control.is_orphan:  # else its supervisor does it
+                end_families({os.getpid()}, self._folder.name)
         return 0
+
+    def _leave(self, wish: object) -> int:
+        """The exit code that a handler asked for by `sys.exit`; a sentence is told, and its code is 1."""
+        if wish is None or isinstance(wish, int):
+            return int(wish or 0)
+        self._control.tell("failed", text=f"ended itself: {wish}")
+        return 1
+
+    def _hold_signals(self) -> None:
+        """A handler forks: a signal to the child must not come before it has handlers of its own."""
+        self._held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+
+    def _let_signals(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._held.mask)
+
+    def _forked(self) -> None:
+        """In a child that a handler has forked: nothing of the run goes on in it, and no signal to it is the node's."""
+        signal.set_wakeup_fd(-1)  # else what is sent to it is heard by the node
+        for number in _ENDINGS:
+            signal.signal(number, signal.SIG_DFL)
+        self._let_signals()
+        self._control.forget()
+        if self._executor is not None:
+            self._executor.forget()
 
     def _order(self, order: dict[str, Any]) -> None:
         if order["do"] == "ended":
@@ -243,6 +281,7 @@ class Process:
                 gc.enable()
                 await executor.run(self._stop)
         finally:
+            await executor.stop_nodes()
             self._refusals.tell()
             outlet.settle()
             inlet.close()
@@ -253,8 +292,10 @@ class Process:
             end_threads(LAST_SENT_S)
         if executor.stuck:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
+            self._control.tell("failed", text="had to be left behind: a handler of it does not return")
             self._control.close()
-            os._exit(STUCK)  # a handler that never returns must not keep the process
+            telling.finish()
+            os._exit(1)  # a handler that never returns must not keep the process
 
     async def _run_gateway(
         self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]], names: frozenset[str]
@@ -318,7 +359,11 @@ class Process:
 def main() -> int:
     """Run one process of a run."""
     gc.disable()  # until the run begins: what is imported and loaded stays, and looking through it takes time
+    telling.use_apart()  # a supervisor that is gone or halted makes no `print` of a node raise or wait
+    atexit.register(telling.finish)
+    faulthandler.enable(sys.stderr.fileno())
     folder, name, read_fd, write_fd = sys.argv[1:5]
+    found_family(Path(folder).name)
     return Process(Path(folder), name, int(read_fd), int(write_fd)).main()
 
 

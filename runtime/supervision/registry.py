@@ -30,6 +30,7 @@ from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
 from runtime.launch.seats_table import SeatTable
+from runtime.operating_system.machine import login
 from runtime.serialization.msgspec_cache import from_json
 from runtime.transport.shared_memory import sweep
 from runtime.transport.zeromq import endpoints
@@ -67,6 +68,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     parameters: dict[str, dict[str, Any]] = {}
     robot: str = ""  # as `[run] robot` names it
     joints: tuple[str, ...] = ()  # of that robot
+    login: str = ""  # from which it was started, as `machine.login` tells
 
 
 class FoundRun(msgspec.Struct, frozen=True):
@@ -104,7 +106,9 @@ class Registration:
         self.lock: IO[bytes] = (draft / "lock").open("wb")
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            header = {"name": name, "supervisor_pid": os.getpid(), "started_ns": wall_time_ns()}
+            header = {
+                "name": name, "supervisor_pid": os.getpid(), "started_ns": wall_time_ns(), "login": login()
+            }  # fmt: skip
             _write(draft / "run.json", json.dumps({**document, **header}).encode())
             self.folder = _give_name(draft, root, name)
         except BaseException:

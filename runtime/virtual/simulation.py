@@ -34,6 +34,7 @@ from runtime.ports import Publisher, Subscription, checked
 from runtime.run_facts import RunFacts
 from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
 from runtime.virtual.lanes import VirtualLanes
+from runtime.virtual.requests import check_function, check_message, check_name, check_port, check_span, check_type
 from runtime.virtual.sandbox import DeterminismGuard
 from runtime.virtual.scheduler import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
 from runtime.virtual.trace import MessageTrace
@@ -54,7 +55,7 @@ class Simulation:
     """Nodes, given as instances, as specs or as a graph, on one virtual clock from one seed.
 
     Raises GraphError where the nodes do not fit together; a subscription without a publisher is allowed here, since
-    `publish` may feed it.
+    `publish` may feed it. What its methods are asked wrongly raises UserError.
     """
 
     def __init__(
@@ -139,10 +140,13 @@ class Simulation:
 
     def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
         """A list that grows by each message published on this port's topic from now on."""
+        check_port(port, self.graph)
         return self.record_topic(port.topic, port.message)
 
     def record_topic(self, topic: str, message: type[M]) -> list[M]:
         """A list that grows by each message published on the topic from now on."""
+        check_name(topic, "record_topic")
+        check_type(message, "record_topic")
         found: list[M] = []
 
         def observe(stamped: Stamped[Any]) -> None:
@@ -154,16 +158,17 @@ class Simulation:
 
     def observe(self, observer: Observer) -> None:
         """Call `observer` with every message, at its time of publication."""
+        check_function(observer)
         self._delivery.observers.append(observer)
 
     def latest(self, topic: str) -> Message | None:
         """The newest message that was published on the topic; None before the first."""
-        stamped = self._delivery.newest.get(topic)
+        stamped = self.latest_stamped(topic)
         return None if stamped is None else stamped.message
 
     def latest_stamped(self, topic: str) -> Stamped[Any] | None:
         """The newest message on the topic with its envelope; None before the first."""
-        return self._delivery.newest.get(topic)
+        return self._delivery.newest.get(check_name(topic, "latest"))
 
     @property
     def topics_seen(self) -> tuple[str, ...]:
@@ -171,7 +176,8 @@ class Simulation:
         return tuple(self._delivery.newest)
 
     def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
-        """Publish a message on a topic now, from outside the graph. Raises MessageTypeError as a node's port does."""
+        """Publish a message on a topic of the graph now, from outside of it. Raises as a node's port does."""
+        check_message(topic, message, self.graph)
         message = checked(message, type(message), f"publishes on topic {topic!r}")
         self._seq += 1
         now_ns = self.scheduler.now_ns
@@ -183,6 +189,7 @@ class Simulation:
 
         Without both it runs until nothing is due any more. An exception in a handler ends the run and is raised here.
         """
+        check_span(seconds, until)
         end_ns = None if seconds is None else self.scheduler.now_ns + to_ns(seconds)
         outer = events._get_running_loop()
         events._set_running_loop(self._loop)

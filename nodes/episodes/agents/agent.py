@@ -42,7 +42,8 @@ class Agent(Node):
         try:
             make_brain(self._spec, temperature=self._temperature)
         except UserError as problem:
-            return [str(problem)]
+            said: str = problem.args[0]  # maybe a MissingVariable
+            return [said]
         return []
 
     def on_start(self) -> None:

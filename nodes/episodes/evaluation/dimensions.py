@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import msgspec
 
 from runtime.errors import UserError
 from runtime.msgs.episode import Scores
+from runtime.serialization.toml_errors import read_toml
 
 
 class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -121,10 +121,7 @@ def with_steps(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:
 
 def read_dimensions(path: Path) -> tuple[Dimension, ...]:
     """The dimensions of a TOML file, tables [[dimension]] with name, low, high, instruction. Raises UserError."""
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise UserError(f"{path}: cannot be read as TOML: {problem}") from problem
+    tables = read_toml(path)
     rows = tables.get("dimension")
     if set(tables) != {"dimension"} or not isinstance(rows, list) or not rows:
         raise UserError(f"{path}: expected tables [[dimension]] and nothing else")

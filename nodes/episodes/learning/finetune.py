@@ -19,6 +19,7 @@ from nodes.models import smollm2
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
+from runtime.serialization.toml_errors import read_text
 
 CLOCK = SystemClock()
 
@@ -63,7 +64,7 @@ def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
 def read_rows(path: Path) -> list[tuple[str, str]]:
     """(prompt, act) of a file in alpaca's form or as messages. Raises UserError."""
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.is_file() else [], start=1):
+    for number, line in enumerate(read_text(path).splitlines() if path.is_file() else [], start=1):
         try:
             row = json.loads(line)
             if "messages" in row:

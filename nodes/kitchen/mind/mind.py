@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from nodes.interrupts.intent import understand
+from nodes.interrupts.intent import beside_stop, understand
 from nodes.kitchen.mind import phrases
 from nodes.kitchen.mind.household import FRUIT, household
 from nodes.kitchen.mind.seen import Seen, is_dirty, is_empty
@@ -20,9 +20,10 @@ from nodes.kitchen.mind.tasks import About, CompletedCall, OpenQuestion, SkillCa
 from nodes.kitchen.world import GRASP_WIDTH_M
 from nodes.planner.languages import in_another_language
 from nodes.planner.parser import Clause
-from nodes.planner.referents import referents
+from nodes.planner.referents import named_under_way, referents
 from nodes.planner.replies import answer, list_words, question, refusal, remark
 from nodes.planner.rules import Finished, Surroundings, parser_of
+from nodes.planner.stopped import read_beside_stop, told_as_paused, why_unread
 from nodes.planner.understanding import (
     ALL,
     ANY_OF_THEM,
@@ -70,6 +71,7 @@ class Mind:
     is_for_coffee: bool = False
     wishes: set[str] = field(default_factory=set)  # "without cream"
     nodded_ns: int = 0
+    at_stop: str = ""  # a question that was asked beside a stop, and is asked again when that is lifted
 
     @property
     def seen(self) -> Seen:
@@ -189,18 +191,11 @@ class Mind:
         """What to say to an utterance; tasks and questions follow it."""
         meaning = understand(text)
         if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
-            said = self._hear_objection(text, phrases.plain(text), now_ns)
-            intent = self._understood(text)
-            if said or not (intent.deed == "do" or intent.protected or intent.unnamed):
-                return said or []
-            if {order.skill for order in intent.orders} & {"stop", "wait", "undo"}:
-                return []
-            if not intent.orders:
-                return self._keep(intent, now_ns)
-            said = self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
-            return [*said, "First tell me to go on."]
+            return self._hear_beside_stop(text, now_ns)
         if meaning.wants == "resume":
-            self.is_paused = False
+            again, self.is_paused, self.at_stop = self.at_stop, False, ""
+            if again and self._open("yes") is not None:
+                return [again]  # who lifts the stop has not answered what was asked at it
             if self._open("yes") is None and self.current is not None:
                 return []  # else it is a yes as well: "Go ahead."
         plain = phrases.plain(text)
@@ -219,6 +214,63 @@ class Mind:
             if said is not None:
                 return said
         return self._hear_order(self._spelled_out(phrases.small(text), speaker), text, now_ns)
+
+    def _hear_beside_stop(self, text: str, now_ns: int) -> list[str]:
+        """What else was said counts after a "go on"; what cannot be read forbids what was under way."""
+        words, task = beside_stop(text), self.current
+        for step in (self._hear_wrong, self._hear_recipe, self._hear_chore) if words else ():
+            said = step(words, phrases.plain(words), now_ns)
+            if said is not None:
+                return [*said, "I begin once you tell me."]
+        target = self.seen.thing(task.thing) if task is not None else None
+        doing = self._told_of(task) if task is not None else None
+        talk = replace(self.talk, orders=(doing,)) if doing is not None else self.talk
+        around = replace(self.world, target=target)
+        rest = read_beside_stop(text, around, talk, parser_of(self.world.world))
+        if rest.reading == "nothing":
+            return []
+        self.talk = rest.talk
+        match rest.reading:
+            case "answer":
+                return [answer(rest.words, rest.intent, self.world.scene, self.world.skills, doing, None)]
+            case "spare" if rest.intent.why in ("cancelled", "declined"):
+                return self._leave_it(now_ns)
+            case "spare":
+                return self._keep(rest.intent, now_ns)
+            case "do":
+                return self._take_on(rest.intent, task, target, now_ns)
+        asked = why_unread(rest, around)
+        return [asked, *self._ask_whether({target.id}, now_ns)] if target is not None else [asked]
+
+    def _take_on(self, intent: Intent, task: SkillCall | None, target: SeenObject | None, now_ns: int) -> list[str]:
+        """An order beside a stop, in place of what was under way or behind it; it waits for a "go on"."""
+        orders = intent.orders
+        if target is not None and not intent.is_addition:
+            meant = {one.id for order in orders for ref in order.things for one in self.seen.fitting(ref)}
+            if target.id not in meant:
+                self.kept.add(target.id)
+                self._drop({target.id})
+            elif task is not None:
+                self.current = None
+                self.tasks = deque(one for one in self.tasks if one.thing != target.id)
+        self.kept |= {one.id for ref in intent.protected for one in self.seen.fitting(ref)}
+        self._supersede(orders)
+        questions, waiting = len(self.questions), list(self.tasks)
+        said = self._do(orders, now_ns)
+        later = [one.text for one in (self.current, *self.tasks) if one and one.text and one not in waiting]
+        if len(self.questions) > questions or not later:
+            return ["Stopped.", *said]
+        return [told_as_paused(later)]
+
+    def _ask_whether(self, ids: set[str], now_ns: int) -> list[str]:
+        """Hold what is to be done with these, and ask whether it still is: something was said of them."""
+        calls = [one for one in (self.current, *self.tasks) if one is not None and one.thing in ids]
+        if not calls:
+            return []
+        self._drop(ids)
+        text = f"Shall I still {list_words([one.text or one.skill for one in calls])}?"
+        self.at_stop = text
+        return self._ask(OpenQuestion("yes", text, now_ns, tasks=tuple(calls)))
 
     def _hear_wrong(self, text: str, plain: str, now_ns: int) -> list[str] | None:
         if not phrases.says_wrong(plain) or text.rstrip().endswith("?"):
@@ -379,8 +431,9 @@ class Mind:
         is_current_barred = thing.colour in barred or (not chosen and phrases.means_another(plain))
         if chosen and chosen[0].id == thing.id:
             return None
-        if not chosen and is_current_barred:
-            chosen = [one for one in same if one.id != thing.id and one.colour not in barred]
+        others = [one for one in same if one.id != thing.id and one.colour not in barred and one.id not in self.kept]
+        if not chosen and is_current_barred and len(others) == 1 and phrases.means_another(plain):
+            chosen = others
         if not chosen and not is_current_barred:
             return None
         self.kept.add(thing.id)
@@ -521,6 +574,14 @@ class Mind:
             return ["All right."]
         if intent.why in ("cancelled", "declined"):
             return self._leave_it(now_ns)
+        working = [self._told_of(one) for one in (self.current, *self.tasks) if one is not None and one.thing]
+        target = self.seen.thing(self.current.thing) if self.current is not None else None
+        named = {
+            one.id for order in working for one in named_under_way(intent.told_of, order, self.world.scene, target)
+        }  # fmt: skip
+        if intent.why == "told" and named and (asked := self._ask_whether(named, now_ns)):
+            self.at_stop = ""
+            return asked + self._next_if_idle(now_ns)
         is_forbidden = any(clause.is_negated or clause.type == "protect" for clause in self._clauses(text))
         return ["All right, I leave that."] if is_forbidden else [remark(intent)]
 
@@ -633,7 +694,7 @@ class Mind:
             if skill == "stop":
                 self.tasks.clear()
                 self.current = None
-            return ["I wait. Tell me to go on." if skill == "wait" else "All right, I stop that."]
+            return ["I wait until you tell me." if skill == "wait" else "All right, I stop that."]
         if skill == "wipe":
             return self._wipe(order.place or "table", now_ns)
         if not order.things:

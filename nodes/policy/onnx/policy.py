@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 import msgspec
 import numpy as np
 
+from nodes.interrupts.people import HearsPeople
 from nodes.models.onnx_file import read_model_with_data
 from nodes.policy.action_request import ActionRequest
-from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.allowed import SEEN_FOR_S, Confirmations, why_not
 from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.onnx.inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of
 from nodes.policy.onnx.tensors import LONGEST_HISTORY, problems_of
@@ -56,6 +57,7 @@ from runtime.msgs import (
     JointCommand,
     JointVector,
     RobotState,
+    Scene,
     SkillCatalogue,
     Utterance,
 )
@@ -171,7 +173,7 @@ class ActionSettings(PlaybackSettings, total=False):
     stall_s: float
 
 
-class OnnxPolicy(ForRobot, SeatNode):
+class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
     """Acts while there is an action other than "hold"; with `needs_action=False` as soon as there is an image.
 
     A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
@@ -195,6 +197,7 @@ class OnnxPolicy(ForRobot, SeatNode):
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     playing = Subscription(ActionChunk, "chunk")
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    scene = Subscription(Scene, "scene", qos=QoS(required=False, lifespan_s=SEEN_FOR_S))
 
     chunk = Publisher(ActionChunk, "chunk")
     command = Publisher(JointCommand, "command")
@@ -337,7 +340,8 @@ class OnnxPolicy(ForRobot, SeatNode):
             if self.is_active:  # asked again, as after a false alarm: it is still at it
                 self.feedback.publish(Feedback(action_id=action.id, status="running"))
             return
-        refusal = why_not(action, state, SPECS)
+        scene = self.scene.peek()
+        refusal = why_not(action, state, SPECS, scene.message.people if scene is not None else ())
         question = "" if refusal else self.confirmations.question(action, SPECS, self.clock.now_ns())
         if refusal or question:
             code: FeedbackCode = "consent" if question else ""
@@ -366,7 +370,7 @@ class OnnxPolicy(ForRobot, SeatNode):
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         """Take in a person's yes to what the policy asked."""
-        self.confirmations.hear(utterance, self.clock.now_ns())
+        self.confirmations.hear(utterance, self.clock.now_ns(), is_person=self.judge(utterance).counts)
 
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:

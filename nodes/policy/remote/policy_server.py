@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nodes.policy.onnx.inputs import PolicyAnswer, PolicyModel
 from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings
 from nodes.policy.onnx.tensors import COLUMNS
-from runtime import ParameterError, PolyrhythmError
+from runtime import MissingVariable, ParameterError, PolyrhythmError
 from runtime.msgs import JOINTS
 
 LONGEST_S = 10.0
@@ -90,6 +90,8 @@ class ServerPolicy(OnnxPolicy):
             safe = f"use {self.encrypted}://, or " if self.encrypted else ""
             tunnel = f"{safe}ssh -L {self.port}:localhost:{place.port or self.port} {place.hostname}"
             problems.append(f"server {self.model} is another machine, and anybody on the way could answer: {tunnel}")
+        if self.key_variable and not os.environ.get(self.key_variable):
+            problems.append(MissingVariable(f"the environment variable {self.key_variable} is not set"))
         if not self.cameras["image"] and not self.cameras["wrist"]:
             problems.append("image_name and wrist_name are empty; expected a name for at least one image")
         if self.size_px and not SMALLEST_PX <= self.size_px <= LARGEST_PX:
@@ -116,8 +118,6 @@ class ServerPolicy(OnnxPolicy):
         import cv2  # noqa: F401  # what is not installed is told now, and not at the first answer
 
         key = os.environ.get(self.key_variable, "") if self.key_variable else ""
-        if self.key_variable and not key:
-            raise ParameterError(f"{self.name}: the environment variable {self.key_variable} is not set")
         self.session = self._server = self.connect(key)
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.model}"

@@ -16,6 +16,8 @@ from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts import keys
 from runtime.hosts.address import find, split, written
 from runtime.hosts.hosts_table import is_public_key
+from runtime.operating_system.terminal import signals_of_end
+from runtime.serialization.toml_errors import read_toml
 
 if TYPE_CHECKING:
     from nodes.policy.remote.served import ServedModels
@@ -68,7 +70,7 @@ def main(argv: list[str]) -> int:
         stop.set()
         wake.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in signals_of_end():
         signal.signal(number, end)
     while not stop.is_set():
         wake.wait()
@@ -185,9 +187,7 @@ def _clients(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
     try:
-        table = msgspec.toml.decode(path.read_bytes(), type=dict[str, str])
-    except OSError as problem:
-        raise UserError(f"--clients {path}: cannot be read ({problem.strerror})") from problem
+        table = msgspec.convert(read_toml(path), dict[str, str])
     except msgspec.MsgspecError as problem:
         raise UserError(f'{path}: {problem}; expected a line for each robot: name = "public key"') from problem
     wrong = [name for name, key in table.items() if not is_public_key(key)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from nodes.recording.replay.spoken import SpokenLines
 from nodes.recording.replay.tape import Tape, dues_of
 from runtime.clock import to_s
 from runtime.errors import UserError, choices
+from runtime.execution.log_lines import log_to
 from runtime.launch.file import Launch, check, resolve
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import as_data
@@ -137,7 +137,7 @@ def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str,
     )  # fmt: skip
     simulation.run_info.update(mixture.run_info)
     simulation.observe(view.message)
-    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view, simulation.clock)])
+    log_to(ViewLog(view, simulation.clock))
     for name in mixture.played:
         node = simulation.bound_nodes[name].node
         assert isinstance(node, Played)

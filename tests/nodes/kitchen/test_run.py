@@ -45,3 +45,15 @@ def test_a_nod_is_the_yes_to_taking_what_is_held_out_without_a_word(tmp_path: Pa
 def test_a_person_who_says_nothing_is_no_yes(tmp_path: Path) -> None:
     summary = played(tmp_path / "silence", "silence")
     assert summary["outcome"]["ok"], summary["outcome"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "reason"),
+    [
+        ("stop-and-correct", "green apple on tray; banana on table"),
+        ("two-on-one-tray", "blue mug on tray; white mug on tray"),
+    ],
+)
+def test_what_was_corrected_and_what_was_chosen_stays_so_to_the_end(tmp_path: Path, scenario: str, reason: str) -> None:
+    file = Path(__file__).parent / "scenarios" / f"{scenario}.toml"
+    assert played(tmp_path / scenario, str(file))["outcome"] == {"ok": True, "reason": reason}

@@ -66,7 +66,11 @@ def test_every_kind_has_templates_and_every_template_a_kind() -> None:
         ("polyrhythm", sentence("scaffold.hides_ours", name="polyrhythm")),
         ("json", sentence("scaffold.hides_pythons", name="json")),
         ("numpy", sentence("scaffold.hides_an_installed", name="numpy")),
-        ("class", sentence("scaffold.no_package_name", name="class")),
+        ("class", sentence("scaffold.is_a_keyword", name="class")),
+        ("match", sentence("scaffold.is_a_keyword", name="match")),
+        ("list", sentence("scaffold.hides_a_builtin", name="list")),
+        ("none", sentence("scaffold.class_is_taken", name="none", cls="None")),
+        ("driver", sentence("scaffold.class_is_taken", name="driver", cls="Driver")),
         ("../x", sentence("scaffold.no_package_name", name="../x")),
     ],
 )
@@ -74,7 +78,7 @@ def test_a_name_that_would_hide_a_package_is_refused(
     name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main([name]) == 2
+    assert main([name, "--with", "robot"]) == 2
     assert capsys.readouterr().err == f"polyrhythm new: {why}\n"
     assert list(tmp_path.iterdir()) == []
 

@@ -300,3 +300,23 @@ def test_odd_sizes_do_not_break_the_board(size: tuple[int, int]) -> None:
     console.print(view.board.draw(START_NS, *size))
     assert all(len(line) <= size[0] for line in console.export_text().splitlines())
     view.close()
+
+
+ADDRESS = (
+    "http://192.168.100.200:8443/page/for/whoever/sits/beside/the/robot?token=abcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_web_address_is_never_cut_however_narrow_the_terminal(width: int) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=width, height=24, highlight=False, force_terminal=True, color_system=None)
+    view = TerminalView("laptop", live=False, console=console, clock=_Clock())
+    view.log("notice", "console", f"console: {ADDRESS}")
+    view.log("warning", "console", f"open {ADDRESS} to go on")
+    assert out.getvalue().count(ADDRESS) == 2, "in one piece, which the terminal itself wraps"
+    drawn = Console(file=io.StringIO(), width=width, height=24, highlight=False, record=True)
+    drawn.print(view.board.draw(START_NS, width, 24))
+    rows = drawn.export_text().splitlines()
+    assert "".join(row.rstrip() for row in rows).count(ADDRESS) == 2
+    assert len(rows) <= 24

@@ -58,7 +58,7 @@ def test_a_launch_file_lacks_what_each_of_its_nodes_lacks(tmp_path: Path, monkey
     )
     one, two = examine_launch(file)
     assert "there is no module 'no_such_package'" in one.text
-    assert "the environment variable 'NO_SUCH_VARIABLE', which is not set" in two.text
+    assert sentence("runtime.variable_is_not_set", variable="NO_SUCH_VARIABLE") in two.text
     assert {one.level, two.level} == {"problem"}
 
 

@@ -13,9 +13,9 @@ from nodes.hello import Beat
 from runtime import GraphError, Node, NodeSpec, Publisher, Simulation, Stamped, Subscription, every
 from runtime.clock import NS_PER_S
 from runtime.errors import UserError
-from runtime.execution.lane import MOST_TO_CATCH_UP, FollowingTimer, TimerState
+from runtime.execution.lane import FollowingTimer, TimerState
 from runtime.message import Envelope
-from runtime.node import Timer, handlers_of
+from runtime.node import MOST_TO_CATCH_UP, Timer, handlers_of
 from tests.support.sentences import pattern, sentence
 
 START_NS = 123_456_789

@@ -149,7 +149,7 @@ def test_events_may_have_many_publishers_and_optional_ports_none() -> None:
     ("params", "told"),
     [
         ({}, sentence("runtime.parameter_is_missing", name="start", node="Source")),
-        ({"start": 1, "gian": 2}, "unknown parameter 'gian' of Source; known: gain, names, start"),
+        ({"start": 1, "gian": 2}, "unknown parameter 'gian' of Source; did you mean 'gain'? known: gain, names, start"),
         ({"start": "one"}, f"parameter 'start' of Source is 'one'; {sentence('runtime.whole_number')}"),
         ({"start": True}, f"parameter 'start' of Source is True; {sentence('runtime.whole_number')}"),
         ({"start": 1, "names": [2]}, "parameter 'names' of Source is [2]: Expected `str`, got `int` - at `$[0]`"),

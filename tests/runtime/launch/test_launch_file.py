@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,9 @@ MISTAKES = {
         TALKER + "latency = -1"
     ),
     "graph.toml: [nodes.talker] unknown parameter 'begin' of Talker; known: start": TALKER + "params = { begin = 1 }",
+    f"graph.toml: {sentence('runtime.rate_means_hz')}": TALKER + "rate = 20",
+    f"graph.toml: {sentence('runtime.rate_is_no_parameter')}": TALKER + "params = { rate = 20 }",
+    f"graph.toml: {sentence('runtime.byte_order_mark')}": "\ufeff" + TALKER,
     f"graph.toml: [nodes.talker] parameter 'start' of Talker is 'x'; {sentence('runtime.whole_number')}": (
         TALKER + 'params = { start = "x" }'
     ),
@@ -122,9 +126,6 @@ MISTAKES = {
     ),
     f"graph.toml: [nodes.checker] {sentence('runtime.parameter_is_missing', name='last', node='Checker')}": (
         '[nodes.checker]\nuse = "tests.support.graph_nodes:Checker"'
-    ),
-    f"graph.toml: [nodes.talker] {sentence('runtime.variable_is_not_set', variable='POLYRHYTHM_NO_SUCH')}": (
-        TALKER + 'params = { start = "${POLYRHYTHM_NO_SUCH}" }'
     ),
     f"graph.toml: [nodes.listener] topic {sentence('runtime.nobody_publishes', name='beat', node='listener')}; "
     "published topics: (none)": ('[nodes.listener]\nuse = "nodes.hello:Listener"'),
@@ -224,7 +225,7 @@ def test_a_name_that_is_nearly_right_is_told_with_what_was_meant(
 
 
 def test_bytes_that_are_no_text_are_told(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    write("").write_bytes(b"\xff\xfe")
+    write("").write_bytes(b"\xff\xf0")
     assert told(capsys).startswith(f"graph.toml: {sentence('runtime.no_utf8', byte=0)}")
 
 
@@ -385,3 +386,20 @@ def test_set_tells_a_nodes_host_from_a_parameter_of_that_name() -> None:
     assert tables["nodes"]["study"] == {
         "use": "my_robot.study:Study", "host": "desktop", "params": {"host": "desktop"}
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["graph.toml", "stretch"])
+def test_check_tells_which_variables_are_missing_here_and_run_refuses(
+    name: str, write: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(TALKER + 'params = { start = "${OPENAI_API_KEY}" }')
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "VLM_MODEL"):
+        monkeypatch.delenv(variable, raising=False)
+    unset = sentence("runtime.variable_is_not_set", variable="OPENAI_API_KEY")
+    assert main(["check", name]) == 0
+    assert (unset if name == "graph.toml" else "OPENAI_API_KEY is not set") in capsys.readouterr().out
+    assert main(["check", name, "--json"]) == 0
+    assert "OPENAI_API_KEY" in json.loads(capsys.readouterr().out)["missing_variables"][0]
+    assert main(["graph", name]) == 0
+    assert main(["run", name, "--for", "1"]) == 2
+    assert "OPENAI_API_KEY" in capsys.readouterr().err

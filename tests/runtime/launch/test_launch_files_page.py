@@ -12,6 +12,7 @@ import pytest
 
 from runtime.hosts.hosts_table import HostTable
 from runtime.launch.budgets_table import ModelBudget, WrittenBudgets, WrittenPath
+from runtime.launch.export_table import ExportTable
 from runtime.launch.file import TABLES, check, find, override, resolve
 from runtime.launch.graph import Restart
 from runtime.launch.links_table import LinkTable
@@ -23,7 +24,18 @@ from runtime.launch.seats_table import Rung, WrittenSeat
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "launch-files.md"
 TEXT = PAGE.read_text()
 BLOCKS = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
-WRITTEN = (NodeTable, Instead, RunTable, RealTime, LinkTable, HostTable, WrittenBudgets, WrittenPath, ModelBudget)
+WRITTEN = (
+    NodeTable,
+    ExportTable,
+    Instead,
+    RunTable,
+    RealTime,
+    LinkTable,
+    HostTable,
+    WrittenBudgets,
+    WrittenPath,
+    ModelBudget,
+)
 KEYS = [key for table in (*WRITTEN, WrittenSeat, Rung) for key in table.__struct_encode_fields__]
 
 
@@ -62,7 +74,7 @@ CHANGES = re.findall(r"--set ([a-z]\S+=[^\s`]+)", TEXT)
 def test_each_change_of_the_page_is_understood(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a key")
     tables = laptop()
-    merged(tables, tomllib.loads("\n".join(BLOCKS[-2:])))  # [links] and [run]
+    merged(tables, tomllib.loads("\n".join(BLOCKS[-3:])))  # [links], [run], [export]
     override(tables, change)
     check(resolve(tables, path=PAGE))
 

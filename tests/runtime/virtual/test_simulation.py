@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from nodes.hello import Beat
 from runtime import GraphError, Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.coordination.health import Health
-from runtime.errors import PolyrhythmError
+from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
@@ -263,3 +264,30 @@ def test_received_is_delivered_and_dropped_and_waiting_in_every_health_message()
         for health in found:
             for port in health.ports:
                 assert port.received == port.delivered + sum(port.dropped.values()) + port.waiting
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (lambda simulation: simulation.record("number"), sentence("runtime.record_port")),
+        (lambda simulation: simulation.record("numbre"), sentence("runtime.record_nothing")),
+        (lambda simulation: simulation.record_topic(Dice.number, Number), sentence("runtime.name_not_port")),
+        (lambda simulation: simulation.record_topic("number", "Number"), sentence("runtime.class_of_messages")),
+        (lambda simulation: simulation.publish("number", {}), sentence("runtime.publish_message")),
+        (lambda simulation: simulation.publish("number", Beat(count=1)), sentence("runtime.publish_type")),
+        (lambda simulation: simulation.publish("numbre", Number(value=1.0)), sentence("runtime.publish_nowhere")),
+        (lambda simulation: simulation.latest(3), sentence("runtime.latest_name")),
+        (lambda simulation: simulation.observe(None), sentence("runtime.observe_function")),
+        (lambda simulation: simulation.run(until=5), sentence("runtime.until_seconds")),
+        (lambda simulation: simulation.run("5"), sentence("runtime.run_seconds")),
+        (lambda simulation: simulation.run(float("nan")), sentence("runtime.run_nan")),
+        (lambda simulation: simulation.run(-1), sentence("runtime.run_negative")),
+    ],
+)
+def test_what_a_simulation_is_asked_wrongly_is_a_sentence_with_what_to_write(asked: Any, words: str) -> None:
+    with simulated(Dice()) as simulation:
+        with pytest.raises(UserError) as refusal:
+            asked(simulation)
+        assert str(refusal.value) == words
+        simulation.run(0.1)
+        assert simulation.latest("number") is not None, "and it goes on"

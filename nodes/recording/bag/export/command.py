@@ -33,6 +33,12 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--camera", action="append", default=[], metavar="NAME", help="lerobot: only this one, like head; default: all"
     )
+    parser.add_argument("--task", metavar="TEXT", help="lerobot: the task of frames before any subtask; default: none")
+    parser.add_argument(
+        "--feature", action="append", default=[], metavar="NAME=TOPIC:FIELD",
+        help="lerobot: a column of numbers more, like observation.force=gripper/force:force_n; observation.state and "
+        "action take the place of a robot's; default: [export.features] of the launch file",
+    )  # fmt: skip
     parser.add_argument("--images", action="store_true", help="jsonl: with the images' data (base64)")
     asked = parser.parse_args(argv)
     if asked.hz is not None and not 0.01 <= asked.hz <= 1000:
@@ -43,6 +49,8 @@ def main(argv: list[str]) -> int:
         raise UserError(f"--to {asked.to}: takes one recording; only a dataset has several episodes")
     if asked.camera and asked.to != "lerobot":
         raise UserError(f"--to {asked.to}: takes all cameras; --camera is for a dataset")
+    if (asked.feature or asked.task is not None) and asked.to != "lerobot":
+        raise UserError(f"--to {asked.to}: --feature and --task are for a dataset")
     first: Path = asked.recordings[0]
     recordings = [Recording(path) for path in asked.recordings]  # before the name beside it: a folder may have none
     suffix = {
@@ -64,6 +72,8 @@ def main(argv: list[str]) -> int:
             fps=round(asked.hz or 20),
             skip_damaged=asked.skip_damaged,
             cameras=[f"{name}/image" for name in asked.camera],
+            task=asked.task,
+            chosen=asked.feature,
             tell=_tell,
         )
         print(f"{frames} frames in {len(asked.recordings)} episode(s) in {out}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nodes.policy.onnx.inputs import target_of
 from nodes.recording.bag.export.damage import Damaged
+from nodes.recording.bag.export.features import ACTION, STATE, ChosenValues, Columns
 from nodes.recording.bag.recording import Recording
 from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recording.images import pixels
@@ -28,9 +29,6 @@ MOST_BEHIND_S = 10.0
 STALE_S = 0.5
 """A robot's state that is older at a frame is a hole in the recording, of which a dataset is to tell."""
 _USED = ("robot/state", "robot/command", "command", "subtask", "action", "feedback", LEASE_TOPIC)
-NO_TASK = "wait"
-"""The task of frames before the first subtask."""
-
 Show = Callable[[str, int, NDArray[np.uint8]], None]
 """Called as show(topic, frame, rgb) for every camera at every frame."""
 
@@ -49,19 +47,22 @@ class Episode:
     targets: list[tuple[float, float, float]] = field(default_factory=list)  # of the action, in the base's frame
     skills: list[str] = field(default_factory=list)
     skills_done: list[bool] = field(default_factory=list)
+    chosen: ChosenValues = field(default_factory=lambda: ChosenValues(()))
     is_success: bool = False
     begins_s: float = 0.0  # after the recording does: when state, command and all cameras were there
 
     def __len__(self) -> int:
-        return len(self.states)
+        return len(self.tasks)
 
 
 class _Sampler:
     """What is known now, and the frames so far."""
 
-    def __init__(self, cameras: set[str], fps: int, show: Show, start_ns: int) -> None:
+    def __init__(self, cameras: set[str], fps: int, show: Show, start_ns: int, columns: Columns) -> None:
         self._start_ns = start_ns
-        self.episode = Episode()
+        self._no_task = columns.task
+        self.episode = Episode(chosen=ChosenValues(columns.chosen))
+        self._needs_state, self._needs_command = (name not in columns.names for name in (STATE, ACTION))
         self.has_driven_sideways = False
         self._cameras = cameras
         self._fps = fps
@@ -78,17 +79,20 @@ class _Sampler:
         self._state_ns = 0
         self.stale: list[int] = []  # stamps of frames without a state of their time
         self._is_fresh = False  # whether a command was sent in the last frame's period
-        self._task = NO_TASK
+        self._task = columns.task
         self._is_person = False
         self._is_leased = False  # leases say who is in command
         self._first_ns = 0
 
     def uses(self, message: BagMessage) -> bool:
         """Whether the frames depend on messages of that topic."""
-        return message.topic in _USED or message.topic in self._cameras
+        is_used = message.topic in _USED or message.topic in self._cameras
+        return is_used or message.topic in self.episode.chosen.topics
 
     def take(self, message: BagMessage, envelope: Envelope) -> None:
         """Take in the next message of the recording. Raises RecordingError where it cannot be read."""
+        if message.topic in self.episode.chosen.topics:
+            self.episode.chosen.take(message.topic, message.document)
         if message.topic == "robot/state":
             self._state = message.message(RobotState)
             self._state_ns = envelope.published_ns
@@ -97,7 +101,7 @@ class _Sampler:
             self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
             self.has_driven_sideways |= command.base_vy_mps != 0.0
             self._sent_ns = envelope.published_ns
-            if len(self.episode) and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
+            if self.episode.actions and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
                 self.episode.actions[-1] = self._sent  # the first one of this frame's period
                 self._is_fresh = True
                 if self._asked is None:
@@ -111,12 +115,12 @@ class _Sampler:
         elif message.topic == "command" and envelope.source == (self._holder or envelope.source):  # no shadow's
             if not self._is_leased:
                 self._is_person = envelope.provenance.startswith("person")
-            if len(self.episode) and self._asked is None:
+            if self.episode.asked and self._asked is None:
                 wanted = message.message(JointCommand)
                 self._asked = (*wanted.position, wanted.base_v_mps, wanted.base_w_radps)
                 self.episode.asked[-1] = self._asked
         elif message.topic == "subtask":
-            self._task = message.message(Subtask).text or NO_TASK
+            self._task = message.message(Subtask).text or self._no_task
         elif message.topic == "action" and envelope.source == (self._vlm or envelope.source):
             self._action, self._is_done = message.message(Action), False
         elif message.topic == "feedback" and self._action is not None:
@@ -138,13 +142,21 @@ class _Sampler:
     @property
     def lacking(self) -> str:
         """Why there is no frame, in words."""
-        if self._state is None or self._sent is None:
-            return "a dataset needs robot/state and robot/command; this has not both"
+        if (self._state is None and self._needs_state) or (self._sent is None and self._needs_command):
+            return (
+                "a dataset needs robot/state and robot/command; this has not both; "
+                f"--feature {STATE}=TOPIC:FIELD and --feature {ACTION}=TOPIC:FIELD choose others"
+            )
+        if lacking := self.episode.chosen.lacking:
+            return f"nothing is there for {', '.join(lacking)}"
         return "it ends before the first frame, which needs a state, a command and an image of each camera"
 
     @property
     def _is_ready(self) -> bool:
-        return self._state is not None and self._sent is not None and self._cameras <= self._images.keys()
+        has_own = (self._state is not None or not self._needs_state) and (
+            self._sent is not None or not self._needs_command
+        )
+        return has_own and not self.episode.chosen.lacking and self._cameras <= self._images.keys()
 
     def make_frames(self, until_ns: int) -> None:
         """Make the frames that are due before that time."""
@@ -155,23 +167,26 @@ class _Sampler:
                 "`polyrhythm bag cut` takes a span without the gap"
             )
         while self._first_ns and (frame_ns := self._frame_ns(len(self.episode))) < until_ns:
-            assert self._state is not None
-            assert self._sent is not None
             for topic in sorted(self._cameras):
                 self._show(topic, len(self.episode), self._images[topic])
-            if to_s(frame_ns - self._state_ns) > STALE_S:
-                self.stale.append(frame_ns)
-            state = self._state
-            self.episode.states.append((*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad))
-            self.episode.targets.append(target_of(self._action, state))
+            if self._state is not None:
+                self._add_state(self._state, frame_ns)
+            self.episode.chosen.add_frame()
             self.episode.skills.append(self._action.skill if self._action is not None else "")
             self.episode.skills_done.append(self._is_done)
-            self.episode.actions.append(self._sent)
-            self.episode.asked.append(self._sent)
+            if self._sent is not None:
+                self.episode.actions.append(self._sent)
+                self.episode.asked.append(self._sent)
             self._asked = None
             self.episode.tasks.append(self._task)
             self.episode.interventions.append(self._is_person)
             self._is_fresh = self._sent_ns >= frame_ns
+
+    def _add_state(self, state: RobotState, frame_ns: int) -> None:
+        if self._needs_state and to_s(frame_ns - self._state_ns) > STALE_S:
+            self.stale.append(frame_ns)
+        self.episode.states.append((*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad))
+        self.episode.targets.append(target_of(self._action, state))
 
     def _frame_ns(self, number: int) -> int:
         return self._first_ns + round(number * NS_PER_S / self._fps)
@@ -182,6 +197,7 @@ def read_episode(
     *,
     fps: int,
     show: Show,
+    columns: Columns | None = None,
     skip_damaged: bool = False,
     only: Collection[str] = (),
     tell: Callable[[str], None] = lambda _: None,
@@ -201,7 +217,7 @@ def read_episode(
         absences = choices(topic.removesuffix("/image") for topic in absent)
         raise UserError(f"{recording.path}: has no camera {absences}; it has {names}")
     cameras = set(only) or cameras
-    sampler = _Sampler(cameras, fps, show, recording.start_ns)
+    sampler = _Sampler(cameras, fps, show, recording.start_ns, columns or Columns())
     damaged = Damaged(recording, is_skipped=skip_damaged, what_then="the one before it stands in its frames")
     for at_ns, message in _by_stamp(recording, sampler, damaged):
         sampler.make_frames(at_ns)

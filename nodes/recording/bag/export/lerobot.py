@@ -3,8 +3,8 @@
 A frame at time t holds the newest state and images published by t, and the command that the guard sent to the robot in
 the period that begins there (else the last one before). Columns beyond LeRobot's own: `policy.action` (what the
 policy's seat asked for in that period, before the guard; what was sent where it was silent), `intervention` (a person
-held that seat), `next.done`, `next.success`, and of the action under way what a learned policy is told of it:
-`observation.target`, `observation.skill`, and `skill.done`.
+held that seat), `next.done`, `next.success`. Where the graph asks for actions, of the one under way what a learned
+policy is told of it: `observation.target`, `observation.skill`, and `skill.done`. And what else is chosen (`features`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.onnx.inputs import one_hot
-from nodes.policy.onnx.tensors import SKILLS
 from nodes.recording.bag.export.episode import Episode, read_episode
+from nodes.recording.bag.export.features import columns_of
 from nodes.recording.bag.export.video import VideoFile, finish_all
 from nodes.recording.bag.recording import Recording
 from runtime.errors import RecordingError, UserError
@@ -43,9 +42,14 @@ def export_lerobot(
     fps: int,
     skip_damaged: bool = False,
     cameras: Collection[str] = (),
+    task: str | None = None,
+    chosen: Collection[str] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> int:
     """Write the dataset; how many frames it has. `cameras`: topics; empty: all. `tell` hears what is left out.
+
+    `task` is that of frames before any subtask, `chosen` are features as NAME=TOPIC:FIELD; both go before [export] of
+    the recorded launch file.
 
     Raises RecordingError where a recording lacks state or commands, or holds any, or an image, that cannot be read,
     unless these are to be left out (`skip_damaged`).
@@ -57,6 +61,8 @@ def export_lerobot(
         raise UserError("--to lerobot needs pyarrow: pip install 'polyrhythm[export]'") from problem
     if (out / "meta" / "info.json").exists():
         raise UserError(f"{out}: holds a dataset already; choose another folder")
+    wanted = columns_of(recordings, task=task, features=chosen)
+    names: dict[str, list[str]] = {}  # of the elements of chosen features
     tasks: dict[str, int] = {}
     features: dict[str, dict[str, Any]] = {}
     stats: list[dict[str, dict[str, Any]]] = []
@@ -89,7 +95,9 @@ def export_lerobot(
                 samples[key].append(rgb)
 
         try:
-            episode = read_episode(recording, fps=fps, show=show, skip_damaged=skip_damaged, only=cameras, tell=tell)
+            episode = read_episode(
+                recording, fps=fps, show=show, columns=wanted, skip_damaged=skip_damaged, only=cameras, tell=tell
+            )
             finish_all(with_videos.values())
         finally:
             for video in with_videos.values():
@@ -102,7 +110,10 @@ def export_lerobot(
         known = {key for key, feature in features.items() if feature["dtype"] == "video"}
         if known != set(with_videos):
             raise RecordingError(f"{recording.path}: has other cameras than the recordings before it")
-        columns = _columns(episode, number, total, tasks, fps)
+        for name, elements in episode.chosen.element_names.items():
+            if names.setdefault(name, elements) != elements:
+                raise RecordingError(f"{recording.path}: {name} has another length than in {recordings[0].path}")
+        columns = _columns(episode, number, total, tasks, fps, wanted.skills)
         path = out / _DATA.format(chunk_index=0, file_index=number)
         path.parent.mkdir(parents=True, exist_ok=True)
         parquet.write_table(_table(arrow, columns), path)
@@ -117,7 +128,7 @@ def export_lerobot(
     parquet.write_table(arrow.table(rows), meta / "episodes" / "chunk-000" / "file-000.parquet")
     parquet.write_table(_task_table(arrow, tasks), meta / "tasks.parquet")
     (meta / "stats.json").write_text(json.dumps(_joined(stats), indent=1))
-    info = _info(len(episodes), total, len(tasks), fps, features, recordings[0].joints)
+    info = _info(len(episodes), total, len(tasks), fps, features, recordings[0].joints, wanted.skills, names, columns)
     (meta / "info.json").write_text(json.dumps(info, indent=1))
     return total
 
@@ -131,17 +142,26 @@ def image_key(topic: str, taken: Collection[str] = ()) -> str:
     return key
 
 
-def _columns(episode: Episode, number: int, before: int, tasks: dict[str, int], fps: int) -> dict[str, NDArray[Any]]:
+def _columns(
+    episode: Episode, number: int, before: int, tasks: dict[str, int], fps: int, skills: Sequence[str]
+) -> dict[str, NDArray[Any]]:
     length = len(episode)
     done = np.zeros(length, bool)
     done[-1] = True
-    return {
-        "observation.state": np.asarray(episode.states, np.float32),
-        "observation.target": np.asarray(episode.targets, np.float32),
-        "observation.skill": np.asarray([one_hot(skill) for skill in episode.skills], np.float32),
-        "action": np.asarray(episode.actions, np.float32),
-        "policy.action": np.asarray(episode.asked, np.float32),
-        "skill.done": np.asarray(episode.skills_done, bool),
+    found: dict[str, NDArray[Any]] = {}
+    if len(episode.states) == length:
+        found["observation.state"] = np.asarray(episode.states, np.float32)
+    if skills:
+        if len(episode.targets) == length:
+            found["observation.target"] = np.asarray(episode.targets, np.float32)
+        asked = [[float(skill == known) for known in skills] for skill in episode.skills]
+        found["observation.skill"] = np.asarray(asked, np.float32)
+        found["skill.done"] = np.asarray(episode.skills_done, bool)
+    if len(episode.actions) == length:
+        found["action"] = np.asarray(episode.actions, np.float32)
+        found["policy.action"] = np.asarray(episode.asked, np.float32)
+    found |= {name: np.asarray(rows, np.float32) for name, rows in episode.chosen.rows.items()}
+    return found | {
         "intervention": np.asarray(episode.interventions, bool),
         "next.done": done,
         "next.success": done & bool(episode.is_success),
@@ -206,9 +226,25 @@ def _video_feature(width: int, height: int, fps: int) -> dict[str, Any]:
 
 
 def _info(
-    episodes: int, frames: int, tasks: int, fps: int, videos: dict[str, dict[str, Any]], joints: tuple[str, ...]
+    episodes: int,
+    frames: int,
+    tasks: int,
+    fps: int,
+    videos: dict[str, dict[str, Any]],
+    joints: tuple[str, ...],
+    skills: tuple[str, ...],
+    chosen: dict[str, list[str]],
+    columns: Collection[str],
 ) -> dict[str, Any]:
-    state, action = [*joints, *STATE_OF_BASE], [*joints, *ACTION_OF_BASE]
+    action = [*joints, *ACTION_OF_BASE]
+    vectors = {
+        "observation.state": [*joints, *STATE_OF_BASE],
+        "observation.target": ["ahead", "left", "up"],
+        "observation.skill": list(skills),
+        "action": action,
+        "policy.action": action,
+        **chosen,
+    }
 
     def scalar(dtype: str) -> dict[str, Any]:
         return {"dtype": dtype, "shape": [1], "names": None}
@@ -227,15 +263,17 @@ def _info(
         "data_path": _DATA,
         "video_path": _VIDEO if videos else None,
         "features": {
-            "observation.state": {"dtype": "float32", "shape": [len(state)], "names": state},
-            "observation.target": {"dtype": "float32", "shape": [3], "names": ["ahead", "left", "up"]},
-            "observation.skill": {"dtype": "float32", "shape": [len(SKILLS)], "names": list(SKILLS)},
             **{
-                name: {"dtype": "float32", "shape": [len(action)], "names": action}
-                for name in ("action", "policy.action")
+                name: {"dtype": "float32", "shape": [len(elements)], "names": elements}
+                for name, elements in vectors.items()
+                if name in columns
             },
             **videos,
-            **{name: scalar("bool") for name in ("skill.done", "intervention", "next.done", "next.success")},
+            **{
+                name: scalar("bool")
+                for name in ("skill.done", "intervention", "next.done", "next.success")
+                if name in columns
+            },
             "timestamp": scalar("float32"),
             **{name: scalar("int64") for name in ("frame_index", "episode_index", "index", "task_index")},
         },

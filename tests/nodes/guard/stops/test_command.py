@@ -51,7 +51,8 @@ class Desk:
     def clock(self) -> Any:
         return SimpleNamespace(now_s=lambda: self.now_s, now_ns=lambda: self.now_ns)
 
-    def attach(self, wanted: str | None, file: str) -> Any:
+    def attach(self, wanted: str | None, file: str, *, acts: bool) -> Any:
+        assert not acts, "a run that is named may be of another login"
         self.attached.append((wanted, file))
         return SimpleNamespace(folder=Path("run"))
 

@@ -237,7 +237,7 @@ def test_a_risky_action_waits_for_a_person_s_yes(model: str) -> None:
     said = story.sim.record(OnnxPolicy.said)
     story.sim.publish("action", pick("b1", "bottle"))
     story.sim.run(seconds=0.3)
-    assert [utterance.text for utterance in said] == ["Shall I pick the red bottle? Please say yes."]
+    assert [utterance.text for utterance in said] == ["Shall I pick the red bottle? Please answer."]
     assert [told.code for told in story.feedback] == ["consent"]
     assert story.commands == []
     story.sim.publish("said", Utterance(speaker="robot", text="yes"), source="vlm")

@@ -80,4 +80,4 @@ def test_serve_names_a_list_of_robots_that_is_not_there(tmp_path: Path) -> None:
     gone = tmp_path / "robots.toml"
     with pytest.raises(UserError) as refusal:
         serve_main([str(tmp_path / "policy.onnx"), "--clients", str(gone)])
-    assert str(refusal.value) == f"--clients {gone}: cannot be read (No such file or directory)"
+    assert str(refusal.value) == f"{gone}: {sentence('runtime.no_such_file')}"

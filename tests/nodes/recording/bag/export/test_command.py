@@ -20,7 +20,7 @@ from nodes.recording.images import SCHEMA, SCHEMA_NAME, image_document
 from runtime.bag.file import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.coordination.lease import Lease
-from runtime.errors import RecordingError
+from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 from tests.nodes.recording.bag.export.ramp_recording import ZEROS, recording
@@ -385,3 +385,79 @@ def test_an_export_that_does_not_fit_on_the_disk_is_told(
     told = capsys.readouterr().err
     assert "File too large" in told
     assert "None" not in told
+
+
+class Force(Message, kind="state"):
+    newton: float
+    torques_nm: tuple[float, ...]
+
+
+class Motion(Message, kind="state"):
+    velocity_mps: float
+
+
+def own_robot(path: Path, skill: str = "") -> Path:
+    """Forces at 50 Hz and a motion each 50 ms, of a graph without a Stretch; maybe a skill of its own."""
+    writer = BagWriter(path, {"clock": "virtual"})
+    for tick in range(1, 100):
+        stamp_ns = to_ns(tick / 50)
+        force = Force(newton=tick / 50, torques_nm=(1.0, 2.0))
+        writer.write(Stamped(force, Envelope("gripper/force", "gripper", tick, stamp_ns)))
+        if tick % 5 == 0:
+            writer.write(Stamped(Motion(velocity_mps=tick / 50), Envelope("motion", "drive", tick, stamp_ns)))
+    if skill:
+        writer.write(Stamped(Action(id="a", skill=skill), Envelope("action", "vlm", 1, to_ns(1.0))))
+    writer.close({})
+    return path
+
+
+def test_a_dataset_of_another_robot_has_its_own_columns_and_nothing_of_a_kitchen(tmp_path: Path) -> None:
+    path, out = own_robot(tmp_path / "own.mcap"), tmp_path / "dataset"
+    options = [
+        "--feature", "observation.state=gripper/force:newton,torques_nm", "--feature", "action=motion:velocity_mps",
+        "--task", "hold the egg",
+    ]  # fmt: skip
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(out), *options]) == 0
+    table = parquet.read_table(out / "data/chunk-000/file-000.parquet").to_pydict()
+    features = json.loads((out / "meta/info.json").read_text())["features"]
+    assert features["observation.state"]["names"] == ["newton", "torques_nm_0", "torques_nm_1"]
+    assert features["action"]["names"] == ["velocity_mps"]
+    assert not {name for name in (*table, *features) if "skill" in name or "target" in name or "policy" in name}
+    assert set(table) == set(features)
+    for frame, (state, action) in enumerate(zip(table["observation.state"][:30], table["action"], strict=False)):
+        at_s = 0.1 + frame / 20
+        assert at_s - 0.02 <= state[0] + 1e-5 <= at_s + 1e-4, "the newest, and never a later one"
+        assert at_s - 1e-5 <= action[0] <= at_s + 0.1, "what was sent from then on"
+    assert parquet.read_table(out / "meta/tasks.parquet").to_pydict()["__index_level_0__"] == ["hold the egg"]
+
+
+def test_skills_of_another_robot_are_its_own(tmp_path: Path) -> None:
+    path, out = own_robot(tmp_path / "own.mcap", "pour"), tmp_path / "dataset"
+    options = ["--feature", "observation.state=gripper/force:newton", "--feature", "action=motion:velocity_mps"]
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(out), *options]) == 0
+    features = json.loads((out / "meta/info.json").read_text())["features"]
+    assert features["observation.skill"]["names"] == ["pour"]
+    assert parquet.read_table(out / "meta/tasks.parquet").to_pydict()["__index_level_0__"] == [""], (
+        "and no task is made up"
+    )
+
+
+@pytest.mark.parametrize(
+    ("feature", "error"),
+    [
+        ("observation.state", "expected NAME=TOPIC:FIELD"),
+        ("observation.state=gripper/force:weight", "has no field 'weight'"),
+        ("observation.state=gripper/mass:newton", "gripper/mass"),
+    ],
+)
+def test_a_feature_that_cannot_be_is_told(
+    feature: str, error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = own_robot(tmp_path / "own.mcap")
+    options = ["--feature", feature, "--feature", "action=motion:velocity_mps", "--out", str(tmp_path / "d")]
+    try:
+        assert main(["export", str(path), "--to", "lerobot", *options]) != 0
+        said = capsys.readouterr().err
+    except UserError as problem:
+        said = str(problem)
+    assert error in said

@@ -1,0 +1,95 @@
+"""What is made of the rest of an utterance that stops the robot: "Stop! Not the red cup, the blue cup!".
+
+The robot has stopped already, and only a later "go on" starts it. What else was said is taken on as paused, and said.
+What cannot be read forbids what was under way until somebody says what was meant. Every scripted planner uses this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from nodes.interrupts.intent import beside_stop, is_stop
+from nodes.interrupts.phrase_matcher import split_clauses
+from nodes.planner.languages import in_another_language
+from nodes.planner.referents import named_under_way
+from nodes.planner.replies import question, refusal
+from nodes.planner.understanding import Conversation, Intent, understand_in
+
+if TYPE_CHECKING:
+    from nodes.planner.parser import Parser
+    from nodes.planner.rules import Surroundings
+
+Reading = Literal["nothing", "do", "spare", "answer", "unread"]
+"""Nothing else was said; an order; what is to be left alone, or taken back; a question; none of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class BesideStop:
+    """What was said beside a stop, and the conversation after it."""
+
+    reading: Reading
+    words: str
+    intent: Intent
+    talk: Conversation
+
+
+def read_beside_stop(text: str, around: Surroundings, talk: Conversation, parser: Parser) -> BesideStop:
+    """What else an utterance says that is a stop; the order under way is the last one of `talk`."""
+    words = beside_stop(text)
+    intent, after = understand_in(text, around.world, talk, parser)
+    if intent.deed == "do" and _is_order(text, intent):
+        return BesideStop("do", text, intent, after)  # "Back off a little!" stops, and is an order
+    if not words:  # "Leave it alone!" stops, and says what is to be left
+        left = Intent("nothing", protected=intent.protected, unnamed=intent.unnamed)
+        is_left = bool(left.protected or left.unnamed)
+        return BesideStop("spare", text, left, after) if is_left else BesideStop("nothing", "", left, talk)
+    intent, after = understand_in(words, around.world, talk, parser, corrects=True)
+    if intent.why == "contradiction" and intent.protected:  # all of the order is to be left alone
+        intent = Intent("nothing", protected=intent.protected)
+    reading: Reading = "unread"
+    if intent.deed == "do" and not _STILL.intersection(order.skill for order in intent.orders):
+        reading = "do" if _is_order(words, intent) else "unread"
+    elif intent.deed == "do":
+        reading = "unread" if any(clause.nouns or clause.left for clause in parser.clauses(words)) else "nothing"
+    elif intent.deed == "nothing" and (intent.protected or intent.released or intent.unnamed or intent.why):
+        reading = "spare" if intent.why not in ("told", "elsewhere") else "unread"
+    elif intent.deed == "answer" and "?" in words and not _asks_about_order(intent, around, talk):
+        reading = "answer"
+    if reading == "unread":  # what was under way stays in mind, and not what nobody could read
+        after = replace(after, orders=talk.orders)
+    return BesideStop(reading, words, intent, after)
+
+
+_STILL = frozenset({"stop", "wait"})
+
+
+def _is_order(text: str, intent: Intent) -> bool:
+    """Whether it is an order, and neither to be still nor what a word like "watch out" is about."""
+    skills = {order.skill for order in intent.orders}
+    is_governed = is_stop(next(iter(split_clauses(text)), "")) and skills & {"look", "point", "pick", "take"}
+    return not (is_governed or skills & _STILL)
+
+
+def _asks_about_order(intent: Intent, around: Surroundings, talk: Conversation) -> bool:
+    order = talk.orders[-1] if talk.orders else None
+    return bool(named_under_way(intent.asks_about, order, around.scene, around.target))
+
+
+def why_unread(rest: BesideStop, around: Surroundings) -> str:
+    """What to say about what nobody could read, before it is asked what to do."""
+    world, intent = around.world, rest.intent
+    known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
+    if foreign := in_another_language(rest.words, known):
+        return f"Stopped. {foreign}"
+    if intent.deed == "refuse":
+        return f"Stopped. {refusal(intent, world, around.skills)}"
+    if intent.deed == "ask" and intent.orders:
+        return f"Stopped. {question(intent, around.scene, world)}"
+    return f"Stopped. I am not sure what “{rest.words.rstrip('.!? ')}” means for me."
+
+
+def told_as_paused(promises: Sequence[str]) -> str:
+    """That what was ordered beside a stop waits: "Stopped. Then I will ..., when you say go on."."""
+    return f"Stopped. Then I will {', then '.join(promises)}, when you say go on."

@@ -1,0 +1,125 @@
+"""Which columns a dataset has: those of the graph's own topics, and those that a table or an option names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nodes.policy.onnx.tensors import SKILLS
+from nodes.recording.bag.recording import Recording
+from nodes.recording.replay.recorded_launch import launch_source, recorded_tables
+from runtime.errors import PolyrhythmError, RecordingError
+from runtime.launch.export_table import Feature, feature_of, parse_export
+from runtime.msgs import Action, SkillCatalogue
+
+STATE, ACTION = "observation.state", "action"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a dataset has beyond state, action and cameras; the same for all of its episodes."""
+
+    task: str = ""  # of frames before any subtask
+    skills: tuple[str, ...] = ()  # that are asked for in it; (): nobody asks for actions, and no column tells of them
+    chosen: tuple[Feature, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the chosen ones."""
+        return tuple(one.name for one in self.chosen)
+
+
+def columns_of(recordings: Sequence[Recording], *, task: str | None, features: Iterable[str]) -> Columns:
+    """Options before the table of the launch file; skills by the recordings. Raises UserError."""
+    noted_task, noted = _noted(recordings[0])
+    chosen = {one.name: one for one in noted}
+    for text in features:
+        name, _, place = text.partition("=")
+        chosen[name] = feature_of(name, place)
+    return Columns(noted_task if task is None else task, _skills(recordings), tuple(chosen.values()))
+
+
+def _noted(recording: Recording) -> tuple[str, tuple[Feature, ...]]:
+    try:
+        tables = recorded_tables(recording, launch_source(recording, []))
+    except PolyrhythmError:  # it holds no launch file
+        return "", ()
+    return parse_export(tables.get("export", {}))
+
+
+def _skills(recordings: Sequence[Recording]) -> tuple[str, ...]:
+    """Those of the policies that ship where no others are asked for; else the catalogue's, and what was asked for."""
+    known: dict[str, None] = {}
+    asked: dict[str, None] = {}
+    for recording in recordings:
+        for message in recording:
+            try:
+                if message.topic == "action":
+                    asked[message.message(Action).skill] = None
+                elif message.topic == "skills":
+                    known.update(dict.fromkeys(one.name for one in message.message(SkillCatalogue).skills))
+            except RecordingError:
+                continue  # told, or refused, where the frames are made
+    if not asked:
+        return ()
+    return SKILLS if set(asked) <= set(SKILLS) else tuple(known | asked)
+
+
+@dataclass
+class ChosenValues:
+    """The newest values of the chosen features, and those of each frame so far."""
+
+    features: tuple[Feature, ...]
+    rows: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
+    element_names: dict[str, list[str]] = field(default_factory=dict)
+    _newest: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    _is_set: set[str] = field(default_factory=set)  # those whose last frame has what was sent in its period
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Those that they are read from."""
+        return frozenset(one.topic for one in self.features)
+
+    @property
+    def lacking(self) -> list[str]:
+        """Features of which nothing came yet, with their places."""
+        return [f"{one.name} ({one.topic})" for one in self.features if one.name not in self._newest]
+
+    def take(self, topic: str, document: Mapping[str, Any]) -> None:
+        """The next message. Raises RecordingError where a field is missing, no number, or of another length."""
+        for one in self.features:
+            if one.topic != topic:
+                continue
+            values: list[float] = []
+            names: list[str] = []
+            for name in one.fields:
+                if name not in document:
+                    raise RecordingError(f"feature {one.name}: a message on {topic!r} has no field {name!r}")
+                found = list(_numbers(document[name], f"feature {one.name}: field {name!r} on {topic!r}"))
+                is_list = isinstance(document[name], list)
+                names += [f"{name}_{place}" for place in range(len(found))] if is_list else [name]
+                values += found
+            if self.element_names.setdefault(one.name, names) != names:
+                raise RecordingError(f"feature {one.name}: its length on {topic!r} changes; a column has one length")
+            self._newest[one.name] = tuple(values)
+            rows = self.rows.get(one.name)
+            if rows and one.name.startswith(ACTION) and one.name not in self._is_set:
+                rows[-1] = tuple(values)  # the first that was sent in the frame's period
+                self._is_set.add(one.name)
+
+    def add_frame(self) -> None:
+        """Another frame, with what is known now."""
+        self._is_set.clear()
+        for name, values in self._newest.items():
+            self.rows.setdefault(name, []).append(values)
+
+
+def _numbers(value: object, where: str) -> Iterable[float]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _numbers(one, where)
+    elif isinstance(value, int | float):
+        yield float(value)
+    else:
+        raise RecordingError(f"{where} is {str(value)[:40]!r}; expected numbers")

@@ -1,0 +1,302 @@
+"""Random graphs of all kinds of handlers and both kinds of topics, with constant latencies, for path budgets."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from runtime import Message, Node, Publisher, QoS, Stamped, Subscription, every, on
+from runtime.launch.budgets_table import Budgets, PathBudget
+from runtime.launch.graph import Graph, NodeSpec
+from runtime.launch.latency import Latency
+from runtime.launch.links_table import LinkModel
+
+
+class Picture(Message, kind="state", origin="picture"):
+    number: int = 0
+
+
+class Exposure(Message, kind="state", origin="picture"):
+    """Says itself when it was taken."""
+
+    captured_ns: int
+
+
+class Word(Message, kind="event", origin="word"):
+    number: int = 0
+
+
+class Finding(Message, kind="state"):
+    number: int = 0
+
+
+class Notice(Message, kind="event"):
+    number: int = 0
+
+
+Kind = type[Message]
+Maker = Callable[..., type[Node]]
+
+
+def camera(out: Kind, hz: float, phase: float) -> type[Node]:
+    class Camera(Node):
+        out_port = Publisher(out, "out")
+
+        @every(hz=hz, phase=phase)
+        def take(self) -> None:
+            captured = {"captured_ns": self.clock.now_ns()} if out is Exposure else {}
+            self.out_port.publish(out(**captured))
+
+    return Camera
+
+
+def sampler(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    class Sampler(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        out_port = Publisher(out, "out")
+
+        @every(hz=hz, phase=phase)
+        def work(self) -> None:
+            if self.in_port.latest() is not None:
+                self.out_port.publish(out())
+
+    return Sampler
+
+
+def blocking_sampler(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    class BlockingSampler(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        out_port = Publisher(out, "out")
+
+        @every(hz=hz, phase=phase, blocking=True)
+        def work(self) -> None:
+            if self.in_port.latest() is not None:
+                self.out_port.publish(out())
+
+    return BlockingSampler
+
+
+def async_sampler(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    class AsyncSampler(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        out_port = Publisher(out, "out")
+
+        @every(hz=hz, phase=phase)
+        async def work(self) -> None:
+            if self.in_port.latest() is not None:
+                self.out_port.publish(out())
+
+    return AsyncSampler
+
+
+def reactor(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    class Reactor(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        out_port = Publisher(out, "out")
+
+        @on(in_port)
+        def work(self, _: Message) -> None:
+            self.out_port.publish(out())
+
+    return Reactor
+
+
+def blocking_reactor(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    class BlockingReactor(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        out_port = Publisher(out, "out")
+
+        @on(in_port, blocking=True)
+        def work(self, _: Message) -> None:
+            self.out_port.publish(out())
+
+    return BlockingReactor
+
+
+def async_reactor(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    class AsyncReactor(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        out_port = Publisher(out, "out")
+
+        @on(in_port)
+        async def work(self, _: Message) -> None:
+            self.out_port.publish(out())
+
+    return AsyncReactor
+
+
+def shared_loop(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    """Two timers and a message handler that has nothing to do with the path, on one loop."""
+
+    class SharedLoop(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        side_port = Subscription(Finding, "side", qos=QoS(required=False))
+        out_port = Publisher(out, "out")
+
+        @every(hz=hz, phase=phase)
+        def work(self) -> None:
+            if self.in_port.latest() is not None:
+                self.out_port.publish(out())
+
+        @every(hz=hz / 2)
+        def other(self) -> None: ...
+
+        @on(side_port)
+        def hear(self, _: Message) -> None: ...
+
+    return SharedLoop
+
+
+def busy_reactor(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    """A message handler beside a timer on one loop."""
+
+    class BusyReactor(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        out_port = Publisher(out, "out")
+
+        @on(in_port)
+        def work(self, _: Message) -> None:
+            self.out_port.publish(out())
+
+        @every(hz=hz, phase=phase)
+        def other(self) -> None: ...
+
+    return BusyReactor
+
+
+def keeper(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    """Keeps what it is given, and says so when it publishes."""
+
+    class Keeper(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        out_port = Publisher(out, "out")
+
+        def __init__(self) -> None:
+            self.kept: Any = None
+
+        @on(in_port, blocking=True)
+        def work(self, stamped: Stamped[Any]) -> None:
+            self.kept = stamped
+
+        @every(hz=hz, phase=phase)
+        def other(self) -> None:
+            if self.kept is not None:
+                self.out_port.publish(out(), stems_from=self.kept)
+
+    return Keeper
+
+
+def joiner(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    """Makes one thing of what the path brings and of what comes straight from its beginning."""
+
+    class Joiner(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        first_port = Subscription(Picture, "first", qos=QoS(required=False))
+        out_port = Publisher(out, "out")
+
+        @every(hz=hz, phase=phase)
+        def work(self) -> None:
+            if self.in_port.latest() is not None:
+                self.first_port.latest()
+                self.out_port.publish(out())
+
+    return Joiner
+
+
+def two_ports(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+    """One handler for two topics, and a timer that catches up."""
+
+    class TwoPorts(Node):
+        in_port = Subscription(inner, "in", qos=qos)
+        side_port = Subscription(Finding, "side", qos=QoS(required=False))
+        out_port = Publisher(out, "out")
+
+        @on(in_port)
+        def work(self, _: Message) -> None:
+            self.out_port.publish(out())
+
+        @on(side_port)
+        def hear(self, _: Message) -> None: ...
+
+        @every(hz=hz, phase=phase, overrun="catch-up")
+        def other(self) -> None: ...
+
+    return TwoPorts
+
+
+MAKERS: tuple[Maker, ...] = (
+    sampler, blocking_sampler, async_sampler, reactor, blocking_reactor, async_reactor, shared_loop, busy_reactor,
+    keeper, joiner, two_ports,
+)  # fmt: skip
+
+
+class RandomGraph:
+    """One graph: a chain of nodes with side ways. The same number gives the same graph, but for the phases."""
+
+    def __init__(self, number: int) -> None:
+        generator = random.Random(number)
+        self._number = number
+        self.is_of_words = generator.random() < 0.3
+        first: Kind = Word if self.is_of_words else generator.choice((Picture, Picture, Exposure))
+        self._is_harmonic = generator.random() < 0.3
+        inner, self.periods_s = first, [self._period_s(generator)]
+        self._stages: list[tuple[Maker, Kind, Kind, float, QoS, dict[str, Latency], bool]] = []
+        self.has_queue = False
+        length = generator.randint(1, 4)
+        for place in range(length):
+            is_event = generator.random() < 0.3 and (self.is_of_words or place == length - 1)
+            out: Kind = Notice if is_event else Finding
+            period_s = self._period_s(generator)
+            depth = generator.choice((0, 0, 0, 3)) if inner.message_kind == "state" else 0
+            lifespan_s = generator.choice((None, None, None, generator.uniform(0.05, 0.5)))
+            share = generator.choice((0.0, 0.1, 0.3, 0.7, 1.3))
+            latency = {"work": Latency(highest_s=(one := share * period_s), lowest_s=one)}
+            maker = generator.choice(MAKERS)
+            if maker in (shared_loop, busy_reactor, keeper, two_ports):
+                latency["other"] = Latency(highest_s=(one := generator.uniform(0, 0.4) * period_s), lowest_s=one)
+            if maker in (shared_loop, two_ports):
+                latency["hear"] = Latency(highest_s=(one := generator.uniform(0, 0.2) * period_s), lowest_s=one)
+            self.has_queue |= inner.message_kind == "event" or depth > 1
+            qos = QoS(depth=depth, lifespan_s=lifespan_s)
+            self._stages.append((maker, inner, out, 1 / period_s, qos, latency, generator.random() < 0.2))
+            self.periods_s.append(period_s)
+            inner = out
+        self._first = first
+        self._delay_s = generator.choice((0.0, 0.0, generator.uniform(0.0, 0.05)))
+        self.topics = tuple(f"t{place}" for place in range(length + 1))
+        self._tick_latency = Latency(highest_s=(one := generator.uniform(0, 0.5) * self.periods_s[0]), lowest_s=one)
+
+    def _period_s(self, generator: random.Random) -> float:
+        return generator.choice((0.02, 0.04, 0.05, 0.1, 0.2)) if self._is_harmonic else generator.uniform(0.02, 0.2)
+
+    @property
+    def links(self) -> tuple[LinkModel, ...]:
+        """A network on the path's last way, where it has one."""
+        delay = Latency(lowest_s=self._delay_s, highest_s=self._delay_s)
+        return (LinkModel("wifi", topics=(self.topics[-2],), delay=delay),) if self._delay_s else ()
+
+    @property
+    def budgets(self) -> Budgets:
+        """Its path."""
+        return Budgets({"path": PathBudget(self.topics, 1000.0, "word" if self.is_of_words else "picture")})
+
+    def graph(self, seed: int) -> Graph:
+        """The graph with the phases of that seed."""
+        phases = random.Random(f"{self._number}/{seed}")
+        if self._is_harmonic and seed % 4 == 0:  # all at the same instants
+            phases.random = lambda: 0.0  # type: ignore[method-assign]
+        cls = camera(self._first, 1 / self.periods_s[0], phases.random())
+        specs = [NodeSpec("n0", cls, remap={"out": "t0"}, latency={"take": self._tick_latency})]
+        for place, (maker, inner, out, hz, qos, latency, follows) in enumerate(self._stages, 1):
+            cls = maker(inner, out, hz, phases.random(), qos)
+            remap = {"in": f"t{place - 1}", "out": f"t{place}"}
+            if maker is joiner:
+                remap["first"] = "t0" if self._first is Picture and place > 1 else f"first{place}"
+            if maker in (shared_loop, two_ports):
+                remap["side"] = f"side{place}"
+                pulse = camera(Finding, 1.7 * hz, phases.random())
+                specs.append(NodeSpec(f"pulse{place}", pulse, remap={"out": f"side{place}"}))
+            after = {"work": f"t{place - 1}"} if follows and maker in (sampler, async_sampler) else {}
+            specs.append(NodeSpec(f"n{place}", cls, remap=remap, latency=latency, after=after))
+        return Graph(specs)
