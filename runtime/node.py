@@ -11,7 +11,7 @@ import inspect
 import logging
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -302,6 +302,10 @@ class Node:
 
     def seat_problems(self, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
         """Return in sentences what its parameters do not find in the run's seats, given by name with candidates."""
+        return []
+
+    def listener_problems(self, heard: Collection[str]) -> list[str]:
+        """Return in sentences on which of its topics nobody listens who should; `heard` has those with subscribers."""
         return []
 
     def on_any(self, stamped: Stamped[Any]) -> None:

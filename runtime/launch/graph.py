@@ -193,10 +193,13 @@ class Graph:
     def problems(self, host: str = "") -> list[tuple[str, str]]:
         """Everything that does not fit, as (node, sentence); empty where the graph, or this host's part, can start."""
         found: list[tuple[str, str]] = []
+        heard = frozenset(name for name, topic in self.topics.items() if topic.subscribers)
         for name, spec in self.nodes.items():
             if host and spec.host != host:
                 continue  # what its parameters should be is known there
-            found.extend((name, problem) for problem in _node_problems(spec, self._seats, one_user=self.one_user))
+            found.extend(
+                (name, problem) for problem in _node_problems(spec, self._seats, heard, one_user=self.one_user)
+            )
             found.extend((name, problem) for problem in self._unheard_stops(spec))
             found.extend((name, problem) for problem in self._unsafe_states(spec))
         for topic in self.topics.values():
@@ -425,7 +428,9 @@ def unset_variables(spec: NodeSpec) -> list[MissingVariable]:
     ]
 
 
-def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], *, one_user: bool) -> list[str]:
+def _node_problems(
+    spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], heard: frozenset[str], *, one_user: bool
+) -> list[str]:
     if spec.unset:
         return list(unset_variables(spec))
     try:
@@ -474,7 +479,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], *, one_
             problems.append(f"remap: {problem}")
     if not problems and spec.instance is None:
         node.run_info = RunFacts(one_user=one_user)
-        problems.extend(node.problems() or node.seat_problems(seats))
+        problems.extend(node.problems() or node.seat_problems(seats) or node.listener_problems(heard))
     return problems
 
 
