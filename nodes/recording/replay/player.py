@@ -274,7 +274,8 @@ class NodePlayer:
         view = self._views.pop(record.begun, None)
         try:
             method = getattr(bound.node if view is None else view.node, record.handler)
-            result = method(trigger.message) if trigger is not None else method()
+            taken = trigger if trigger is None or bound.takes_stamped(record.handler) else trigger.message
+            result = method(taken) if taken is not None else method()
             if style == "async":
                 self._loop.run_until_complete(result)
         except NotReplayableError:
