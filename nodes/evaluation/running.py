@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from nodes.evaluation.child import run_trial
+from nodes.evaluation.own_measures import Measure, measured
 from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant, result_of
 from runtime.clock import SystemClock
 from runtime.commands.run import use_one_thread
@@ -72,6 +73,7 @@ class Runs:
         longest_s: float,
         report: str = REPORT,
         reads: Mapping[Path, str] = MappingProxyType({}),
+        measures: Mapping[str, Measure] = MappingProxyType({}),
     ) -> None:
         """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock;
         `reads`: files that each run reads besides, and the digests that they must keep."""
@@ -87,6 +89,7 @@ class Runs:
         self._longest_s = min(longest_s, MOST_WAIT_S)
         self._report = report
         self._reads = reads
+        self._measures = measures
         self._clock = SystemClock()
 
     def all_of(self, trials: Sequence[EvaluationRun], jobs: int, done: Callable[[Result], None]) -> None:
@@ -142,6 +145,9 @@ class Runs:
         elif one.process.exitcode == _ASKED_WRONGLY:
             raise UserError(complaint.strip().removeprefix("polyrhythm: "))
         result = _read(one.trial, said, complaint, self._age_s(one), one.folder / RECORDING)
+        if self._measures and result.recording:
+            own = measured(self._measures, Path(result.recording))
+            result = msgspec.structs.replace(result, measures={**result.measures, **own})
         if result.is_success and not self._keeps_all:
             shutil.rmtree(one.folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")

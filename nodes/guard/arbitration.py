@@ -8,15 +8,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from nodes.interrupts.fence_issuer import FenceIssuer
 from runtime.clock import to_s
-from runtime.coordination.fence import Fence, raised
 from runtime.coordination.lease import Kind, Lease
 from runtime.message import Epochs
-from runtime.msgs import Interrupt, SeatRequest
-from runtime.msgs.interrupt import PREEMPTS
-
-OTHERWISE = ("replan", "stop")
-"""Interrupts that preempt a seat of the launch file other than planner, VLM and policy, where its table names none."""
+from runtime.msgs import SeatRequest
 
 TOLD_LATE_S = 0.2
 """A ladder may have heard the holder's last word so much earlier than the guard."""
@@ -45,22 +41,13 @@ class SeatConfig(msgspec.Struct, frozen=True):
     preempted_by: tuple[str, ...] | None = None
 
 
-class Arbitration:
+class Arbitration(FenceIssuer):
     """Issues fences and leases. Nobody can take a seat that the launch file does not name."""
 
     def __init__(self, homes: Mapping[str, SeatConfig] | None = None, seats: Iterable[str] = ()) -> None:
         """`homes` are the launch file's seats, by name; `seats` are those that nodes of the graph declare."""
-        self.epochs: Epochs = {}
         homes = homes or {}
-        self.preempts: dict[str, set[str]] = {depth: set(fenced) for depth, fenced in PREEMPTS.items()}
-        robots = set[str]().union(*PREEMPTS.values())
-        for seat in {*homes, *seats}:
-            depths = homes[seat].preempted_by if seat in homes else None
-            if depths is None and seat not in robots:
-                depths = OTHERWISE
-            for depth, fenced in self.preempts.items() if depths is not None else ():
-                (fenced.add if depths and depth in depths else fenced.discard)(seat)
-        self.last = Fence(epochs=self.epochs)
+        super().__init__({seat: home.preempted_by for seat, home in homes.items()}, seats)
         self.homes: dict[str, SeatConfig] = dict(homes)
         self.leases: dict[str, Lease] = {
             seat: Lease(seat=seat, holder=home.holder, number=0, kind=home.kinds.get(home.holder, "model"))
@@ -72,10 +59,7 @@ class Arbitration:
 
     def restore(self, epochs: Epochs, leases: Mapping[str, Lease], now_ns: int) -> None:
         """Continue from the epochs and leases of an earlier guard; no number ever goes back."""
-        self.epochs = {
-            seat: max(epochs.get(seat, 0), self.epochs.get(seat, 0)) for seat in sorted({*epochs, *self.epochs})
-        }
-        self.last = Fence(epochs=self.epochs)
+        self.go_on_from(epochs)
         for seat, lease in leases.items():
             if seat in self.homes and lease.number >= self.leases[lease.seat].number:
                 self.leases[lease.seat] = lease
@@ -84,24 +68,11 @@ class Arbitration:
 
     def begin_at(self, number: int) -> None:
         """Continue above every number that an earlier guard may have issued, where its state is lost."""
-        self.epochs = dict.fromkeys(sorted(set[str]().union(*self.preempts.values())), number)
-        self.last = Fence(epochs=self.epochs)
+        self.go_on_from(dict.fromkeys(sorted(set[str]().union(*self.preempts.values())), number))
         self.leases = {
             seat: Lease(seat=seat, holder=lease.holder, number=number, kind=lease.kind)
             for seat, lease in self.leases.items()
         }
-
-    def fence(self, interrupt: Interrupt) -> Fence:
-        """The fence that this interrupt raises: commands and answers from before it are void."""
-        self.epochs = raised(self.epochs, self.preempts[interrupt.depth])
-        self.last = Fence(
-            epochs=self.epochs,
-            interrupt_id=interrupt.id,
-            depth=interrupt.depth,
-            text=interrupt.text,
-            by=interrupt.by,
-        )
-        return self.last
 
     def hear(self, seat: str, source: str, at_ns: int) -> None:
         """Note that the guard itself has heard this source on this seat; who does not hold it is not noted."""

@@ -28,6 +28,7 @@ from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_state, machine, versions
 from runtime.launch.seats_table import as_data
 from runtime.operating_system import telling
+from runtime.operating_system.terminal import Terminal
 from runtime.supervision.view import PlainView, SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
@@ -77,6 +78,8 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         raise UserError("--host names one of several machines, and virtual time has one; leave out --host")
     if arguments.pause_on and not arguments.virtual:
         raise UserError("--pause-on works in virtual time only, where the world can wait; add --virtual")
+    if arguments.answers and not arguments.virtual:
+        raise UserError("--answers gives recorded answers in virtual time only; add --virtual")
     for_s = arguments.for_s if arguments.for_s is not None else launch.for_s
     if arguments.until is not None:  # a run starts at 0
         for_s = arguments.until if arguments.for_s is None else min(arguments.until, arguments.for_s)
@@ -101,6 +104,9 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     recording: Path = arguments.record or folder / RECORDING
     if not arguments.virtual:  # from here on there may be threads
         ends.enter_context(telling.apart("stderr") if arguments.json else telling.apart("stdout", "stderr"))
+    terminal = None if arguments.virtual else Terminal.own()
+    if terminal is not None:
+        ends.callback(terminal.close)
     view = MessageCounts(_view(launch, arguments))
     restarted: dict[str, int] = {}
     unclean: dict[str, str] = {}
@@ -109,6 +115,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
             outcome = run_virtual(
                 launch, recording,
                 seed=seed, for_s=for_s, run_info=run_info, view=view, pause_on=arguments.pause_on,
+                answers=arguments.answers,
             )  # fmt: skip
         else:
             _make_room(recording)
@@ -122,7 +129,8 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         raise
     finally:
         view.close()
-    if launch.report and recording.is_file():
+    is_seen = terminal is None or not terminal.is_lost  # a report takes a while, and can be made later
+    if launch.report and recording.is_file() and is_seen:
         report: Report = load_name(launch.report)
         if patience := what_takes_time(recording):
             print(patience, file=sys.stderr, flush=True)
@@ -209,6 +217,10 @@ def _parser() -> argparse.ArgumentParser:
         "file", help="a launch file, or the name of a shipped one: laptop, say (any other word lists them)"
     )
     parser.add_argument("--virtual", action="store_true", help="in one process, in deterministic virtual time")
+    parser.add_argument(
+        "--answers", type=Path, metavar="RUN.mcap",
+        help="with --virtual: models and servers are not asked; their answers come from this recording, in order",
+    )  # fmt: skip
     parser.add_argument("--host", default="", metavar="NAME", help="run this host's part; default: all of the file")
     parser.add_argument("--seed", type=int, help="of all randomness; default: the launch file's, or 0")
     parser.add_argument("--until", type=seconds, metavar="S", help="end at that time of the run's clock")
@@ -354,6 +366,7 @@ def run_virtual(
     run_info: dict[str, Any],
     view: View,
     pause_on: list[str],
+    answers: Path | None = None,
 ) -> tuple[bool, str] | None:
     """Run a launch in virtual time, in this process; returns the outcome that a node gave, or None."""
     from runtime.virtual.debugger import Stepper
@@ -374,6 +387,12 @@ def run_virtual(
     view.process("simulation", os.getpid(), "running")
     log_to(ViewLog(view, simulation.clock))
     try:
+        if answers is not None:
+            from runtime.bag.answers import recorded_answers
+
+            known = recorded_answers(answers)
+            for name, bound in simulation.bound_nodes.items():
+                bound.answer_from(known.get(name, ()))
         stepper = None
         if pause_on:
             stepper = Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr))

@@ -30,9 +30,10 @@ from runtime.execution.straight_loop import new_loop
 from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
-from runtime.message import Message
+from runtime.message import Kind, Message
 from runtime.operating_system import estop_signal, telling
 from runtime.operating_system.processes import end_families, found_family
+from runtime.operating_system.real_time import take_short_turns
 from runtime.supervision.control_pipe import Control, ControlLog
 from runtime.transport.direct import DirectReader
 from runtime.transport.zeromq import (
@@ -92,7 +93,15 @@ class Bus(PublisherSockets, Transport):
     def __init__(
         self, folder: Path, name: str, plan: ProcessPlan, priority: int, control: Control, refusals: Refusals
     ) -> None:
-        super().__init__(folder, name, priority, plan.reliable, direct=plan.direct_to, has_own_threads=False)
+        super().__init__(
+            folder,
+            name,
+            priority,
+            plan.reliable,
+            direct=plan.direct_to,
+            direct_events=plan.direct_events,
+            has_own_threads=False,
+        )
         self.direct = self._direct_from = plan.direct_from
         self._most_hz = plan.most_hz
         self.readers: list[Reader] = []
@@ -101,28 +110,33 @@ class Bus(PublisherSockets, Transport):
 
     def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
         """The reader of a control loop for topics that nobody else in the process hears; None where there is none."""
-        straight = {topic: types[topic] for topic in types.keys() & self._direct_from.keys()}
+        straight: dict[Kind, dict[str, type[Message]]] = {"state": {}, "event": {}}
+        for topic in types.keys() & self._direct_from.keys():
+            straight[types[topic].message_kind][topic] = types[topic]
+        state, event = (
+            DirectReader(self._receiver, own, self._direct_from, deliver, lost, self._refusals.note, self._most_hz)
+            if own
+            else None
+            for own in straight.values()
+        )
         reader = Reader(
-            {topic: message for topic, message in types.items() if topic not in straight},
+            {topic: message for topic, message in types.items() if topic not in self._direct_from},
             deliver,
             lost,
             receiver=self._receiver,
             reliable=self.acknowledged,
             refused=self._refusals.note,
-            direct=DirectReader(
-                self._receiver, straight, self._direct_from, deliver, lost, self._refusals.note, self._most_hz
-            )
-            if straight
-            else None,
+            direct=state,
+            direct_events=event,
         )
         self.readers.append(reader)
         return reader
 
     def connect_direct(self) -> None:
-        """Connect to publishers of states that have come up meanwhile."""
+        """Connect to publishers that have come up meanwhile."""
         for reader in self.readers:
-            if reader.direct is not None:
-                reader.direct.retry()
+            for direct in filter(None, (reader.direct, reader.direct_events)):
+                direct.retry()
 
     def each_second(self) -> None:
         """Send the newest states to late readers, and report what could not be decoded."""
@@ -152,6 +166,7 @@ class Process:
     def main(self) -> int:
         """Run to the end; 0 where the supervisor asked for it."""
         log_to(ControlLog(self._control))
+        take_short_turns()  # before there are other threads, which then have it, too
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
         self._control.start()
         os.register_at_fork(before=self._hold_signals, after_in_parent=self._let_signals, after_in_child=self._forked)
@@ -266,7 +281,7 @@ class Process:
             for reader in outlet.readers:
                 reader.connect(self._folder, plan.peers, plan.owners, vouched=plan.vouched)
             inlet.accept(self._folder, self._name, types)
-            executor.prepare()
+            await executor.prepare()
             inlet.start(start.transport, outlet.resender)
             missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop, outlet.connect_direct)
             self._watch(outlet)
@@ -281,7 +296,7 @@ class Process:
                 gc.enable()
                 await executor.run(self._stop)
         finally:
-            executor.stop_nodes()
+            await executor.stop_nodes()
             self._refusals.tell()
             outlet.settle()
             inlet.close()
@@ -306,7 +321,12 @@ class Process:
             self._control.tell("finish", node=self._name, ok=ok, reason=reason)
 
         outlet = PublisherSockets(
-            self._folder, self._name, reliable=plan.reliable, direct=plan.direct_to, has_own_threads=False
+            self._folder,
+            self._name,
+            reliable=plan.reliable,
+            direct=plan.direct_to,
+            direct_events=plan.direct_events,
+            has_own_threads=False,
         )
         gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
         inlet = SubscriberThread(
@@ -339,15 +359,17 @@ class Process:
             end_threads(LAST_SENT_S)
 
     def _watch(self, outlet: PublisherSockets) -> None:
-        """Let the loop look who comes to hear states, and who goes."""
+        """Let the loop look who comes to hear, who goes, and who has room again."""
         if outlet.sender is not None:
             self._loop.add_reader(outlet.sender.events, outlet.sender.look)
-            self._loop.add_reader(outlet.notices_fd, outlet.look)
+            for fd in outlet.notices_fds:
+                self._loop.add_reader(fd, outlet.look)
 
     def _unwatch(self, outlet: PublisherSockets) -> None:
         if outlet.sender is not None:
             self._loop.remove_reader(outlet.sender.events)
-            self._loop.remove_reader(outlet.notices_fd)
+            for fd in outlet.notices_fds:
+                self._loop.remove_reader(fd)
 
     async def _wait_for_order(self) -> None:
         waits = [asyncio.create_task(event.wait()) for event in (self._go, self._stop)]
