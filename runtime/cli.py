@@ -37,6 +37,10 @@ UNTIL_INTERRUPTED = frozenset(
 )
 """What goes on until Ctrl-C: that is no failure, whether it comes while they load, work, stop or sum up."""
 
+_ROOM, _PLACE = "make room and try again", "choose a folder that can be written"
+_REMEDIES = {errno.ENOSPC: _ROOM, errno.EDQUOT: _ROOM, errno.EROFS: _PLACE, errno.EIO: "is the terminal still there?"}
+"""What to do about faults of a machine that any command may meet."""
+
 Command = Callable[[list[str]], int]
 
 
@@ -58,13 +62,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader of our output has gone
         return 0
     except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        what_to_do = _REMEDIES.get(problem.errno or 0)
+        if problem.errno == errno.ENOENT and "temporary directory" in str(problem.strerror):
+            what_to_do = "set TMPDIR to a folder that can be written"
+        if what_to_do is None:
             raise
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # what the old one still holds cannot be written either
         if problem.errno == errno.EIO:  # the terminal has gone, which is the end as by Ctrl-C
             return _code_of_interrupt(arguments)
         where = f"{problem.filename}: " if problem.filename else ""
-        print(f"polyrhythm: {where}{problem.strerror}; make room and try again", file=sys.stderr)
+        print(f"polyrhythm: {where}{problem.strerror}; {what_to_do}", file=sys.stderr)
         return 1
 
 

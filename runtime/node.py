@@ -314,8 +314,11 @@ class Node:
     def on_missed(self, stamped: Stamped[Any]) -> None:
         """Called instead of `on_any`, before `on_stop`, for a message that waited when there was no time left."""
 
-    def on_start(self) -> None:
-        """Called once, before the first handler. Load models here, not in `__init__`, which `check` runs too."""
+    def on_start(self) -> Awaitable[None] | None:
+        """Called once, before the first handler; it may be async. Load models here, not in `__init__`, which `check`
+        runs too.
+        """
+        return None
 
     @classmethod
     def preload(cls) -> None:
@@ -324,8 +327,9 @@ class Node:
         Called at most once, before the processes of a run are forked; where they are started afresh, not at all.
         """
 
-    def on_stop(self) -> None:
-        """Called once after the last handler."""
+    def on_stop(self) -> Awaitable[None] | None:
+        """Called once after the last handler; it may be async, so that a client is closed."""
+        return None
 
     def spending(self) -> Spending | None:
         """Return what was spent on a model in this run; None for a node that asks none."""

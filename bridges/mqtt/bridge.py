@@ -187,7 +187,6 @@ class MqttBridge(ForRobot, RobotPorts):
         while self.accepted:
             verb, command = self.accepted.popleft()
             ident = f"mqtt-{command.id}-{command.nonce}"  # whoever sends may count from 1 again
-            self.log.info("%s by MQTT (%s)", verb, command.id)
             if verb == "say":
                 self.utterance.publish(Utterance(speaker="mqtt", text=command.text))
             elif verb == "stop":
@@ -202,6 +201,7 @@ class MqttBridge(ForRobot, RobotPorts):
                 port = self.button if verb in ("runstop", "release") else self.service
                 known = cast(Literal["home", "stow", "runstop", "release"], verb)
                 port.publish(service(self._token(), known, "mqtt", self._stamp(), ident=ident))
+            self.log.info("%s by MQTT (%s)", verb, command.id)
 
     def _stamp(self) -> int:
         self.stamped_ns = max(self.clock.now_ns(), self.stamped_ns + 1)  # each signature is good once

@@ -266,11 +266,11 @@ class Guard(ForRobot, Node):
         except (OSError, ValueError) as error:
             problem = str(error)
         if known is None and (is_back or problem):
-            self.log.error("%s: %s; the guard starts stopped", path, problem or "the file is gone")
             self.arbitration.begin_at(now_ns // 1_000_000)  # no guard issued more than one per millisecond
             self.state_file = StateFile(path)
             self.machine.restore(UNKNOWN, "", now_ns)
             self._remember()
+            self.log.error("%s: %s; the guard starts stopped", path, problem or "the file is gone")
             if not is_back and not path.exists():
                 raise UserError(
                     f"{self.name}: {path}: cannot be kept there, so what is latched would be lost; {problem}"
@@ -335,8 +335,8 @@ class Guard(ForRobot, Node):
             text = (
                 f"{gone[0]} of this run was deleted from {self.run}: no tool reaches it any more; end it and start anew"
             )
-            self.log.error("%s", text)
             self.gone = text
+            self.log.error("%s", text)
         if self.state_file is None:
             return
         try:
@@ -346,9 +346,9 @@ class Guard(ForRobot, Node):
             text = (
                 f"{self.state_file.path}: cannot be synced ({problem.strerror}); a power cut would lose what is latched"
             )
-            if text != self.disk_problem:  # once, not five times a second
+            before, self.disk_problem = self.disk_problem, text
+            if text != before:  # once, not five times a second
                 self.log.error("%s", text)
-            self.disk_problem = text
 
     def on_stop(self) -> None:
         """Stop listening for signals and write the saved state to the disk."""
@@ -591,10 +591,10 @@ class Guard(ForRobot, Node):
         if lease.seat == "policy":
             self.machine.transfer_control(lease.holder, self.clock.now_ns())
         self.lease.publish(lease)
+        self._remember()
         self.log.info(
             "seat %s: held by %s (%s), given by %s: %s", lease.seat, lease.holder, lease.kind, lease.by, lease.why
         )
-        self._remember()
 
     def _repeat(self) -> None:
         """Publish epochs and leases again, for readers that joined late."""
@@ -631,15 +631,15 @@ class Guard(ForRobot, Node):
             report.reason,
             not report.at_rest_ns,
         )
+        if is_due or is_news:
+            self.reported = report
+            self.guard_state.publish(report)
         if before is None or (before.mode, before.reason) != (report.mode, report.reason):
             self.log.info("%s", report.sentence)
         if is_due and self.machine.refusal != self.logged_refusal:  # a refusal may repeat at every tick
             self.logged_refusal = self.machine.refusal
             tell = self.log.info if self.machine.is_refusal_expected else self.log.warning
             tell("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)
-        if is_due or is_news:
-            self.reported = report
-            self.guard_state.publish(report)
 
 
 def _clipped(interrupt: Interrupt) -> Interrupt:

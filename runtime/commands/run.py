@@ -77,6 +77,8 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         raise UserError("--host names one of several machines, and virtual time has one; leave out --host")
     if arguments.pause_on and not arguments.virtual:
         raise UserError("--pause-on works in virtual time only, where the world can wait; add --virtual")
+    if arguments.answers and not arguments.virtual:
+        raise UserError("--answers gives recorded answers in virtual time only; add --virtual")
     for_s = arguments.for_s if arguments.for_s is not None else launch.for_s
     if arguments.until is not None:  # a run starts at 0
         for_s = arguments.until if arguments.for_s is None else min(arguments.until, arguments.for_s)
@@ -109,6 +111,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
             outcome = run_virtual(
                 launch, recording,
                 seed=seed, for_s=for_s, run_info=run_info, view=view, pause_on=arguments.pause_on,
+                answers=arguments.answers,
             )  # fmt: skip
         else:
             _make_room(recording)
@@ -209,6 +212,10 @@ def _parser() -> argparse.ArgumentParser:
         "file", help="a launch file, or the name of a shipped one: laptop, say (any other word lists them)"
     )
     parser.add_argument("--virtual", action="store_true", help="in one process, in deterministic virtual time")
+    parser.add_argument(
+        "--answers", type=Path, metavar="RUN.mcap",
+        help="with --virtual: models and servers are not asked; their answers come from this recording, in order",
+    )  # fmt: skip
     parser.add_argument("--host", default="", metavar="NAME", help="run this host's part; default: all of the file")
     parser.add_argument("--seed", type=int, help="of all randomness; default: the launch file's, or 0")
     parser.add_argument("--until", type=seconds, metavar="S", help="end at that time of the run's clock")
@@ -354,6 +361,7 @@ def run_virtual(
     run_info: dict[str, Any],
     view: View,
     pause_on: list[str],
+    answers: Path | None = None,
 ) -> tuple[bool, str] | None:
     """Run a launch in virtual time, in this process; returns the outcome that a node gave, or None."""
     from runtime.virtual.debugger import Stepper
@@ -374,6 +382,12 @@ def run_virtual(
     view.process("simulation", os.getpid(), "running")
     log_to(ViewLog(view, simulation.clock))
     try:
+        if answers is not None:
+            from runtime.bag.answers import recorded_answers
+
+            known = recorded_answers(answers)
+            for name, bound in simulation.bound_nodes.items():
+                bound.answer_from(known.get(name, ()))
         stepper = None
         if pause_on:
             stepper = Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from runtime.bag.answers import AnsweredClock
 from runtime.bag.journal import Journal, JournalClock, JournalLog
 from runtime.clock import Clock
 from runtime.context import (
@@ -173,26 +175,51 @@ class BoundNode:
         for handler in [one for one in log.handlers if isinstance(one, JournalLog)]:
             log.removeHandler(handler)  # of an earlier node of that name in this process
         log.addHandler(JournalLog(self.journal, self.clock))
-        vars(self.node)["_clock"] = JournalClock(self.clock)
+        vars(self.node)["_clock"] = JournalClock(self.clock, self.journal)
 
-    def start(self, now_ns: int) -> None:
-        """Call the node's `on_start` and set the phase of its timers."""
-        self._begin()
+    def answer_from(self, answers: Sequence[str]) -> None:
+        """From now on, let a recording answer what the node asks of the world outside, in virtual time."""
+        clock = AnsweredClock(self.clock, self.name, answers)
+        vars(self.node)["_clock"] = clock if self.journal is None else JournalClock(clock, self.journal)
+
+    def start(self, now_ns: int) -> Awaitable[None] | None:
+        """Call the node's `on_start` and set the phase of its timers; what is left to await, where it is async."""
+        waits = self._begin()
+        if waits is not None:
+            return self._started(waits)
         for lane in self.lanes:
             lane.start(now_ns)
+        return None
 
-    def _begin(self) -> None:
+    async def _started(self, waits: Awaitable[None]) -> None:
+        await waits
+        for lane in self.lanes:
+            lane.start(self.clock.now_ns())
+
+    def _begin(self) -> Awaitable[None] | None:
         if self.journal is None:
-            self.node.on_start()
-            return
+            return self.node.on_start()
         call = HandlerContext(self.clock.now_ns(), self.fence.epochs, None, self.ages, self.node.clock)
         call.notes = ContextLog(call.started_ns)
+        if inspect.iscoroutinefunction(self.node.on_start):
+            return self._begun(self.journal, call)
         token = current_call.set(call)
         try:
             self.node.on_start()
         finally:
             current_call.reset(token)
             self.journal.end("on_start", call, self.clock.now_ns())
+        return None
+
+    async def _begun(self, journal: Journal, call: HandlerContext) -> None:
+        token = current_call.set(call)
+        journal.begin(call)
+        try:
+            if (waits := self.node.on_start()) is not None:
+                await waits
+        finally:
+            current_call.reset(token)
+            journal.end("on_start", call, self.clock.now_ns())
 
     def period_s(self, handler: str) -> float:
         """The period of a timer, s; 0 for a handler that is none."""
@@ -290,6 +317,7 @@ class BoundNode:
     ) -> None:
         """Called in here: a coroutine that is made before its task may be cancelled without ever having begun."""
         assert self.journal is not None
+        self.journal.begin(call)
         try:
             await method(*arguments)
         finally:

@@ -191,12 +191,12 @@ class Executor(NodeOutput):
         """The topics whose newest message is kept for late readers."""
         return [port.topic for bound in self.bound_nodes for port in bound.publishers if port.qos.late_join]
 
-    def prepare(self) -> None:
+    async def prepare(self) -> None:
         """Start the nodes, which load their models here, and route their topics; no timer ticks yet."""
         self._loop = loop = asyncio.get_running_loop()
         for bound in self.bound_nodes:
             with self.long_calls.starting():
-                self._start(bound)
+                await self._start(bound)
             followed: set[Subscription[Any]] = set()
             for lane in bound.lanes:
                 runner = self._runner(bound, lane, loop)
@@ -211,9 +211,10 @@ class Executor(NodeOutput):
                 if not port.has_handler and port not in followed:
                     self._routes.setdefault(port.topic, []).append((port, _nothing))
 
-    def _start(self, bound: BoundNode) -> None:
+    async def _start(self, bound: BoundNode) -> None:
         try:
-            bound.start(self.clock.now_ns())
+            if (waits := bound.start(self.clock.now_ns())) is not None:
+                await waits
             self._started.append(bound)
         except PolyrhythmError:
             raise
@@ -308,15 +309,16 @@ class Executor(NodeOutput):
         self._publish_health()
         for bound in recorders:
             await self._hear_out(bound, end_ns + to_ns(_JOIN_S))
-        self.stop_nodes()
+        await self.stop_nodes()
 
-    def stop_nodes(self) -> None:
+    async def stop_nodes(self) -> None:
         """Stop what was started and is not stopped yet: also where the run ends before it has begun."""
         started, self._started = self._started, []
         for bound in started:
             bound.slow.sum_up()
             try:
-                bound.node.on_stop()
+                if (waits := bound.node.on_stop()) is not None:
+                    await asyncio.wait_for(waits, LAST_WRITES_S)
             except Exception:
                 bound.failures.count += 1
                 bound.node.log.exception("on_stop failed")

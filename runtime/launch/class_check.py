@@ -163,8 +163,8 @@ def _own_start(cls: type[Node]) -> list[str]:
         if not inspect.isfunction(method):
             continue
         place = f"{cls.__name__}.{name} ({place_of(method)})"
-        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
-            found.append(f"{place} is no plain method, so that a call runs none of it; write `def {name}(self)`")
+        if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+            found.append(f"{place} has a `yield`, so that a call runs none of it; write `def {name}(self)`")
             continue
         try:
             inspect.signature(method).bind(None)

@@ -13,14 +13,14 @@ import io
 import os
 import select
 import sys
-import threading
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, Literal, TextIO, cast
 
 if TYPE_CHECKING:
-    import logging  # at a terminal an emergency stop loads as little as it can
+    import logging
+    import threading
 
 MOST_BYTES = 1 << 20
 """What waits for a slow terminal at most."""
@@ -65,8 +65,11 @@ class _Writer:
         """Begin anew; also in a process that was forked, which has no thread but the one that forked it."""
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._bytes = self._left_out = 0
-        self._news = threading.Condition()
         self._thread: threading.Thread | None = None
+        if self._is_apart:
+            import threading  # at a terminal an emergency stop loads as little as it can
+
+            self._news = threading.Condition()
 
     def forked(self) -> None:
         """This process was forked from the one that made it."""
@@ -85,11 +88,15 @@ class _Writer:
             self._bytes += len(data)
             self._news.notify_all()
             if self._thread is None:
+                import threading
+
                 self._thread = threading.Thread(target=self._write_all, name="telling", daemon=True)
                 self._thread.start()
 
     def finish(self, within_s: float) -> None:
         """Wait until all is written, so long at most; the rest counts as not said."""
+        if not self._is_apart:
+            return
         with self._news:
             self._news.wait_for(lambda: not self._bytes, within_s)
             self.untold[0] += self._left_out + sum(_lines(data) for _, data in self._waiting)

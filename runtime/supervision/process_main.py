@@ -281,7 +281,7 @@ class Process:
             for reader in outlet.readers:
                 reader.connect(self._folder, plan.peers, plan.owners, vouched=plan.vouched)
             inlet.accept(self._folder, self._name, types)
-            executor.prepare()
+            await executor.prepare()
             inlet.start(start.transport, outlet.resender)
             missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop, outlet.connect_direct)
             self._watch(outlet)
@@ -296,7 +296,7 @@ class Process:
                 gc.enable()
                 await executor.run(self._stop)
         finally:
-            executor.stop_nodes()
+            await executor.stop_nodes()
             self._refusals.tell()
             outlet.settle()
             inlet.close()

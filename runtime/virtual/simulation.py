@@ -10,7 +10,7 @@ import asyncio
 import gc
 import sys
 from asyncio import events
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from runtime.context import captured_ns_of
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.coordination.health import Health
 from runtime.coordination.lease import SeatHolders
-from runtime.errors import GraphError
+from runtime.errors import GraphError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
@@ -270,7 +270,7 @@ class Simulation:
                     self.run_info["blas"] = kernel
                 self._tell_facts()
                 for bound in self.bound_nodes.values():
-                    bound.node.on_stop()
+                    self._await(bound.node.on_stop())
                 self._is_started = False
         finally:
             events._set_running_loop(events_loop)
@@ -298,7 +298,7 @@ class Simulation:
             if watch is not None:
                 watch.begin(f"{bound.name}.on_start")
             try:
-                bound.start(self.scheduler.now_ns)
+                self._await(bound.start(self.scheduler.now_ns))
             finally:
                 if watch is not None:
                     watch.end()
@@ -309,6 +309,18 @@ class Simulation:
                 self._lanes.arm(bound, lane)
         if self._health_ns:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+    def _await(self, waits: Awaitable[None] | None) -> None:
+        """Step on until an async `on_start` or `on_stop` is over."""
+        if waits is None:
+            return
+        task = self._loop.create_task(_all_of(waits))
+        while not task.done():
+            if self.scheduler.next_ns is None:
+                task.cancel()
+                raise PolyrhythmError("an on_start or on_stop waits for what never comes")
+            self.scheduler.step()
+        task.result()
 
     def _tell_facts(self) -> None:
         """Let the nodes know what is known of the run by now."""
@@ -334,6 +346,10 @@ class Simulation:
                 self._delivery.send(Envelope(calls_topic(name), name, seq, self.scheduler.now_ns), calls)
         if not last:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+
+async def _all_of(waits: Awaitable[None]) -> None:
+    await waits
 
 
 class Pace(Protocol):

@@ -73,7 +73,7 @@ MISTAKES = {
     """: sentence("runtime.type_alone", place="Mine.beat (beginner.py:11)"),
     """
     class Mine(Node):
-        async def on_start(self): ...
+        def on_start(self): yield
     """: sentence("runtime.no_plain_method", place="Mine.on_start (beginner.py:11)"),
     """
     class Mine(Node):
