@@ -238,10 +238,11 @@ class _Ages:
                 found.append(self._sampled(job, declared))
         return found
 
-    def _given(self, job: Job, *, also_peeked: bool) -> _Age | None:
+    def _given(self, job: Job, *, also_peeked: bool, is_triggered: bool = True) -> _Age | None:
         """Behind what the job itself reads, when it starts."""
-        read = [self._sampled(job, topic) for topic in self._times.reads(job, also_peeked=also_peeked)]
-        return self._oldest([*read, self._triggered(job)] if isinstance(job.handler, MessageHandler) else read)
+        read = [self._sampled(job, topic) for topic in self._times.reads(job, also="kept" if also_peeked else "")]
+        is_triggered = is_triggered and isinstance(job.handler, MessageHandler)
+        return self._oldest([*read, self._triggered(job)] if is_triggered else read)
 
     def _handed_on(self, topic: str, receiver: str) -> _Age | None:
         """Behind what comes on the topic to a node; None where there is none of it."""
@@ -302,7 +303,7 @@ class _Ages:
 
     def _kept(self, job: Job) -> _Age | None:
         """Behind what a handler read and kept, when another one of its node names it."""
-        age = self._given(job, also_peeked=True)
+        age = self._given(job, also_peeked=True, is_triggered=self._times.keeps_trigger(job))
         if age is None:
             return None
         gap_ns = self._times.gap_ns(job)
