@@ -62,9 +62,7 @@ def _reached(cls: type, handler: str, own: Collection[str]) -> set[str]:
     return found
 
 
-def _use(
-    cls: type, handler: str, methods: Collection[str], ports: frozenset[str], lent: frozenset[str]
-) -> PortUse:
+def _use(cls: type, handler: str, methods: Collection[str], ports: frozenset[str], lent: frozenset[str]) -> PortUse:
     said = [one for name in methods for one in _said(cls, name)]
     sure, peeked, kept, named, told = (
         ports & frozenset[str]().union(*(getattr(one, way) for one in said))
@@ -120,7 +118,9 @@ def _said_in(function: Any) -> _Said:
     arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
     node = arguments[0] if arguments else ""
     parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
-    found: dict[str, set[str]] = {way: set() for way in ("attributes", "used", "looked_at", "kept", "given_away", "told")}
+    found: dict[str, set[str]] = {
+        way: set() for way in ("attributes", "used", "looked_at", "kept", "given_away", "told")
+    }
     is_seen = True
     for step in ast.walk(tree):
         if isinstance(step, ast.Attribute) and _is_super(step.value):
@@ -170,7 +170,13 @@ def _is_opened_at_once(call: ast.Call, parents: dict[ast.AST, ast.AST], tree: as
 
 def _is_opened(name: str, parents: dict[ast.AST, ast.AST], tree: ast.AST) -> bool:
     """Whether all that happens to a local name is that its parts are read, or that it is compared."""
-    uses = [step for step in ast.walk(tree) if isinstance(step, ast.Name) and step.id == name]
+    body = [
+        step
+        for part in ast.walk(tree)
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+        for step in part.body
+    ]
+    uses = [step for part in body for step in ast.walk(part) if isinstance(step, ast.Name) and step.id == name]
     return all(
         isinstance(use.ctx, ast.Store) or isinstance(parents[use], ast.Attribute | ast.Compare | ast.If | ast.UnaryOp)
         for use in uses

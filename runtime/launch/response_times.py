@@ -102,15 +102,17 @@ class WorstCases:
     def reads(self, job: Job, *, also: Literal["", "kept", "peeked"] = "") -> list[str]:
         """The topics whose ages the job hands on because it looks at them.
 
-        What it peeks at and keeps counts where it says that a message stems from that. Where the code of the node shows no
-        handler that looks at a topic, those count that may.
+        What it peeks at and keeps counts where it says that a message stems from that. Where the code shows no
+        handler that looks at a topic or is started by it, those count that may.
         """
         if (job, also) not in self._reads:
             spec, use = self.graph.nodes[job.node], self._use(job)
-            uses = port_uses(spec.cls).values()
-            unseen = use.possible.difference(*(one.sure | one.peeked for one in uses))
-            peeked = {"": frozenset[str](), "kept": use.kept, "peeked": use.peeked}[also]
-            names = use.sure | unseen | peeked
+            shown = frozenset[str]().union(*(one.sure | one.peeked for one in port_uses(spec.cls).values()))
+            if shown:
+                shown |= {one.port for one in handlers_of(spec.cls) if isinstance(one, MessageHandler)}
+            names = (
+                use.sure | (use.possible - shown) | {"": frozenset[str](), "kept": use.kept, "peeked": use.peeked}[also]
+            )
             ports = ports_of(spec.cls, Subscription)
             topics = dict.fromkeys(spec.topic_of(ports[name]) for name in sorted(names) if name in ports)
             self._reads[job, also] = list(topics)
@@ -123,7 +125,7 @@ class WorstCases:
         return any(name in ports and spec.topic_of(ports[name]) == topic for name in self._use(job).told)
 
     def keeps_trigger(self, job: Job) -> bool:
-        """Whether what the job is called for may outlive the call, so that another handler says a message stems from it."""
+        """Whether what the job is called for may outlive the call, for another handler to say what stems from it."""
         is_stamped = isinstance(job.handler, MessageHandler) and job.handler.takes_stamped
         return self._use(job).keeps_trigger and (is_stamped or self._use(job).asks_context)
 
@@ -245,13 +247,6 @@ class WorstCases:
         if comes_ns is None or comes_ns > job.period_ns:
             return job.period_ns * 9 // 4
         return min(job.period_ns + comes_ns, job.period_ns * 3 // 2)
-
-    def is_in_step(self, job: Job, topic: str) -> bool:
-        """Whether the timer ticks only when a message of the topic has just come."""
-        comes_ns = self._comes_ns(topic, job.node) if job.follows == topic else None
-        if comes_ns is None or (job.cost_ns + self.wait_ns(job)) * 4 > job.period_ns:
-            return False
-        return comes_ns * 2 <= job.period_ns or self._followed_rhythm(job) is not None
 
     def _followed_rhythm(self, job: Job) -> tuple[int, int] | None:
         """The period of the messages that a timer follows one by one, and by how much they are late.
