@@ -6,6 +6,7 @@ PolyrhythmError
 │   ├── GraphError       nodes and topics do not fit together
 │   ├── ParameterError   a node was given a parameter it does not take
 │   └── NoRecordingError no recording lies where one was named; a RecordingError as well
+├── MissedTickError      a timer with overrun="error" missed ticks
 ├── EscapeError          a handler did in virtual time what cannot be repeated
 ├── CodecError           bytes that are not the message they claim to be
 │   └── MessageTypeError a node publishes what its topic's type does not allow
@@ -45,6 +46,10 @@ class MissingVariable(str):
     """
 
     __slots__ = ()
+
+
+class MissedTickError(PolyrhythmError):
+    """A timer with `overrun="error"` missed ticks; the text says how many, and how late it was."""
 
 
 class EscapeError(PolyrhythmError):

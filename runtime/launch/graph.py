@@ -422,6 +422,10 @@ def _followed(spec: NodeSpec, handlers: Sequence[Handler], timers: Sequence[str]
     for name, topic in spec.after.items():
         if name not in timers:
             problems.append(f"after names {name!r}, which is no timer of {spec.cls.__name__}; known: {choices(timers)}")
+        elif any(one.name == name and isinstance(one, Timer) and one.overrun == "error" for one in handlers):
+            problems.append(
+                f'after names {name!r}, whose overrun is "error"; in step with a topic it misses none: leave out one'
+            )
         elif topic not in read:
             problems.append(
                 f"after is {topic!r}, but {spec.cls.__name__} reads {choices(read)}; a topic with a handler calls that"

@@ -11,7 +11,7 @@ from typing import Any
 from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.coordination.fence import PreemptionEpochs
-from runtime.errors import EscapeError
+from runtime.errors import EscapeError, MissedTickError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import remedy_of
 from runtime.execution.lane import Lane, Work
@@ -31,7 +31,7 @@ class VirtualLanes:
     def __init__(self, scheduler: Scheduler, loop: VirtualLoop, specs: Collection[NodeSpec], seed: int) -> None:
         self.is_over = self.is_closing = False
         self.failure: BaseException | None = None
-        """What an async handler has raised; whoever steps the scheduler raises it."""
+        """What an async handler has raised, or a tick that was missed; whoever steps the scheduler raises it."""
         self.watch: DeterminismGuard | None = None
         self._scheduler = scheduler
         self._loop = loop
@@ -40,6 +40,17 @@ class VirtualLanes:
         self._latency = {spec.name: spec.latency for spec in specs}
         self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
+
+    def watch_ticks(self, bound: BoundNode) -> None:
+        """Let a missed tick of a timer with `overrun="error"` end the run, as an exception in its handler does."""
+
+        def fail(handler: str, problem: MissedTickError) -> None:
+            self._note(problem, bound, handler)
+            self.failure = problem
+
+        for lane in bound.lanes:
+            for state in lane.timers:
+                state.fail = fail
 
     def arm(self, bound: BoundNode, lane: Lane) -> None:
         """Schedule the lane for its next tick."""
@@ -90,7 +101,7 @@ class VirtualLanes:
                 watch.found = None
             raise
         except Exception as problem:
-            self._note(problem, bound, work)
+            self._note(problem, bound, work.handler)
             raise
         finally:
             if watch is not None:
@@ -113,7 +124,7 @@ class VirtualLanes:
         def done(task: asyncio.Task[None]) -> None:
             del self._tasks[task]
             if not task.cancelled() and (problem := task.exception()) is not None:
-                self._note(problem, bound, work)
+                self._note(problem, bound, work.handler)
                 self.failure = problem  # asyncio would only log it here
             elif not task.cancelled() and call.not_before_ns > self._scheduler.now_ns:
                 self._scheduler.at(call.not_before_ns, lambda: self._free(bound, lane))
@@ -122,11 +133,11 @@ class VirtualLanes:
 
         task.add_done_callback(done)
 
-    def _note(self, problem: BaseException, bound: BoundNode, work: Work) -> None:
+    def _note(self, problem: BaseException, bound: BoundNode, handler: str) -> None:
         """Say with an exception what to do about it, where that is known, and where in virtual time it was raised."""
         if known := remedy_of(problem):
             problem.add_note(known)
-        problem.add_note(f"in {bound.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time")
+        problem.add_note(f"in {bound.name}.{handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time")
 
     def _end(self, bound: BoundNode, lane: Lane, work: Work, call: HandlerContext) -> None:
         bound.commit(work, call)

@@ -137,6 +137,7 @@ class Simulation:
             if self._health_ns and self.graph.is_recorded and not type(bound.node).subscribes_all:
                 bound.keep_journal()
             self._delivery.connect(bound)
+            self._lanes.watch_ticks(bound)
 
     def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
         """A list that grows by each message published on this port's topic from now on."""
