@@ -343,7 +343,7 @@ def test_an_answer_longer_than_the_board_is_wide_stands_whole_on_it() -> None:
 
 
 def test_the_end_of_a_long_typed_line_is_where_one_sees_it() -> None:
-    view, out = live_view()
+    view, _ = live_view()
     view.board.typed = "word " * 100 + "the end"
     console = Console(file=io.StringIO(), width=80, height=24, record=True)
     console.print(view.board.draw(START_NS, 80, 24))
