@@ -9,8 +9,8 @@ from typing import cast
 import mujoco
 import pytest
 
-from nodes.sim.mjcf import build_scene
 from nodes.sim.messages import BodyPart, ObjectTruth, Truth
+from nodes.sim.mjcf import build_scene
 from nodes.sim.people.collaborator import GO_ON, ORDER, OUCH, Collaborator
 from nodes.sim.people.judgement import judge
 from runtime import UserError
