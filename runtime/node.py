@@ -309,6 +309,14 @@ class Node:
         """Return in sentences on which of its topics nobody listens who should; `heard` has those with subscribers."""
         return []
 
+    def age_problems(self, oldest_s: Mapping[str, float]) -> list[str]:
+        """Return in sentences what comes too late to be of use; `oldest_s` has by origin what its readers accept."""
+        return []
+
+    def parameter_notes(self) -> list[str]:
+        """Return in sentences which parameters somebody should state, although it runs without; told by `check`."""
+        return []
+
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Called for each message of every topic where `subscribes_all` is set."""
 

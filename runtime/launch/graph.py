@@ -210,10 +210,20 @@ class Graph:
                 (name, problem) for problem in _node_problems(spec, self._seats, heard, one_user=self.one_user)
             )
             found.extend((name, problem) for problem in self._unheard_stops(spec))
+            found.extend((name, problem) for problem in self._late(spec) if not found)
             found.extend((name, problem) for problem in self._unsafe_states(spec))
         for topic in self.topics.values():
             found.extend(_topic_problems(topic, self.topics, self._candidates))
         return found
+
+    def _late(self, spec: NodeSpec) -> list[str]:
+        """What it says of the ages that the readers of its topics accept."""
+        oldest_s: dict[str, float] = {}
+        for port in ports_of(spec.cls, Publisher).values():
+            for end in self.topics[spec.topic_of(port)].subscribers:
+                for origin, limit_s in age_limits(self.nodes[end.node]).items():
+                    oldest_s[origin] = min(limit_s, oldest_s.get(origin, limit_s))
+        return spec.build().age_problems(oldest_s) if oldest_s else []
 
     def _unheard_stops(self, spec: NodeSpec) -> list[str]:
         """What it says by another name than that by which others of this graph hear of a stop."""
@@ -285,7 +295,8 @@ class Graph:
     def notes(self) -> list[tuple[str, str]]:
         """What the author of a node should know and no run is refused for: name of the node and sentence."""
         known = [spec for spec in self.nodes.values() if not spec.unset]  # of others nothing can be built here
-        return [(spec.name, note) for spec in known for note in ownership(spec.build())[1]]
+        nodes = [(spec.name, spec.build()) for spec in known]
+        return [(name, note) for name, node in nodes for note in (*ownership(node)[1], *node.parameter_notes())]
 
     def check(self) -> None:
         """Raise GraphError with the first of the problems."""
