@@ -6,11 +6,13 @@ import argparse
 import json
 from dataclasses import asdict
 
+from runtime.errors import UserError
 from runtime.hosts.hosts_table import HostPair, check_pair, meetings
 from runtime.launch.budgets_table import ModelBudget
 from runtime.launch.file import Launch, check, find, load, path_accounts
 from runtime.launch.path_check import kept_silently
 from runtime.node import Node
+from runtime.refusals import refusing
 
 
 def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
@@ -34,10 +36,16 @@ def check_main(argv: list[str]) -> int:
         "polyrhythm check launch/laptop.toml --set planner.model=gpt-4o",
     )
     arguments = parser.parse_args(argv)
-    launch = load(find(arguments.file), arguments.set, added=arguments.add)
-    missing = check(launch, needs_variables=False)
-    for meeting in meetings(launch.hosts):
-        check_pair(meeting, moves=launch.moves)
+    try:
+        launch = load(find(arguments.file), arguments.set, added=arguments.add)
+        missing = check(launch, needs_variables=False)
+        with refusing("P041"):
+            for meeting in meetings(launch.hosts):
+                check_pair(meeting, moves=launch.moves)
+    except UserError as problem:
+        if arguments.json:
+            print(json.dumps({"file": arguments.file, "refused": str(problem), "code": problem.code}, sort_keys=True))
+        raise
     if arguments.json:
         print(json.dumps({**_as_data(launch), "missing_variables": missing}, sort_keys=True))
     else:
