@@ -88,8 +88,8 @@ class Deaf(Node):
 
     beat = Subscription(Beat, "beat")
 
-    @on(beat)
-    def heard(self) -> None:  # type: ignore[arg-type, unused-ignore]  # the mistake
+    @on(beat)  # type: ignore[arg-type]  # the mistake
+    def heard(self) -> None:
         """Hear nothing."""
 
 
