@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
+from pathlib import Path
 
+from runtime.commands.graph_page import write_page
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import HostPair, check_pair, meetings
 from runtime.launch.budgets_table import ModelBudget
@@ -86,15 +89,25 @@ def _tell_meeting(launch: Launch, meeting: HostPair) -> None:
 
 def graph_main(argv: list[str]) -> int:
     """Draw the graph of a launch file."""
-    parser = _parser("graph", "Draw the graph of a launch file.", "polyrhythm graph laptop --mermaid > graph.mmd")
+    parser = _parser("graph", "Draw the graph of a launch file.", "polyrhythm graph laptop --html graph.html")
     parser.add_argument("--mermaid", action="store_true", help="as a Mermaid flowchart, which Markdown viewers draw")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page to this new file, which a browser shows without a network: nodes by process, topics, seats, "
+        "budgets",
+    )
     arguments = parser.parse_args(argv)
     launch = load(find(arguments.file), arguments.set, added=arguments.add)
+    if arguments.html is not None:
+        write_page(launch, arguments.html)
+        print(f"written: {arguments.html}", file=sys.stderr if arguments.json or arguments.mermaid else sys.stdout)
     if arguments.json:
         print(json.dumps(_as_data(launch), sort_keys=True))
     elif arguments.mermaid:
         print(launch.graph.draw_mermaid())
-    else:
+    elif arguments.html is None:
         for name, specs in launch.processes.items():
             print(f"process {name}: {', '.join(f'{spec.name} ({spec.cls.__name__})' for spec in specs)}")
         print(launch.graph.draw())
