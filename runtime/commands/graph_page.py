@@ -15,6 +15,7 @@ from runtime.launch.file import Launch, path_accounts
 from runtime.launch.graph import Topic
 from runtime.launch.response_times import WorstCases
 from runtime.launch.seats_table import holders_of
+from runtime.message import Message
 from runtime.node import Timer, handlers_of
 
 NODE_PX, TOPIC_PX, BETWEEN_PX, ROW_PX, TOP_PX = 330, 430, 300, 30, 40
@@ -120,7 +121,7 @@ def _limits(budget: object) -> list[tuple[str, float]]:
     return [(key, value) for key, value in found if value]
 
 
-def _message(topic: Topic) -> type:
+def _message(topic: Topic) -> type[Message]:
     return (topic.publishers + topic.subscribers)[0].port.message
 
 
