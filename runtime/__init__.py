@@ -6,6 +6,7 @@ What users import stands in `__all__` below. The files of this folder:
 - inputs that are read together: `alignment`
 - what a call knows: `context` (ages and causes), `snapshot` (a worker's copy of its node), `run_facts`
 - the machine: the room `operating_system`, `extras`
+- what is refused before a start, by code: `refusals`
 - for all rooms: `histogram`, `renamed`; `cli` is the command, `__main__` the same by `python -m runtime`
 
 The rooms, from the ground up: `serialization`, `transport`, `coordination`, `bag`, `hosts`, `launch`, `execution`,

@@ -26,6 +26,16 @@ class PolyrhythmError(Exception):
 class UserError(PolyrhythmError):
     """The user asked for something that cannot be; the text says what can."""
 
+    def __init__(self, *words: object, code: str = "") -> None:
+        super().__init__(*words)
+        self.own_code = code
+
+    @property
+    def code(self) -> str:
+        """The short code of its kind (`runtime.refusals`), its own or of the error that it tells on; "" without one."""
+        cause = self.__cause__
+        return self.own_code or (cause.code if isinstance(cause, UserError) else "")
+
 
 class LaunchFileError(UserError):
     """A launch file has a key, value or name that is not understood."""
