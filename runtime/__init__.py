@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from runtime.execution.in_process import run
     from runtime.launch.graph import Graph, NodeSpec
+    from runtime.launch.one_file import graph
     from runtime.message import Message, Stamped
     from runtime.node import Node, every, on, on_deadline, rate_problem
     from runtime.ports import Publisher, Subscription
@@ -94,6 +95,7 @@ __all__ = [
     "aligned",
     "choices",
     "every",
+    "graph",
     "on",
     "on_deadline",
     "rate_problem",
@@ -117,6 +119,7 @@ _LATER = {
         "choices",
         "execution.in_process": "run",
         "launch.graph": "Graph NodeSpec",
+        "launch.one_file": "graph",
         "message": "Message Stamped",
         "node": "Node every on on_deadline rate_problem",
         "ports": "Publisher Subscription",

@@ -121,6 +121,11 @@ class Graph:
         return self.topics.setdefault(name, Topic(name))
 
     @property
+    def candidates(self) -> dict[str, tuple[str, ...]]:
+        """By seat, the nodes of which one at a time holds it; the holder at the start is the first."""
+        return dict(self._seats)
+
+    @property
     def types(self) -> dict[str, type[Message]]:
         """The message type of each topic, including health topics and those on which only tools publish."""
         types: dict[str, type[Message]] = {

@@ -89,7 +89,7 @@ def node_spec(
         with refusing("P010"):
             cls = _stand_in(cls, written.stand_in) if written.stand_in else cls
         with refusing("P023"):
-            hz, after = _rates(cls, written.hz), _followed(cls, written.after)
+            hz, after = rates_of(cls, written.hz), _followed(cls, written.after)
             latency = _latencies(cls, written.latency, name, path.parent)
         return NodeSpec(
             name=name,
@@ -142,7 +142,7 @@ def _stand_in(cls: type[Node], name: str) -> type[Node]:
     return stand_in
 
 
-def _rates(cls: type[Node], value: float | dict[str, float] | None) -> dict[str, float]:
+def rates_of(cls: type[Node], value: float | dict[str, float] | None) -> dict[str, float]:
     """`hz = 5` for a node with one timer, `hz = { look = 5 }` for any."""
     if value is None:
         return {}

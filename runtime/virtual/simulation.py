@@ -26,6 +26,7 @@ from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
 from runtime.launch.links_table import LinkModel
+from runtime.launch.one_file import seats_of
 from runtime.launch.provenance import blas_kernel
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
@@ -75,7 +76,7 @@ class Simulation:
         self.run_info: dict[str, Any] = {"seed": seed, "clock": "virtual"}
         self._loop = VirtualLoop(self.scheduler)
         self._seq = 0
-        seats = seats or {}
+        seats = seats or seats_of(nodes)
         self.run_info["seats"] = as_data(seats)
         budgets = budgets or Budgets()
         self.run_info["budgets"] = budgets.as_data()
