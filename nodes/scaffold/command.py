@@ -82,7 +82,7 @@ def check_class_name(name: str, kind: str) -> None:
     if is_used and (
         keyword.iskeyword(class_name)
         or hasattr(builtins, class_name)
-        or any(re.search(rf"\b{class_name}\b", text) for text in texts)
+        or (class_name != CLASS and any(re.search(rf"\b{class_name}\b", text) for text in texts))
     ):
         raise UserError(f"its class would be {class_name}, which is taken; take another name, such as my_{name}")
 

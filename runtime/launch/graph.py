@@ -269,9 +269,9 @@ class Graph:
 
     def _unfenced(self) -> list[tuple[str, str]]:
         """Where an interrupt would cancel nothing, since nobody issues fences."""
-        issued = self.topics.get(FENCE_TOPIC)
-        interrupts = [topic for topic in self.topics.values() if topic.publishers and _carries(topic, "Interrupt")]
-        if not self.seats or not interrupts or (issued is not None and issued.publishers):
+        said = [topic for topic in self.topics.values() if topic.publishers]
+        interrupts = [topic for topic in said if _carries(topic, "Interrupt")]
+        if not self.seats or not interrupts or any(_carries(topic, "Fence") for topic in said):
             return []
         seated = next(name for name, spec in self.nodes.items() if spec.cls.seat)
         who = interrupts[0].publishers[0].node

@@ -278,10 +278,6 @@ BEYOND_PUBLIC = {
         "a command that attaches to a run from outside",
     ),
     "bridges/web/console/node.py": {"runtime.launch.nodes_table": "loads what its parameters name"},
-    "nodes/episodes/dialogue/moderator.py": {
-        FENCES: "raises the fences of a graph without a guard",
-        "runtime.message": "counts their epochs",
-    },
     "nodes/episodes/runner/by_hand.py": {
         "runtime.clock": "asks in a terminal before there is a run",
         "runtime.supervision.view": "draws in a terminal",

@@ -43,7 +43,7 @@ from nodes.episodes.results.card import card_of
 from nodes.episodes.results.export_profiles import played_profiles
 from nodes.episodes.results.run_file import StoreError, database_error
 from nodes.episodes.results.store import Store, whole_of
-from nodes.episodes.runner.by_hand import Terminal
+from nodes.episodes.runner.by_hand import TypedTerminal
 from nodes.episodes.runner.lines import Lines
 from nodes.episodes.runner.progress import Live, Quiet, RunProgress
 from nodes.episodes.runner.runner import Settings, play_and_judge, replayed
@@ -312,7 +312,7 @@ def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, aske
 
     async def work() -> bool:
         if by_hand:
-            settings.by_hand = Terminal(Lines())
+            settings.by_hand = TypedTerminal(Lines())
         try:
             return await play_and_judge(plans, store, settings, progress.played)
         finally:

@@ -77,7 +77,7 @@ def act_from_line(line: str) -> Act:
     return Act(kind="speak", argument=text)
 
 
-class Terminal:
+class TypedTerminal:
     """Where people read, on standard error so that scripts have standard output, and where they type."""
 
     def __init__(self, lines: Lines) -> None:
@@ -114,7 +114,7 @@ class PersonAtTerminal(Node):
         self.briefing: Briefing | None = None
         self.question: Observation | None = None
         self.held: list[int] = []
-        self.terminal: Terminal | None = None
+        self.terminal: TypedTerminal | None = None
         self._shown = ""  # of the speech that goes on
 
     @on(observation)
@@ -171,7 +171,7 @@ class ByHand:
         self,
         simulation: Simulation,
         people: Sequence[PersonAtTerminal],
-        terminal: Terminal,
+        terminal: TypedTerminal,
         store: AnswerStore,
     ) -> None:
         self._simulation = simulation

@@ -30,7 +30,7 @@ from nodes.episodes.evaluation.dimensions import RULES_JUDGE, SEVEN, Dimension, 
 from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
 from nodes.episodes.results.store import COACH, EpisodeAnswers, EpisodeRow, Store
-from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, Terminal
+from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, TypedTerminal
 from nodes.episodes.runner.many import side_by_side
 from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
@@ -69,7 +69,7 @@ class Settings:
     stream: bool = False
     latency: AnswerLatency = NO_LATENCY
     ask: Ask | None = None
-    by_hand: Terminal | None = None  # where people play
+    by_hand: TypedTerminal | None = None  # where people play
     like: PackagePrompts | None = None  # the published package that models are asked as; None: our own prompts
 
     def agent(self, text: str) -> AgentSpec:
@@ -160,7 +160,7 @@ async def conduct_episode(
     plan: EpisodePlan,
     brains: Sequence[Brain | None],
     happened: list[Turn],
-    terminal: Terminal | None = None,
+    terminal: TypedTerminal | None = None,
     store: AnswerStore | None = None,
     coaching: Coaching | None = None,
 ) -> TurnBasedDialogue:

@@ -49,7 +49,7 @@ class NotReplayableError(RecordingError):
 
 
 @dataclass
-class Playing:
+class PlayedCall:
     """One call that is run again: what is left of what it read then, and what it has published so far."""
 
     record: CallRecord
@@ -76,18 +76,18 @@ class PlayedCalls:
     """The calls that are being run again, by their contexts."""
 
     def __init__(self) -> None:
-        self._by_context: dict[int, tuple[HandlerContext, Playing]] = {}
+        self._by_context: dict[int, tuple[HandlerContext, PlayedCall]] = {}
 
-    def begin(self, context: HandlerContext, playing: Playing) -> None:
+    def begin(self, context: HandlerContext, playing: PlayedCall) -> None:
         """From now on, the call of this context is that one."""
         self._by_context[id(context)] = (context, playing)
 
-    def end(self, playing: Playing) -> None:
+    def end(self, playing: PlayedCall) -> None:
         """Forget a call."""
         self._by_context = {key: pair for key, pair in self._by_context.items() if pair[1] is not playing}
 
     @property
-    def now(self) -> Playing | None:
+    def now(self) -> PlayedCall | None:
         """The call that runs now."""
         known = self._by_context.get(id(current_call.get()))
         return None if known is None else known[1]
@@ -242,7 +242,7 @@ class NodePlayer:
         self._loop = asyncio.new_event_loop()
         self._doubts: dict[str, None] = {}
         self._calls = PlayedCalls()
-        self._begun: dict[int, Playing] = {}  # async calls that wait, by where they began
+        self._begun: dict[int, PlayedCall] = {}  # async calls that wait, by where they began
         self._events: list[tuple[int, int, str | None, CallRecord]] = []  # order, which, answer, call
         self._waiting: deque[tuple[Calls, int]] = deque()  # batches with calls that end in a later one
         self._ended: set[int] = set()
@@ -376,7 +376,7 @@ class NodePlayer:
             raise NotReplayableError(f"{self._spec.cls.__name__} has no such handler")
         return style
 
-    def _call(self, bound: BoundNode, record: CallRecord) -> tuple[HandlerContext, Playing, tuple[Any, ...]]:
+    def _call(self, bound: BoundNode, record: CallRecord) -> tuple[HandlerContext, PlayedCall, tuple[Any, ...]]:
         """The context of a call with all that it read, and its arguments."""
         found: dict[str, deque[Stamped[Any] | None]] = {attribute: deque() for attribute in self._ports}
         for name in record.reads:
@@ -393,13 +393,13 @@ class NodePlayer:
             trigger = self._input(record.trigger, heard)
         context = HandlerContext.of(record.started_ns, record.epochs, trigger, bound.ages, self._clock)
         self._call_clock.call_ns = self._clock.call_ns = record.started_ns
-        playing = Playing(record, found, deque(record.nows_ns))
+        playing = PlayedCall(record, found, deque(record.nows_ns))
         self._calls.begin(context, playing)
         if trigger is None:
             return context, playing, ()
         return context, playing, (trigger if bound.takes_stamped(record.handler) else trigger.message,)
 
-    def _begin(self, bound: BoundNode, record: CallRecord) -> Playing:
+    def _begin(self, bound: BoundNode, record: CallRecord) -> PlayedCall:
         """Begin an async call; it comes as far as its first wait."""
         context, playing, arguments = self._call(bound, record)
         about = copy_context()
@@ -418,7 +418,7 @@ class NodePlayer:
 
         self._loop.run_until_complete(turns())
 
-    def _end(self, playing: Playing) -> None:
+    def _end(self, playing: PlayedCall) -> None:
         """The moment at which an async call ended then."""
         task = playing.task
         assert task is not None, "it has begun"
@@ -451,7 +451,7 @@ class NodePlayer:
             view.commit(bound.node)
         self._ended_with(playing, failure)
 
-    def _ended_with(self, playing: Playing, problem: BaseException | None) -> None:
+    def _ended_with(self, playing: PlayedCall, problem: BaseException | None) -> None:
         record = playing.record
         if problem is not None:
             self._doubts[

@@ -233,7 +233,7 @@ def test_the_environment_of_another_host_is_not_needed_here(tmp_path: Path, monk
         'use  = "nodes.hello:Talker"', 'use = "nodes.hello:Talker"\nparams = { start = "${START_AT}" }'
     )
     with pytest.raises(UserError, match="START_AT"):
-        launch(tmp_path, text, host="robot")
+        check(launch(tmp_path, text, host="robot"))
     check(launch(tmp_path, text, host="desktop"))
 
 

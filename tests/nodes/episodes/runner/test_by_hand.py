@@ -22,7 +22,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.results.store import Store
-from nodes.episodes.runner.by_hand import Terminal, act_from_line, urgency_of
+from nodes.episodes.runner.by_hand import TypedTerminal, act_from_line, urgency_of
 from nodes.episodes.runner.lines import END, Lines
 from nodes.episodes.runner.runner import conduct_episode
 from runtime import Clock
@@ -34,7 +34,7 @@ from tests.support.sentences import sentence
 FAST = 60.0  # words per second
 
 
-class Typist(Terminal):
+class Typist(TypedTerminal):
     """A pseudo-terminal at which somebody types what `answer` says to what is shown."""
 
     def __init__(self, answer: Callable[[str], str | None]) -> None:
@@ -115,7 +115,7 @@ def test_what_is_typed_while_a_model_thinks_is_said_after_its_answer() -> None:
     class Thinker:
         """Answers once something is typed, as a model would that takes long."""
 
-        terminal: Terminal
+        terminal: TypedTerminal
 
         async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
             if sight.observation.ask == 1:

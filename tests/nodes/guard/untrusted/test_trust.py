@@ -48,6 +48,10 @@ HELD_BY = {
         "nodes/guard/untrusted/test_perimeter.py::test_another_user_of_this_machine_reads_nothing_stops_nothing_and_signs_nothing",
         "nodes/guard/untrusted/test_trust.py::test_no_other_user_reads_the_token",
     ),
+    "the same, by `[hosts]` on loopback without keys, or by a broker on loopback without a login": (
+        "runtime/hosts/test_hosts_table.py::test_on_one_machine_a_graph_with_a_guard_needs_keys_unless_it_has_one_user",
+        "bridges/mqtt/test_bridge.py::test_whatever_moves_or_lifts_needs_a_login_on_loopback_too_unless_the_machine_has_one_user",
+    ),
     "another host, without a key of the launch file": (
         "runtime/hosts/test_gateway.py::test_a_peer_with_another_key_is_refused_and_both_ends_say_so",
         "runtime/hosts/test_two_hosts.py::test_a_missing_or_a_wrong_key_is_refused_before_anything_starts",
