@@ -184,7 +184,7 @@ class Recorder(ForRobot, Node):
     def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
         from runtime.bag.file import BagReader
-        from runtime.bag.parts import parts_of, remove_recording, zero_ns_of
+        from runtime.bag.parts import head_of, parts_of, zero_ns_of
 
         self._before = ""
         if is_unfinished(path, metadata):
@@ -195,7 +195,13 @@ class Recorder(ForRobot, Node):
             self._before = f"the recorder was started again; what came before is in {path.name}"
             self.log.warning("%s holds the first part of this recording; going on in %s", path, part.name)
             return part
-        remove_recording(path, metadata)
+        if path.exists() and head_of(path) is not None:
+            part = next_part(path, continues=True)
+            self._before = f"{path.name} holds another recording"
+            self.log.warning(
+                "%s holds another recording, which is left as it is; this one goes into %s", path, part.name
+            )
+            return part
         return path
 
     def on_any(self, stamped: Stamped[Any]) -> None:

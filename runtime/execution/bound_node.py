@@ -184,6 +184,15 @@ class BoundNode:
         for lane in self.lanes:
             lane.start(now_ns)
 
+    def stop(self) -> bool:
+        """Call the node's `on_stop`; True where that raised, which is told and counted."""
+        try:
+            self.node.on_stop()
+        except Exception as problem:  # noqa: BLE001  # the node's own; the others stop, too
+            self.failures.tell("on_stop", problem)
+            return True
+        return False
+
     def _begin(self) -> None:
         if self.journal is None:
             self.node.on_start()

@@ -291,11 +291,9 @@ class Executor(NodeOutput):
             await self._hear_out(bound, end_ns + to_ns(_JOIN_S))
         for bound in self.bound_nodes:
             bound.slow.sum_up()
-            try:
-                bound.node.on_stop()
-            except Exception:
-                bound.failures.count += 1
-                bound.node.log.exception("on_stop failed")
+        failed = [bound.stop() for bound in self.bound_nodes]
+        if any(failed):
+            self._publish_health()  # for the run's last lines; recorders have closed their files
 
     async def _hear_out(self, bound: BoundNode, end_ns: int) -> None:
         """Let a recorder have what waits for it; what it has not got by then is lost, and it is told so."""

@@ -103,13 +103,14 @@ class WorstCases:
         """The topics whose ages the job hands on because it looks at them.
 
         What it only peeks at counts where it says that a message stems from that. Where the code of the node shows no
-        handler that looks at a topic, those count that may.
+        handler that looks at a topic or is started by it, those count that may.
         """
         if (job, also_peeked) not in self._reads:
             spec, use = self.graph.nodes[job.node], self._use(job)
-            uses = port_uses(spec.cls).values()
-            unseen = use.possible.difference(*(one.sure | one.peeked for one in uses))
-            names = use.sure | unseen | (use.peeked if also_peeked else frozenset())
+            shown = frozenset[str]().union(*(one.sure | one.peeked for one in port_uses(spec.cls).values()))
+            if shown:
+                shown |= {one.port for one in handlers_of(spec.cls) if isinstance(one, MessageHandler)}
+            names = use.sure | (use.possible - shown) | (use.peeked if also_peeked else frozenset())
             ports = ports_of(spec.cls, Subscription)
             topics = dict.fromkeys(spec.topic_of(ports[name]) for name in sorted(names) if name in ports)
             self._reads[job, also_peeked] = list(topics)
@@ -239,13 +240,6 @@ class WorstCases:
         if comes_ns is None or comes_ns > job.period_ns:
             return job.period_ns * 9 // 4
         return min(job.period_ns + comes_ns, job.period_ns * 3 // 2)
-
-    def is_in_step(self, job: Job, topic: str) -> bool:
-        """Whether the timer ticks only when a message of the topic has just come."""
-        comes_ns = self._comes_ns(topic, job.node) if job.follows == topic else None
-        if comes_ns is None or (job.cost_ns + self.wait_ns(job)) * 4 > job.period_ns:
-            return False
-        return comes_ns * 2 <= job.period_ns or self._followed_rhythm(job) is not None
 
     def _followed_rhythm(self, job: Job) -> tuple[int, int] | None:
         """The period of the messages that a timer follows one by one, and by how much they are late.

@@ -68,7 +68,9 @@ class Simulation:
         budgets: Budgets | None = None,
         watched: bool = True,
         trace: MessageTrace | None = None,
+        goes_on: bool = False,
     ) -> None:
+        """`goes_on`: what a handler raises is logged and counted, and the node goes on, as in real time."""
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
         self.outcome: tuple[bool, str] | None = None
@@ -102,6 +104,7 @@ class Simulation:
         leases = SeatHolders(holders_of(seats), topics_of(seats, self.graph.nodes))
         self._lanes = VirtualLanes(self.scheduler, self._loop, specs, seed)
         self._lanes.watch = self._watch
+        self._lanes.goes_on = self._goes_on = goes_on
         self._delivery = Delivery(
             self.scheduler,
             self._lanes,
@@ -186,7 +189,8 @@ class Simulation:
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
         """Run for that many seconds, until `until()` holds after a step, or until a node finishes the run.
 
-        Without both it runs until nothing is due any more. An exception in a handler ends the run and is raised here.
+        Without both it runs until nothing is due any more. An exception in a handler ends the run and is raised
+        here, where the simulation does not go on.
         """
         check_span(seconds, until)
         end_ns = None if seconds is None else self.scheduler.now_ns + to_ns(seconds)
@@ -268,12 +272,21 @@ class Simulation:
                 if kernel := blas_kernel():  # known only now: nodes load numpy when they need it
                     self.run_info["blas"] = kernel
                 self._tell_facts()
-                for bound in self.bound_nodes.values():
-                    bound.node.on_stop()
+                self._stop_nodes()
                 self._is_started = False
         finally:
             events._set_running_loop(events_loop)
         self.clock.close()
+
+    def _stop_nodes(self) -> None:
+        if not self._goes_on:
+            for bound in self.bound_nodes.values():
+                bound.node.on_stop()
+            return
+        failed = [bound.stop() for bound in self.bound_nodes.values()]
+        if any(failed):
+            self._publish_health(last=True)
+            self._settle()
 
     def _settle(self) -> None:
         """Run what is due at this very instant, so that the last messages arrive."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from nodes.recording.bag.recording import Recording, check_out, tell_damage
+from runtime.command_line.arguments import new_path, unique_path
 from runtime.errors import UserError
 
 FORMATS = ("lerobot", "ros2", "rerun", "jsonl", "csv", "mp4", "wav")
@@ -62,7 +63,8 @@ def main(argv: list[str]) -> int:
         "mp4": "-videos",
         "wav": "-sound",
     }[asked.to]
-    out: Path = asked.out or first.with_name(first.stem + suffix)
+    out = asked.out or unique_path(first.with_name(first.stem + suffix))
+    check_out(out, *recordings)
     if asked.to == "lerobot":
         from nodes.recording.bag.export.lerobot import export_lerobot
 
@@ -84,7 +86,6 @@ def main(argv: list[str]) -> int:
             print(f"{number} messages of {topic}")
         print(f"a ROS 2 bag: {out}")
     elif asked.to == "rerun":
-        check_out(out, recordings[0])
         for topic, number in (
             _rerun().export_rerun(recordings[0], out, skip_damaged=asked.skip_damaged, tell=_tell).items()
         ):
@@ -108,7 +109,6 @@ def main(argv: list[str]) -> int:
     else:
         from nodes.recording.bag.export.tables import export_jsonl
 
-        check_out(out, recordings[0])
         lines = export_jsonl(recordings[0], out, with_images=asked.images, tell=_tell)
         print(f"{lines} lines in {out}")
     tell_damage(*recordings)
@@ -126,9 +126,7 @@ def import_main(argv: list[str]) -> int:
     parser.add_argument("bag", type=Path, metavar="BAG", help="the bag's folder, with its metadata.yaml")
     parser.add_argument("--out", type=Path, metavar="RUN.mcap", help="default: beside the bag")
     asked = parser.parse_args(argv)
-    out: Path = asked.out or asked.bag.with_name(asked.bag.name + ".mcap")
-    if out.exists():
-        raise UserError(f"{out}: is there already; choose another name with --out")
+    out = new_path(asked.out, asked.bag.with_name(asked.bag.name + ".mcap"))
     for topic, number in _ros2().import_ros2(asked.bag, out).items():
         print(f"{number} messages of {topic}" if not topic.startswith("left") else f"{topic}: {number} messages")
     print(f"a recording: {out}")
