@@ -1,11 +1,12 @@
 """Small messages from node to node, in two processes, against the same bytes over bare pyzmq PUB/SUB.
 
-States go straight, events by ZeroMQ. Plain nodes first, as users write them; control loops beside them, and peers that
-are installed, in the same run.
+Plain nodes first, as users write them; control loops beside them, and peers that are installed, in the same run. Events
+of plain nodes at the rate of a usual loop besides, on the machine as it is and beside programs that compute.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import sys
 import tempfile
@@ -14,10 +15,11 @@ from typing import Any
 
 from bench import latency_peers
 from bench.load_nodes import WARM_UP
-from bench.measure import LOOP, ORDINARY, PLAIN, PYTHON, ROUNDS, Ages, Way, run_nodes
+from bench.measure import LOOP, ORDINARY, PLAIN, PYTHON, ROUNDS, Ages, Way, busy, run_nodes
 from bench.result import Result
 
 COUNT, FULL_COUNT, HZ = 300, 600, 200
+EVENTS, EVENTS_HZ = 300, 100
 SIZES = {"64 B": 64, "4 KB": 4096}
 REFERENCE = "bare pyzmq PUB/SUB, same bytes"
 
@@ -34,7 +36,7 @@ for number in range({count} + 100):
 """
 
 
-def bare_ages_us(size_bytes: int, count: int) -> list[float]:
+def bare_ages_us(size_bytes: int, count: int, hz: int = HZ) -> list[float]:
     """How old the bytes are when a blocking receive returns them, after as many to warm up as ours have."""
     import zmq
 
@@ -43,7 +45,7 @@ def bare_ages_us(size_bytes: int, count: int) -> list[float]:
         socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
         socket.setsockopt(zmq.SUBSCRIBE, b"")
         socket.connect(address)
-        script = _SENDER.format(size=size_bytes, count=WARM_UP + count, hz=HZ)
+        script = _SENDER.format(size=size_bytes, count=WARM_UP + count, hz=hz)
         sender = subprocess.Popen([sys.executable, "-c", script, address])
         ages = []
         for _ in range(WARM_UP + count):
@@ -55,10 +57,10 @@ def bare_ages_us(size_bytes: int, count: int) -> list[float]:
     return ages[WARM_UP:]
 
 
-def _ours(kind: str, way: Way, size_bytes: int, count: int) -> list[float]:
+def _ours(kind: str, way: Way, size_bytes: int, count: int, hz: int = HZ) -> list[float]:
     prefix = f"{way.prefix}{'State' if kind == 'state' else ''}"
     nodes: dict[str, dict[str, Any]] = {
-        "source": {"use": f"bench.load_nodes:{prefix}Source", "params": {"size_bytes": size_bytes}},
+        "source": {"use": f"bench.load_nodes:{prefix}Source", "params": {"size_bytes": size_bytes}, "hz": {"send": hz}},
         "sink": {"use": f"bench.load_nodes:{prefix}Sink", "params": {"count": count}},
     }
     ages_us: list[float] = run_nodes(nodes, way)["ages_us"]
@@ -98,4 +100,18 @@ def measure(rounds: int = ROUNDS, *, is_quick: bool = False) -> list[Result]:
             Result(f"{name} state, plain nodes: p50, beside {peer}", "us", best, figure, peer, 1.0)
             for peer, figure in told.items()
         ]
+    return [*results, *_events(rounds)]
+
+
+def _events(rounds: int) -> list[Result]:
+    """64 B events of plain nodes at 100 Hz, in turns with the bare reference."""
+    results = []
+    for load, hogs in (("idle machine", 0), ("busy machine", multiprocessing.cpu_count())):
+        ours, bare = Ages(), Ages()
+        with busy(hogs):
+            for _ in range(rounds):
+                bare.add(bare_ages_us(SIZES["64 B"], EVENTS, EVENTS_HZ))
+                ours.add(_ours("event", PLAIN, SIZES["64 B"], EVENTS, EVENTS_HZ))
+        name, how = f"64 B event, plain nodes, {load}: p50", f"{EVENTS_HZ} Hz, {WARM_UP} to warm up, {ours.words}"
+        results.append(Result(name, "us", ours.p50_us, bare.p50_us, REFERENCE, 1.15, how=how))
     return results

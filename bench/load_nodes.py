@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
+from itertools import pairwise
+
+import numpy as np
 
 from bench.image_peers import FRAMES, frames
 from bench.result import lateness_ms, percentile
@@ -154,6 +158,38 @@ class Flood(Node):
         self.sent = max(self.sent, end)
 
 
+class UncheckedFlood(Flood):
+    """The same, with every other window sent past the check of the parcels' fields; tells both times."""
+
+    def __init__(self, count: int = 60_000, window: int = 2000, size_bytes: int = 64) -> None:
+        super().__init__(count, window, size_bytes)
+        self.is_checked = True
+        self.began_ns = 0
+        self.took_ns: dict[bool, list[int]] = {True: [], False: []}
+
+    @on(Flood.credit)
+    def send(self, credit: Credit) -> None:
+        now_ns = self.clock.now_ns()
+        if credit.count > 4 * self.window:  # warm
+            self.took_ns[self.is_checked].append(now_ns - self.began_ns)
+        self.is_checked, self.began_ns = not self.is_checked, now_ns
+        port, sink = self.parcel, self.parcel.sink
+        assert sink is not None
+        end = min(self.count, credit.count + self.window)
+        parcels = (Parcel(sent_ns=0, body=self.body) for _ in range(self.sent, end))
+        if self.is_checked:
+            for parcel in parcels:
+                port.publish(parcel)
+        else:
+            for parcel in parcels:
+                sink(port, parcel, None)
+        self.sent = end
+        if credit.count >= self.count:
+            window_s = {checked: statistics.median(took) * 1e-9 for checked, took in self.took_ns.items()}
+            found = {"checked_hz": self.window / window_s[True], "unchecked_hz": self.window / window_s[False]}
+            self.finish(ok=True, reason=json.dumps(found))
+
+
 class Tally(Node):
     """Counts parcels and gives credit for more, at each half of the window."""
 
@@ -221,6 +257,51 @@ class Metronome(Node):
                 "missed": missed,
             }
             self.finish(ok=True, reason=json.dumps(figures))
+
+
+class PlainMetronome(Node):
+    """A 50 Hz timer of a plain node, as the README teaches it."""
+
+    beat = Publisher(Parcel, "beat")
+
+    def __init__(self, seconds: float = 4.0) -> None:
+        self.seconds = seconds
+        self.moments_ns: list[int] = []
+
+    @every(hz=50)
+    def tick(self) -> None:
+        self.moments_ns.append(self.clock.now_ns())
+        self.beat.publish(Parcel(sent_ns=self.moments_ns[-1], body=b""))
+        if (self.moments_ns[-1] - self.moments_ns[0]) * 1e-9 >= self.seconds:
+            self.finish(ok=True, reason=json.dumps({"moments_ns": self.moments_ns}))
+
+
+class Holder(Node):
+    """A 100 Hz timer beside a blocking handler that reads one number of a large value, or all of it, or nothing."""
+
+    beat = Publisher(Parcel, "beat")
+
+    def __init__(self, mb: int = 1, reads: str = "one", seconds: float = 3.0) -> None:
+        self.value = [np.ones(250_000, np.float32) for _ in range(mb)]
+        self.reads = reads
+        self.seconds = seconds
+        self.found = 0.0
+        self.moments_ns: list[int] = []
+
+    @every(hz=5, blocking=True)
+    def look(self) -> None:
+        if self.reads == "one":
+            self.found = float(self.value[-1][3])
+        elif self.reads == "all":
+            self.found = float(sum(part.sum() for part in self.value))
+
+    @every(hz=100)
+    def tick(self) -> None:
+        moments_ns = self.moments_ns = [*self.moments_ns, self.clock.now_ns()]
+        self.beat.publish(Parcel(sent_ns=moments_ns[-1], body=b""))
+        if (moments_ns[-1] - moments_ns[0]) * 1e-9 >= self.seconds:
+            gaps_ms = [(after - before) * 1e-6 for before, after in pairwise(moments_ns)]
+            self.finish(ok=True, reason=json.dumps({"worst_gap_ms": max(gaps_ms[10:])}))
 
 
 class Blocker(Node):

@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from runtime.supervision.supervisor import Supervisor
 from runtime.supervision.view import SilentView
 
 ROUNDS = 3
+_HOG = "while True: pass"
 FOR_P99 = 1000
 """Samples, from which on a p99 is told."""
 
@@ -68,6 +71,18 @@ def _variant(*, is_native: bool) -> Iterator[None]:
             del os.environ[NATIVE]
             if before is not None:
                 os.environ[NATIVE] = before
+
+
+@contextmanager
+def busy(hogs: int) -> Iterator[None]:
+    """So many programs compute meanwhile."""
+    running = [subprocess.Popen([sys.executable, "-c", _HOG]) for _ in range(hogs)]
+    try:
+        yield
+    finally:
+        for hog in running:
+            hog.kill()
+            hog.wait()
 
 
 class Ages:

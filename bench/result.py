@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from itertools import pairwise
 from typing import Any
 
 
@@ -66,9 +67,11 @@ class Result:
 
 def lateness_ms(moments_ns: Sequence[int], period_ns: int) -> list[float]:
     """How late each tick came, against the schedule that the earliest of them keeps; the same for ours and others."""
-    first_ns, half_ns = moments_ns[0], period_ns // 2
-    phases_ms = [((moment_ns - first_ns + half_ns) % period_ns - half_ns) * 1e-6 for moment_ns in moments_ns]
-    return [phase_ms - min(phases_ms) for phase_ms in phases_ms]
+    phases_ns, tick = [], 0
+    for before_ns, moment_ns in pairwise((moments_ns[0] - period_ns, *moments_ns)):
+        tick += max(1, int((moment_ns - before_ns) / period_ns + 0.02))  # more than one: those between were left out
+        phases_ns.append(moment_ns - tick * period_ns)
+    return [(phase_ns - min(phases_ns)) * 1e-6 for phase_ns in phases_ns]
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

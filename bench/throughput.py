@@ -13,6 +13,8 @@ from bench.measure import LOOP, ORDINARY, PLAIN, ROUNDS, Way, run_nodes
 from bench.result import Result
 
 COUNT, WINDOW, SIZE = 60_000, 2000, 64
+NEAR_WINDOW = 64
+"""Within a process: as many as the port's queue holds."""
 FRAMES = 600
 
 _SENDER = """
@@ -77,6 +79,21 @@ def _ours(way: Way, *, is_at_once: bool) -> dict[str, float]:
     )
 
 
+def _checked() -> dict[str, float]:
+    """Messages a second within one process, where the check of the fields weighs most: with it, and past it."""
+    size = {"count": COUNT, "window": NEAR_WINDOW // 2, "size_bytes": SIZE}
+    return run_nodes(
+        {
+            "flood": {"use": "bench.load_nodes:UncheckedFlood", "params": size, "process": "one"},
+            "tally": {
+                "use": "bench.load_nodes:Tally",
+                "params": {"count": 2 * COUNT, "window": NEAR_WINDOW},
+                "process": "one",
+            },
+        }
+    )
+
+
 def measure(rounds: int = ROUNDS, *, is_quick: bool = False) -> list[Result]:
     """In turns, round after round; medians. Beside other work control loops with SCHED_FIFO have a core, others not."""
     ways = [(PLAIN, False), (LOOP, False), *([] if is_quick else [(PLAIN, True), (LOOP, True), (ORDINARY, False)])]
@@ -96,6 +113,19 @@ def measure(rounds: int = ROUNDS, *, is_quick: bool = False) -> list[Result]:
         hz, goal = statistics.median(one["hz"] for one in found), None if way is ORDINARY else 1 / 3
         results.append(Result(name, "1/s", hz, statistics.median(bare), reference, goal, more_is_better=True, how=how))
         results.append(Result(f"{name}: lost", "messages", max(one["lost"] for one in found), 1, "one message", 0.0))
+    checks = [_checked() for _ in range(rounds)]
+    results.append(
+        Result(
+            "64 B within a process, fields checked against their types",
+            "1/s",
+            statistics.median(one["checked_hz"] for one in checks),
+            statistics.median(one["unchecked_hz"] for one in checks),
+            "the same, sent past the check",
+            0.95,
+            more_is_better=True,
+            how=f"{COUNT} messages, the two in turns of {NEAR_WINDOW // 2}, {rounds} x",
+        )
+    )
     film = run_nodes(
         {
             "film": {"use": "bench.load_nodes:Film", "params": {"count": FRAMES}},

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import errno
 import importlib
-import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from typing import TextIO
+from runtime.operating_system import telling
+from runtime.operating_system.terminal import end_as_by_interrupt
 
 GROUP = "polyrhythm.commands"
 ESTOP = "nodes.guard.command:main"
@@ -34,38 +32,53 @@ OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "pub": ("runtime.commands.pub:pub_main", "publish a message, checked against its topic's type"),
 }
 
+UNTIL_INTERRUPTED = frozenset(
+    ("run", "top", "echo", "hz", "delay", "bw", "record", "metrics", "view", "foxglove", "serve", "annotate", "study")
+)
+"""What goes on until Ctrl-C: that is no failure, whether it comes while they load, work, stop or sum up."""
+
+_ROOM, _PLACE = "make room and try again", "choose a folder that can be written"
+_REMEDIES = {errno.ENOSPC: _ROOM, errno.EDQUOT: _ROOM, errno.EROFS: _PLACE, errno.EIO: "is the terminal still there?"}
+"""What to do about faults of a machine that any command may meet."""
+
 Command = Callable[[list[str]], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand. Exit codes: 0 did it, 1 ran and failed, 2 was asked wrongly."""
-    sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        if argv is None:
+            end_as_by_interrupt()
+        sys.stdout = telling.writable(sys.stdout)  # what is asked for; it fails where it cannot be given
+        telling.use("stderr")  # what is told besides
         try:
-            return _obey(list(sys.argv[1:] if argv is None else argv))
+            return _obey(arguments)
         finally:
             sys.stdout.flush()  # here, where a reader that has gone and a full disk can still be answered
-    except KeyboardInterrupt:  # while it was still looking for the command, or once more at its end
-        return 130
+    except KeyboardInterrupt:  # while it was still looking for the command, while it worked, or once more at its end
+        return _code_of_interrupt(arguments)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader of our output has gone
         return 0
     except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
+        what_to_do = _REMEDIES.get(problem.errno or 0)
+        if problem.errno == errno.ENOENT and "temporary directory" in str(problem.strerror):
+            what_to_do = "set TMPDIR to a folder that can be written"
+        if what_to_do is None:
             raise
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # what the old one still holds cannot be written either
+        if problem.errno == errno.EIO:  # the terminal has gone, which is the end as by Ctrl-C
+            return _code_of_interrupt(arguments)
         where = f"{problem.filename}: " if problem.filename else ""
-        print(f"polyrhythm: {where}{problem.strerror}; make room and try again", file=sys.stderr)
+        print(f"polyrhythm: {where}{problem.strerror}; {what_to_do}", file=sys.stderr)
         return 1
 
 
-def _writable(stream: TextIO | None) -> TextIO:
-    """The same, with ? for letters that a terminal has not; nowhere, where it was closed (`>&-`)."""
-    if stream is None:
-        return open(os.devnull, "w")
-    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-        stream.reconfigure(errors="replace")
-    return stream
+def _code_of_interrupt(arguments: Sequence[str]) -> int:
+    """Of one command the same at each moment: 130 where it had something to come to an end with."""
+    is_endless = arguments[:1] and arguments[0] in UNTIL_INTERRUPTED and "--virtual" not in arguments
+    return 0 if is_endless else 130
 
 
 def _obey(arguments: list[str]) -> int:
@@ -73,10 +86,7 @@ def _obey(arguments: list[str]) -> int:
         from runtime.operating_system.estop_signal import SIGNAL
 
         if SIGNAL is not None:  # else it goes by the bus, as other orders do
-            try:
-                return _later(ESTOP)(arguments[1:])
-            except KeyboardInterrupt:
-                return 130
+            return _later(ESTOP)(arguments[1:])
     try:
         here = os.getcwd()
     except FileNotFoundError:
@@ -115,10 +125,7 @@ def _obeyed(arguments: list[str]) -> int:
         meant = f"did you mean {near[0]}? " if near else ""
         print(f"polyrhythm: there is no command {command!r}; {meant}known: {choices(commands)}", file=sys.stderr)
         return 2
-    try:
-        return answered("polyrhythm", lambda: _told(commands[command], rest))
-    except KeyboardInterrupt:
-        return 130
+    return answered("polyrhythm", lambda: _told(commands[command], rest))
 
 
 def _told(command: Command, arguments: list[str]) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -24,6 +25,33 @@ def to_ns(seconds: float) -> int:
 def to_s(ns: float) -> float:
     """Turn nanoseconds into seconds, the nearest float: `to_s(to_ns(0.3)) > 0.3` is False, to the nanosecond."""
     return ns / NS_PER_S
+
+
+def as_awaitable(call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> Awaitable[T]:
+    """What `Clock.external` was given, as something to await. Raises UserError where it is nothing of the kind."""
+    from runtime.errors import UserError
+
+    if isinstance(latency_s, bool) or not isinstance(latency_s, int | float) or not 0 <= latency_s < float("inf"):
+        if inspect.iscoroutine(call):
+            call.close()
+        raise UserError(f"clock.external: latency_s is {latency_s!r}; expected seconds, 0 or more")
+    if inspect.iscoroutine(call) and inspect.getcoroutinestate(call) != inspect.CORO_CREATED:
+        raise UserError(
+            f"clock.external: {call.__qualname__}(...) was awaited before, and is answered once; call it again"
+        )
+    made: object = call() if callable(call) and not inspect.isawaitable(call) else call
+    if inspect.isawaitable(made):
+        return made
+    if made is not call:
+        name = getattr(call, "__qualname__", repr(call))
+        raise UserError(
+            f"clock.external takes a call that can be awaited, and {name} is a plain function: make it `async def`, or "
+            "call it in a handler that is marked blocking=True"
+        )
+    raise UserError(
+        f"clock.external takes a call that can be awaited, and was given a {type(made).__name__}: the call is over "
+        "already; write `await self.clock.external(client.ask(...), latency_s=1.0)` with an async client"
+    )
 
 
 class Clock(Protocol):
@@ -50,11 +78,13 @@ class Clock(Protocol):
         """Wait that many seconds of this clock."""
         ...
 
-    async def external(self, call: Awaitable[T], latency_s: float) -> T:
+    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
         """Await a call to the outside world, such as a request to a model, and return its answer.
 
-        In real time it takes as long as it takes. In virtual time the clock stands still while the world answers, and
-        the answer arrives `latency_s` later. Raises what the call raises.
+        `call` is what an async function returns, or the async function itself. In real time it takes as long as it
+        takes. In virtual time the clock stands still while the world answers, and the answer arrives `latency_s` later.
+        A recording keeps the answer, where it is a plain value, and no word of what was asked. Raises what the call
+        raises, and UserError where there is nothing to await.
         """
         ...
 
@@ -83,9 +113,9 @@ class SystemClock:
 
         await asyncio.sleep(seconds)
 
-    async def external(self, call: Awaitable[T], latency_s: float) -> T:
+    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
         """Await the call and return its answer; `latency_s` applies in virtual time only."""
-        return await call
+        return await as_awaitable(call, latency_s)
 
     def block(self, seconds: float) -> None:
         """Block this thread for this many seconds: for commands without a loop, never for nodes."""

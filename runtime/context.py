@@ -37,6 +37,7 @@ class ContextLog:
     reads: list[str] = field(default_factory=list)
     nows_ns: list[int] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
+    waits: list[tuple[int, str]] = field(default_factory=list)
     is_cut: bool = False
     begun: int = 0
 

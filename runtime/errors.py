@@ -8,6 +8,7 @@ PolyrhythmError
 │   └── NoRecordingError no recording lies where one was named; a RecordingError as well
 ├── EscapeError          a handler did in virtual time what cannot be repeated
 ├── CodecError           bytes that are not the message they claim to be
+│   └── MessageTypeError a node publishes what its topic's type does not allow
 ├── TransportError       an address cannot be bound or reached
 └── RecordingError       a file is no recording, or a damaged one
 """
@@ -52,6 +53,10 @@ class EscapeError(PolyrhythmError):
 
 class CodecError(PolyrhythmError):
     """Bytes on the wire are not a message of the expected type."""
+
+
+class MessageTypeError(CodecError, TypeError):
+    """A node publishes another message than its port declares, or one with a field of another type."""
 
 
 class TransportError(PolyrhythmError):

@@ -11,7 +11,7 @@ import inspect
 import logging
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -304,14 +304,21 @@ class Node:
         """Return in sentences what its parameters do not find in the run's seats, given by name with candidates."""
         return []
 
+    def listener_problems(self, heard: Collection[str]) -> list[str]:
+        """Return in sentences on which of its topics nobody listens who should; `heard` has those with subscribers."""
+        return []
+
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Called for each message of every topic where `subscribes_all` is set."""
 
     def on_missed(self, stamped: Stamped[Any]) -> None:
         """Called instead of `on_any`, before `on_stop`, for a message that waited when there was no time left."""
 
-    def on_start(self) -> None:
-        """Called once, before the first handler. Load models here, not in `__init__`, which `check` runs too."""
+    def on_start(self) -> Awaitable[None] | None:
+        """Called once, before the first handler; it may be async. Load models here, not in `__init__`, which `check`
+        runs too.
+        """
+        return None
 
     @classmethod
     def preload(cls) -> None:
@@ -320,8 +327,9 @@ class Node:
         Called at most once, before the processes of a run are forked; where they are started afresh, not at all.
         """
 
-    def on_stop(self) -> None:
-        """Called once after the last handler."""
+    def on_stop(self) -> Awaitable[None] | None:
+        """Called once after the last handler; it may be async, so that a client is closed."""
+        return None
 
     def spending(self) -> Spending | None:
         """Return what was spent on a model in this run; None for a node that asks none."""

@@ -7,20 +7,24 @@ what it publishes goes nowhere.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.context import HandlerContext, NodeAges, current_call
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.coordination.lease import SeatHolders
-from runtime.errors import GraphError, UserError
+from runtime.errors import CodecError, GraphError, MessageTypeError, UserError
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
+from runtime.serialization.field_types import as_received, fits_of
 from runtime.transport.rate_limit import RateLimit
 
 Owner = TypeVar("Owner")
@@ -100,6 +104,7 @@ class Publisher(Port[M]):
         """Brings a message to all that hear it, where that takes less than the common way."""
         self.sent = 0  # a worker thread may publish at the same time
         self.provenance = ""
+        self._fits: Callable[[M], bool] = self._learn
         self.arrays: tuple[str, ...] = ()
         """The names of its messages' arrays, which are read-only once they are published; known where it is bound."""
         self._lock = threading.Lock()
@@ -108,10 +113,11 @@ class Publisher(Port[M]):
         """Send a message; never waits.
 
         It is as old as what the handler has read in this call, and as what `stems_from` names: one `Stamped` message or
-        several. Raises TypeError for a message of another type, UserError on the class in place of an instance.
+        several. Raises MessageTypeError, a TypeError, for another message and for a field that does not hold what it
+        declares, UserError on the class in place of an instance.
         """
-        if type(message) is not self.message:
-            raise self._wrong(message)
+        if type(message) is not self.message or not self._fits(message):
+            message = self._received(message)
         sink = self.sink
         if sink is not None:
             sink(self, message, stems_from)  # which counts it under the lock that it needs anyhow
@@ -127,13 +133,12 @@ class Publisher(Port[M]):
         """Send messages that a device or a computation gave all at once, in their order; never waits.
 
         Each is a message of its own, with its own number. They share the moment at which they were published. Small
-        ones travel together, which takes a fraction of the time. Raises TypeError, before any is sent, where one is not
-        of the declared type.
+        ones travel together, which takes a fraction of the time. Raises as `publish` does, before any is sent.
         """
-        messages = tuple(messages)
-        for message in messages:
-            if type(message) is not self.message:
-                raise self._wrong(message)
+        declared, fits = self.message, self._fits
+        messages = tuple(
+            message if type(message) is declared and fits(message) else self._received(message) for message in messages
+        )
         sink_all = self.sink_all
         if sink_all is not None:
             if messages:
@@ -142,11 +147,38 @@ class Publisher(Port[M]):
         for message in messages:
             self.publish(message, stems_from=stems_from)
 
-    def _wrong(self, message: object) -> TypeError:
-        return TypeError(
-            f"publisher {self.attribute!r} on topic {self.topic!r} takes {self.message.__name__}, "
-            f"not {type(message).__name__}"
-        )
+    def _learn(self, message: M) -> bool:
+        """Whether the fields fit, for the first message: for those after it the function stands here."""
+        self._fits = fits_of(self.message)
+        return self._fits(message)
+
+    def _received(self, message: M) -> M:
+        """The message as its receivers get it. Raises MessageTypeError with the line that publishes it."""
+        return checked(message, self.message, f"publishes on topic {self.topic!r}")
+
+
+def checked(message: M, declared: type[M], does: str) -> M:
+    """The message as a receiver of that type gets it.
+
+    Raises MessageTypeError where it is none; `does` says, behind the line that sends it, what that does.
+    """
+    if type(message) is not declared:
+        raise MessageTypeError(f"{sending_line()} {does} a {type(message).__name__}; expected {declared.__name__}")
+    try:
+        return as_received(message)
+    except CodecError as problem:
+        raise MessageTypeError(f"{sending_line()} {does} a {declared.__name__} that does not fit: {problem}") from None
+
+
+_OURS = str(Path(__file__).parent) + os.sep
+
+
+def sending_line() -> str:
+    """The line outside the runtime that publishes now, as "Policy.tick (policy.py:31)"."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return f"{frame.f_code.co_qualname} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"
 
 
 class Subscription(Port[M]):

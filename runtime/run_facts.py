@@ -22,6 +22,7 @@ class RunFacts(msgspec.Struct, frozen=True):
     node_seats: tuple[str, ...] = ()  # that nodes of the graph sit on
     ears: tuple[str, ...] = ()  # the nodes that hear people
     lifters: tuple[str, ...] = ()  # the nodes whose `resume` counts
+    one_user: bool = False  # of this machine: what comes by its loopback is theirs
     claims: tuple[str, ...] = ()  # what this run has to itself among those of this account
     devices: tuple[str, ...] = ()  # what it has of this machine: real robots
     needed_files: tuple[str, ...] = ()  # by which tools, and processes that are restarted, find this run

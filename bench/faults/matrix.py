@@ -18,6 +18,7 @@ from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED
 from bench.faults.nodes import STALE as LATE
 from bench.faults.rig import HOGS, NODES, Rig, hogs
 from bench.faults.trials import Trial
+from bench.faults.window import COMMAND
 from nodes.guard.retreat import SHARE
 
 
@@ -73,6 +74,8 @@ ESTOPS = (Bound(measures.ESTOP, 250.0, p99=100.0), REST, Bound(measures.LIFTED, 
 SILENCE = (Bound(HELD, 250.0), REST, Bound(DRIFT, measures.speed_bound_mm(0.25)), Bound(STALE, 0))
 UNMOVED = (QUIET_OUCH, REST, Bound(FALSE_HOLDS, 0))
 STAND = Bound(STANDS, 1000.0)
+ENDS = (Bound(measures.ENDED, 250.0), Bound(STANDS, 2000.0), Bound(GONE, 5000.0), Bound(measures.WHOLE, 1, least=1))
+"""As by Ctrl-C."""
 KILLED = Bound(measures.KILLED, 3000.0, least=1500.0)
 """Killed after 2 s without a sign of life; the last one may be a heartbeat, 0.5 s before the freeze."""
 UNASKED = Bound(measures.UNASKED, 0)
@@ -231,6 +234,26 @@ MATRIX: tuple[Fault, ...] = (
     ),
     Fault("supervisor: SIGSTOP, then Ouch!", trials.without("supervisor", signal.SIGSTOP), UNMOVED),
     Fault("supervisor: SIGKILL", trials.supervisor_killed, (STAND, Bound(GONE, 2000.0)), is_fresh=True, is_quick=True),
+    *(
+        Fault(
+            what,
+            trial,
+            (
+                Bound(measures.ENDED, 250.0),
+                Bound(STANDS, 2000.0),
+                Bound(GONE, 5000.0),
+                Bound(measures.WHOLE, 1, least=1),
+            ),
+            prefix=COMMAND,
+            is_fresh=True,
+        )
+        for what, trial in (
+            ("the terminal's window is closed", trials.window(signal.SIGKILL)),
+            ("the terminal is closed and the run gets SIGTERM", trials.window(signal.SIGKILL, signal.SIGTERM)),
+            ("the terminal is halted (Ctrl-S), then SIGTERM", trials.window(signal.SIGUSR1, signal.SIGTERM)),
+            ("the terminal is halted (Ctrl-S), then SIGINT", trials.window(signal.SIGUSR1, signal.SIGINT)),
+        )
+    ),
     Fault(
         "crash loop of a node",
         trials.crash_loop,

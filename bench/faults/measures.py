@@ -25,6 +25,8 @@ DRIFT = "drift, mm"
 STALE = "stale commands applied"
 STANDS = "motors told to stand, ms"
 GONE = "children gone, ms"
+ENDED = "asked to end to braking, ms"
+WHOLE = "recordings closed"
 LIMITS = "outputs beyond limits"
 FALSE_HOLDS = "holds without need"
 NUMB = "robot's last word to held, ms"
@@ -149,6 +151,18 @@ def unasked_mm(rig: Rig, from_m: float | None = None) -> float:
     before_m = place_m(rig) if from_m is None else from_m
     time.sleep(0.4)
     return abs(place_m(rig) - before_m) * 1e3
+
+
+def brakes(rig: Rig, start_ns: int) -> Figures:
+    """From the fault to the motors' first target below full speed."""
+
+    def less() -> tuple[float, ...] | None:
+        return next((step for step in rig.motors.since(start_ns) if step[1] < SPEED_MPS - 0.01), None)
+
+    rig.wait("braking", less, 5.0)
+    step = less()
+    assert step is not None
+    return {ENDED: (step[0] - start_ns) * MS}
 
 
 def motors_stand(rig: Rig, start_ns: int) -> Figures:

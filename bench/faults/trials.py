@@ -26,10 +26,12 @@ from bench.faults.measures import (
     STRANGE,
     TOUCH,
     UNASKED,
+    WHOLE,
     Figures,
     accepted,
     backwards,
     beyond_limits,
+    brakes,
     false_holds,
     held,
     motors_stand,
@@ -42,6 +44,7 @@ from bench.faults.measures import (
 )
 from bench.faults.nodes import BOMB
 from bench.faults.rig import HOLDING, STOPPED, FaultError, Rig
+from bench.faults.window import WINDOW
 from runtime.bag.file import BagReader
 
 Trial = Callable[[Rig], Figures]
@@ -103,6 +106,25 @@ def supervisor_killed(rig: Rig) -> Figures:
     figures = motors_stand(rig, start_ns)
     rig.wait("children gone", rig.are_children_gone, 5.0)
     return {**figures, GONE: (time.monotonic_ns() - start_ns) * MS}
+
+
+def window(number: signal.Signals, then: signal.Signals | None = None) -> Trial:
+    """The window in which the run was started gets a signal, and then the run; all of it ends as by Ctrl-C."""
+
+    def trial(rig: Rig) -> Figures:
+        rig.wait_moving()
+        rig.watch_children()
+        start_ns = time.monotonic_ns()
+        os.kill(int((rig.folder / WINDOW).read_text()), number)
+        if then is not None:
+            start_ns = rig.send_signal("supervisor", then)
+        figures = {**brakes(rig, start_ns), **motors_stand(rig, start_ns)}
+        rig.wait("children gone", rig.are_children_gone, 5.0)
+        gone_ms = (time.monotonic_ns() - start_ns) * MS
+        closed = [BagReader(path).is_complete for path in rig.recordings()]
+        return {**figures, GONE: gone_ms, WHOLE: float(bool(closed) and all(closed))}
+
+    return trial
 
 
 def without(name: str, number: signal.Signals) -> Trial:

@@ -95,6 +95,7 @@ class MqttBridge(ForRobot, RobotPorts):
         self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
         self.accepted: deque[tuple[str, Command]] = deque()
         self.stamped_ns = 0
+        self.is_open = False  # the broker admits anybody, whoever shows a login and whoever does not
         self.news = MqttOutbox(joint_names(load_limits(limits)) if limits else JOINTS)
 
     def problems(self) -> list[str]:
@@ -112,12 +113,23 @@ class MqttBridge(ForRobot, RobotPorts):
             problems.append(f"discovery is {self.discovery!r}; expected a prefix without wildcards, like homeassistant")
         if ca_file and not Path(ca_file).is_file():
             problems.append(f"ca_file is {ca_file!r}: there is no such file")
+        if address in LOOPBACK and self.needs_login and not _has_login():
+            moving = choices({*self.commands} & {*VERBS} - {*STOPS})
+            problems.append(
+                f"commands lists {moving}, and other accounts of this machine reach {address}, too: give MQTT_USERNAME "
+                "and MQTT_PASSWORD; where the machine has one user, say one_user = true in [run]"
+            )
         if address not in LOOPBACK and not tls:
             if os.environ.get("MQTT_USERNAME") or os.environ.get("MQTT_PASSWORD"):
                 problems.append(f"a password would go to {address} in the clear: set tls = true")
             elif self.commands:
                 problems.append(f"commands by way of {address} need tls = true and MQTT_USERNAME, MQTT_PASSWORD")
         return problems
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether its commands do more than stop, on a machine or in a network where others may send them, too."""
+        return not self.run_info.one_user and bool({*self.commands} & {*VERBS} - {*STOPS})
 
     def on_start(self) -> None:
         """Check what the parameters lack. Raises ParameterError for its `problems`, and in virtual time."""
@@ -175,7 +187,6 @@ class MqttBridge(ForRobot, RobotPorts):
         while self.accepted:
             verb, command = self.accepted.popleft()
             ident = f"mqtt-{command.id}-{command.nonce}"  # whoever sends may count from 1 again
-            self.log.info("%s by MQTT (%s)", verb, command.id)
             if verb == "say":
                 self.utterance.publish(Utterance(speaker="mqtt", text=command.text))
             elif verb == "stop":
@@ -190,6 +201,7 @@ class MqttBridge(ForRobot, RobotPorts):
                 port = self.button if verb in ("runstop", "release") else self.service
                 known = cast(Literal["home", "stow", "runstop", "release"], verb)
                 port.publish(service(self._token(), known, "mqtt", self._stamp(), ident=ident))
+            self.log.info("%s by MQTT (%s)", verb, command.id)
 
     def _stamp(self) -> int:
         self.stamped_ns = max(self.clock.now_ns(), self.stamped_ns + 1)  # each signature is good once
@@ -218,6 +230,7 @@ class MqttBridge(ForRobot, RobotPorts):
             self.topics,
             self.news,
             self.take if self.commands else None,
+            asks_login=self.note_login if self.needs_login else None,
             discovery=discovery_documents(self.discovery, self.topics, self.commands) if self.discovery else {},
             reborn=f"{self.discovery}/status" if self.discovery else "",
             clock=self.clock,
@@ -225,13 +238,21 @@ class MqttBridge(ForRobot, RobotPorts):
         )
         await link.hold(self.random)
 
+    def note_login(self, is_asked: bool) -> None:
+        """Whether the broker asks everybody for a login; where it does not, only what stops is taken."""
+        self.is_open = not is_asked
+        if self.is_open:
+            self.log.warning("the broker lets anybody in, so that only %s are taken", choices(STOPS))
+
     def take(self, incoming: Incoming) -> tuple[CommandReply, str]:
         """Judge a command, and return the answer and where to send it ("": nowhere)."""
         verb = self.topics.verb_of(incoming.topic) or ""
         command, reply = self.gate.judge(
             verb, incoming.payload, is_retained=incoming.is_retained, now_ms=wall_time_ns() // 1_000_000
         )
-        if command is not None and len(self.accepted) >= MOST_WAITING and verb not in STOPS:
+        if command is not None and self.is_open and verb not in STOPS:
+            reply = CommandReply(command.id, verb, False, "the broker lets anybody in: only what stops is taken")
+        elif command is not None and len(self.accepted) >= MOST_WAITING and verb not in STOPS:
             reply = CommandReply(command.id, verb, False, f"more than {MOST_WAITING} commands at once")
         self.news.answer = reply
         if reply.ok and command is not None:
@@ -244,3 +265,7 @@ class MqttBridge(ForRobot, RobotPorts):
         """Where a refused command wants its answer, if that can be read and is allowed."""
         wanted = fields_of(payload).get("reply_to", "")
         return wanted if isinstance(wanted, str) and self.gate.may_reply_to(wanted) else ""
+
+
+def _has_login() -> bool:
+    return bool(os.environ.get("MQTT_USERNAME") and os.environ.get("MQTT_PASSWORD"))

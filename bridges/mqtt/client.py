@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from runtime.errors import TransportError
 KEEPALIVE_S = 15
 CONNECT_S = 5.0
 MOST_WAITING = 100
+STRANGER = "polyrhythm-login-check"
 REFUSED = 0x80
 """The lowest code of a SUBACK that grants nothing, in MQTT 3.1.1 and 5."""
 
@@ -88,6 +90,18 @@ async def connect(
     with _in_words(f"the MQTT broker {broker.address}:{broker.port}"):
         async with client:
             yield BrokerConnection(client)
+
+
+async def lets_anyone_in(broker: Broker) -> bool:
+    """Whether the broker admits a client that shows no login. Raises TransportError where it cannot be asked."""
+    stranger = dataclasses.replace(broker, username="", password="")
+    try:
+        async with connect(stranger, identifier=STRANGER):
+            return True
+    except TransportError as problem:
+        if isinstance(problem.__cause__, aiomqtt.MqttCodeError):
+            return False
+        raise
 
 
 class _in_words:  # noqa: N801  # reads as a word in `with`

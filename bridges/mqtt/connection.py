@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect
+from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect, lets_anyone_in
 from bridges.mqtt.commands import CommandReply, fields_of
 from bridges.mqtt.topics import Document, Topics, state_document, telemetry_document
 from runtime import Message
@@ -85,7 +85,8 @@ class MqttOutbox:
 class Connection:
     """Tells the news; `take` judges commands, or is None where none are listened to.
 
-    `discovery` is told at birth and whenever somebody says "online" on the topic `reborn` (Home Assistant's own birth).
+    `asks_login` is told at each connection whether the broker asks everybody for a login. `discovery` is told at birth
+    and whenever somebody says "online" on the topic `reborn` (Home Assistant's own birth).
     """
 
     def __init__(
@@ -95,13 +96,14 @@ class Connection:
         news: MqttOutbox,
         take: Callable[[Incoming], tuple[CommandReply, str]] | None,
         *,
+        asks_login: Callable[[bool], None] | None = None,
         discovery: Mapping[str, bytes],
         reborn: str,
         clock: Clock,
         log: logging.Logger,
     ) -> None:
         self._broker, self._topics, self._news, self._take = broker, topics, news, take
-        self._discovery, self._reborn = discovery, reborn
+        self._discovery, self._reborn, self._asks_login = discovery, reborn, asks_login
         self._clock, self._log = clock, log
         self._wants_discovery = False
         self._wants_online = False
@@ -149,6 +151,8 @@ class Connection:
                 await _cancel(tasks)
 
     async def _be_born(self, wire: BrokerConnection) -> None:
+        if self._asks_login is not None:
+            self._asks_login(not await lets_anyone_in(self._broker))
         await self._subscribe(wire, self._topics.connection)  # first: what was retained there tells of a namesake
         await self._say(wire, "ONLINE")
         if self._take is not None:

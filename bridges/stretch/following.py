@@ -186,8 +186,8 @@ class FollowingRobot(ABC):
         if self._mode != "ready":
             self._ignore()
         elif to_s(now_ns - self._commanded_ns) > WATCHDOG_S:
-            log.warning("no command for %g s: stopping", WATCHDOG_S)
             self.stop()
+            log.warning("no command for %g s: stopping", WATCHDOG_S)
 
     def stop(self) -> None:
         """Base velocity zero, joints held; the gripper keeps its grip. Homing and stowing end by the runstop only."""
@@ -273,8 +273,8 @@ class FollowingRobot(ABC):
             return
         self._ignore()
         if not self._fits(wanted):
-            log.warning("%s", BRAKED)
             self._braked_ns = self._now_ns
+            log.warning("%s", BRAKED)
 
     def _fits(self, command: JointCommand) -> bool:
         near = {**NEAR, "gripper": self.gripper_near_m}

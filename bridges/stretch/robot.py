@@ -111,10 +111,10 @@ class StretchRobot(FollowingRobot):
             raise RobotError(self._link.ended() or "the process that speaks to stretch_body does not tell of the robot")
 
     def _let_go(self) -> None:
-        if self._reading.busy:
-            log.warning("closed while %s: the runstop is pressed, release it at the robot", self._reading.busy)
-        self._wanted = None
+        busy, self._wanted = self._reading.busy, None
         self._link.close()
+        if busy:
+            log.warning("closed while %s: the runstop is pressed, release it at the robot", busy)
 
     # what it knows
 

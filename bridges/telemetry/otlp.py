@@ -35,6 +35,8 @@ MOST_REMEMBERED = 20_000
 """Messages whose trace is known; a cause that is older than that begins a trace of its own."""
 MOST_BATCHES = 8
 POST_S = 5.0
+LAST_S = 0.5
+"""How long its end waits for a collector, s."""
 _SCOPE = InstrumentationScope(name="polyrhythm")
 
 
@@ -121,12 +123,14 @@ class Collector:
             self.problem = self.problem or "it does not keep up"
 
     def close(self) -> None:
-        """Post what waits, for a while."""
+        """Post what waits, for a moment; what a collector has not answered by then counts as dropped."""
         try:
-            self._waiting.put(None, timeout=POST_S)
+            self._waiting.put_nowait(None)
         except queue.Full:
-            return
-        self._thread.join(POST_S)
+            pass  # it does not keep up
+        self._thread.join(LAST_S)
+        if self._thread.is_alive():
+            self.dropped += self._waiting.qsize()
 
     def _post_all(self) -> None:
         while (batch := self._waiting.get()) is not None:

@@ -111,23 +111,31 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="fine (the seven with a sentence for each number), or a TOML file with own dimensions; default: the seven",
     )
+    rate.add_argument("--pairs", type=int, default=20, metavar="N", help="comparisons for each rater at most" + DEFAULT)
     rate.add_argument("--port", type=port_number, default=0, help="default: a free one")
     rate.set_defaults(command=_rate)
     export = _command(
         commands,
         "export",
-        does="JSONL in the shape of the sotopia package's EpisodeLog",
-        epilog="example: polyrhythm episodes export runs/episodes-1.sqlite --out episodes.jsonl",
+        does="JSONL in the shape of the sotopia package's EpisodeLog, or tables as CSV",
+        epilog="example: polyrhythm episodes export runs/episodes-1.sqlite --to csv --out tables",
     )
     _add_path(export)
-    export.add_argument("--out", type=Path, help="file; default: standard output")
+    export.add_argument("--out", type=Path, help="file, or the folder of tables; default: standard output")
     export.add_argument(
         "--profiles",
         type=Path,
         metavar="FOLDER",
         help="characters and scenarios too, as that package's local store has them (its ~/.sotopia/data)",
     )
-    export.add_argument("--format", choices=("sotopia", "plain"), default="sotopia", help="default: %(default)s")
+    export.add_argument(
+        "--to",
+        "--format",
+        dest="format",
+        choices=("sotopia", "plain", "csv"),
+        default="sotopia",
+        help="csv: turns, scores, scores of turns and ratings, one a row" + DEFAULT,
+    )
     export.set_defaults(command=_export)
     merge = _command(
         commands,
@@ -224,7 +232,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="A[,B...]",
         help="who plays the seats: rules (= scripted), human, script:FILE, replay:RUN[#EPISODE], MODEL[@URL][#t=0.7]; "
-        "default: rules; again for another pairing",
+        "class:MODULE:CLASS (a brain of your own); default: rules; again for another pairing",
     )
     parser.add_argument(
         "--models", default="", metavar="A,B,...", help="each of these with each, both ways: the table and heat map"
@@ -314,7 +322,11 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, metavar="S", help="for one attempt at an answer; default: 60")
     parser.add_argument("--max-calls", type=int, help="budget of the whole run; default: no limit")
     parser.add_argument("--max-tokens", type=int, help="budget of the whole run; default: no limit")
-    parser.add_argument("--max-money", type=float, help="budget of the whole run, at --prices; default: no limit")
+    parser.add_argument(
+        "--max-money",
+        type=float,
+        help="budget of the whole run, at --prices; the longest answer is set aside for each call; default: none",
+    )
     parser.add_argument("--prices", metavar="IN,OUT", help="money per million prompt, answer tokens")
     parser.add_argument("--temperature", type=float, help="of models that play; default: 0.7")
     parser.add_argument("--stream", action="store_true", default=None, help="ask for streamed answers")
@@ -401,7 +413,7 @@ def _rate(asked: argparse.Namespace) -> int:
 
     is_fine = asked.dimensions == Path("fine")
     dimensions = fine() if is_fine else read_dimensions(asked.dimensions) if asked.dimensions else SEVEN
-    return rate(asked.run, asked.rater, dimensions, asked.each, asked.port)
+    return rate(asked.run, asked.rater, dimensions, asked.each, asked.port, asked.pairs)
 
 
 def _browse(asked: argparse.Namespace) -> int:

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.folder import ResultsFolder
+from nodes.evaluation.own_measures import Measure, has_end, measures_of
 from nodes.evaluation.running import REPORT, Runs, check_not_broken, digest_of
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, trials_of
@@ -23,6 +25,7 @@ from runtime.command_line.arguments import answered, count, seconds, share, uniq
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import Launch, check, find, load
 from runtime.launch.provenance import git_state, versions
+from runtime.operating_system.terminal import signals_of_end
 
 MOST_RUNS = 100_000
 LONGEST_NAME = 50
@@ -66,15 +69,28 @@ def _evaluate(asked: argparse.Namespace) -> int:
     trials = trials_of(variants, tasks, seeds_of(asked.seeds))
     if len(trials) > MOST_RUNS:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
+    measures = measures_of(asked.measure)
+    if measures and asked.engine:
+        raise UserError("--measure and --engine ray: measures are made where the recordings are; leave one of them out")
+    for_s = asked.for_s or launch.for_s
+    if not has_end(launch.graph):
+        how = f"each run lasts {for_s:g} s" if for_s else "each run goes on until --longest; --for S ends it sooner"
+        print(
+            f"! {path}: no node ends a run or says how it went, by self.finish(ok=..., reason=...): "
+            f"{how}, and is not judged; {len(trials)} runs are to come",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
     out: Path = asked.out or unique_path(Path("runs") / f"eval-{wall_time_text()}-{path.stem}")
     card = Card(
         launch=launch.text, variants=tuple(variants), tasks=tasks, is_virtual=not asked.real_time, for_s=asked.for_s,
         versions=versions(), git=git_state(path.parent), reads={file.name: digest_of(file) for file in reads},
+        measures=tuple(asked.measure),
     )  # fmt: skip
     results = run_to_end(
-        asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=changes_of_task, reads=reads
-    )
-    return _tell(results, out, at_least=asked.at_least, as_json=asked.json)
+        asked, str(path), variants, trials, ResultsFolder(out, card), changes_of_task=changes_of_task, reads=reads,
+        measures=measures,
+    )  # fmt: skip
+    return _tell(results, out, list(measures), at_least=asked.at_least, as_json=asked.json)
 
 
 def run_to_end(
@@ -87,6 +103,7 @@ def run_to_end(
     changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
     report: str = REPORT,
     reads: Sequence[Path] = (),
+    measures: Mapping[str, Measure] = MappingProxyType({}),
 ) -> list[Result]:
     """Run what is missing, and give all results in order; those that there are where somebody stops it.
 
@@ -98,7 +115,7 @@ def run_to_end(
         with _interrupted_by_term():
             digests = {path: folder.card.reads[path.name] for path in reads}
             _run_all(asked, launch, variants, trials, folder, changes_of_task=changes_of_task, report=report,
-                     reads=digests)  # fmt: skip
+                     reads=digests, measures=measures)  # fmt: skip
     except KeyboardInterrupt:
         done = f"{len(folder.results)} of {len(trials)} runs"
         stopped = f"stopped after {done}; the same command with --out {folder.path} goes on"
@@ -115,8 +132,8 @@ def run_to_end(
 @contextmanager
 def _interrupted_by_term() -> Iterator[None]:
     """A polite end is one by Ctrl-C: no run is left behind."""
-    both = (signal.SIGINT, signal.SIGTERM)  # a shell's background job begins with the first of them ignored
-    before = {number: signal.signal(number, signal.default_int_handler) for number in both}
+    all_of_them = signals_of_end()  # a shell's background job begins with Ctrl-C ignored
+    before = {number: signal.signal(number, signal.default_int_handler) for number in all_of_them}
     try:
         yield
     finally:
@@ -134,6 +151,7 @@ def _run_all(
     changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
     report: str,
     reads: Mapping[Path, str],
+    measures: Mapping[str, Measure],
 ) -> None:
     """Run what the folder does not hold yet, and tell how far it is and how long it still takes."""
     known = {result.trial for result in folder.results if not result.has_broken}
@@ -172,7 +190,7 @@ def _run_all(
     runs = Runs(
         launch, folder.card.launch, variants, changes_of_task, folder.path,
         is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=keeps_all, longest_s=asked.longest, report=report,
-        reads=reads,
+        reads=reads, measures=measures,
     )  # fmt: skip
     runs.all_of(left, jobs, done)
 
@@ -183,8 +201,8 @@ def _in_words(left_s: float) -> str:
     return f", {left_s:.0f} s left" if left_s < 120 else f", {left_s / 60:.0f} min left"
 
 
-def _tell(results: Sequence[Result], out: Path, *, at_least: float | None, as_json: bool) -> int:
-    figures, comparisons = figures_of(results), compare(results)
+def _tell(results: Sequence[Result], out: Path, own: Sequence[str], *, at_least: float | None, as_json: bool) -> int:
+    figures, comparisons = figures_of(results, own), compare(results)
     picture = out / PICTURE
     from nodes.evaluation.picture import draw
 
@@ -321,6 +339,8 @@ def _parser() -> argparse.ArgumentParser:
     add_run_options(parser, real_time="in real time, one after the other")
     parser.add_argument("--for", type=seconds, dest="for_s", metavar="S",
                         help="end each run after that many seconds (default: the launch file's)")  # fmt: skip
+    parser.add_argument("--measure", action="append", default=[], metavar="NAME=MODULE:FUNCTION",
+                        help="a number for each run that your function makes of its Recording; several")  # fmt: skip
     parser.add_argument("--at-least", type=share, metavar="SHARE",
                         help="exit with 1 where fewer runs of a variant succeed: for a CI")  # fmt: skip
     return parser

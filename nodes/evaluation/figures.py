@@ -9,7 +9,7 @@ from statistics import NormalDist, median
 
 import msgspec
 
-from nodes.episodes.results.estimates import mean_of, permutation_p
+from nodes.episodes.results.estimates import Mean, mean_of, permutation_p
 from nodes.evaluation.trials import Result
 
 LEVEL = 0.95
@@ -43,6 +43,7 @@ class VariantFigures(msgspec.Struct, frozen=True, kw_only=True):
     stop_to_held_max_ms: float | None
     image_age_p99_ms: float | None  # the worst of all runs
     reasons: dict[str, int]  # of those without success, the most frequent first
+    measures: dict[str, Mean] = {}  # of the user's own, over the runs that have them
 
 
 class VariantComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,15 +79,15 @@ def rate_of(successes: int, runs: int) -> SuccessRate:
     )
 
 
-def figures_of(results: Iterable[Result]) -> list[VariantFigures]:
-    """By variant and task, in the order in which they come."""
+def figures_of(results: Iterable[Result], own: Sequence[str] = ()) -> list[VariantFigures]:
+    """By variant and task, in the order in which they come. `own`: measures of the user's."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         groups.setdefault((result.trial.variant, result.trial.task), []).append(result)
-    return [_figures(variant, task, group) for (variant, task), group in groups.items()]
+    return [_figures(variant, task, group, own) for (variant, task), group in groups.items()]
 
 
-def _figures(variant: str, task: str, group: Sequence[Result]) -> VariantFigures:
+def _figures(variant: str, task: str, group: Sequence[Result], own: Sequence[str]) -> VariantFigures:
     durations = [one.duration_s for one in group if one.is_success]
     stops = [held_ms for one in group for held_ms in one.stops_to_held_ms]
     ages = [one.image_age_p99_ms for one in group if one.image_age_p99_ms is not None]
@@ -104,7 +105,18 @@ def _figures(variant: str, task: str, group: Sequence[Result]) -> VariantFigures
         stop_to_held_max_ms=max(stops, default=None),
         image_age_p99_ms=max(ages, default=None),
         reasons=dict(reasons.most_common()),
+        measures=_measures(group, own),
     )
+
+
+def _measures(group: Sequence[Result], own: Sequence[str]) -> dict[str, Mean]:
+    """The mean of each measure over the runs, with its interval."""
+    found = {}
+    for name in own:
+        values = {one.trial.name: [float(value)] for one in group if (value := one.measures.get(name)) is not None}
+        if mean := mean_of(values):
+            found[name] = mean
+    return found
 
 
 def compare(results: Iterable[Result]) -> list[VariantComparison]:

@@ -22,11 +22,13 @@ from typing import Any
 import msgspec
 
 from nodes.evaluation.child import run_trial
+from nodes.evaluation.own_measures import Measure, measured
 from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant, result_of
 from runtime.clock import SystemClock
 from runtime.commands.run import use_one_thread
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import load
+from runtime.operating_system.terminal import signals_of_end
 
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
@@ -71,6 +73,7 @@ class Runs:
         longest_s: float,
         report: str = REPORT,
         reads: Mapping[Path, str] = MappingProxyType({}),
+        measures: Mapping[str, Measure] = MappingProxyType({}),
     ) -> None:
         """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock;
         `reads`: files that each run reads besides, and the digests that they must keep."""
@@ -86,6 +89,7 @@ class Runs:
         self._longest_s = min(longest_s, MOST_WAIT_S)
         self._report = report
         self._reads = reads
+        self._measures = measures
         self._clock = SystemClock()
 
     def all_of(self, trials: Sequence[EvaluationRun], jobs: int, done: Callable[[Result], None]) -> None:
@@ -144,6 +148,9 @@ class Runs:
         result = _read(one.trial, said, complaint, self._age_s(one), one.folder / RECORDING)
         if has_ended and one.process.exitcode and result.is_success is not False and not result.has_broken:
             result = msgspec.structs.replace(result, is_success=False, reason=_last_line(complaint))
+        if self._measures and result.recording:
+            own = measured(self._measures, Path(result.recording))
+            result = msgspec.structs.replace(result, measures={**result.measures, **own})
         if result.is_success and not self._keeps_all:
             shutil.rmtree(one.folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")
@@ -196,8 +203,7 @@ def _uninterrupted() -> Iterator[None]:
         yield
         return
     caught: list[int] = []
-    both = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in both}
+    before = {number: signal.signal(number, lambda number, _: caught.append(number)) for number in signals_of_end()}
     try:
         yield
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nodes.episodes.results.estimates import Mean
 from nodes.evaluation.figures import SuccessRate, VariantComparison, VariantFigures
 
 MOST_REASONS = 3
@@ -13,8 +14,10 @@ _HEAD = ("variant", "task", "runs", "success", "95 %", "time s", "slowest s", "s
 def table(figures: Sequence[VariantFigures]) -> str:
     """A row for each variant and task; under it why runs did not succeed."""
     has_tasks = any(one.task for one in figures)
-    rows = [_HEAD, *(_row(one) for one in figures)]
-    kept = [place for place, name in enumerate(_HEAD) if has_tasks or name != "task"]
+    own = list(dict.fromkeys(name for one in figures for name in one.measures))
+    head = (*_HEAD, *own)
+    rows = [head, *((*_row(one), *(_mean(one.measures.get(name)) for name in own)) for one in figures)]
+    kept = [place for place, name in enumerate(head) if has_tasks or name != "task"]
     widths = {place: max(len(row[place]) for row in rows) for place in kept}
     lines = []
     for row, one in zip(rows, (None, *figures), strict=True):
@@ -58,6 +61,12 @@ def _row(one: VariantFigures) -> tuple[str, ...]:
         stop,
         _number(one.image_age_p99_ms, 0),
     )
+
+
+def _mean(one: Mean | None) -> str:
+    if one is None:
+        return "-"
+    return f"{one.mean:.4g}" + (f" ({one.low:.4g} to {one.high:.4g})" if one.low is not None else "")
 
 
 def _between(rate: SuccessRate) -> str:

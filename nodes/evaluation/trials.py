@@ -56,6 +56,7 @@ class Card(msgspec.Struct, frozen=True):
     for_s: float | None
     versions: dict[str, str]
     git: str
+    measures: tuple[str, ...] = ()  # of the user's own, as --measure names them
     reads: dict[str, str] = {}  # files that runs read besides, and digests of their contents
 
 

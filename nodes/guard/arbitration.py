@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from nodes.interrupts.fence_issuer import FenceIssuer
 from runtime.clock import to_s
-from runtime.coordination.fence import Fence, raised
 from runtime.coordination.lease import Kind, Lease
 from runtime.message import Epochs
-from runtime.msgs import Interrupt, SeatRequest
-from runtime.msgs.interrupt import PREEMPTS
+from runtime.msgs import SeatRequest
 
-OTHERWISE = ("replan", "stop")
-"""Interrupts that preempt a seat of the launch file other than planner, VLM and policy, where its table names none."""
+TOLD_LATE_S = 0.2
+"""A ladder may have heard the holder's last word so much earlier than the guard."""
 
 RENEWED_WITHIN_S = 0.6
 """A person's lease ends when it was not renewed for this long: the person's tool, or the link to it, is gone.
@@ -25,9 +25,10 @@ The person's last command is valid for the guard's `lifespan_s` only, so the rob
 
 
 class LadderStep(msgspec.Struct, frozen=True):
-    """The part of a ladder's step that matters here: the candidate that the step may hand over to."""
+    """The part of a ladder's step that matters here: after how long a silence it may hand over, and to whom."""
 
     to: str = ""
+    silent_s: float = math.inf
 
 
 class SeatConfig(msgspec.Struct, frozen=True):
@@ -40,66 +41,69 @@ class SeatConfig(msgspec.Struct, frozen=True):
     preempted_by: tuple[str, ...] | None = None
 
 
-class Arbitration:
+class Arbitration(FenceIssuer):
     """Issues fences and leases. Nobody can take a seat that the launch file does not name."""
 
     def __init__(self, homes: Mapping[str, SeatConfig] | None = None, seats: Iterable[str] = ()) -> None:
         """`homes` are the launch file's seats, by name; `seats` are those that nodes of the graph declare."""
-        self.epochs: Epochs = {}
         homes = homes or {}
-        self.preempts: dict[str, set[str]] = {depth: set(fenced) for depth, fenced in PREEMPTS.items()}
-        robots = set[str]().union(*PREEMPTS.values())
-        for seat in {*homes, *seats}:
-            depths = homes[seat].preempted_by if seat in homes else None
-            if depths is None and seat not in robots:
-                depths = OTHERWISE
-            for depth, fenced in self.preempts.items() if depths is not None else ():
-                (fenced.add if depths and depth in depths else fenced.discard)(seat)
-        self.last = Fence(epochs=self.epochs)
+        super().__init__({seat: home.preempted_by for seat, home in homes.items()}, seats)
         self.homes: dict[str, SeatConfig] = dict(homes)
         self.leases: dict[str, Lease] = {
             seat: Lease(seat=seat, holder=home.holder, number=0, kind=home.kinds.get(home.holder, "model"))
             for seat, home in self.homes.items()
         }
         self._renewed_ns: defaultdict[str, int] = defaultdict(int)
+        self._heard_ns: dict[str, tuple[str, int]] = {}  # of each seat: who was heard last, and when
+        self._spent: dict[str, str] = {}  # of each seat: the holder whose model may not be asked any more
 
     def restore(self, epochs: Epochs, leases: Mapping[str, Lease], now_ns: int) -> None:
         """Continue from the epochs and leases of an earlier guard; no number ever goes back."""
-        self.epochs = {
-            seat: max(epochs.get(seat, 0), self.epochs.get(seat, 0)) for seat in sorted({*epochs, *self.epochs})
-        }
-        self.last = Fence(epochs=self.epochs)
+        self.go_on_from(epochs)
         for seat, lease in leases.items():
             if seat in self.homes and lease.number >= self.leases[lease.seat].number:
                 self.leases[lease.seat] = lease
                 self._renewed_ns[lease.seat] = now_ns
+                self._heard_ns[lease.seat] = lease.holder, now_ns  # from now on this guard listens itself
 
     def begin_at(self, number: int) -> None:
         """Continue above every number that an earlier guard may have issued, where its state is lost."""
-        self.epochs = dict.fromkeys(sorted(set[str]().union(*self.preempts.values())), number)
-        self.last = Fence(epochs=self.epochs)
+        self.go_on_from(dict.fromkeys(sorted(set[str]().union(*self.preempts.values())), number))
         self.leases = {
             seat: Lease(seat=seat, holder=lease.holder, number=number, kind=lease.kind)
             for seat, lease in self.leases.items()
         }
 
-    def fence(self, interrupt: Interrupt) -> Fence:
-        """The fence that this interrupt raises: commands and answers from before it are void."""
-        self.epochs = raised(self.epochs, self.preempts[interrupt.depth])
-        self.last = Fence(
-            epochs=self.epochs,
-            interrupt_id=interrupt.id,
-            depth=interrupt.depth,
-            text=interrupt.text,
-            by=interrupt.by,
-        )
-        return self.last
+    def hear(self, seat: str, source: str, at_ns: int) -> None:
+        """Note that the guard itself has heard this source on this seat; who does not hold it is not noted."""
+        if seat in self.leases and self.leases[seat].holder == source:
+            before, last_ns = self._heard_ns.get(seat, ("", 0))
+            self._heard_ns[seat] = source, max(at_ns, last_ns) if before == source else at_ns
 
-    def allows_ladder(self, request: SeatRequest) -> bool:
-        """Whether the launch file's ladder itself asks for this hand-over, which then needs no signature."""
+    def spend(self, seat: str, source: str) -> None:
+        """Note that a holder says of itself that its model may not be asked any more: as good as silent."""
+        if seat in self.leases and self.leases[seat].holder == source:
+            self._spent[seat] = source
+
+    def silent_s(self, seat: str, now_ns: int) -> float:
+        """For how long the guard has heard nothing of a seat's holder, s.
+
+        It is below 0 where the holder has never begun to speak, and of a person, who may stay silent.
+        """
+        lease = self.leases[seat]
+        source, heard_ns = self._heard_ns.get(seat, ("", 0))
+        if lease.kind == "person" or source != lease.holder:
+            return -1.0
+        return math.inf if self._spent.get(seat) == lease.holder else to_s(now_ns - heard_ns)
+
+    def allows_ladder(self, request: SeatRequest, now_ns: int) -> bool:
+        """Whether the launch file's ladder asks for this hand-over, and the guard itself has seen the silence that it
+        is for; it needs no signature then."""
         home = self.homes.get(request.seat)
-        is_of_ladder = request.do == "take" and request.kind == "script" and request.holder != ""
-        return is_of_ladder and home is not None and any(step.to == request.holder for step in home.ladder)
+        if home is None or request.do != "take" or request.kind != "script" or request.holder == "":
+            return False
+        silent_s = self.silent_s(request.seat, now_ns) + TOLD_LATE_S
+        return any(step.to == request.holder and silent_s >= step.silent_s for step in home.ladder)
 
     def decide(self, request: SeatRequest, source: str, now_ns: int, *, is_proven: bool) -> Lease | str:
         """The lease that a request leads to, or why it is refused; "" for a renewal that is accepted.
@@ -118,7 +122,7 @@ class Arbitration:
             self._renewed_ns[seat] = max(self._renewed_ns[seat], min(request.stamp_ns, now_ns))
             return ""
         if request.do == "give":
-            return self._give(seat, by=request.by, why="given back")
+            return self._give(seat, now_ns, by=request.by, why="given back")
         return self._take(request, source, now_ns)
 
     def expired(self, now_ns: int) -> list[Lease]:
@@ -128,7 +132,7 @@ class Arbitration:
             for seat, lease in self.leases.items()
             if self._must_be_renewed(lease) and to_s(now_ns - self._renewed_ns[seat]) > RENEWED_WITHIN_S
         ]
-        return [self._give(seat, by="guard", why="the link to the holder is lost") for seat in late]
+        return [self._give(seat, now_ns, by="guard", why="the link to the holder is lost") for seat in late]
 
     def _take(self, request: SeatRequest, source: str, now_ns: int) -> Lease | str:
         seat, home = request.seat, self.homes[request.seat]
@@ -140,19 +144,23 @@ class Arbitration:
         if self.leases[seat].holder == holder:
             return f"{holder} holds the seat {seat} already"
         self._renewed_ns[seat] = now_ns
-        return self._issue(seat, holder, kind, by=request.by, why="taken")
+        return self._issue(seat, holder, kind, now_ns, by=request.by, why="taken")
 
-    def _give(self, seat: str, *, by: str, why: str) -> Lease:
+    def _give(self, seat: str, now_ns: int, *, by: str, why: str) -> Lease:
         home = self.homes[seat]
-        return self._issue(seat, home.holder, home.kinds.get(home.holder, "model"), by=by, why=why)
+        kind = home.kinds.get(home.holder, "model")
+        return self._issue(seat, home.holder, kind, now_ns, by=by, why=why)
 
-    def _issue(self, seat: str, holder: str, kind: Kind, *, by: str, why: str) -> Lease:
+    def _issue(self, seat: str, holder: str, kind: Kind, now_ns: int, *, by: str, why: str) -> Lease:
         before = self.leases[seat]
         displaced = before.holder if before.holder != holder else ""
         lease = Lease(
             seat=seat, holder=holder, number=before.number + 1, kind=kind, by=by, displaced=displaced, why=why
         )
         self.leases[seat] = lease
+        self._spent.pop(seat, None)
+        if seat in self._heard_ns:  # a new holder has its time to begin
+            self._heard_ns[seat] = holder, now_ns
         return lease
 
     def _must_be_renewed(self, lease: Lease) -> bool:

@@ -8,7 +8,7 @@ from math import isfinite
 from nodes.robot.protocol import RobotLimits
 from nodes.robot.rest import is_at_rest
 from runtime.clock import to_ns, to_s
-from runtime.msgs import RobotState, RobotStatus
+from runtime.msgs import Cause, RobotState, RobotStatus
 
 FUTURE_NS = to_ns(0.005)
 """How far ahead of now a stamp may be. A stamp further ahead is refused, because it would lengthen its own validity."""
@@ -80,7 +80,7 @@ class Monitors:
         """Whether the robot is measured to stand still, not only commanded to."""
         return self.state is not None and is_at_rest(self.state, tuple(joint.name for joint in self.limits.joints))
 
-    def news(self, now_ns: int) -> tuple[str, str]:
+    def news(self, now_ns: int) -> tuple[Cause, str]:
         """Who stops the robot and why, where the newest state or status shows a new fault; ("", "") otherwise.
 
         A fault is reported once, when it begins. Call this at every tick.
@@ -99,7 +99,7 @@ class Monitors:
         state = self.state
         return state is None or not -FUTURE_NS <= now_ns - state.read_ns <= to_ns(age_s)
 
-    def _pushes(self, state: RobotState, now_ns: int) -> tuple[str, str]:
+    def _pushes(self, state: RobotState, now_ns: int) -> tuple[Cause, str]:
         """The joints that begin to exceed `max_effort_percent` for `effort_s`; the gripper is meant to push."""
         most, now = self.settings.max_effort_percent, {}
         for place, (limit, effort) in enumerate(zip(self.limits.joints, state.effort, strict=False)):

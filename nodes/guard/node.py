@@ -41,6 +41,7 @@ from runtime import (
 from runtime.msgs import (
     TERMINAL,
     AnswerCode,
+    Cause,
     DriverOrder,
     EStop,
     GuardAnswer,
@@ -48,10 +49,13 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     JointCommand,
+    OutOfBudget,
     RobotService,
     RobotState,
     RobotStatus,
+    SceneDescription,
     SeatRequest,
+    Subtask,
 )
 from runtime.msgs.signature import TOKEN_FILE, Signatures, make_token
 from runtime.operating_system.estop_signal import EstopSignals
@@ -85,8 +89,9 @@ class Guard(ForRobot, Node):
     `memory` says how long a latched stop is kept: "machine" from run to run, "run" within one run.
 
     Requests arrive on `guard/order`, `robot/service`, `robot/runstop` and `seat/request` and are answered on
-    `guard/answer`. They must be signed, except those that stop the robot and the hand-overs that the launch file's
-    ladder asks for. Orders to the driver stay within the process; no socket carries them.
+    `guard/answer`. They must be signed, except those that stop the robot, and the hand-overs of the launch file's
+    ladder after a silence that the guard has seen itself. Orders to the driver stay within the process; no socket
+    carries them.
 
     A command is refused where the oldest image, plan or utterance behind it is older than its `max_..._age_s`, in s. It
     is also refused without an origin that `needs` names, and without a plan or utterance where their limit is given.
@@ -115,6 +120,9 @@ class Guard(ForRobot, Node):
     requests = Subscription(SeatRequest, "seat/request", qos=QoS(required=False))
     services = Subscription(RobotService, "robot/service", qos=QoS(required=False))
     buttons = Subscription(RobotService, "robot/runstop", qos=QoS(required=False))
+    subtask = Subscription(Subtask, "subtask", qos=QoS(required=False))
+    description = Subscription(SceneDescription, "description", qos=QoS(required=False))
+    out_of_budget = Subscription(OutOfBudget, "seat/out_of_budget", qos=QoS(required=False))
 
     robot_command = Publisher(JointCommand, "robot/command", qos=ALONE)
     driver_service = Publisher(DriverOrder, "driver/service", qos=ALONE)
@@ -199,7 +207,7 @@ class Guard(ForRobot, Node):
         self.lifters: frozenset[str] = frozenset()  # nodes that may lift a stop; they check who asked for it
         self.ticks = 0
         self.raised_count = 0
-        self.unpublished_fault = ""  # a fault that the guard has stopped for and not yet published
+        self.unpublished_fault: Cause = ""  # a fault that the guard has stopped for and not yet published
         self.forwarded = ("", -1)
         self.reported: GuardState | None = None
         self.logged_refusal = ""
@@ -258,11 +266,11 @@ class Guard(ForRobot, Node):
         except (OSError, ValueError) as error:
             problem = str(error)
         if known is None and (is_back or problem):
-            self.log.error("%s: %s; the guard starts stopped", path, problem or "the file is gone")
             self.arbitration.begin_at(now_ns // 1_000_000)  # no guard issued more than one per millisecond
             self.state_file = StateFile(path)
             self.machine.restore(UNKNOWN, "", now_ns)
             self._remember()
+            self.log.error("%s: %s; the guard starts stopped", path, problem or "the file is gone")
             if not is_back and not path.exists():
                 raise UserError(
                     f"{self.name}: {path}: cannot be kept there, so what is latched would be lost; {problem}"
@@ -281,7 +289,7 @@ class Guard(ForRobot, Node):
             self.armed_in = known.armed_in
             was_armed = self.arm == "auto" and known.armed_in != "" and known.armed_in == self.run
             stop = known.stop or ("the guard was restarted" if was_armed else "")
-            self.machine.restore(stop, known.estop, now_ns, known.stoppers)
+            self.machine.restore(stop, known.estop, now_ns, known.locks)
 
     # Half a period after a driver in its process: each state is seen, and each command applied, exactly once.
     @every(hz=RATE_HZ, phase=0.5)
@@ -327,8 +335,8 @@ class Guard(ForRobot, Node):
             text = (
                 f"{gone[0]} of this run was deleted from {self.run}: no tool reaches it any more; end it and start anew"
             )
-            self.log.error("%s", text)
             self.gone = text
+            self.log.error("%s", text)
         if self.state_file is None:
             return
         try:
@@ -338,9 +346,9 @@ class Guard(ForRobot, Node):
             text = (
                 f"{self.state_file.path}: cannot be synced ({problem.strerror}); a power cut would lose what is latched"
             )
-            if text != self.disk_problem:  # once, not five times a second
+            before, self.disk_problem = self.disk_problem, text
+            if text != before:  # once, not five times a second
                 self.log.error("%s", text)
-            self.disk_problem = text
 
     def on_stop(self) -> None:
         """Stop listening for signals and write the saved state to the disk."""
@@ -365,8 +373,7 @@ class Guard(ForRobot, Node):
                 why = f"resume by {interrupt.by!r} refused: {trigger.envelope.source} does not speak for people"
                 self._answer(interrupt.id, "resume", interrupt.by, Refusal("not_a_person", why))
                 return
-            # Others stop the robot, but do not open its gripper.
-            interrupt = msgspec.structs.replace(interrupt, is_caught=False)  # type: ignore[type-var]  # a Struct
+            interrupt = _of_others(interrupt)
         heard_ns = trigger.envelope.begun_ns("utterance") if trigger is not None else now_ns
         was_stopped = self.machine.mode == "stopped"
         if self.unpublished_fault and interrupt.depth == "stop":
@@ -453,7 +460,7 @@ class Guard(ForRobot, Node):
         trigger = self.context.trigger
         source = trigger.envelope.source if trigger is not None else request.holder
         now_ns = self.clock.now_ns()
-        is_proven = self.arbitration.allows_ladder(request) or self.proofs.holds(request, now_ns)
+        is_proven = self.arbitration.allows_ladder(request, now_ns) or self.proofs.holds(request, now_ns)
         answer = self.arbitration.decide(request, source, now_ns, is_proven=is_proven)
         if isinstance(answer, Lease):
             self._issue(answer)
@@ -461,6 +468,22 @@ class Guard(ForRobot, Node):
         elif answer:
             code: AnswerCode = "no_seat" if is_proven else "unsigned"
             self._answer(request.id, request.do, request.by, Refusal(code, answer))
+
+    @on(subtask)
+    def planned(self, subtask: Stamped[Subtask]) -> None:
+        """Note that the planner is heard, and when: a ladder is believed about a silence that the guard sees, too."""
+        self.arbitration.hear("planner", subtask.envelope.source, subtask.envelope.published_ns)
+
+    @on(description)
+    def described(self, description: Stamped[SceneDescription]) -> None:
+        """Note that the VLM is heard, and when."""
+        self.arbitration.hear("vlm", description.envelope.source, description.envelope.published_ns)
+
+    @on(out_of_budget)
+    def spent(self, message: OutOfBudget) -> None:
+        """Note a holder that says of itself that its model may not be asked any more."""
+        if (trigger := self.context.trigger) is not None:
+            self.arbitration.spend(message.seat, trigger.envelope.source)
 
     # --- actions
 
@@ -481,11 +504,11 @@ class Guard(ForRobot, Node):
         return None
 
     def _resume(self, order: GuardOrder, now_ns: int) -> Refusal | None:
-        """Lift a stop for a person at a console or a terminal, and tell everybody."""
+        """Lift a stop for a person who holds the run's token, and tell everybody."""
         self.raised_count += 1
-        ident, words = f"{self.name}-{self.raised_count}", order.words or "go on"
-        interrupt = Interrupt(id=ident, depth="resume", text=words, by=order.by)
-        refusal = self.machine.interrupt(interrupt, order.stamp_ns, now_ns, is_operator=not order.words)
+        ident = f"{self.name}-{self.raised_count}"
+        interrupt = Interrupt(id=ident, depth="resume", text="go on", by=order.by, cause="person")
+        refusal = self.machine.interrupt(interrupt, order.stamp_ns, now_ns, is_operator=True)
         if refusal is None:
             self.fence.publish(self.arbitration.fence(interrupt))
             self.raised.publish(interrupt)
@@ -506,6 +529,7 @@ class Guard(ForRobot, Node):
         if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.forwarded:
             return
         self.forwarded = (stamped.envelope.source, stamped.envelope.seq)
+        self.arbitration.hear("policy", stamped.envelope.source, stamped.envelope.published_ns)
         lease = self.arbitration.leases.get("policy")
         if lease is not None and lease.holder != stamped.envelope.source:
             return  # it came before the hand-over; the ports drop what comes after
@@ -523,25 +547,26 @@ class Guard(ForRobot, Node):
                 DriverOrder(verb="runstop", why=self.machine.runstop_reason or self.machine.reason)
             )
 
-    def _stop(self, by: str, why: str, now_ns: int) -> None:
+    def _stop(self, cause: Cause, why: str, now_ns: int) -> None:
         if self.machine.mode in ("stopped", "estopped"):
             return
-        self.machine.stop(by, why, now_ns, now_ns)
+        self.machine.stop(cause, why, now_ns, now_ns)
         self._output()
-        self._announce(by)
+        self._announce(cause)
 
     def _estop(self, why: str, now_ns: int) -> None:
         if self.machine.mode == "estopped":
             return
         self.machine.estop(why, now_ns)
         self._output()
-        self._announce("estop")
+        self._announce("guard", by="estop")
 
-    def _announce(self, by: str) -> None:
+    def _announce(self, cause: Cause, by: str = "") -> None:
         """Publish a stop that this guard has decided and already carried out."""
         self.unpublished_fault = ""
         self.raised_count += 1
-        interrupt = Interrupt(id=f"{self.name}-{self.raised_count}", depth="stop", text=self.machine.reason_text, by=by)
+        ident, text = f"{self.name}-{self.raised_count}", self.machine.reason_text
+        interrupt = Interrupt(id=ident, depth="stop", text=text, by=by or cause, cause=cause)
         self.machine.name_stop(interrupt.id)
         self.fence.publish(self.arbitration.fence(interrupt))
         self.raised.publish(interrupt)
@@ -566,10 +591,10 @@ class Guard(ForRobot, Node):
         if lease.seat == "policy":
             self.machine.transfer_control(lease.holder, self.clock.now_ns())
         self.lease.publish(lease)
+        self._remember()
         self.log.info(
             "seat %s: held by %s (%s), given by %s: %s", lease.seat, lease.holder, lease.kind, lease.by, lease.why
         )
-        self._remember()
 
     def _repeat(self) -> None:
         """Publish epochs and leases again, for readers that joined late."""
@@ -586,7 +611,7 @@ class Guard(ForRobot, Node):
             stop=machine.reason if machine.mode in ("stopped", "estopped") else "",
             estop=machine.estop_cause,
             armed_in=self.armed_in,
-            stoppers=machine.stoppers,
+            locks=machine.stoppers,
         )
         if self.state_file is None:
             return
@@ -606,22 +631,31 @@ class Guard(ForRobot, Node):
             report.reason,
             not report.at_rest_ns,
         )
+        if is_due or is_news:
+            self.reported = report
+            self.guard_state.publish(report)
         if before is None or (before.mode, before.reason) != (report.mode, report.reason):
             self.log.info("%s", report.sentence)
         if is_due and self.machine.refusal != self.logged_refusal:  # a refusal may repeat at every tick
             self.logged_refusal = self.machine.refusal
             tell = self.log.info if self.machine.is_refusal_expected else self.log.warning
             tell("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)
-        if is_due or is_news:
-            self.reported = report
-            self.guard_state.publish(report)
 
 
 def _clipped(interrupt: Interrupt) -> Interrupt:
     """The interrupt with names and texts cut to the lengths that are kept."""
     texts = {name: getattr(interrupt, name)[:LONGEST_TEXT] for name in ("id", "text", "takes_back")}
-    texts["by"] = interrupt.by[:LONGEST_NAME]
+    texts |= {"by": interrupt.by[:LONGEST_NAME], "person": interrupt.person[:LONGEST_TEXT]}
     return msgspec.structs.replace(interrupt, **texts)  # type: ignore[type-var]  # a Struct
+
+
+def _of_others(interrupt: Interrupt) -> Interrupt:
+    """What counts of an interrupt that neither the guard nor a reflex has raised: it stops, opens no gripper, owes no
+    way back, and has no cause that only those two can know."""
+    cause: Cause = interrupt.cause if interrupt.cause in ("person", "ladder") else ""
+    return msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
+        interrupt, is_caught=False, is_pain=False, cause=cause, person=interrupt.person if cause == "person" else ""
+    )
 
 
 def _unsigned(do: str, by: str) -> Refusal:

@@ -20,7 +20,7 @@ BLOCK_BYTES = 32_768
 
 
 class SavedState(msgspec.Struct, frozen=True):
-    """Epochs, leases, latched stops with the people behind them, and the run in which a guard was armed last.
+    """Epochs, leases, latched stops with whose they are, and the run in which a guard was armed last.
 
     `stop` and `estop` are the reasons, "" where nothing is latched.
     """
@@ -30,7 +30,7 @@ class SavedState(msgspec.Struct, frozen=True):
     stop: str = ""
     estop: str = ""
     armed_in: str = ""
-    stoppers: tuple[str, ...] = ()
+    locks: dict[str, str] = {}  # the names of those whose stops stand, by what tells people apart
 
 
 def place_of(where: str, robot: str, run_info: RunFacts) -> Path | None:

@@ -11,6 +11,7 @@ standard.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, NamedTuple
@@ -24,7 +25,7 @@ from nodes.guard.space import BodyMotion, Space
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns, to_s
 from runtime.message import UNKNOWN_NS, Envelope, Stamped
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
+from runtime.msgs import Cause, GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.robot import AnswerCode
 
 Mode = Literal["disarmed", "armed", "moving", "holding", "retreating", "stopped", "estopped"]
@@ -62,30 +63,10 @@ CLOSED = ("disarmed", "retreating", "stopped", "estopped")
 """Modes in which every command is refused. A policy that keeps sending commands meanwhile commits no fault."""
 
 CROWD = "many"
-"""Stands for every person who stopped the robot after the first `MOST_STOPPERS`; only an operator lifts such a stop."""
+"""Stands for everybody who stopped the robot after the first `MOST_STOPPERS`; only an operator lifts such a stop."""
 MOST_STOPPERS = 16
-
-MACHINES = frozenset(
-    {
-        "",
-        "contact",
-        "effort",
-        "unknown",
-        "following",
-        "motion",
-        "driver",
-        "runstop",
-        "link",
-        "ladder",
-        "planner",
-        "vlm",
-        "policy",
-        "guard",
-        "reflex",
-        CROWD,
-    }
-)
-"""Names that never count as a person's. Other names prove nothing: the node decides who may lift a stop."""
+NOBODY = "/"
+"""Begins the key of a stop that no person has made, by a page's button, a tool or a bridge; no person has such one."""
 
 MOST_SOURCES = 16
 """How many command sources are remembered between two decisions of a person; commands of further ones are refused.
@@ -164,7 +145,7 @@ class GuardMachine:
         self.runstop_reason = ""  # why only the robot's own runstop can stop it; "": it need not
         self._release = Release(limits)
         self.way_back = WayBack()
-        self._stoppers: frozenset[str] = frozenset()  # the people whose stops stand
+        self._stoppers: dict[str, str] = {}  # whose stops stand: the names, by what tells people apart
         self._lets_go = False  # a person asked to be let go: open the gripper
         self._slowed = ("", -SLOWED_NS)  # why the robot goes slower than asked, and when it last did
         self._was_armed = False
@@ -195,7 +176,7 @@ class GuardMachine:
         if status.is_runstopped:
             self._service_ns = -SERVICE_STARTS_NS  # a runstop ends homing and stowing
 
-    def check_monitors(self, now_ns: int) -> str:
+    def check_monitors(self, now_ns: int) -> Cause:
         """Stop the robot for faults that begin now, and return who stopped it, or "" where nothing new did.
 
         Faults are: a pressed runstop, contact, lasting effort, a silent or lost driver, a command source that
@@ -225,7 +206,7 @@ class GuardMachine:
             self._disengage(now_ns)
         return "" if was_stopped else by
 
-    def check_conduct(self, now_ns: int) -> str:
+    def check_conduct(self, now_ns: int) -> Cause:
         """Stop the robot for faults that last, and return which fault stopped it, or "" where none did.
 
         Faults are: a joint that does not follow its target, motion that nobody asked for, contact, effort, and a sensor
@@ -282,17 +263,16 @@ class GuardMachine:
         self._enter("rearm", f"re-armed by {by}, waiting to be told to go on")
         return True
 
-    def restore(self, stop: str, estop: str, now_ns: int, stoppers: tuple[str, ...] = ()) -> None:
-        """Take over what an earlier guard had latched when it ended: a stop, an emergency stop, and the people whose
-        stops stand.
+    def restore(self, stop: str, estop: str, now_ns: int, stoppers: Mapping[str, str] | None = None) -> None:
+        """Take over what an earlier guard had latched when it ended: a stop, an emergency stop, and whose stops stand.
 
         `stop` and `estop` are the reasons, "" where nothing was latched.
         """
         if stop or estop:
-            self.interrupt(Interrupt(id="restart", depth="stop", text=stop or estop, by="guard"), now_ns, now_ns)
+            self.stop("guard", stop or estop, now_ns, now_ns, ident="restart")
         if estop:
             self.estop(estop, now_ns)
-        self._stoppers = frozenset(stoppers)
+        self._stoppers = dict(stoppers or {})
 
     def arm(self, now_ns: int) -> bool:
         """Accept commands from now on, with the measured posture as the first target; False where the guard may not be
@@ -367,13 +347,14 @@ class GuardMachine:
         self._enter("service", "the robot homes or stows")
         return None
 
-    def stop(self, by: str, why: str, heard_ns: int, now_ns: int) -> None:
+    def stop(self, cause: Cause, why: str, heard_ns: int, now_ns: int, *, ident: str = "") -> None:
         """Latch a stop for a fault that the guard itself has found. It has no id until `name_stop`, so no words take it
         back.
 
-        `by` is the code of the fault, `why` a sentence. `heard_ns` is the time of its cause.
+        `why` is a sentence. `heard_ns` is the time of what caused it.
         """
-        self.interrupt(Interrupt(id="", depth="stop", text=why[:LONGEST_TEXT], by=by), heard_ns, now_ns)
+        found = Interrupt(id=ident, depth="stop", text=why[:LONGEST_TEXT], by=cause, cause=cause)
+        self.interrupt(found, heard_ns, now_ns)
 
     def interrupt(
         self, interrupt: Interrupt, heard_ns: int, now_ns: int, *, is_operator: bool = False
@@ -381,7 +362,7 @@ class GuardMachine:
         """Act on an interrupt of a person or a node; returns why a "resume" is refused, and None in every other case.
 
         A "stop" is latched, a "replan" and a "hold" brake, and a "resume" lifts a stop. A resume is refused where it
-        comes from a machine, where it was said before the stop or too long ago, and where another person's stop stands.
+        names no person, where it was said before the stop or too long ago, and where another person's stop stands.
         `heard_ns` is the time of what caused the interrupt. `is_operator` says that the caller has verified a signed
         order, which lifts the stop of anybody. Braking begins with the next tick.
         """
@@ -390,10 +371,10 @@ class GuardMachine:
             self._last_stop_heard_ns = max(self._last_stop_heard_ns, heard_ns)
             self._last_stop = interrupt.id
             self._void_commands(now_ns)
-            if interrupt.is_pain or interrupt.by in RELAXES:
+            if interrupt.is_pain or interrupt.cause in RELAXES:
                 self.way_back.touch()
             self._lets_go |= interrupt.is_caught
-            self._note_stopper(interrupt.by)
+            self._note_stopper(interrupt)
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
                 self.stopped_by = interrupt.by
@@ -410,14 +391,14 @@ class GuardMachine:
                 return Refusal("not_stopped", "nothing is stopped")
             refusal = self._resume_refusal(interrupt, heard_ns, now_ns)
             if refusal is None and not is_operator:
-                refusal = self._grip_refusal(now_ns) or self._withdraw_stop(interrupt.by)
+                refusal = self._grip_refusal(now_ns) or self._withdraw_stop(interrupt)
             if refusal is not None:
                 self.reject(f"resume by {interrupt.by or 'unknown'!r} refused: {refusal.why}")
                 return refusal
             self._void_commands(now_ns)
             self._reset_sources()
             self.stop_cause, self.stopped_by, self.stop_heard_ns = "", "", 0
-            self._stoppers = frozenset()
+            self._stoppers = {}
             self._lets_go = False
             if self._is_way_blocked:
                 self.way_back.forget()
@@ -495,9 +476,9 @@ class GuardMachine:
         )
 
     @property
-    def stoppers(self) -> tuple[str, ...]:
-        """Names of the people whose stops stand, sorted."""
-        return tuple(sorted(self._stoppers))
+    def stoppers(self) -> dict[str, str]:
+        """Whose stops stand: their names, by what tells people apart."""
+        return dict(self._stoppers)
 
     @property
     def applied(self) -> Stamped[JointCommand] | None:
@@ -663,15 +644,17 @@ class GuardMachine:
         self._fence_ns = max(self._fence_ns, now_ns)
         self._command = None
 
-    def _note_stopper(self, by: str) -> None:
+    def _note_stopper(self, interrupt: Interrupt) -> None:
         """Record who stopped the robot: each person lifts their own stop, as with personal locks on a machine."""
-        if by in MACHINES or by in self._stoppers or CROWD in self._stoppers:
+        key, by = stopper_of(interrupt), interrupt.by
+        if not key or key in self._stoppers or CROWD in self._stoppers:
             return
-        by = by if len(self._stoppers) < MOST_STOPPERS else CROWD
+        if len(self._stoppers) >= MOST_STOPPERS:
+            key = by = CROWD
         if self.mode in ("stopped", "estopped") and self._stoppers:
             self.reason += f"; also stopped by {by}"
             self.reason_text += f"; also stopped by {by}"
-        self._stoppers |= {by}
+        self._stoppers[key] = by
 
     def _grip_refusal(self, now_ns: int) -> Refusal | None:
         """Why the person who asked to be let go may still be in the gripper; None where it is measured open."""
@@ -685,18 +668,18 @@ class GuardMachine:
             return None
         return Refusal("caught", "the gripper is not open yet")
 
-    def _withdraw_stop(self, by: str) -> Refusal | None:
+    def _withdraw_stop(self, interrupt: Interrupt) -> Refusal | None:
         """Lift this person's own stop; returns why the robot stays stopped all the same, or None."""
-        self._stoppers -= {by}
+        self._stoppers.pop(stopper_of(interrupt), None)
         if not self._stoppers:
             return None
-        return Refusal("another_person", f"{', '.join(sorted(self._stoppers))} stopped the robot as well")
+        return Refusal("another_person", f"{', '.join(sorted(self._stoppers.values()))} stopped the robot as well")
 
     def _resume_refusal(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> Refusal | None:
         """Why this request does not lift what is latched; None where it does."""
         if self.mode == "estopped":
             return Refusal("estopped", "an emergency stop is only left by re-arming")
-        if interrupt.by in MACHINES:
+        if interrupt.cause not in ("person", ""):  # "": whoever calls this has looked
             return Refusal("not_a_person", "only a person lifts a stop")
         if self.monitors.is_runstopped:
             return Refusal("runstopped", "the robot's runstop is pressed")
@@ -740,6 +723,13 @@ class GuardMachine:
         if mode is not None:
             self.mode, self.reason_text = mode, text or ""
             self.reason = reason if text is None else f"{reason}: {text}"
+
+
+def stopper_of(interrupt: Interrupt) -> str:
+    """The key of whoever has to lift this stop; "" where any person may, since no person and no tool has made it."""
+    if interrupt.person:
+        return interrupt.person
+    return f"{NOBODY}{interrupt.by}" if interrupt.cause in ("person", "") else ""
 
 
 def _is_speed(value: float) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from nodes.interrupts.intent import understand
+from nodes.interrupts.people import HearsPeople
 from nodes.interrupts.phrase_matcher import clipped
 from nodes.interrupts.stop_classifier import StopClassifier
-from runtime import URGENT, Node, Publisher, QoS, Subscription, on
+from runtime import URGENT, Publisher, QoS, Subscription, on
 from runtime.msgs import Interrupt, Utterance
 
 
-class SecondJudge(Node):
+class SecondJudge(HearsPeople):
     """May stop the robot for words that the reflex did not understand, and end a soft hold early. It lifts no stop.
 
     Give it a process of its own (`process = "judge"`): nothing waits for it.
@@ -32,7 +35,8 @@ class SecondJudge(Node):
     def listen(self, utterance: Utterance) -> None:
         """Stop for words that are very likely a stop."""
         if self._certainty(utterance.text) >= StopClassifier.stops_from(understand(utterance.text)):
-            self._publish(Interrupt(id="", depth="stop", text=clipped(utterance.text), by=utterance.speaker))
+            person = self.judge(utterance).person
+            self._publish("stop", clipped(utterance.text), utterance.speaker, person=person)
 
     @on(interrupts)
     def review(self, interrupt: Interrupt) -> None:
@@ -40,16 +44,18 @@ class SecondJudge(Node):
         if interrupt.depth != "hold" or interrupt.takes_back:
             return
         if self._certainty(interrupt.text) < StopClassifier.HARMLESS_BELOW:
-            self._publish(Interrupt(id="", depth="hold", text=interrupt.text, by=self.name, takes_back=interrupt.id))
+            self._publish("hold", interrupt.text, self.name, takes_back=interrupt.id)
 
     def _certainty(self, text: str) -> float:
         return self.classifier.certainty(text) if self.classifier is not None else 0.5
 
-    def _publish(self, interrupt: Interrupt) -> None:
+    def _publish(
+        self, depth: Literal["stop", "hold"], text: str, by: str, *, person: str = "", takes_back: str = ""
+    ) -> None:
         self.count += 1
         self.interrupt.publish(
             Interrupt(
-                id=f"{self.name}-{self.count}", depth=interrupt.depth, text=interrupt.text, by=interrupt.by,
-                takes_back=interrupt.takes_back,
+                id=f"{self.name}-{self.count}", depth=depth, text=text, by=by, cause="person" if person else "",
+                person=person, takes_back=takes_back,
             )
         )  # fmt: skip

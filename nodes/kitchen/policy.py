@@ -21,7 +21,7 @@ from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
 from nodes.policy.skill_phases import LEAVE, PICK, SET_DOWN, Phase, Spot, plan
 from nodes.robot.route import find_route
 from runtime import Publisher, QoS, Subscription, every, on
-from runtime.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SkillSpec, Utterance
+from runtime.msgs import JOINTS, Action, Feedback, RobotState, Scene, SeenObject, SeenPerson, SkillSpec, Utterance
 
 NEAR_HAND_M = 0.24
 """A hand this near to where the arm goes is in its way."""
@@ -103,7 +103,6 @@ class KitchenPolicy(ExpertPolicy):
     made_for_joints = JOINTS
     robot_parameter = ""
 
-    scene = Subscription(Scene, "scene", qos=QoS(required=False))
     obstacles = Subscription(Obstacles, "obstacles", qos=QoS(required=False, lifespan_s=1.0))
     excuse = Publisher(Utterance, "said")
 
@@ -128,12 +127,16 @@ class KitchenPolicy(ExpertPolicy):
         self.progress = replace(self.progress, goal=self.motion.resting(state, self.progress.held))
         self._publish(self.progress, 0.0, 0.0)
 
-    @on(scene)
+    @on(ExpertPolicy.scene)
     def see(self, scene: Scene) -> None:
         """A nod is a person's own yes to what the policy asked."""
         for one in scene.people:
             if one.gesture == "nod":
-                self.confirmations.hear(Utterance(speaker=one.id, text="Yes"), self.clock.now_ns())
+                self.confirmations.agree(self.clock.now_ns())
+
+    def _seen_people(self) -> tuple[SeenPerson, ...]:
+        """None: where somebody's hand is, it waits until it is gone."""
+        return ()
 
     def _in_the_way(self, state: RobotState) -> bool:
         """Whether a person is where the phase under way goes."""

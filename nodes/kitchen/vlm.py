@@ -238,7 +238,13 @@ class KitchenVLM(LocalVLM):
                     return Decision("keep", "finished", f"done with {task.text}")
                 return self._do(task.skill, place, place) if has_it else self._get(thing)
             case "hand_over" if thing is not None:
-                if self._succeeded_in(task):
+                is_giving = self.doing is not None and self.doing.skill == "hand_over" and self.done_for == task.id
+                is_theirs = is_giving and not has_it and any(
+                    one.subject == thing.id and one.relation == "held by" for one in self.now.relations
+                )  # fmt: skip
+                if is_theirs and self.outcome == "running":
+                    return Decision("keep", "working", f"drawing back from the {thing.name}")
+                if is_theirs or self._succeeded_in(task):
                     return Decision("keep", "finished", f"gave the {thing.name}")
                 if not has_it:
                     return self._get(thing)

@@ -438,7 +438,7 @@ def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int)
     if orders[0].skill == "stop":
         return replace(plan, is_over=True), "All right, I stop that."
     if orders[0].skill == "wait":
-        return replace(plan, is_paused=True), "I wait. Tell me to go on."
+        return replace(plan, is_paused=True), "I wait until you tell me."
     if orders[0].skill == "undo":
         return _undo(plan, around, now_ns)
     if not plan.asked_ns and not intent.is_addition and (asked := _contradiction(plan, intent, now_ns)):

@@ -1,7 +1,7 @@
 """Which actions a policy takes on at all: by risk class and geometry, enforced below whatever model asks.
 
 Model output is data. However persuasive the sentence that a model has read, an action outside the table is answered
-with a failure. A risky one waits for a person's own yes, which only `heard` brings and no model can say. What a skill
+with a failure. A risky one waits for a person's own yes; `nodes.interrupts.people` says who is one. What a skill
 declares can only narrow this: a skill without a declared risk has the strictest limits.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -17,16 +17,22 @@ from typing import Literal
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
+from nodes.policy.living import is_living, names_living
 from runtime.clock import to_ns
-from runtime.msgs import Action, Argument, Risk, RobotState, SeenObject, SkillArgument, SkillSpec, Utterance
+from runtime.msgs import Action, Argument, Risk, RobotState, SeenObject, SeenPerson, SkillArgument, SkillSpec, Utterance
 
 YES_FOR_S = 15.0
 """How long a person's yes to one action is good."""
 
-PLEASE = "Please say yes."
+PLEASE = "Please answer."
 """How the question before a risky action ends; the action was not taken on, and may be asked for again after a yes."""
 
 STRICTEST: Risk = "person"
+
+SEEN_FOR_S = 2.0
+"""How long what the eyes have seen of people counts, s."""
+HAND_M, PERSON_M = 0.10, 0.20
+"""What is said to be so near to a hand's palm, or to the middle of a person, is taken for them."""
 
 
 class RiskLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,8 +64,23 @@ def rules() -> ActionLimits:
     return msgspec.convert(tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8")), ActionLimits)
 
 
-def why_not(action: Action, state: RobotState | None, skills: Mapping[str, SkillSpec]) -> str:
-    """Return why the action is refused; "" where it may be taken on. Without a state no action with a place is."""
+def touches(spec: SkillSpec | None) -> bool:
+    """Whether this skill may touch what it is about; one that declares no risk may."""
+    return spec is None or spec.risk not in ("still", "free")
+
+
+def spares_hands(spec: SkillSpec | None) -> bool:
+    """Whether a hand at the target ends it: any that touches, but not what takes from a hand or gives into one."""
+    return touches(spec) and (spec is None or spec.risk != "person")
+
+
+def why_not(
+    action: Action, state: RobotState | None, skills: Mapping[str, SkillSpec], people: Sequence[SeenPerson] = ()
+) -> str:
+    """Return why the action is refused; "" where it may be taken on. Without a state no action with a place is.
+
+    `people` are those whom the robot's own eyes see.
+    """
     table, spec = rules(), skills.get(action.skill)
     if spec is None:
         return f"{str(action.skill)[:40]!r} is no skill; skills: {', '.join(skills)}"
@@ -73,10 +94,37 @@ def why_not(action: Action, state: RobotState | None, skills: Mapping[str, Skill
         if name not in known:
             return f"{spec.name} has no argument {name[:40]!r}; arguments: {', '.join(known) or 'none'}"
     for argument in spec.arguments:
-        problem = _wrong_value(spec, argument, given.get(argument.name), state)
+        value = given.get(argument.name)
+        problem = _wrong_value(spec, argument, value, state) or _why_not_touched(spec, argument, value, people)
         if problem:
             return problem
+    if spares_hands(spec) and names_living(action.text):
+        return f"{action.text[:40]!r} is about somebody who lives: a {spec.name} touches none"
     return ""
+
+
+def _why_not_touched(
+    spec: SkillSpec, argument: SkillArgument, given: Argument | None, people: Sequence[SeenPerson]
+) -> str:
+    """Why what this is about is not touched: it lives, or the robot's own eyes see somebody there."""
+    if given is None or argument.type == "person" or not touches(spec):
+        return ""
+    if names_living(given.text) or (given.thing is not None and is_living(given.thing)):
+        name = given.text[:40] if given.thing is None else given.thing.name[:40]
+        return f"the {name} lives: a {spec.name} touches no person and no animal"
+    if given.thing is not None and spares_hands(spec) and is_somebody_at(given.thing, people):
+        return f"somebody is where the {given.thing.name[:40]} is said to be"
+    return ""
+
+
+def is_somebody_at(target: SeenObject, people: Sequence[SeenPerson]) -> bool:
+    """Whether the eyes see a person, or a person's hand, at this place."""
+    here = target.x_m, target.y_m, target.z_m
+    return any(
+        math.dist(here[:2], (one.x_m, one.y_m)) < PERSON_M
+        or (one.hand_m is not None and math.dist(here, one.hand_m) < HAND_M + max(target.width_m, target.height_m) / 2)
+        for one in people
+    )
 
 
 def _wrong_value(spec: SkillSpec, argument: SkillArgument, given: Argument | None, state: RobotState | None) -> str:
@@ -148,10 +196,17 @@ class Confirmations:
         what = " what I hold" if to_person else f" the {name}" if name else ""
         return f"Shall I {action.skill.replace('_', ' ')}{what}? {PLEASE}"
 
-    def hear(self, utterance: Utterance, now_ns: int) -> None:
-        """Hear a person: a plain yes is for what was asked last; a correction or a stop after it takes it back."""
-        if self._asked is not None and says_yes(utterance.text):
+    def agree(self, now_ns: int) -> None:
+        """A person agrees to what was asked last."""
+        if self._asked is not None:
             self._yes_until_ns = now_ns + to_ns(YES_FOR_S)
+
+    def hear(self, utterance: Utterance, now_ns: int, *, is_person: bool) -> None:
+        """Hear somebody: a person's plain yes is for what was asked last; a correction or a stop of anybody takes it
+        back."""
+        if says_yes(utterance.text):
+            if is_person:
+                self.agree(now_ns)
         elif understand(utterance.text).wants in ("amend", "stop"):
             self._yes_until_ns = 0
 

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
+from nodes.interrupts.people import HearsPeople
 from nodes.policy.action_request import ActionRequest
-from nodes.policy.allowed import Confirmations, why_not
-from nodes.policy.sight import blend, judge, spot_of, state_at
+from nodes.policy.allowed import SEEN_FOR_S, Confirmations, spares_hands, why_not
+from nodes.policy.sight import blend, is_hand_at, judge, spot_of, state_at
 from nodes.policy.skill_catalogue import SPECS, Plan, catalogue_of, load_skills
 from nodes.policy.skill_phases import (
     LOOK,
@@ -66,6 +67,8 @@ from runtime.msgs import (
     JointCommand,
     JointVector,
     RobotState,
+    Scene,
+    SeenPerson,
     SkillCatalogue,
     Utterance,
 )
@@ -97,6 +100,7 @@ class HeadView:
     found: Spot | None
     is_confirmed: bool
     gone: int  # images in a row
+    has_hand: bool = False  # skin where the thing is said to be
 
 
 StopState = Literal["free", "told", "held", "told and held"]
@@ -115,7 +119,7 @@ STOPS: Mapping[tuple[StopState, StopEvent], StopState] = {
 """What is not listed changes nothing. The guard's word counts; an interrupt only gets here sooner."""
 
 
-class ExpertPolicy(ForRobot, SeatNode):
+class ExpertPolicy(ForRobot, SeatNode, HearsPeople):
     """Pick, place, look, point, nod, shake the head and hold, as far as the robot's body can.
 
     `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's
@@ -134,6 +138,7 @@ class ExpertPolicy(ForRobot, SeatNode):
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    scene = Subscription(Scene, "scene", qos=QoS(required=False, lifespan_s=SEEN_FOR_S))
 
     command = Publisher(JointCommand, "command")
     feedback = Publisher(Feedback, "feedback", qos=RELIABLE)
@@ -197,6 +202,8 @@ class ExpertPolicy(ForRobot, SeatNode):
         )
         if self._is_gone() and not self.is_over:
             done = replace(done, outcome=f"the {self._what()} is not where it was said to be", base_v_mps=0.0)
+        if self.sees and self.view is not None and self.view.has_hand and not self.is_over and self._spares_hands():
+            done = replace(done, outcome=f"a hand or a face is where the {self._what()} is", base_v_mps=0.0)
         self.progress = done.progress
         self._publish(self.progress, done.base_v_mps, done.base_w_radps)
         self._tell(done, state)
@@ -221,7 +228,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         if state is None:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why="the robot's state is not known"))
             return
-        refusal = why_not(action, state, self.specs)
+        refusal = why_not(action, state, self.specs, self._seen_people()) or self._hand_at(action)
         question = "" if refusal else self.confirmations.question(action, self.specs, self.clock.now_ns())
         if refusal or question:
             code: FeedbackCode = "consent" if question else ""
@@ -272,7 +279,7 @@ class ExpertPolicy(ForRobot, SeatNode):
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         """Take in a person's yes to what the policy asked."""
-        self.confirmations.hear(utterance, self.clock.now_ns())
+        self.confirmations.hear(utterance, self.clock.now_ns(), is_person=self.judge(utterance).counts)
 
     def on_preempted(self, fence: Fence) -> bool:
         """The runtime drops the commands that were on their way; there is no chunk beyond the current one."""
@@ -338,7 +345,30 @@ class ExpertPolicy(ForRobot, SeatNode):
         before = self.view if self.view is not None and self.view.spot.name == spot.name else None
         gone = (before.gone if before else 0) + 1 if sighting == "gone" else 0
         confirmed = sighting in ("seen", "glimpsed") or (before.is_confirmed if before else False)
-        self.view = HeadView(stamped, spot, found, confirmed, gone)
+        has_hand = before is not None and before.has_hand
+        if finds:
+            has_hand = self._spares_hands() and is_hand_at(spot, image, state, body=self.motion.body)
+        self.view = HeadView(stamped, spot, found, confirmed, gone, has_hand)
+
+    def _spares_hands(self) -> bool:
+        return self.current is not None and spares_hands(self.specs.get(self.current.skill))
+
+    def _seen_people(self) -> tuple[SeenPerson, ...]:
+        """Whom the eyes on the VLM's seat see."""
+        scene = self.scene.peek()
+        return () if scene is None else scene.message.people
+
+    def _hand_at(self, action: Action) -> str:
+        """Why its own eyes forbid a deed that touches: they see skin at the target, whatever the action calls it."""
+        stamped, target = self.head_image.peek(), action.target
+        if not self.sees or stamped is None or target is None or not spares_hands(self.specs.get(action.skill)):
+            return ""
+        image = stamped.message
+        state = state_at(tuple(self.states), image.captured_ns)
+        if state is None or self.clock.since_s(image.captured_ns) > SEEN_FOR_S:
+            return ""
+        is_there = is_hand_at(spot_of(target), image, state, body=self.motion.body)
+        return f"a hand or a face is where the {target.name[:40]} is said to be" if is_there else ""
 
     def _plan(self, action: Action, state: RobotState, held: Spot | None) -> Plan | str:
         """What to do, in phases; or why not, empty where there is nothing to do."""

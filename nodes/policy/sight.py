@@ -16,6 +16,9 @@ MATCH_M = 0.13
 SURE = 0.5
 """A thing that the image's edge or the robot's own arm cuts is less sure than this: it is there, but not to the cm."""
 
+ABOVE_M, ABOVE_TOP_M = 0.02, 0.10
+"""Skin counts from so much above what the thing stands on, where the table may have its colour, to above its top."""
+
 BELOW_TOP_M, BEHIND_M = 0.02, 0.04
 """A place is empty when the camera sees this far behind the point this far below the thing's top."""
 
@@ -84,3 +87,19 @@ def judge(spot: Spot, image: Image, state: RobotState, *, body: Body, finds: boo
     if found is not None:
         return ("seen", spot_of(found)) if found.confidence >= SURE else ("glimpsed", None)
     return ("gone" if place_is_empty(*depth, middle, margin_m=BEHIND_M) else "hidden"), None
+
+
+def is_hand_at(spot: Spot, image: Image, state: RobotState, *, body: Body) -> bool:
+    """Whether one image, taken when the robot was so, shows a hand or a face there: skin above what the thing stands
+    on, which is not the robot's own.
+    """
+    if image.depth_m is None:
+        return False
+    from nodes.perception.hands import skin_near  # OpenCV, only in a process that looks
+
+    rotation, place = body.head_camera(state)
+    bottom_m = spot.z_m - spot.height_m / 2
+    return skin_near(
+        image.rgb, image.depth_m, image.focal_px, rotation, place,
+        (spot.x_m, spot.y_m), (bottom_m + ABOVE_M, spot.top_m + ABOVE_TOP_M), own=body.own_parts(state),
+    )  # fmt: skip

@@ -85,12 +85,12 @@ def _candidates(run: Run) -> Iterable[KeyMoment]:
             continue  # a moment of doubt tells nothing
         if interrupt.message.depth == "replan" and interrupt.envelope.born_ns("utterance") == first_ns:
             continue  # the first order, which is there already
-        if interrupt.message.by == "contact" and any(
+        if interrupt.message.cause == "contact" and any(
             _is_spoken_near(interrupt, one) for one in run.interrupts.messages
         ):
             continue  # what was felt and cried out is one moment, and the words tell more
         text = interrupt.message.text
-        shown = text if interrupt.message.by == "contact" else _quoted(text)
+        shown = text if interrupt.message.cause == "contact" else _quoted(text)
         yield KeyMoment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
     succeeded = Counter(action.skill for action in action_spans(run) if action.end == "success")
     for action in action_spans(run):
@@ -114,7 +114,7 @@ def _first_look(run: Run, ns: int) -> int:
 
 def _is_spoken_near(contact: Stamped[Interrupt], other: Stamped[Interrupt]) -> bool:
     apart_ns = abs(other.envelope.published_ns - contact.envelope.published_ns)
-    return other.message.depth == "stop" and other.message.by != "contact" and apart_ns < SAME_STOP_NS
+    return other.message.depth == "stop" and other.message.cause != "contact" and apart_ns < SAME_STOP_NS
 
 
 def _quoted(text: str) -> str:

@@ -187,9 +187,9 @@ class Driver(ForRobot, Node):
 
     def _tell(self, status: RobotStatus) -> None:
         self.status.publish(status)
-        if (status.mode, status.why) != self._told and (status.mode != "ready" or self._told[0]):
+        before, self._told = self._told, (status.mode, status.why)
+        if before != self._told and (status.mode != "ready" or before[0]):
             self.log.info("robot: %s%s", status.mode, f": {status.why}" if status.why else "")
-        self._told = (status.mode, status.why)
 
 
 def is_complete(command: JointCommand, joints: int = len(JOINTS)) -> bool:

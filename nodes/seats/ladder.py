@@ -29,7 +29,7 @@ NAMES: dict[str, str] = {"planner": "planner", "vlm": "vision model", "policy": 
 
 DRIVER_GONE = "I do not feel my body any more. It stops by itself."
 DRIVER_BACK = "I feel my body again."
-GO_ON = " Tell me to go on."
+GO_ON = " I wait until you tell me."
 
 
 @dataclass
@@ -164,7 +164,9 @@ class Ladder(Node):
             self.request.publish(SeatRequest(seat=seat, do="take", holder=rung.to, kind="script", by=self.name))
         elif rung.do == "hold":
             self.count += 1
-            self.interrupt.publish(Interrupt(id=f"{self.name}-{self.count}", depth="stop", text=why, by="ladder"))
+            self.interrupt.publish(
+                Interrupt(id=f"{self.name}-{self.count}", depth="stop", text=why, by="ladder", cause="ladder")
+            )
 
     def _say(self, text: str) -> None:
         if text:

@@ -13,7 +13,7 @@ from typing import TextIO
 
 import msgspec
 
-from nodes.interrupts.intent import is_stop, understand
+from nodes.interrupts.intent import is_stop
 from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, seconds
 from runtime.command_line.attach import (
@@ -28,7 +28,7 @@ from runtime.command_line.attach import (
 )
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs import GuardState, Utterance
-from runtime.msgs.signature import order, token_of
+from runtime.msgs.signature import token_of, words
 from runtime.serialization.codec import decode
 from runtime.supervision.registry import FoundRun, find_runs
 from runtime.supervision.view import plain
@@ -173,27 +173,17 @@ class Speaker:
     def say(self, text: str) -> list[str]:
         """The processes that heard it. Raises UserError of words that cannot be said, PolyrhythmError of no hearer."""
         check_words(text)
-        if self._lifts_stop(text):
-            return ["guard"]
         if not self._sender.hearers:
             raise PolyrhythmError("no process of this run listens to people now; polyrhythm nodes tells how they fare")
-        self._sender.publish(Utterance(speaker=self._by, text=text))
+        self._sender.publish(words(self._token(), text, self._by, SystemClock().now_ns()))
         return self._sender.hearers
 
-    def _lifts_stop(self, text: str) -> bool:
-        """Where a stopped robot is told to go on in plain words, they go to its guard, signed as this account's."""
-        run = self._run
-        if not understand(text).lifts_stop or not {"guard/order", "guard/state"} <= set(run.info.topics):
-            return False
-        states = hear(run, ["guard/state"], StopSignal())  # maybe not in the thread that signals reach
-        state = _first_state(states, turns=10)
-        states.close()
-        if state is None or state.mode != "stopped":
-            return False
-        sender = Sender(run, "guard/order", provenance="person")
-        sender.publish(order(token_of(run.folder), "resume", self._by, SystemClock().now_ns(), text))
-        sender.close()
-        return True
+    def _token(self) -> str:
+        """By which these words count as a person's; "" in a graph without a guard."""
+        try:
+            return token_of(self._run.folder)
+        except PolyrhythmError:
+            return ""
 
     def close(self) -> None:
         self._sender.close()

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
+from nodes.interrupts.people import HearsPeople
 from nodes.planner.referents import as_references, named_under_way, referents
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, is_vague, spared_by, understand_in
@@ -116,7 +117,7 @@ YESSES: Mapping[tuple[YesState, YesEvent], YesState] = {
 YES_LASTS_S: Mapping[YesState, float] = {"asked": YES_WITHIN_S, "given": YES_TO_POLICY_S}
 
 
-class LocalVLM(ForRobot, SeatNode):
+class LocalVLM(ForRobot, SeatNode, HearsPeople):
     """5 Hz, and at once when something is heard, felt or decided.
 
     After a new order it waits `plan_wait_s` for the planner, in s, and then goes on with the old subtask.
@@ -232,7 +233,8 @@ class LocalVLM(ForRobot, SeatNode):
         """A correction changes the action under way at once; the planner hears it too and remembers it."""
         meaning = understand(utterance.text)
         if self.yes_state != "not asked" and says_yes(utterance.text):
-            self.hear_of_yes("person says yes")
+            if self.judge(utterance).counts:
+                self.hear_of_yes("person says yes")
         elif meaning.wants != "nothing":
             self.hear_of_yes("something else is to be done")
         if meaning.wants != "stop" and self.task is not None and self.task.state == "work":

@@ -43,6 +43,8 @@ LONGEST_SAYING_S = 30.0
 """A loudspeaker that tells no end within that time has gone, and what is heard is a person again."""
 TAIL_S = 0.2
 """What begins so soon after the robot's last word is its end, on its way through the device and the room."""
+ROBOT_SILENCE_S = 0.2
+"""So much silence ends the robot's own speech, once its loudspeaker has ended: the next words answer it."""
 GAP_NS = to_ns(0.3)
 """Where so much sound is missing, as of a process that stood still, what was said before and after are two."""
 SOUND_FILES = (".wav", ".flac", ".mp3", ".ogg")
@@ -168,6 +170,8 @@ class Microphone(Node):
                 self._cut()
             self._heard_ns = end_ns
             heard = self.segmenter.add(self._detector.probability(block), block, end_ns)
+            if heard is None and self.segmenter.silent_s >= ROBOT_SILENCE_S and self._has_robot_ended():
+                heard = self.segmenter.end()
             self._spot(block, end_ns)
             if heard is not None:
                 self._hand_on(heard)
@@ -220,6 +224,10 @@ class Microphone(Node):
         if not self.hears_robot or now_ns < self.robot_speaks_until_ns:
             return self.hears_robot
         return self.robot_ended_ns is not None and self.segmenter.begun_ns < self.robot_ended_ns + to_ns(TAIL_S)
+
+    def _has_robot_ended(self) -> bool:
+        """Whether the speech that goes on began as the robot's own, and its loudspeaker has ended since."""
+        return not self.robot_speaks_until_ns and self._is_robot(self.clock.now_ns())
 
     def _tell_activity(self) -> None:
         now_ns = self.clock.now_ns()

@@ -12,19 +12,20 @@ import asyncio
 import os
 import re
 from collections import deque
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from nodes.interrupts.intent import understand
+from nodes.interrupts.intent import says_yes, understand
+from nodes.interrupts.people import FEWEST_WORDS, HearsPeople
+from nodes.interrupts.phrase_matcher import words_of
 from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.voice.hearing import whisper
 from nodes.voice.hearing.alarm_spotter import SURE_FROM
 from nodes.voice.program import ProgramError, command_problems
-from runtime import RELIABLE, URGENT, Node, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
-from runtime.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Saying, Sound, SoundSoFar, Utterance
+from runtime import RELIABLE, URGENT, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
+from runtime.msgs import SOUND_RATE_HZ, Alarm, RecogniserState, Sound, SoundSoFar, Utterance
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.recognition import Recognition
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "whisper-1"
 LIFESPAN_S = 10.0
 """What was said longer ago and not recognised yet is not recognised any more."""
-ECHO_S = 2.0
-"""What the robot has said is still in the room, and on its way through the microphone's end of speech, for so long."""
 MOST_SAID = 16
 MOST_CALLS = 5000
 LOOKS_SHARE = 0.8
@@ -45,35 +44,6 @@ Speaking = tuple[str, int]
 
 _ALIKE = re.compile(r"stop|halt|fr[eo]e?z|ouch|\bow\b|hurt|mov(e|ing)\b|emergenc|hold|careful", re.IGNORECASE)
 """What the recogniser writes where it heard a word of alarm; words that are understood say what was meant by it."""
-
-_WORD = re.compile(r"\w+")
-_SHARE = 0.7  # of the words heard; a recogniser gets some of them wrong
-FEWEST_WORDS = 3
-"""Fewer are never taken for an echo: a "Stop!" beside "I stop at the table" is a person's until there is doubt."""
-
-
-def is_echo(heard: str, spoken: Iterable[str]) -> bool:
-    """Whether most of the words heard stand, in their order, in something that the robot has just said."""
-    words = _words(heard)
-    if len(words) < FEWEST_WORDS:
-        return False
-    return any(_common(words, _words(text)) >= _SHARE * len(words) for text in spoken)
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
-
-
-def _common(one: list[str], other: list[str]) -> int:
-    """How many words both have in the same order: the longest common subsequence."""
-    row = [0] * (len(other) + 1)
-    for word in one:
-        before = 0
-        for place, candidate in enumerate(other, 1):
-            here = row[place]
-            row[place] = before + 1 if word == candidate else max(row[place], row[place - 1])
-            before = here
-    return row[-1]
 
 
 def verdict(sureness: float, text: str | None, *, is_over: bool) -> Literal["refuted", "stands"] | None:
@@ -87,7 +57,7 @@ def verdict(sureness: float, text: str | None, *, is_over: bool) -> Literal["ref
     return "refuted" if is_over or text else None
 
 
-class Recogniser(Node):
+class Recogniser(HearsPeople):
     """Publishes on `heard` what is said on `microphone/speech`.
 
     With `by = "api"` it asks a server with OpenAI's `/audio/transcriptions`, such as Whisper here or in the cloud;
@@ -102,7 +72,6 @@ class Recogniser(Node):
 
     speech = Subscription(Sound, "microphone/speech", qos=QoS(depth=8, lifespan_s=LIFESPAN_S))
     so_far = Subscription(SoundSoFar, "microphone/so_far", qos=QoS(required=False, depth=2, lifespan_s=2.0))
-    saying = Subscription(Saying, "saying", qos=QoS(required=False))
     alarms = Subscription(Alarm, "alarm", qos=QoS(required=False))
     heard = Publisher(Utterance, "heard", qos=RELIABLE)
     alarm_meant = Publisher(Alarm, "alarm", qos=URGENT)
@@ -138,7 +107,6 @@ class Recogniser(Node):
         self.recognised: deque[Speaking] = deque(maxlen=MOST_SAID)  # as a whole: an early look is too late then
         self.told_early: deque[tuple[Speaking, str]] = deque(maxlen=MOST_SAID)  # what was passed on already
         self.spotted: dict[Speaking, Alarm] = {}  # the surest of a speech, until its words are known
-        self.said: deque[tuple[str, int]] = deque(maxlen=MOST_SAID)  # by the robot, and until when it may be heard
         self.fault = ""
         self.has_told_scarce = False
         self.closing: asyncio.Task[None] | None = None
@@ -188,15 +156,6 @@ class Recogniser(Node):
 
     def spending(self) -> Spending:
         return self.budget.spending(self.command if self.by == "command" else self._model_name())
-
-    @on(saying)
-    def follow(self, saying: Saying) -> None:
-        """Remember what the robot says, for as long as it may be heard."""
-        is_begin = saying.phase == "begun"
-        text = saying.text if is_begin else saying.spoken  # of one that was dropped nothing can come back
-        words_s = len(text.split()) * 1.0 if is_begin else ECHO_S
-        if text:
-            self.said.append((text, self.clock.now_ns() + to_ns(words_s + ECHO_S)))
 
     @on(alarms)
     def note(self, alarm: Alarm) -> None:
@@ -257,11 +216,13 @@ class Recogniser(Node):
             return
         del self.spotted[speaking]
         if phase is not None and not is_stop:  # a stop by its words needs no more
-            meant = msgspec.structs.replace(alarm, phase=phase)  # type: ignore[type-var]  # a Struct at run time
+            person = sound.person or f"{speaking[0]}/{alarm.speaker}"
+            meant = msgspec.structs.replace(alarm, phase=phase, person=person)  # type: ignore[type-var]  # a Struct at run time
             self.alarm_meant.publish(meant)
 
     def _pass_on(self, sound: Sound, text: str) -> None:
-        self.heard.publish(Utterance(speaker=sound.speaker, text=text, captured_ns=sound.captured_ns))
+        person = sound.person or f"{_speaking(self.context.trigger, sound)[0]}/{sound.speaker}"
+        self.heard.publish(Utterance(speaker=sound.speaker, text=text, captured_ns=sound.captured_ns, person=person))
 
     async def text_of(self, sound: Sound) -> str | None:
         """The words; "" where there are none, None where that is not known."""
@@ -286,8 +247,11 @@ class Recogniser(Node):
         return True
 
     def _is_echo(self, text: str) -> bool:
-        now_ns = self.clock.now_ns()
-        return is_echo(text, (said for said, until_ns in self.said if now_ns < until_ns))
+        """Whether the robot has just said this. What would lift a stop is passed on, and answered: nobody counts it."""
+        meaning = understand(text)
+        if len(words_of(text)) < FEWEST_WORDS or meaning.lifts_stop or meaning.takes_back or says_yes(text):
+            return False
+        return self.people.voice.has_just_said(text, self.clock.now_ns())
 
     def _tell(self, fault: str) -> None:
         """Once for each change: as long as nothing is recognised, the robot is deaf, and people should know."""

@@ -5,13 +5,20 @@ It is kept only where a recorder is in the graph, and sent in batches on `calls/
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
-from runtime.clock import Clock, to_s
-from runtime.context import HandlerContext, current_call
+from runtime.bag.answers import CANCELLED, SLEPT, WOKEN, blotted, written, written_failure
+from runtime.clock import Clock, as_awaitable, to_s
+from runtime.context import KEPT_READS, HandlerContext, current_call
+from runtime.errors import RecordingError
 from runtime.message import Epochs, Message
+from runtime.operating_system.telling import text_of
+
+T = TypeVar("T")
 
 KEPT_CALLS = 8192
 """Most calls of one batch; a node that makes more in a second loses the others, and says how many."""
@@ -24,6 +31,7 @@ class CallRecord(Message):
 
     `order` numbers the moments at which calls of this node read or changed its attributes. A worker's call reads them
     at `begun` and changes them at `order`; any other call does both at `order`.
+    An async call begins at `begun` and goes on after each of its `waits`.
     """
 
     message_durations = frozenset({"took_ns"})
@@ -39,6 +47,8 @@ class CallRecord(Message):
     is_cut: bool = False  # it read more than is kept
     order: int = 0
     begun: int = 0
+    waits: tuple[tuple[int, str], ...] = ()
+    """Of an async call: when it went on after each sleep and each answer from outside, and that answer."""
 
 
 class LogLine(Message):
@@ -76,7 +86,7 @@ class Journal:
         self._lock = threading.Lock()
 
     def begin(self, call: HandlerContext) -> None:
-        """Note that a worker's call has looked at the node (any thread)."""
+        """Note that a worker's call has looked at the node, or that an async call begins (any thread)."""
         if call.notes is not None:
             with self._lock:
                 self._order += 1
@@ -108,8 +118,19 @@ class Journal:
                     is_cut=notes.is_cut,
                     order=self._order,
                     begun=notes.begun,
+                    waits=tuple(notes.waits),
                 )
             )
+
+    def go_on(self, call: HandlerContext, answer: str) -> None:
+        """Note that an async call goes on after a wait, with an answer from outside or with none (any thread)."""
+        if call.notes is not None:
+            with self._lock:
+                self._order += 1
+                if len(call.notes.waits) < KEPT_READS:
+                    call.notes.waits.append((self._order, answer))
+                else:
+                    call.notes.is_cut = True
 
     def take(self, node: str) -> Calls | None:
         """The calls and lines since the last batch; None where there are none."""
@@ -146,20 +167,18 @@ class JournalLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one log record."""
-        try:
-            text = record.getMessage()
-        except (TypeError, ValueError):  # the arguments do not fit the text
-            text = f"{record.msg} {record.args}"
+        text = text_of(record)
         if secret := getattr(record, "secret", ""):
             text = text.replace(str(secret), "(secret)")
-        self._journal.say(LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=text[:8000]))
+        self._journal.say(LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=blotted(text[:8000])))
 
 
 class JournalClock:
-    """A node's clock that notes which times it gave to a handler."""
+    """A node's clock that notes which times it gave to a handler, and what the world outside answered."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, journal: Journal) -> None:
         self._clock = clock
+        self._journal = journal
 
     @property
     def is_virtual(self) -> bool:
@@ -182,5 +201,35 @@ class JournalClock:
         """Seconds since a stamp in ns; noted."""
         return to_s(self.now_ns() - stamp_ns)
 
+    async def sleep(self, seconds: float) -> None:
+        """Wait for that long; noted."""
+        await self._noted(self._clock.sleep(seconds), lambda _: SLEPT, WOKEN)
+
+    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+        """The answer of the world outside; noted, where it is a plain value. This is the one place that keeps it."""
+        return await self._noted(self._clock.external(as_awaitable(call, latency_s), latency_s), _kept, CANCELLED)
+
+    async def _noted(self, wait: Awaitable[T], kept: Callable[[T], str], ended: str) -> T:
+        call = current_call.get()
+        if call is None:
+            return await wait
+        try:
+            answer = await wait
+        except asyncio.CancelledError:
+            self._journal.go_on(call, ended)
+            raise
+        except Exception as problem:
+            self._journal.go_on(call, written_failure(problem))
+            raise
+        self._journal.go_on(call, kept(answer))
+        return answer
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._clock, name)  # sleep, external, and what else a clock can do
+        return getattr(self._clock, name)  # what else a clock can do
+
+
+def _kept(answer: object) -> str:
+    try:
+        return written(answer)
+    except RecordingError as problem:
+        return written_failure(problem)  # a replay raises it, and tells why it goes no further

@@ -22,6 +22,7 @@ from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.launch.process_plan import TopicInfo
 from runtime.message import Envelope, Message
 from runtime.operating_system.machine import login
+from runtime.operating_system.terminal import signals_of_end
 from runtime.serialization.codec import Frame, decode_envelope
 from runtime.supervision.registry import FoundRun, find_runs
 from runtime.transport.taps import Injector, Tap
@@ -48,13 +49,13 @@ class Arrival:
 
 
 class StopSignal:
-    """A `with` block in which Ctrl-C and SIGTERM set `is_set` rather than ending the program."""
+    """A `with` block in which Ctrl-C, SIGTERM and a lost terminal set `is_set` rather than ending the program."""
 
     def __init__(self) -> None:
         self.is_set = False
 
     def __enter__(self) -> StopSignal:
-        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._before = {number: signal.signal(number, self._note) for number in signals_of_end()}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:

@@ -37,7 +37,7 @@ def check_main(argv: list[str]) -> int:
     launch = load(find(arguments.file), arguments.set, added=arguments.add)
     missing = check(launch, needs_variables=False)
     for meeting in meetings(launch.hosts):
-        check_pair(meeting)
+        check_pair(meeting, moves=launch.moves)
     if arguments.json:
         print(json.dumps({**_as_data(launch), "missing_variables": missing}, sort_keys=True))
     else:

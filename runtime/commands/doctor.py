@@ -75,7 +75,7 @@ def examine_launch(
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
     elsewhere = [finding for spec in launch.here for finding in _elsewhere(spec)]
     models = [finding for spec in launch.here for finding in _models(spec, is_timed=is_timed)]
-    return findings + notes + models + elsewhere + examine_hosts(launch.hosts, host)
+    return findings + notes + models + elsewhere + examine_hosts(launch.hosts, host, moves=launch.moves)
 
 
 def _libraries(spec: NodeSpec) -> list[Finding]:

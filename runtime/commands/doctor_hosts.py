@@ -16,14 +16,14 @@ from runtime.supervision.diagnostics import Finding
 REACH_S = 2.0
 
 
-def examine_hosts(hosts: Mapping[str, Host], here: str = "") -> list[Finding]:
-    """`here`: the host that this machine is to be; "": any whose key it has."""
+def examine_hosts(hosts: Mapping[str, Host], here: str = "", *, moves: bool = False) -> list[Finding]:
+    """`here`: the host that this machine is to be; "": any whose key it has. `moves`: the graph moves a robot."""
     if not hosts:
         return []
     try:
         pairs = meetings(hosts)
         for meeting in pairs:
-            check_pair(meeting)
+            check_pair(meeting, moves=moves)
             meeting.place()  # a name that is not known
     except UserError as problem:
         return [Finding("hosts", "problem", str(problem))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -28,6 +27,7 @@ class MessageCounts:
         self._begin_ns: int | None = None
         self._recorders: dict[str, tuple[RecorderState, int]] = {}  # the newest, and since when it says so
         self._last: dict[tuple[str, int], Health] = {}  # by node and life
+        self._fails = 0
 
     def message(self, stamped: Stamped[Any]) -> None:
         """A message that was published."""
@@ -59,11 +59,14 @@ class MessageCounts:
         self._show(self._view.close)
 
     def _show(self, show: Callable[[], None]) -> None:
-        """A reader of our output that has gone, as `head` has, ends no run; the rest is shown to nobody."""
+        """What is shown is of no consequence to the run: a view that fails is told once, and counted."""
         try:
             show()
-        except BrokenPipeError:
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # to the end of the program
+        except Exception as problem:  # noqa: BLE001  # a view may be of a user
+            self._fails += 1
+            if self._fails == 1:
+                what = f"{type(self._view).__name__}, which shows the run, failed: {type(problem).__name__}: {problem}"
+                print(f"{what}; the run goes on", file=sys.stderr)
 
     @property
     def lives(self) -> list[Health]:
@@ -94,8 +97,14 @@ class MessageCounts:
 
     def lines(self) -> list[str]:
         """The same in words: the sum, and each subscription that lost something; and whose handlers failed."""
-        return self._messages() + [
-            f"{node}: {number} handler calls ended in an error; the log tells where" for node, number in self.errors()
+        failed = [f"the view failed {self._fails} times"] if self._fails else []
+        return [
+            *self._messages(),
+            *(
+                f"{node}: {number} handler calls ended in an error; the log tells where"
+                for node, number in self.errors()
+            ),
+            *failed,
         ]
 
     def errors(self) -> list[tuple[str, int]]:

@@ -8,9 +8,11 @@ import copy
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_state, machine, versions
 from runtime.launch.seats_table import as_data
+from runtime.operating_system import telling
 from runtime.supervision.view import PlainView, SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
@@ -49,6 +52,18 @@ Where --film is asked for, also with film=True.
 def main(argv: list[str]) -> int:
     """Run a launch file to its end; 0 where it succeeded, 1 where it did not."""
     arguments = _parser().parse_args(argv)
+    if not arguments.json:  # else what goes there is what is asked for
+        telling.use("stdout")
+    with ExitStack() as ends:
+        code = _run(arguments, ends)
+        telling.finish()
+        lost = telling.untold()
+        if words := telling.untold_in_words(lost):
+            print(words, file=sys.stderr)
+        return code or int(telling.is_lost_to_somebody(lost))
+
+
+def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     use_one_thread(is_virtual=arguments.virtual)
     launch = load(find(arguments.file), arguments.set, added=arguments.add, host=arguments.host)
     if arguments.lan:
@@ -63,6 +78,8 @@ def main(argv: list[str]) -> int:
         raise UserError("--host names one of several machines, and virtual time has one; leave out --host")
     if arguments.pause_on and not arguments.virtual:
         raise UserError("--pause-on works in virtual time only, where the world can wait; add --virtual")
+    if arguments.answers and not arguments.virtual:
+        raise UserError("--answers gives recorded answers in virtual time only; add --virtual")
     for_s = arguments.for_s if arguments.for_s is not None else launch.for_s
     if arguments.until is not None:  # a run starts at 0
         for_s = arguments.until if arguments.for_s is None else min(arguments.until, arguments.for_s)
@@ -86,6 +103,8 @@ def main(argv: list[str]) -> int:
     }
     recording: Path = arguments.record or folder / RECORDING
     _check_new_recordings(launch, recording, arguments)
+    if not arguments.virtual:  # from here on there may be threads
+        ends.enter_context(telling.apart("stderr") if arguments.json else telling.apart("stdout", "stderr"))
     view = MessageCounts(_view(launch, arguments))
     restarted: dict[str, int] = {}
     unclean: dict[str, str] = {}
@@ -94,6 +113,7 @@ def main(argv: list[str]) -> int:
             outcome = run_virtual(
                 launch, recording,
                 seed=seed, for_s=for_s, run_info=run_info, view=view, pause_on=arguments.pause_on,
+                answers=arguments.answers,
             )  # fmt: skip
         else:
             outcome, restarted, unclean = _run_real(
@@ -201,6 +221,10 @@ def _parser() -> argparse.ArgumentParser:
         "file", help="a launch file, or the name of a shipped one: laptop, say (any other word lists them)"
     )
     parser.add_argument("--virtual", action="store_true", help="in one process, in deterministic virtual time")
+    parser.add_argument(
+        "--answers", type=Path, metavar="RUN.mcap",
+        help="with --virtual: models and servers are not asked; their answers come from this recording, in order",
+    )  # fmt: skip
     parser.add_argument("--host", default="", metavar="NAME", help="run this host's part; default: all of the file")
     parser.add_argument("--seed", type=int, help="of all randomness; default: the launch file's, or 0")
     parser.add_argument("--until", type=seconds, metavar="S", help="end at that time of the run's clock")
@@ -319,7 +343,12 @@ def _run_real(
         )
         return await supervisor.run(for_s), supervisor.restarted, supervisor.unclean
 
-    return asyncio.run(run())
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        return asyncio.run(run())
+    finally:  # asyncio leaves its own
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check_keys(launch: Launch) -> None:
@@ -340,6 +369,7 @@ def run_virtual(
     run_info: dict[str, Any],
     view: View,
     pause_on: list[str],
+    answers: Path | None = None,
 ) -> tuple[bool, str] | None:
     """Run a launch in virtual time, in this process; returns the outcome that a node gave, or None."""
     from runtime.virtual.debugger import Stepper
@@ -361,6 +391,12 @@ def run_virtual(
     view.process("simulation", os.getpid(), "running")
     log_to(ViewLog(view, simulation.clock))
     try:
+        if answers is not None:
+            from runtime.bag.answers import recorded_answers
+
+            known = recorded_answers(answers)
+            for name, bound in simulation.bound_nodes.items():
+                bound.answer_from(known.get(name, ()))
         stepper = None
         if pause_on:
             stepper = Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr))

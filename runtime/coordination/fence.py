@@ -1,8 +1,8 @@
 """Fences: void the answers that are still on their way when a person interrupts (preemption).
 
 An epoch counts the fences raised for a seat. A handler notes it when it starts, and its messages carry it. Every
-consumer drops a message whose seat has been fenced since. So cancelling never waits for the slow side. In a graph with
-a robot only the guard raises fences; in one without, the moderator. The seats are those that the nodes declare.
+consumer drops a message whose seat has been fenced since. So cancelling never waits for the slow side. One node of
+a graph raises fences. The seats are those that the nodes declare.
 """
 
 from __future__ import annotations

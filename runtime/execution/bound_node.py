@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import random
-import sys
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
+from runtime.bag.answers import AnsweredClock
 from runtime.bag.journal import Journal, JournalClock, JournalLog
 from runtime.clock import Clock
 from runtime.context import (
@@ -33,7 +33,7 @@ from runtime.execution.worker_view import AssignedByOthers, SharedValues, Worker
 from runtime.launch.budgets_table import PathBudget, meters_for
 from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
-from runtime.ports import Publisher, Sink, Sources, Subscription
+from runtime.ports import Publisher, Sink, Sources, Subscription, sending_line
 from runtime.serialization.codec import holds_arrays
 
 
@@ -176,35 +176,51 @@ class BoundNode:
         for handler in [one for one in log.handlers if isinstance(one, JournalLog)]:
             log.removeHandler(handler)  # of an earlier node of that name in this process
         log.addHandler(JournalLog(self.journal, self.clock))
-        vars(self.node)["_clock"] = JournalClock(self.clock)
+        vars(self.node)["_clock"] = JournalClock(self.clock, self.journal)
 
-    def start(self, now_ns: int) -> None:
-        """Call the node's `on_start` and set the phase of its timers."""
-        self._begin()
+    def answer_from(self, answers: Sequence[str]) -> None:
+        """From now on, let a recording answer what the node asks of the world outside, in virtual time."""
+        clock = AnsweredClock(self.clock, self.name, answers)
+        vars(self.node)["_clock"] = clock if self.journal is None else JournalClock(clock, self.journal)
+
+    def start(self, now_ns: int) -> Awaitable[None] | None:
+        """Call the node's `on_start` and set the phase of its timers; what is left to await, where it is async."""
+        waits = self._begin()
+        if waits is not None:
+            return self._started(waits)
         for lane in self.lanes:
             lane.start(now_ns)
+        return None
 
-    def stop(self) -> bool:
-        """Call the node's `on_stop`; True where that raised, which is told and counted."""
-        try:
-            self.node.on_stop()
-        except Exception as problem:  # noqa: BLE001  # the node's own; the others stop, too
-            self.failures.tell("on_stop", problem)
-            return True
-        return False
+    async def _started(self, waits: Awaitable[None]) -> None:
+        await waits
+        for lane in self.lanes:
+            lane.start(self.clock.now_ns())
 
-    def _begin(self) -> None:
+    def _begin(self) -> Awaitable[None] | None:
         if self.journal is None:
-            self.node.on_start()
-            return
+            return self.node.on_start()
         call = HandlerContext(self.clock.now_ns(), self.fence.epochs, None, self.ages, self.node.clock)
         call.notes = ContextLog(call.started_ns)
+        if inspect.iscoroutinefunction(self.node.on_start):
+            return self._begun(self.journal, call)
         token = current_call.set(call)
         try:
             self.node.on_start()
         finally:
             current_call.reset(token)
             self.journal.end("on_start", call, self.clock.now_ns())
+        return None
+
+    async def _begun(self, journal: Journal, call: HandlerContext) -> None:
+        token = current_call.set(call)
+        journal.begin(call)
+        try:
+            if (waits := self.node.on_start()) is not None:
+                await waits
+        finally:
+            current_call.reset(token)
+            journal.end("on_start", call, self.clock.now_ns())
 
     def period_s(self, handler: str) -> float:
         """The period of a timer, s; 0 for a handler that is none."""
@@ -302,6 +318,7 @@ class BoundNode:
     ) -> None:
         """Called in here: a coroutine that is made before its task may be cancelled without ever having begun."""
         assert self.journal is not None
+        self.journal.begin(call)
         try:
             await method(*arguments)
         finally:
@@ -388,7 +405,7 @@ class BoundNode:
             call = current_call.get()
             has_read = call is not None and call.origins.get(origin) == UNKNOWN_NS
             kept = () if has_read else self.ages.topics.get(origin, ())
-            self.node.log.warning("%s", unknown_age(f"{self.name}: {_place()}", topic, origin, kept))
+            self.node.log.warning("%s", unknown_age(f"{self.name}: {sending_line()}", topic, origin, kept))
 
     def _publish_all(self, publisher: Publisher[Any], messages: Sequence[Message], stems_from: Sources = None) -> None:
         call = self._call_of(stems_from)
@@ -417,14 +434,3 @@ class BoundNode:
                     for _ in messages:
                         meter.add(envelope)
             self._send_all(envelope, messages)
-
-
-_OURS = str(Path(__file__).parent.parent)
-
-
-def _place() -> str:
-    """The line outside this package that publishes now, as "Policy.tick (policy.py:31)"."""
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame = frame.f_back
-    return f"{frame.f_code.co_qualname} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"

@@ -125,6 +125,7 @@ class Executor(NodeOutput):
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
         self._early_lock = threading.Lock()
         self.bound_nodes: list[BoundNode] = []
+        self._started: list[BoundNode] = []
         facts = RunFacts.of(run_info)
         paths, rules = Budgets.of(run_info).paths, AgeRules.of(run_info)
         process: dict[type, Any] = {}
@@ -190,12 +191,12 @@ class Executor(NodeOutput):
         """The topics whose newest message is kept for late readers."""
         return [port.topic for bound in self.bound_nodes for port in bound.publishers if port.qos.late_join]
 
-    def prepare(self) -> None:
+    async def prepare(self) -> None:
         """Start the nodes, which load their models here, and route their topics; no timer ticks yet."""
         self._loop = loop = asyncio.get_running_loop()
         for bound in self.bound_nodes:
             with self.long_calls.starting():
-                self._start(bound)
+                await self._start(bound)
             followed: set[Subscription[Any]] = set()
             for lane in bound.lanes:
                 runner = self._runner(bound, lane, loop)
@@ -210,9 +211,11 @@ class Executor(NodeOutput):
                 if not port.has_handler and port not in followed:
                     self._routes.setdefault(port.topic, []).append((port, _nothing))
 
-    def _start(self, bound: BoundNode) -> None:
+    async def _start(self, bound: BoundNode) -> None:
         try:
-            bound.start(self.clock.now_ns())
+            if (waits := bound.start(self.clock.now_ns())) is not None:
+                await waits
+            self._started.append(bound)
         except PolyrhythmError:
             raise
         except Exception as problem:
@@ -228,8 +231,22 @@ class Executor(NodeOutput):
             )
         if lane.style == "blocking" or is_realtime:
             priority = self._control_priority if is_realtime else None
-            return ThreadRunner(bound, lane, self.clock, priority=priority, source=source)
+            return ThreadRunner(bound, lane, self.clock, leave=self._leave, priority=priority, source=source)
         return LoopRunner(bound, lane, self.clock, loop, self._is_ending, source)
+
+    def _leave(self, wish: SystemExit) -> None:
+        """A handler in a thread wants the process to end: the loop ends, as where one on the loop does."""
+
+        def leave() -> None:
+            raise wish
+
+        self._loop.call_soon_threadsafe(leave)
+
+    def forget(self) -> None:
+        """In a process that a handler has forked: no handler runs there any more, and it ends with that one."""
+        for runner in self._runners:
+            runner.forget()
+        self._loop.call_soon(os._exit, 0)
 
     def _is_ending(self) -> bool:
         return self._end is not None and self._end.is_set()
@@ -254,7 +271,10 @@ class Executor(NodeOutput):
                     publisher.transmit = self._transport.writer(publisher.topic, publisher.message)
         self.long_calls.watch_loop(self._loop.call_soon_threadsafe)
         for runner in self._runners:
-            runner.start()
+            try:
+                runner.start()
+            except SystemExit as wish:  # of the first tick
+                self._leave(wish)
             if isinstance(runner, ThreadRunner):
                 runner.be_watched(self.long_calls)
         end = self._loop.create_task(stop.wait())
@@ -289,10 +309,21 @@ class Executor(NodeOutput):
         self._publish_health()
         for bound in recorders:
             await self._hear_out(bound, end_ns + to_ns(_JOIN_S))
-        for bound in self.bound_nodes:
+        await self.stop_nodes()
+
+    async def stop_nodes(self) -> None:
+        """Stop what was started and is not stopped yet: also where the run ends before it has begun."""
+        started, self._started = self._started, []
+        has_failed = False
+        for bound in started:
             bound.slow.sum_up()
-        failed = [bound.stop() for bound in self.bound_nodes]
-        if any(failed):
+            try:
+                if (waits := bound.node.on_stop()) is not None:
+                    await asyncio.wait_for(waits, LAST_WRITES_S)
+            except Exception as problem:  # noqa: BLE001  # the node's own; the others stop, too
+                bound.failures.tell("on_stop", problem)
+                has_failed = True
+        if has_failed:
             self._publish_health()  # for the run's last lines; recorders have closed their files
 
     async def _hear_out(self, bound: BoundNode, end_ns: int) -> None:

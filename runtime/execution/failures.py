@@ -12,7 +12,7 @@ from traceback import walk_tb
 from types import CoroutineType
 
 from runtime.clock import NS_PER_S, Clock
-from runtime.errors import UserError
+from runtime.errors import MessageTypeError, UserError
 from runtime.extras import lacking
 from runtime.message import Message
 from runtime.ports import Publisher, Subscription
@@ -56,7 +56,8 @@ class Failures:
 
     def tell(self, handler: str, problem: BaseException) -> None:
         """Count a failure; log a new kind with its traceback, a repeated one in one line a second."""
-        name, place, is_said = type(problem).__name__, _place(problem), isinstance(problem, UserError)
+        name, place = type(problem).__name__, _place(problem)
+        is_said = isinstance(problem, UserError | MessageTypeError)  # with the line in its sentence
         with self._lock:
             self.count += 1
             self.last = f"{handler}: {problem}" if is_said else f"{handler} at {place}: {name}: {problem}"
@@ -76,7 +77,8 @@ class Failures:
             self._log.error("handler %s failed%s", handler, why, exc_info=None if extra or is_said else problem)
         else:
             times = "again" if number == 1 else f"{number} times more"
-            self._log.error("handler %s failed %s, the last time at %s: %s: %s", handler, times, place, name, problem)
+            what = str(problem) if is_said else f"{name}: {problem}"
+            self._log.error("handler %s failed %s, the last time at %s: %s", handler, times, place, what)
 
 
 def remedy_of(problem: BaseException) -> str:

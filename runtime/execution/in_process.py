@@ -59,7 +59,7 @@ async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, st
         authority=graph.authority,
     )
     with executor.long_calls.looking():
-        executor.prepare()
+        await executor.prepare()
     was_asked = False
 
     def interrupted(*_: object) -> None:

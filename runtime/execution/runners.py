@@ -21,13 +21,14 @@ from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
 from runtime.execution.long_calls import LongCalls
 from runtime.execution.straight_loop import StraightLoop
-from runtime.operating_system.real_time import ask_for_fifo, be_ordinary, name_thread
+from runtime.operating_system.real_time import ask_for_fifo, be_ordinary, name_thread, take_short_turns
 from runtime.transport.channel import Handle
 from runtime.transport.direct import DirectLink, DirectReader
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
 _LONGEST_TURN_NS = 5_000_000  # and so it does after the handler that ran longer: one alone may take far more
 _STALE_NS = 1_000_000
+_CALM_NS = 500_000  # between two events, after which there is only one to be taken in
 SLOW_NS = to_ns(SLOW_S)
 OVERLOADED_NS = 500_000_000
 _ALL = 1 << 20
@@ -69,9 +70,18 @@ class MessageSource(Protocol):
         """Descriptors for a loop to wait on in place of `wait`; then call `drain` until it returns 0."""
         ...
 
+    def serve_straight(self, end_ns: int) -> tuple[int, bool]:
+        """As `serve`, only events that come straight; returns also whether there may be more."""
+        ...
+
     @property
     def direct(self) -> DirectReader | None:
         """The reader of states that come directly from their publishers; None where there is none."""
+        ...
+
+    @property
+    def direct_events(self) -> DirectReader | None:
+        """The same for events."""
         ...
 
 
@@ -92,6 +102,10 @@ class LaneRunner(Protocol):
 
     def stop(self) -> None:
         """Run nothing more."""
+        ...
+
+    def forget(self) -> None:
+        """In a process that a handler has forked: run nothing more, and touch nothing that the first process has."""
         ...
 
 
@@ -201,6 +215,7 @@ class LoopRunner:
         self._overtaking = _Overtaking(lane, source) if source is not None else None
         self._fds: list[int] = []  # of these, those that the loop waits on
         self._retry: asyncio.TimerHandle | None = None
+        self._calm_ns = 0  # an event that was handled before then comes close upon another
         self._bound = bound
         self._lane = lane
         self._clock = clock
@@ -220,8 +235,8 @@ class LoopRunner:
         if self._straight is not None:
             self._straight.ticking.append(self)
         if self._source is not None:
-            if self._source.direct is not None:
-                self._source.direct.ended = self._forget
+            for direct in filter(None, (self._source.direct, self._source.direct_events)):
+                direct.ended = self._forget
             self._listen(self._source)
         self._drive()
 
@@ -229,14 +244,20 @@ class LoopRunner:
         """Wait on what the source waits on, and look again after a while where a publisher is not there."""
         if not self._is_running:
             return
-        next_s = source.direct.retry() if source.direct is not None else None
+        waits_s = [way.retry() for way in (source.direct, source.direct_events) if way is not None]
+        next_s = min((wait_s for wait_s in waits_s if wait_s is not None), default=None)
         direct = source.direct.by_fd if source.direct is not None else {}
+        events = source.direct_events.by_fd if source.direct_events is not None else {}
         for fd in source.fds:
             if fd not in self._fds:
                 if fd in direct:
                     self._loop.add_reader(fd, self._take, source, direct[fd])
                     if self._straight is not None:
                         self._straight.calls[fd] = partial(self._take_now, source, direct[fd])
+                elif fd in events:
+                    self._loop.add_reader(fd, self._hear)
+                    if self._straight is not None:
+                        self._straight.calls[fd] = partial(self._take_event_now, source, events[fd])
                 else:
                     self._loop.add_reader(fd, self._hear)
                 self._fds.append(fd)
@@ -283,6 +304,16 @@ class LoopRunner:
             source.drain_states(_WORKS_PER_TURN)  # there may be a newer one
             self._hear()
 
+    def _take_event_now(self, source: MessageSource, link: DirectLink) -> None:
+        """Handle an event that has come straight, where no order to stop can have come."""
+        events = source.direct_events
+        if events is None or any(self._lane.queues) or not events.take(link, is_free=True):
+            self._hear()
+        elif (ended_ns := events.ended_ns) is None or ended_ns < self._calm_ns:
+            self._hear()  # it was queued, or they come one upon the other
+        else:
+            self._calm_ns = ended_ns + _CALM_NS
+
     def wake(self) -> None:
         """Tell it that a message waits (any thread)."""
         if not self._is_woken:  # several messages, one wake-up
@@ -313,6 +344,10 @@ class LoopRunner:
             self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
+
+    def forget(self) -> None:
+        """In a process that a handler has forked: run nothing more there; the descriptors are the first one's."""
+        self._is_running = False
 
     @property
     def task(self) -> asyncio.Task[None] | None:
@@ -407,7 +442,12 @@ class WakeEvent:
         """Handle nothing; returns 0."""
         return 0
 
+    def serve_straight(self, end_ns: int) -> tuple[int, bool]:
+        """Handle nothing."""
+        return 0, False
+
     direct: DirectReader | None = None
+    direct_events: DirectReader | None = None
     fds: list[int] = []  # noqa: RUF012  # never changed
 
     def wait(self, timeout_s: float | None) -> bool:
@@ -437,10 +477,15 @@ class ThreadRunner:
         lane: Lane,
         clock: Clock,
         *,
+        leave: Callable[[SystemExit], None],
         priority: int | None = None,
         source: MessageSource | None = None,
     ) -> None:
-        """`priority` is that of a control loop, 0 for an ordinary one; None is the thread of blocking handlers."""
+        """`priority` is that of a control loop, 0 for an ordinary one; None is the thread of blocking handlers.
+
+        `leave` is told where a handler calls `sys.exit`, which alone would end this thread and no more.
+        """
+        self._leave = leave
         self._bound = bound
         self._lane = lane
         self._clock = clock
@@ -470,6 +515,10 @@ class ThreadRunner:
         self._is_stopped = True
         self.wake()
 
+    def forget(self) -> None:
+        """In a process that a handler has forked: run nothing more there."""
+        self._is_stopped = True
+
     def join(self, timeout_s: float) -> bool:
         """Wait for the running handler; False where it still runs after the timeout."""
         if self._thread.ident is not None:
@@ -480,8 +529,16 @@ class ThreadRunner:
         name_thread(self._thread.name)
         if not self._priority:
             be_ordinary()
+            if self._priority is not None:
+                take_short_turns()
         elif refusal := ask_for_fifo(self._priority):
             self._bound.node.log.debug("%s", refusal)  # the process has said so
+        try:
+            self._drive_on()
+        except SystemExit as wish:
+            self._leave(wish)
+
+    def _drive_on(self) -> None:
         bound, lane, source, now = self._bound, self._lane, self._source, self._clock.now_ns
         # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
         overtaking = _Overtaking(lane, source)

@@ -22,6 +22,7 @@ else:  # elsewhere than on Linux nobody makes one, but the module is there
     EpollSelector = getattr(selectors, "EpollSelector", selectors.SelectSelector)
 
 _now_ns = SystemClock.now_ns
+_MOST_SELECTED = 1024  # the numbers of descriptors that `select` takes are smaller
 
 
 class Ticking(Protocol):
@@ -47,6 +48,7 @@ class StraightSelector(EpollSelector):
         self.ticking: list[Ticking] = []
         self.call_soon: Callable[[Callable[[], object]], object] = lambda call: None
         self.tell_failure: Callable[[dict[str, Any]], None] = lambda context: None
+        self._itself = [self.fileno()] if self.fileno() < _MOST_SELECTED else []
         self._has_ticked = False  # the last time: then what is readable goes first
         self._poll: Callable[[float, int], list[tuple[int, int]]] = self._selector.poll  # type: ignore[attr-defined]
 
@@ -57,11 +59,15 @@ class StraightSelector(EpollSelector):
             if one.due_ns is not None and (first is None or one.due_ns < due_ns):
                 first, due_ns = one, one.due_ns
         wait_s = -1.0 if timeout is None else timeout
-        if first is not None and wait_s != 0:
-            left_s = max(0.0, (due_ns - _now_ns()) * 1e-9)
-            if timeout is None or left_s < timeout:
-                wait_s = left_s
         try:
+            if first is not None and wait_s != 0:
+                left_s = max(0.0, (due_ns - _now_ns()) * 1e-9)
+                if timeout is None or left_s < timeout:
+                    wait_s = 0.0
+                    if left_s > 0 and self._itself:
+                        select.select(self._itself, (), (), left_s)  # epoll itself counts in milliseconds
+                    elif left_s > 0:
+                        wait_s = left_s
             ready = self._poll(math.ceil(wait_s * 1e3) * 1e-3 if wait_s > 0 else wait_s, len(self.get_map()) or 1)
         except InterruptedError:
             return []

@@ -146,15 +146,21 @@ def meetings(hosts: Mapping[str, Host]) -> list[HostPair]:
     return [pair(hosts, one, other) for one, other in combinations(hosts, 2)]
 
 
-def check_pair(meeting: HostPair) -> None:
-    """Raise UserError where machines other than this one could connect without a key."""
-    if meeting.is_encrypted or meeting.place().is_loopback:
+def check_pair(meeting: HostPair, *, moves: bool) -> None:
+    """Raise UserError where somebody else could connect without a key: another machine, and where the graph `moves` a
+    robot another account of this one.
+    """
+    is_here = meeting.place().is_loopback
+    if meeting.is_encrypted or (is_here and not moves):
         return
     lacking = [host.name for host in (meeting.server, meeting.client) if not host.key]
     have = "has" if len(lacking) == 1 else "have"
+    anyone = "any account of this machine" if is_here else "anyone"
+    alone = "; where it has one user, say one_user = true in [run]" if is_here else ""
+    server = meeting.server
     raise UserError(
-        f"[hosts.{meeting.server.name}] would wait at {meeting.server.address} for anyone, because {choices(lacking)} "
-        f"{have} no key; make one with `polyrhythm keys new {lacking[0]}` and write it into [hosts.{lacking[0]}]"
+        f"[hosts.{server.name}] would wait at {server.address} for {anyone}, because {choices(lacking)} "
+        f"{have} no key; make one with `polyrhythm keys new {lacking[0]}` and write it into [hosts.{lacking[0]}]{alone}"
     )
 
 

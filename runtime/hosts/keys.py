@@ -10,6 +10,7 @@ from pathlib import Path
 import zmq
 
 from runtime.errors import UserError, choices
+from runtime.operating_system.machine import home
 
 FOLDER_VARIABLE = "POLYRHYTHM_KEYS"
 _SUFFIX = ".secret"
@@ -20,7 +21,7 @@ def folder() -> Path:
     """The folder of the keys: `$POLYRHYTHM_KEYS`, or the user's configuration folder."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named)
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "polyrhythm" / "keys"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home() / ".config") / "polyrhythm" / "keys"
 
 
 def make(name: str) -> str:

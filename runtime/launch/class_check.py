@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import dis
 import inspect
+import linecache
+import logging
 import os
+import random
 import re
 import sys
 import textwrap
@@ -19,10 +22,14 @@ from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from runtime.clock import Clock
+from runtime.context import HandlerContext
 from runtime.errors import ParameterError
 from runtime.message import Message, Stamped
 from runtime.node import Handler, MessageHandler, Node, is_marked, ports_of
 from runtime.ports import Port, Publisher, Subscription
+from runtime.run_facts import RunFacts
+from runtime.serialization.toml_errors import guess
 
 _RUNTIME = str(Path(__file__).resolve().parents[1]) + os.sep
 _OF_A_RUN = ("clock", "random", "run_info")
@@ -36,7 +43,7 @@ def handler_problems(cls: type[Node], handlers: tuple[Handler, ...]) -> tuple[st
     Each class is examined once: thousands of episodes use the same few.
     """
     found = [*_hidden_members(cls), *_lost_marks(cls), *_covered_marks(cls), *_own_start(cls), *_missing_ports(cls)]
-    found += [*_ports_inside(cls), *_unawaited_calls(cls)]
+    found += [*_ports_inside(cls), *_unawaited_calls(cls), *_misplaced_names(cls)]
     for handler in handlers:
         message = ports_of(cls, Subscription)[handler.port].message if isinstance(handler, MessageHandler) else None
         ports = [other.port for other in handlers if isinstance(other, MessageHandler) and other.name == handler.name]
@@ -156,8 +163,8 @@ def _own_start(cls: type[Node]) -> list[str]:
         if not inspect.isfunction(method):
             continue
         place = f"{cls.__name__}.{name} ({place_of(method)})"
-        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
-            found.append(f"{place} is no plain method, so that a call runs none of it; write `def {name}(self)`")
+        if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+            found.append(f"{place} has a `yield`, so that a call runs none of it; write `def {name}(self)`")
             continue
         try:
             inspect.signature(method).bind(None)
@@ -224,15 +231,110 @@ def _unawaited_calls(cls: type[Node]) -> list[str]:
     return found
 
 
+_HOLDERS: dict[str, type] = {
+    "clock": Clock, "log": logging.Logger, "random": random.Random, "context": HandlerContext, "run_info": RunFacts,
+}  # fmt: skip
+"""What every node has from its graph, and what is in there."""
+_HELD = {name: holder for holder, kind in reversed(_HOLDERS.items()) for name in dir(kind) if name[0] != "_"}
+"""Each name in there, and where; a name in several is the first one's."""
+_OF_SELF = re.compile(r"\bself\.(\w+)(?:\.(\w+))?(\()?")
+_LOOSE = frozenset(("setattr", "vars", "__dict__"))
+"""Who uses these may have any attribute."""
+
+
+def _misplaced_names(cls: type[Node]) -> list[str]:
+    """Uses of what a node does not have, where the graph gives it by another name: `self.now_ns()` is the clock's."""
+    found = []
+    for base in cls.__mro__:
+        methods = [method for method in vars(base).values() if inspect.isfunction(method)]
+        if base is Node or not methods or not (hints := _suspects(cls, methods[0].__code__.co_filename)):
+            continue
+        for method in methods:
+            for step in _steps_of(method) if hints & {*method.__code__.co_names} else ():
+                said, remedy = _misplaced(cls, step)
+                if said:
+                    place = _place_of_step(method, step)
+                    found.append(f"{base.__name__}.{method.__name__} ({place}) uses {said}; {remedy}")
+    return found
+
+
+def _suspects(cls: type[Node], file: str) -> set[str]:
+    """Names in a file that may be misplaced: most files have none, and need no closer look."""
+    found = {name for name, _, _ in _uses_in(file) if _holder(cls, name)}
+    for name, inner, call in _uses_in(file):
+        if inner and (thing := _thing(cls, name)) is not None:
+            member = getattr(thing, inner, None)
+            if member is None or (callable(member) and not call):
+                found.add(inner)
+    return found
+
+
+@cache
+def _uses_in(file: str) -> frozenset[tuple[str, str, str]]:
+    return frozenset((one[1], one[2] or "", one[3] or "") for one in _OF_SELF.finditer(_text_of(file)))
+
+
+@cache
+def _text_of(file: str) -> str:
+    return "".join(linecache.getlines(file))
+
+
+def _thing(cls: type[Node], name: str) -> object:
+    """What `self.NAME` is, a port or a class of `_HOLDERS`; None where that is known in the run only."""
+    own = getattr(cls, name, None)
+    return own if isinstance(own, Publisher | Subscription) else _HOLDERS.get(name)
+
+
+def _holder(cls: type[Node], name: str) -> str:
+    """Where what was asked of the node is to be found; "" where the node may have it, or nobody has."""
+    holder = _HELD.get(name, "")
+    return holder if holder and not hasattr(cls, name) and not _may_be_set(cls, name) else ""
+
+
+def _may_be_set(cls: type[Node], name: str) -> bool:
+    """Whether a class declares the attribute, or one of its methods may set it."""
+    bases = cls.__mro__[: cls.__mro__.index(Node)]
+    codes = [member.__code__ for base in bases for member in vars(base).values() if inspect.isfunction(member)]
+    if hasattr(cls, "__getattr__") or any(_LOOSE & {*code.co_names} for code in codes):
+        return True
+    sets = re.compile(rf"\bself\.{name}\b[^=(\n]*=(?!=)")
+    is_set = any(sets.search(_text_of(file)) for file in {code.co_filename for code in codes})
+    return is_set or any(name in inspect.get_annotations(base) for base in bases)
+
+
+def _misplaced(cls: type[Node], step: ast.AST) -> tuple[str, str]:
+    """Of one part of a method: what it uses that is not there, and the remedy; ("", "") where nothing is wrong."""
+    if isinstance(step, ast.BinOp | ast.Compare | ast.AugAssign | ast.FormattedValue):
+        for value in ast.iter_child_nodes(step):
+            of = _OF_SELF.fullmatch(ast.unparse(value)) if isinstance(value, ast.Attribute) else None
+            if of is not None and of[2] and callable(getattr(_thing(cls, of[1]), of[2], None)):
+                return of[0], f"that is a method: write `{of[0]}()`"
+        return "", ""
+    if not isinstance(step, ast.Attribute) or not isinstance(step.ctx, ast.Load):
+        return "", ""
+    of = _OF_SELF.fullmatch(ast.unparse(step))
+    if of is None:
+        return "", ""
+    if not of[2]:
+        holder = _holder(cls, of[1])
+        call = "(...)" if holder and callable(getattr(_HOLDERS[holder], of[1])) else ""
+        return (of[0], f"write `self.{holder}.{of[1]}{call}`") if holder else ("", "")
+    thing = _thing(cls, of[1])
+    if thing is None or hasattr(thing, of[2]):
+        return "", ""
+    kind = thing if isinstance(thing, type) else type(thing)
+    return of[0], f"a {kind.__name__} has no {of[2]!r}; {guess(of[2], (name for name in dir(thing) if name[0] != '_'))}"
+
+
 def _steps_of(method: types.FunctionType) -> Iterator[ast.AST]:
     """All parts of a method's source; none where it has no file."""
     with suppress(OSError, SyntaxError):
         yield from ast.walk(ast.parse(textwrap.dedent(inspect.getsource(method))))
 
 
-def _place_of_step(method: types.FunctionType, step: ast.stmt) -> str:
-    code = method.__code__
-    return f"{Path(code.co_filename).name}:{code.co_firstlineno + step.lineno - 1}"
+def _place_of_step(method: types.FunctionType, step: ast.AST) -> str:
+    code, line = method.__code__, getattr(step, "lineno", 1)
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno + line - 1}"
 
 
 def _returned_messages(cls: type[Node], name: str) -> list[str]:

@@ -42,6 +42,7 @@ class Launch:
     frozen_s: float = 2.0  # a process of which no thread ran for so long is killed, and restarted
     is_forked: bool = True  # its processes are forked from one that has imported their nodes
     robot: str = ""  # "module:NAME" of its limits, or the path of a robot file; "": a Stretch 3
+    one_user: bool = False  # of this machine
     links: tuple[LinkModel, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
     hosts: Mapping[str, Host] = field(default_factory=dict)
@@ -62,6 +63,11 @@ class Launch:
         """What its nodes know of the robot that `[run]` names, for readers of a recording; {} without one."""
         classes = [spec.cls for spec in self.graph.nodes.values()] if self.robot else []
         return {key: fact for cls in classes for key, fact in cls.robot_facts(self.robot).items()}
+
+    @property
+    def moves(self) -> bool:
+        """Whether its graph has a guard, and so a robot, on a machine that may have other users."""
+        return self.graph.authority != "" and not self.one_user
 
     @property
     def here(self) -> list[NodeSpec]:
@@ -144,7 +150,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
         realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
-        graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
+        graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()}, one_user=run.one_user)
         graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
         budgets = parse_budgets(tables.get("budgets", {}), graph)
         parse_export(tables.get("export", {}), graph)
@@ -172,6 +178,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         budgets=budgets,
         realtime=realtime,
         links=links,
+        one_user=run.one_user,
     )
 
 

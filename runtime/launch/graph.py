@@ -27,6 +27,7 @@ from runtime.launch.ownership import ownership
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
+from runtime.run_facts import RunFacts
 from runtime.serialization.toml_errors import expected, guess, key_for
 
 Restart = Literal["always", "on-failure", "never"]
@@ -90,8 +91,18 @@ class Graph:
     what does not fit; `run` and `Simulation` take it.
     """
 
-    def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
-        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state."""
+    def __init__(
+        self,
+        nodes: Iterable[NodeSpec],
+        candidates: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        one_user: bool = False,
+    ) -> None:
+        """`candidates` are, by seat, the nodes of which one at a time holds it; they may publish the same state.
+
+        `one_user`: this machine has no other, so that what comes by its loopback is theirs.
+        """
+        self.one_user = one_user
         self.nodes = {spec.name: spec for spec in nodes}
         self._seats = dict(candidates or {})
         self._candidates = [frozenset(names) for names in self._seats.values()]
@@ -157,6 +168,7 @@ class Graph:
         return {
             **self.roles,
             "ages": self.ages.as_data(),
+            "one_user": self.one_user,
             "node_seats": list(self.seats),
             "parameters": {name: dict(spec.params) for name, spec in self.nodes.items()},
         }
@@ -181,10 +193,13 @@ class Graph:
     def problems(self, host: str = "") -> list[tuple[str, str]]:
         """Everything that does not fit, as (node, sentence); empty where the graph, or this host's part, can start."""
         found: list[tuple[str, str]] = []
+        heard = frozenset(name for name, topic in self.topics.items() if topic.subscribers)
         for name, spec in self.nodes.items():
             if host and spec.host != host:
                 continue  # what its parameters should be is known there
-            found.extend((name, problem) for problem in _node_problems(spec, self._seats))
+            found.extend(
+                (name, problem) for problem in _node_problems(spec, self._seats, heard, one_user=self.one_user)
+            )
             found.extend((name, problem) for problem in self._unheard_stops(spec))
             found.extend((name, problem) for problem in self._unsafe_states(spec))
         for topic in self.topics.values():
@@ -226,9 +241,27 @@ class Graph:
                     )
         return problems
 
+    def _unfenced(self) -> list[tuple[str, str]]:
+        """Where an interrupt would cancel nothing, since nobody issues fences."""
+        issued = self.topics.get(FENCE_TOPIC)
+        interrupts = [topic for topic in self.topics.values() if topic.publishers and _carries(topic, "Interrupt")]
+        if not self.seats or not interrupts or (issued is not None and issued.publishers):
+            return []
+        seated = next(name for name, spec in self.nodes.items() if spec.cls.seat)
+        who = interrupts[0].publishers[0].node
+        why = (
+            f"seat {self.nodes[seated].cls.seat!r}: {who} raises interrupts, and nobody issues the fences by which "
+            "they cancel anything; give a robot a guard, and any other graph a table [nodes.coordinator] with "
+            'use = "nodes.interrupts.coordinator:Coordinator"'
+        )
+        return [(seated, why)]
+
     def process_problems(self) -> list[tuple[str, str]]:
-        """As `problems`, for subscriptions that accept messages of their own process only, and publishers elsewhere."""
-        problems: list[tuple[str, str]] = []
+        """As `problems`, for what the launch of a whole graph needs: who issues fences, and nodes in one process.
+
+        Some subscriptions accept messages of their own process only.
+        """
+        problems = self._unfenced()
         for topic in self.topics.values():
             for here in (self.nodes[end.node] for end in topic.subscribers if end.port.qos.in_process):
                 for there in (self.nodes[end.node] for end in topic.publishers):
@@ -395,7 +428,9 @@ def unset_variables(spec: NodeSpec) -> list[MissingVariable]:
     ]
 
 
-def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _node_problems(
+    spec: NodeSpec, seats: Mapping[str, tuple[str, ...]], heard: frozenset[str], *, one_user: bool
+) -> list[str]:
     if spec.unset:
         return list(unset_variables(spec))
     try:
@@ -443,12 +478,35 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         except GraphError as problem:
             problems.append(f"remap: {problem}")
     if not problems and spec.instance is None:
-        problems.extend(node.problems() or node.seat_problems(seats))
+        node.run_info = RunFacts(one_user=one_user)
+        problems.extend(node.problems() or node.seat_problems(seats) or node.listener_problems(heard))
     return problems
+
+
+def _carries(topic: Topic, name: str) -> bool:
+    """Whether messages of a class of the runtime's own with that name travel there; without loading them all."""
+    message = topic.publishers[0].port.message
+    return any(cls.__name__ == name and cls.__module__ == "runtime.msgs.interrupt" for cls in message.__mro__)
+
+
+def _issuer_problems(topic: Topic) -> list[tuple[str, str]]:
+    """Who issues fences beside the one who does; a robot's guard issues leases, too, and is the one."""
+    first, *others = sorted(topic.publishers, key=lambda end: not end.port.qos.exclusive)
+    return [
+        (
+            end.node,
+            f"topic {topic.name!r}: {first.node} and {end.node} both issue fences; one node of a graph does, and with "
+            "a robot it is the guard: leave out the other",
+        )
+        for end in others
+        if end.node != first.node
+    ]
 
 
 def _exclusive_problems(topic: Topic) -> list[tuple[str, str]]:
     """Who else publishes what one node alone may publish."""
+    if topic.name == FENCE_TOPIC and topic.publishers:
+        return _issuer_problems(topic)
     owners = [end.node for end in topic.publishers if end.port.qos.exclusive]
     return [
         (

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from runtime.bag.journal import calls_topic
-from runtime.coordination.fence import FENCE_TOPIC
+from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.coordination.health import gateway_topic
-from runtime.coordination.lease import LEASE_TOPIC
+from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import GatewayPlan, check_pair, pair
 from runtime.launch.graph import NodeSpec, health_topic
@@ -28,7 +28,7 @@ from runtime.message import Kind, Message
 from runtime.node import MessageHandler, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
-from runtime.serialization.codec import fingerprint
+from runtime.serialization.codec import fingerprint, holds_arrays
 from runtime.transport.direct import is_available
 from runtime.transport.reliable.tag import LIFESPAN_S, Terms
 
@@ -52,9 +52,10 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     reliable: dict[str, Terms] = {}  # own topics whose events are acknowledged
     acknowledges: tuple[str, ...] = ()  # topics of others
     realtime: RealTime | None = None
-    direct_from: dict[str, tuple[str, ...]] = {}  # states that come straight from these processes
+    direct_from: dict[str, tuple[str, ...]] = {}  # topics that come straight from these processes
     most_hz: dict[str, float] = {}  # of these, where its subscription wants at most so many a second
-    direct_to: dict[str, tuple[str, ...]] = {}  # own states that go straight to these processes
+    direct_to: dict[str, tuple[str, ...]] = {}  # own topics that go straight to these processes
+    direct_events: tuple[str, ...] = ()  # of these, the events
     owners: dict[str, str] = {}  # topic that one node alone may publish -> the process that it comes from
     vouched: dict[
         str, dict[str, tuple[str, ...]]
@@ -117,6 +118,11 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
                 listeners.update((own & topics) - direct_from.get(other, {}).keys())
         listeners.update(own.intersection(watched))
         others = {other: topics for other, topics in hears.items() if other != name}
+        direct_to = {
+            topic: receivers
+            for topic in sorted(own)
+            if (receivers := tuple(other for other, some in direct_from.items() if name in some.get(topic, ())))
+        }
         plans[name] = ProcessPlan(
             nodes={spec.name: with_robot(launch.tables["nodes"][spec.name], spec.cls, launch.robot) for spec in specs},
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
@@ -133,11 +139,8 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             realtime=launch.realtime.get(name),
             direct_from=direct_from.get(name, {}),
             most_hz=_most_hz(specs, direct_from.get(name, {})),
-            direct_to={
-                topic: receivers
-                for topic in sorted(own)
-                if (receivers := tuple(other for other, some in direct_from.items() if name in some.get(topic, ())))
-            },
+            direct_to=direct_to,
+            direct_events=tuple(topic for topic in direct_to if types[topic].message_kind == "event"),
             owners={topic: owner for topic, owner in owners.items() if topic in hears[name]},
             vouched={topic: of for topic, of in vouched.items() if topic in hears[name]},
             gateway=_gateway(launch, gateways[name]) if name in gateways else None,
@@ -153,13 +156,16 @@ def _direct_from(
     owners: Mapping[str, str],
     checked: Collection[str],
 ) -> dict[str, tuple[str, ...]]:
-    """The states that one plain handler of this process alone wants, and the processes that they come straight from.
+    """The topics that one plain handler of this process alone wants, and the processes that they come straight from.
 
-    None of the `checked`: only ZeroMQ's readers look whether a process speaks in the names of its own nodes.
+    None of the `checked`: only ZeroMQ's readers look whether a process speaks in the names of its own nodes. No fences
+    and leases, which concern the whole process, and no events that are acknowledged or hold arrays.
     """
     if not is_available() or any(spec.cls.subscribes_all for spec in specs):
         return {}
     topics = Counter(spec.topic_of(port) for spec in specs for port in ports_of(spec.cls, Subscription).values())
+    by_zeromq = {topic for topic, message in launch.graph.types.items() if _is_by_zeromq(message)}
+    by_zeromq |= _reliably(launch.graph.nodes.values()).keys()
     found = {}
     for spec in specs:
         handled = Counter(one.port for one in handlers_of(spec.cls) if isinstance(one, MessageHandler))
@@ -173,7 +179,7 @@ def _direct_from(
                 topics[topic] > 1
                 or topic in checked
                 or known is None
-                or port.message.message_kind == "event"
+                or (port.message.message_kind == "event" and topic in by_zeromq)
                 or any(end.port.qos.late_join for end in known.publishers)
                 or any(end.port.qos.late_join for end in known.subscribers)
             ):
@@ -186,6 +192,11 @@ def _direct_from(
             if publishers:
                 found[topic] = publishers
     return found
+
+
+def _is_by_zeromq(message: Any) -> bool:
+    """Whether an event of this type goes by ZeroMQ in any case."""
+    return issubclass(message, Fence | Lease) or holds_arrays(message)
 
 
 def _most_hz(specs: Iterable[NodeSpec], direct: Collection[str]) -> dict[str, float]:
@@ -254,7 +265,7 @@ def gateway_name(other: str) -> str:
 
 def _gateway(launch: Launch, other: str) -> GatewayPlan:
     meeting = pair(launch.hosts, launch.host, other)
-    check_pair(meeting)
+    check_pair(meeting, moves=launch.moves)
     types = launch.graph.types
     there = {spec.name for spec in launch.on(other)}
     receives = _crossing(launch, other, launch.host)

@@ -24,6 +24,7 @@ class RunTable(Table, frozen=True):
     for_s: Seconds | None = None
     frozen_s: Annotated[float, Meta(gt=0, le=60.0, description="more than 0 and at most 60 s")] = 2.0
     start: Literal["fork", "spawn"] = "fork"
+    one_user: bool = False  # of this machine: what comes by its loopback is theirs
     robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS', or a robot file")] = ""
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runtime.msgs.interrupt import PREEMPTS, Effect, Interrupt, InterruptRecord
+    from runtime.msgs.interrupt import PREEMPTS, Cause, Effect, Interrupt, InterruptRecord
     from runtime.msgs.robot import (
         JOINTS,
         MISTAKE,
@@ -90,6 +90,7 @@ __all__ = [
     "AnswerCode",
     "Argument",
     "ArgumentType",
+    "Cause",
     "Comparison",
     "Condition",
     "DriverOrder",

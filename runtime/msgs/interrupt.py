@@ -16,6 +16,14 @@ PREEMPTS: dict[str, tuple[str, ...]] = {
 """Which of the robot's three seats an interrupt of each depth fences, where the launch file does not say otherwise."""
 
 
+Cause = Literal[
+    "", "person", "contact", "effort", "unknown", "following", "motion", "driver", "runstop", "link", "ladder", "guard",
+    "reflex",
+]  # fmt: skip
+"""What raised an interrupt, where it is no tool, page or other node. The guard believes each of those who can know it:
+itself and the reflex all, a ladder its own, anybody that a person said it. A name is never a cause."""
+
+
 class Interrupt(Message):
     """A demand to change what is going on, at one of three depths; `resume` lifts a stop.
 
@@ -25,7 +33,9 @@ class Interrupt(Message):
     id: str
     depth: Literal["amend", "replan", "stop", "resume", "hold"]
     text: str  # what was said or felt
-    by: str  # who: a speaker, "contact", "console"
+    by: str  # who, for people: a speaker, "contact", "console"
+    cause: Cause = ""  # what, for programs
+    person: str = ""  # which person said it, as the ears tell people apart; `by` is only their name
     is_sure: bool = True  # stop: not a bare "ah" or "hey", which may have been meant for anybody
     is_pain: bool = False  # stop: the words tell that somebody is hurt, caught or touched; what was felt needs no word
     is_caught: bool = False  # stop: a person asks the gripper to let go of somebody

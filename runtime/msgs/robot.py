@@ -105,12 +105,17 @@ class ActionChunk(Message, kind="state"):
 
 
 class Utterance(Message, origin="utterance"):
-    """Something said: on `heard` by a person, on `said` by the robot."""
+    """Something said: on `heard` by somebody, and `nodes.interrupts.people` says whether by a person; on `said` by the
+    robot."""
 
-    speaker: str
+    speaker: str  # a name, which proves nothing
     text: str
     captured_ns: int | None = None  # when the words began, where a microphone heard them; None: when published
     sound: str = ""  # the `id` of the SpokenSound that speaks it; "": a loudspeaker makes the sound
+    person: str = ""  # heard: which person, as the ears tell them apart; "": by these ears and the speaker's name
+    is_typed: bool = False  # heard: it came as text, so no loudspeaker can be in it
+    stamp_ns: int = 0  # heard: when it was signed; 0: it was not
+    proof: str = ""  # heard: see `runtime.msgs.signature`
 
 
 class Reference(Message):
@@ -344,7 +349,6 @@ class GuardOrder(Message):
     stamp_ns: int
     proof: str
     id: str = ""  # of this order alone; the answer names it
-    words: str = ""  # what they said, where words ask to go on: these lift no more than words do
 
 
 AnswerCode = Literal[

@@ -18,10 +18,10 @@ import msgspec
 from runtime.clock import to_ns
 from runtime.coordination.lease import Kind
 from runtime.errors import PolyrhythmError
-from runtime.msgs.robot import GuardOrder, RobotService, SeatRequest
+from runtime.msgs.robot import GuardOrder, RobotService, SeatRequest, Utterance
 
-Signed = GuardOrder | RobotService | SeatRequest
-S = TypeVar("S", GuardOrder, RobotService, SeatRequest)
+Signed = GuardOrder | RobotService | SeatRequest | Utterance
+S = TypeVar("S", GuardOrder, RobotService, SeatRequest, Utterance)
 
 TOKEN_FILE = "guard.token"
 GOOD_FOR_NS = to_ns(2.0)
@@ -50,9 +50,14 @@ def token_of(registry: Path) -> str:
         ) from problem
 
 
-def order(token: str, do: Literal["arm", "rearm", "resume"], by: str, now_ns: int, words: str = "") -> GuardOrder:
+def order(token: str, do: Literal["arm", "rearm", "resume"], by: str, now_ns: int) -> GuardOrder:
     """A signed order to arm, re-arm or go on; unsigned, which the guard refuses in words, where the token is ""."""
-    return _signed(GuardOrder(do=do, by=by, stamp_ns=now_ns, proof="", id=f"{by}-{now_ns}", words=words), token)
+    return _signed(GuardOrder(do=do, by=by, stamp_ns=now_ns, proof="", id=f"{by}-{now_ns}"), token)
+
+
+def words(token: str, text: str, by: str, now_ns: int) -> Utterance:
+    """What the holder of the token types as a person's words; unsigned, and so nobody's, where the token is ""."""
+    return _signed(Utterance(speaker=by, text=text, is_typed=True, stamp_ns=now_ns), token)
 
 
 def service(

@@ -28,6 +28,7 @@ class Sound(Message, origin="utterance"):
     voiced_s: float  # of the samples really speech
     before_s: float  # of the samples, from before that
     samples: NDArray[np.int16]  # (n,) at SOUND_RATE_HZ
+    person: str = ""  # which person, as a page tells them apart; "": by the microphone and the speaker's name
 
 
 class SoundSoFar(Sound, origin="utterance"):
@@ -88,6 +89,7 @@ class Alarm(Message, origin="utterance"):
     captured_ns: int  # when the speech began; the same as of its `Sound`
     ended_ns: int  # when the word was over
     phase: Literal["spotted", "refuted", "stands"] = "spotted"
+    person: str = ""  # "stands": which person, as of the words
 
     @property
     def message_is_urgent(self) -> bool:

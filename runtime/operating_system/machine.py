@@ -83,3 +83,29 @@ _ABILITIES: Mapping[Ability, Callable[[], bool]] = {
     "die with parent": lambda: sys.platform == "linux",
     "fork": lambda: sys.platform == "linux" and hasattr(os, "pidfd_open"),
 }
+
+
+def temporary_folder() -> Path | None:
+    """Where temporary files go; shared memory where the disk is read-only, and None where that is not there either."""
+    import tempfile  # a stop at a terminal does without
+
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else None
+
+
+def home() -> Path:
+    """This user's home; for an account without one, a folder of temporary files that nobody else can write."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        folder = (temporary_folder() or Path("/")) / f"polyrhythm-home-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+        if status.st_uid == os.getuid() and not status.st_mode & 0o077:
+            return folder
+    except OSError:
+        pass  # whoever needs it says so
+    return Path("/nonexistent")

@@ -10,7 +10,9 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import platform
 import resource
+import struct
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +27,9 @@ NO_FIFO = "this machine has no SCHED_FIFO, or POLYRHYTHM_PORTABLE switches it of
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
 _CAP_IPC_LOCK = 14
 _STATUS = Path("/proc/self/status")
+_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}  # no libc before glibc 2.41 has a function for it
+_ATTRIBUTES_BYTES = 48
+_TURN_NS = 500_000  # the usual turn is 0.7 ms and more
 
 
 def transport_priority(control_priority: int) -> int:
@@ -72,6 +77,21 @@ def be_ordinary() -> None:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     except (AttributeError, OSError):
         pass  # then it never was anything else
+
+
+def take_short_turns() -> None:
+    """Let the calling thread, and those that it starts, go before what computes when they wake, without any rights.
+
+    Linux 6.12 and later let a thread that asks for shorter turns interrupt one with longer turns. Its share of the
+    processor stays the same. Elsewhere nothing changes.
+    """
+    number = _SCHED_SETATTR.get(platform.machine())
+    if number is None or not can("process table"):
+        return
+    wish = struct.pack(
+        "=IIQiIQQQ", _ATTRIBUTES_BYTES, os.SCHED_OTHER, 0, os.getpriority(os.PRIO_PROCESS, 0), 0, _TURN_NS, 0, 0
+    )
+    ctypes.CDLL(None).syscall(ctypes.c_long(number), 0, ctypes.create_string_buffer(wish), 0)
 
 
 def may_use_cores(cpus: Sequence[int]) -> str:

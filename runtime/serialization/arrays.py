@@ -54,29 +54,6 @@ def is_numbers(name: str) -> bool:
     return True
 
 
-def describe_array(value: object) -> object:
-    """An array as its type alone, for `check_described`; raises as `write_array` does."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(value, numpy.ndarray):
-        raise CodecError(f"a message holds a {type(value).__name__}; expected plain values, messages or numpy arrays")
-    name = cast(Any, value).dtype.str
-    try:
-        _dtype(name)
-    except ValueError as problem:
-        raise CodecError(f"a message holds an array of {cast(Any, value).dtype}; expected numbers") from problem
-    return name
-
-
-def check_described(declared: Any, value: object) -> object:
-    """Check that an array has the type that the message declares. Raises CodecError where it has not."""
-    import numpy as np
-
-    wanted = _declared_dtype(declared)
-    if not isinstance(value, str) or (wanted is not None and _dtype(value) != wanted):
-        raise CodecError(f"it holds {value}; expected an array of {wanted or 'numbers'}")
-    return np.empty(0)
-
-
 @cache
 def _dtype(name: str) -> Any:
     """The numbers of that name. Raises ValueError or TypeError where it names none."""
@@ -102,7 +79,7 @@ def read_array(declared: Any, value: object) -> object:
             raise ValueError(f"{len(buffer)} bytes for {shape}")
     except (TypeError, ValueError, IndexError, KeyError, OverflowError) as problem:
         raise CodecError(f"an array does not fit its buffer: {problem}") from problem
-    wanted = _declared_dtype(declared)
+    wanted = declared_dtype(declared)
     if wanted is not None and array.dtype != wanted:
         raise CodecError(f"an array holds {array.dtype}; expected {wanted}")
     array.setflags(write=False)
@@ -110,7 +87,8 @@ def read_array(declared: Any, value: object) -> object:
 
 
 @cache
-def _declared_dtype(declared: Any) -> Any:
+def declared_dtype(declared: Any) -> Any:
+    """The dtype that an array's annotation names; None where it takes any numbers."""
     import numpy as np
 
     for argument in get_args(declared):

@@ -16,7 +16,7 @@ import msgspec
 from runtime.errors import CodecError
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.serialization.arrays import Frame as Frame
-from runtime.serialization.arrays import buffers, check_described, describe_array, read_array, write_array
+from runtime.serialization.arrays import buffers, read_array, write_array
 from runtime.serialization.msgspec_cache import learning
 
 MAX_DOCUMENT_BYTES = 4 << 20
@@ -151,21 +151,17 @@ def _write(envelope: Envelope, message: type[Message], payload: object) -> bytes
         raise
 
 
-def check_types(message: Message) -> None:
-    """Raise CodecError where a field holds what no receiver would accept; copies no buffers."""
+def as_read(value: object, read: Callable[[bytes], M]) -> M:
+    """A value as a receiver with this decoder reads it; its arrays are not copied.
+
+    Raises CodecError, and what msgspec raises, where it has no form on the wire or another type than is read.
+    """
     try:
-        _checker_of(type(message))(_describe(message))
-    except (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError, CodecError) as problem:
-        raise CodecError(f"{type(message).__name__} cannot be sent: {problem}") from problem
-
-
-_describe = msgspec.msgpack.Encoder(enc_hook=describe_array).encode
-
-
-@cache
-def _checker_of(message: type[Message]) -> Callable[[bytes], Message]:
-    with learning:
-        return msgspec.msgpack.Decoder(message, dec_hook=check_described).decode
+        document = _encode(value)
+        buffers.read = buffers.written
+        return read(document)
+    finally:
+        buffers.written, buffers.read = [], ()
 
 
 def decode_envelope(document: Frame) -> Envelope:

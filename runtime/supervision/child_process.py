@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 
 from runtime.supervision.fork_server import ForkedProcess, ForkError, ForkServer, environment
@@ -16,8 +18,9 @@ from runtime.supervision.fork_server import ForkedProcess, ForkError, ForkServer
 Events = Callable[["ChildProcess", dict[str, Any]], None]
 
 _PIPE_BYTES = 1 << 20
-STUCK = 3
-"""The exit code of a process whose handler did not return when the run ended."""
+_FRAME = re.compile(r'  File "(.+)", line (\d+) in (\S+)')
+"""A line of what Python's faulthandler writes where a process crashes, the innermost first."""
+_LIBRARIES = tuple(os.path.realpath(path) + os.sep for path in {get_path("stdlib"), get_path("platlib")})
 
 
 class ChildProcess:
@@ -46,6 +49,9 @@ class ChildProcess:
         self._tasks: list[asyncio.Task[None]] = []
         self.exited = asyncio.Event()
         self.failure = ""  # what it told before it failed
+        self.crashed_at = ""
+        """The line of Python at which it crashed: the innermost outside of libraries, where there is one."""
+        self._is_in_crash = False
 
     @property
     def pid(self) -> int:
@@ -60,7 +66,8 @@ class ChildProcess:
     async def start(self) -> None:
         """Start it in a session and a process group of its own, with the modules that this process finds."""
         self.exited.clear()
-        self.failure = ""
+        self.failure = self.crashed_at = ""
+        self._is_in_crash = False
         orders_read, self._orders_fd = os.pipe()
         (events_read, events_write), (output_read, output_write) = os.pipe(), os.pipe()
         try:
@@ -110,7 +117,7 @@ class ChildProcess:
             pass  # it has gone; `exited` tells
 
     async def stop(self, patience_s: float) -> None:
-        """Ask it to stop, then terminate it, then kill it, until it and all its children are gone."""
+        """Ask it to stop, then terminate it, then kill it with its process group, until it is gone."""
         if self._process is None:
             return
         self.order("stop")
@@ -121,7 +128,6 @@ class ChildProcess:
             except TimeoutError:
                 self.signal(number)
         await self.exited.wait()
-        self.signal(signal.SIGKILL)  # what it started and left behind
 
     async def _read_events(self, stream: asyncio.StreamReader) -> None:
         while line := await stream.readline():
@@ -140,7 +146,20 @@ class ChildProcess:
             if not line:
                 return
             text = line.decode(errors="replace").rstrip()
+            self._note_crash(text)
             self._on_event(self, {"event": "log", "level": "output", "source": self.name, "text": text})
+
+    def _note_crash(self, line: str) -> None:
+        if line.startswith("Current thread "):
+            self._is_in_crash, self.crashed_at = True, ""
+        elif not (found := _FRAME.match(line)):
+            self._is_in_crash = False
+        elif self._is_in_crash:
+            file, number, function = found.groups()
+            is_own = not os.path.realpath(file).startswith(_LIBRARIES)
+            if is_own or not self.crashed_at:
+                self.crashed_at = f"{function} ({os.path.basename(file)}:{number})"
+            self._is_in_crash = not is_own
 
     async def _await_exit(self, readers: list[asyncio.Task[None]]) -> None:
         assert self._process is not None

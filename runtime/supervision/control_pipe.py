@@ -22,7 +22,9 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.clock import SystemClock
+from runtime.operating_system.processes import FAMILY, end_families
 from runtime.operating_system.real_time import name_thread
+from runtime.operating_system.telling import text_of
 
 _GRACE_S = 1.5  # after the supervisor's death a process has this long to stop by itself
 _LONG_GRACE_S = 15.0  # and one that ends others first, so long
@@ -50,6 +52,8 @@ class Control:
         for fd in (write_fd, self._wake_reader, self._wake_writer):
             os.set_blocking(fd, False)
         self._is_closing = False
+        self.is_orphan = False
+        """Whether the supervisor is gone."""
         self._all_told = threading.Event()
         # A daemon: it waits for a supervisor that may outlive this process.
         self._thread = threading.Thread(target=self._run, name="control", daemon=True)
@@ -73,11 +77,18 @@ class Control:
         self._wake()
         self._all_told.wait(_LAST_WORDS_S)
 
+    def forget(self) -> None:
+        """In a process that was forked from this one: let go of the pipes, and tell nobody anything."""
+        self._dropped, self._lines = 0, deque(maxlen=0)
+        for fd in (self._read_fd, self._write_fd, self._wake_reader, self._wake_writer):
+            os.close(fd)
+        self._wake_writer = -1
+
     def _wake(self) -> None:
         try:
             os.write(self._wake_writer, b"w")
-        except BlockingIOError:
-            pass  # it is awake
+        except OSError:
+            pass  # it is awake; or this is a fork of the process
 
     def _run(self) -> None:
         name_thread("control")
@@ -101,7 +112,7 @@ class Control:
                 except BlockingIOError:
                     pass  # less room than a line of that length needs
                 except OSError:
-                    is_heard = False
+                    is_heard, self.is_orphan = False, True
                     self._all_told.set()
                     self._on_order({"do": "stop"})
             if self._wake_reader in readable:
@@ -109,6 +120,7 @@ class Control:
             if self._read_fd in readable:
                 more = os.read(self._read_fd, 1 << 16)
                 if not more:
+                    self.is_orphan = True
                     _end_orphan(lambda: self._on_order({"do": "stop"}), _GRACE_S)
                 *whole, orders = (orders + more).split(b"\n")
                 for order in whole:
@@ -148,7 +160,9 @@ def _end_orphan(stop: Callable[[], None], grace_s: float) -> None:
     """Whoever started this process is gone. Stop politely; whatever blocks the loop does not keep it alive."""
     stop()
     threading.Event().wait(grace_s)
-    os._exit(3)
+    if run := os.environ.get(FAMILY, "").partition("/")[2]:
+        end_families({os.getpid()}, run)
+    os._exit(1)
 
 
 def _log_line(level: str, source: str, text: str) -> bytes:
@@ -164,10 +178,7 @@ class ControlLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send one log record."""
-        try:
-            text = record.getMessage()
-        except (TypeError, ValueError):  # the arguments do not fit the text
-            text = f"{record.msg} {record.args}"
+        text = text_of(record)
         if record.exc_info and record.exc_info[0] is not None:
             text += "\n" + "".join(traceback.format_exception(*record.exc_info)).rstrip()
         source = record.name.removeprefix("node.")

@@ -222,6 +222,9 @@ def _set_apart() -> None:
 def _begin(connection: socket.socket, other: socket.socket) -> None:
     other.close()
     os.setsid()  # Ctrl-C is the supervisor's to answer
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.default_int_handler:  # that of a command
+            signal.signal(number, signal.SIG_DFL)
     os.environ.update(environment())
     _serve(connection)
 

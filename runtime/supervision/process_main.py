@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import faulthandler
 import gc
 import json
 import logging
@@ -28,9 +30,10 @@ from runtime.execution.straight_loop import new_loop
 from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
-from runtime.message import Message
-from runtime.operating_system import estop_signal
-from runtime.supervision.child_process import STUCK
+from runtime.message import Kind, Message
+from runtime.operating_system import estop_signal, telling
+from runtime.operating_system.processes import end_families, found_family
+from runtime.operating_system.real_time import take_short_turns
 from runtime.supervision.control_pipe import Control, ControlLog
 from runtime.transport.direct import DirectReader
 from runtime.transport.zeromq import (
@@ -43,6 +46,7 @@ from runtime.transport.zeromq import (
 )
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _MOST_REFUSED = 64  # pairs of source and topic
 LAST_SENT_S = 0.6  # for what is queued when a process ends
 WIRING_S = 5.0
@@ -89,7 +93,15 @@ class Bus(PublisherSockets, Transport):
     def __init__(
         self, folder: Path, name: str, plan: ProcessPlan, priority: int, control: Control, refusals: Refusals
     ) -> None:
-        super().__init__(folder, name, priority, plan.reliable, direct=plan.direct_to, has_own_threads=False)
+        super().__init__(
+            folder,
+            name,
+            priority,
+            plan.reliable,
+            direct=plan.direct_to,
+            direct_events=plan.direct_events,
+            has_own_threads=False,
+        )
         self.direct = self._direct_from = plan.direct_from
         self._most_hz = plan.most_hz
         self.readers: list[Reader] = []
@@ -98,28 +110,33 @@ class Bus(PublisherSockets, Transport):
 
     def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
         """The reader of a control loop for topics that nobody else in the process hears; None where there is none."""
-        straight = {topic: types[topic] for topic in types.keys() & self._direct_from.keys()}
+        straight: dict[Kind, dict[str, type[Message]]] = {"state": {}, "event": {}}
+        for topic in types.keys() & self._direct_from.keys():
+            straight[types[topic].message_kind][topic] = types[topic]
+        state, event = (
+            DirectReader(self._receiver, own, self._direct_from, deliver, lost, self._refusals.note, self._most_hz)
+            if own
+            else None
+            for own in straight.values()
+        )
         reader = Reader(
-            {topic: message for topic, message in types.items() if topic not in straight},
+            {topic: message for topic, message in types.items() if topic not in self._direct_from},
             deliver,
             lost,
             receiver=self._receiver,
             reliable=self.acknowledged,
             refused=self._refusals.note,
-            direct=DirectReader(
-                self._receiver, straight, self._direct_from, deliver, lost, self._refusals.note, self._most_hz
-            )
-            if straight
-            else None,
+            direct=state,
+            direct_events=event,
         )
         self.readers.append(reader)
         return reader
 
     def connect_direct(self) -> None:
-        """Connect to publishers of states that have come up meanwhile."""
+        """Connect to publishers that have come up meanwhile."""
         for reader in self.readers:
-            if reader.direct is not None:
-                reader.direct.retry()
+            for direct in filter(None, (reader.direct, reader.direct_events)):
+                direct.retry()
 
     def each_second(self) -> None:
         """Send the newest states to late readers, and report what could not be decoded."""
@@ -143,15 +160,24 @@ class Process:
         self._run_info: dict[str, Any] = {}
         self._control = Control(read_fd, write_fd, self._order)
         self._refusals = Refusals(self._control)
+        self._held = threading.local()  # what a thread that forks blocked before
         self._executor: Executor | None = None
 
     def main(self) -> int:
         """Run to the end; 0 where the supervisor asked for it."""
         log_to(ControlLog(self._control))
+        take_short_turns()  # before there are other threads, which then have it, too
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
         self._control.start()
+        os.register_at_fork(before=self._hold_signals, after_in_parent=self._let_signals, after_in_child=self._forked)
+        work = self._loop.create_task(self._run())
         try:
-            self._loop.run_until_complete(self._run())
+            self._loop.run_until_complete(work)
+        except SystemExit as wish:  # of a handler: the others end as at the end of the run
+            self._stop.set()
+            if not work.done():
+                self._loop.run_until_complete(work)
+            return self._leave(wish.code)
         except PolyrhythmError as problem:
             self._control.tell("failed", text=str(problem))
             return 2
@@ -161,7 +187,33 @@ class Process:
             return 1
         finally:
             self._control.close()
+            if self._control.is_orphan:  # else its supervisor does it
+                end_families({os.getpid()}, self._folder.name)
         return 0
+
+    def _leave(self, wish: object) -> int:
+        """The exit code that a handler asked for by `sys.exit`; a sentence is told, and its code is 1."""
+        if wish is None or isinstance(wish, int):
+            return int(wish or 0)
+        self._control.tell("failed", text=f"ended itself: {wish}")
+        return 1
+
+    def _hold_signals(self) -> None:
+        """A handler forks: a signal to the child must not come before it has handlers of its own."""
+        self._held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+
+    def _let_signals(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._held.mask)
+
+    def _forked(self) -> None:
+        """In a child that a handler has forked: nothing of the run goes on in it, and no signal to it is the node's."""
+        signal.set_wakeup_fd(-1)  # else what is sent to it is heard by the node
+        for number in _ENDINGS:
+            signal.signal(number, signal.SIG_DFL)
+        self._let_signals()
+        self._control.forget()
+        if self._executor is not None:
+            self._executor.forget()
 
     def _order(self, order: dict[str, Any]) -> None:
         if order["do"] == "ended":
@@ -229,7 +281,7 @@ class Process:
             for reader in outlet.readers:
                 reader.connect(self._folder, plan.peers, plan.owners, vouched=plan.vouched)
             inlet.accept(self._folder, self._name, types)
-            executor.prepare()
+            await executor.prepare()
             inlet.start(start.transport, outlet.resender)
             missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop, outlet.connect_direct)
             self._watch(outlet)
@@ -244,6 +296,7 @@ class Process:
                 gc.enable()
                 await executor.run(self._stop)
         finally:
+            await executor.stop_nodes()
             self._refusals.tell()
             outlet.settle()
             inlet.close()
@@ -254,8 +307,10 @@ class Process:
             end_threads(LAST_SENT_S)
         if executor.stuck:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
+            self._control.tell("failed", text="had to be left behind: a handler of it does not return")
             self._control.close()
-            os._exit(STUCK)  # a handler that never returns must not keep the process
+            telling.finish()
+            os._exit(1)  # a handler that never returns must not keep the process
 
     async def _run_gateway(
         self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]], names: frozenset[str]
@@ -266,7 +321,12 @@ class Process:
             self._control.tell("finish", node=self._name, ok=ok, reason=reason)
 
         outlet = PublisherSockets(
-            self._folder, self._name, reliable=plan.reliable, direct=plan.direct_to, has_own_threads=False
+            self._folder,
+            self._name,
+            reliable=plan.reliable,
+            direct=plan.direct_to,
+            direct_events=plan.direct_events,
+            has_own_threads=False,
         )
         gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
         inlet = SubscriberThread(
@@ -299,15 +359,17 @@ class Process:
             end_threads(LAST_SENT_S)
 
     def _watch(self, outlet: PublisherSockets) -> None:
-        """Let the loop look who comes to hear states, and who goes."""
+        """Let the loop look who comes to hear, who goes, and who has room again."""
         if outlet.sender is not None:
             self._loop.add_reader(outlet.sender.events, outlet.sender.look)
-            self._loop.add_reader(outlet.notices_fd, outlet.look)
+            for fd in outlet.notices_fds:
+                self._loop.add_reader(fd, outlet.look)
 
     def _unwatch(self, outlet: PublisherSockets) -> None:
         if outlet.sender is not None:
             self._loop.remove_reader(outlet.sender.events)
-            self._loop.remove_reader(outlet.notices_fd)
+            for fd in outlet.notices_fds:
+                self._loop.remove_reader(fd)
 
     async def _wait_for_order(self) -> None:
         waits = [asyncio.create_task(event.wait()) for event in (self._go, self._stop)]
@@ -319,7 +381,11 @@ class Process:
 def main() -> int:
     """Run one process of a run."""
     gc.disable()  # until the run begins: what is imported and loaded stays, and looking through it takes time
+    telling.use_apart()  # a supervisor that is gone or halted makes no `print` of a node raise or wait
+    atexit.register(telling.finish)
+    faulthandler.enable(sys.stderr.fileno())
     folder, name, read_fd, write_fd = sys.argv[1:5]
+    found_family(Path(folder).name)
     return Process(Path(folder), name, int(read_fd), int(write_fd)).main()
 
 

@@ -30,7 +30,7 @@ from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
 from runtime.launch.seats_table import SeatTable
-from runtime.operating_system.machine import login
+from runtime.operating_system.machine import home, login, temporary_folder
 from runtime.serialization.msgspec_cache import from_json
 from runtime.transport.shared_memory import sweep
 from runtime.transport.zeromq import endpoints
@@ -240,7 +240,7 @@ def account(uid: int) -> str:
 
 def state_folder() -> Path:
     """Where this user's programs keep what outlives a run and a boot."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "polyrhythm"
+    return Path(os.environ.get("XDG_STATE_HOME") or home() / ".local" / "state") / "polyrhythm"
 
 
 def device_folder() -> Path:
@@ -323,7 +323,9 @@ def _roots() -> list[Path]:
     session = os.environ.get("XDG_RUNTIME_DIR")
     if session and Path(session).is_dir():
         roots.append(Path(session) / "polyrhythm")
-    roots.append(Path(tempfile.gettempdir()) / f"polyrhythm-{os.getuid()}")
+    place = temporary_folder()
+    if place is not None:
+        roots.append(place / f"polyrhythm-{os.getuid()}")
     return roots
 
 
@@ -337,8 +339,8 @@ def _usable_root() -> Path:
             return root
     tried = ", ".join(str(root) for root in _roots())
     raise TransportError(
-        f"no folder for this run's sockets: {tried} must be a folder that belongs to this user alone (mode 0700); "
-        "remove what is there, or set TMPDIR to another folder"
+        f"no folder for this run's sockets: {tried or 'TMPDIR/polyrhythm-UID'} must be a folder that belongs to this "
+        "user alone (mode 0700); remove what is there, or set TMPDIR to another folder"
     )
 
 

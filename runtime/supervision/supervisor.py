@@ -21,7 +21,9 @@ from runtime.message import Stamped, array_fields
 from runtime.operating_system import estop_signal
 from runtime.operating_system.estop_signal import MARK
 from runtime.operating_system.machine import can
-from runtime.supervision.child_process import STUCK, ChildProcess, lines_of, start_command
+from runtime.operating_system.processes import end_families, reap_orphans
+from runtime.operating_system.terminal import Terminal, ends_with_terminal
+from runtime.supervision.child_process import ChildProcess, lines_of, start_command
 from runtime.supervision.fork_server import ForkServer, modules_of
 from runtime.supervision.registry import Claims, Registration
 from runtime.supervision.systemd import Systemd
@@ -35,6 +37,9 @@ BACKOFF_S, LONGEST_BACKOFF_S = 0.2, 3.0
 _OBSERVER = "supervisor-view"  # no process has a name with a dash
 LAST_WORDS_S = 2.0  # the processes have ended, and what they said last is still to be read
 PATIENCE_S, RECORDER_PATIENCE_S = 3.0, 10.0
+LOADING_PATIENCE_S = 1.0  # who loads a model cannot listen, and has nothing to finish
+AGAIN_NS = to_ns(0.5)
+"""Who asks for the end a second time wants it at once; what comes sooner is the same request on another way."""
 
 
 class RestartWindow:
@@ -139,6 +144,9 @@ class Supervisor:
         self._all_ready = asyncio.Event()
         self._is_going = False
         self._ending: asyncio.Future[tuple[bool, str] | None] | None = None
+        self._asked_ns: int | None = None  # when somebody asked for the end
+        self._is_hurried = False
+        self._families: set[int] = set()  # the processes whose children may be left
         self._restarts: set[asyncio.Task[None]] = set()
         self._beside = tuple(beside)
         self._systemd = Systemd()
@@ -167,21 +175,29 @@ class Supervisor:
     async def _run(self, for_s: float | None) -> tuple[bool, str] | None:
         loop = asyncio.get_running_loop()
         self._ending = loop.create_future()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._interrupted)
+        terminal = Terminal.own()
+        if ends_with_terminal():
+            loop.add_signal_handler(signal.SIGHUP, self._lost_terminal)
+        if terminal is not None and terminal.watched >= 0:
+            loop.add_reader(terminal.watched, self._lost_terminal, terminal)
+        if os.getpid() == 1:
+            loop.add_signal_handler(signal.SIGCHLD, self._reap)
         self._registration = Registration(self._name, self._run_document(), [*self._plans, _OBSERVER])
         sockets = self._registration.folder
         observer: SubscriberThread | None = None
-        drawing = asyncio.create_task(self._draw(), name="view")
+        drawing = asyncio.create_task(self._draw(terminal), name="view")
         beside: asyncio.Task[None] | None = None
         try:
             observer = self._observe(sockets, loop)
             await self._start_all(sockets)
-            self._is_going = True
-            for child in self._children.values():
-                self._go(child)
-            self._systemd.tell("READY=1")
-            beside = asyncio.create_task(self._look_on(), name="beside") if self._beside else None
+            if not self._ending.done():
+                self._is_going = True
+                for child in self._children.values():
+                    self._go(child)
+                self._systemd.tell("READY=1")
+                beside = asyncio.create_task(self._look_on(), name="beside") if self._beside else None
             try:
                 return await asyncio.wait_for(asyncio.shield(self._ending), for_s)
             except TimeoutError:
@@ -192,6 +208,9 @@ class Supervisor:
             self._systemd.tell("STOPPING=1")
             await self._stop_all()
             drawing.cancel()
+            if terminal is not None:
+                loop.remove_reader(terminal.watched)
+                terminal.close()
             if beside is not None:
                 beside.cancel()
                 await asyncio.wait({beside})
@@ -232,18 +251,23 @@ class Supervisor:
             self._registration.note(child.name, child.pid, state, self.restarted.get(child.name, 0))
 
     async def _start_all(self, sockets: Path) -> None:
+        assert self._ending is not None
         for name in self._plans:
             held = self._claims.numbers if self._claims else ()
             mark = MARK + self._name if self._plans[name].hosts_authority else ""
             child = ChildProcess(name, sockets, self._on_event, held, mark, self._server_of(name))
             self._children[name] = child
             await child.start()
+            self._families.add(child.pid)
             self._show(child, "started")
-        assert self._ending is not None
+            if self._ending.done():
+                return
         waiting: asyncio.Future[Any] = asyncio.ensure_future(self._all_ready.wait())
         ending: asyncio.Future[Any] = self._ending
         await asyncio.wait({waiting, ending}, timeout=READY_S, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
+        if self._asked_ns is not None:
+            return
         failed = [f"{child.name}: {child.failure}" for child in self._children.values() if child.failure]
         if failed:
             raise PolyrhythmError("; ".join(failed))
@@ -280,12 +304,14 @@ class Supervisor:
         inlet.start()
         return inlet
 
-    async def _draw(self) -> None:
+    async def _draw(self, terminal: Terminal | None) -> None:
         while True:
-            self._view.refresh(self._clock.now_ns())
             self._systemd.tell("WATCHDOG=1")
             if self._is_going:
                 self._end_frozen()
+            if terminal is not None and terminal.is_lost:
+                self._lost_terminal()
+            self._view.refresh(self._clock.now_ns())
             await asyncio.sleep(LOOK_S)
 
     def _end_frozen(self) -> None:
@@ -294,9 +320,9 @@ class Supervisor:
             child = self._children[name]
             if self._freezes.look(name, processor_time(child.pid)):
                 self._freezes.heard(name)
+                child.signal(signal.SIGKILL)
                 text = f"{name} (pid {child.pid}) is killed: no thread of it ran for {self._freezes.frozen_s:g} s"
                 self._view.log("warning", "supervisor", text)
-                child.signal(signal.SIGKILL)
 
     async def _look_on(self) -> None:
         """A command that looks on and tells people where, like the page of `polyrhythm view`."""
@@ -321,12 +347,26 @@ class Supervisor:
                     pass  # it has just ended
 
     def _interrupted(self) -> None:
-        if self._ending is not None and not self._ending.done():
+        """Somebody asks for the end: first it ends, then that is told."""
+        now_ns = self._clock.now_ns()
+        if self._asked_ns is None:
+            self._asked_ns = now_ns
+            self._end(None)
             self._view.log("info", "supervisor", "stopping")
-            self._ending.set_result(None)
-        else:  # asked twice: at once
+        elif now_ns - self._asked_ns > AGAIN_NS:  # asked twice: at once
+            self._is_hurried = True
             for child in self._children.values():
                 child.signal(signal.SIGKILL)
+
+    def _lost_terminal(self, terminal: Terminal | None = None) -> None:
+        """The terminal was closed, or the way to it is gone; however often that is told, it is asked for once."""
+        if terminal is not None:
+            asyncio.get_running_loop().remove_reader(terminal.watched)
+        if self._asked_ns is None:
+            self._interrupted()
+
+    def _reap(self) -> None:
+        reap_orphans({child.pid for child in self._children.values()})
 
     def _on_event(self, child: ChildProcess, event: dict[str, Any]) -> None:
         kind = event["event"]
@@ -349,19 +389,24 @@ class Supervisor:
         elif kind == "exited":
             self._on_exit(child, event["code"])
 
-    def _end(self, outcome: tuple[bool, str]) -> None:
+    def _end(self, outcome: tuple[bool, str] | None) -> None:
         if self._ending is not None and not self._ending.done():
             self._ending.set_result(outcome)
 
     def _on_exit(self, child: ChildProcess, code: int) -> None:
+        was_ready = child.name in self._ready  # who is ended while it loads has done nothing yet
         self._ready.discard(child.name)
-        why = _why(code, child.failure)
+        why = _why(code, child.failure, child.crashed_at)
         if self._ending is None or self._ending.done():
-            if code != 0:
+            if code != 0 and was_ready and not self._is_hurried:
                 self.unclean[child.name] = why
             self._show(child, "stopped" if code == 0 else f"stopped: {why}")
             return
+        self._replace(child, code, why)
         self._show(child, f"failed: {why}")
+
+    def _replace(self, child: ChildProcess, code: int, why: str) -> None:
+        """Restart what has ended in mid-run, or end the run."""
         policy = self._plans[child.name].restart
         if not self._is_going or policy == "never" or (policy == "on-failure" and code == 0):
             self._end((False, f"{child.name} {why}"))
@@ -375,16 +420,19 @@ class Supervisor:
         task.add_done_callback(self._restarts.discard)
 
     async def _restart(self, child: ChildProcess, backoff_s: float) -> None:
-        child.signal(signal.SIGKILL)  # what it started and left behind
+        self._end_families({child.pid})
         assert self._ending is not None
         await asyncio.wait({self._ending}, timeout=backoff_s)
         if self._ending.done():
             return
         await child.start()
+        self._families.add(child.pid)
         self.restarted[child.name] = self.restarted.get(child.name, 0) + 1
         self._show(child, "restarted")
 
     async def _stop_all(self) -> None:
+        loading = [child for child in self._children.values() if child.name not in self._ready]
+        stopping = asyncio.gather(*(child.stop(LOADING_PATIENCE_S) for child in loading))
         if self._restarts:  # they end by themselves now; a process half started could not be stopped
             await asyncio.wait(self._restarts)
         first, late, last = (
@@ -396,14 +444,22 @@ class Supervisor:
         if outcome is not None:
             for child in last:
                 child.order("ended", ok=outcome[0], reason=outcome[1])
-        await asyncio.gather(*(child.stop(RECORDER_PATIENCE_S) for child in last))
+        await asyncio.gather(*(child.stop(RECORDER_PATIENCE_S) for child in last), stopping)
+        self._end_families(self._families)
+
+    def _end_families(self, pids: set[int]) -> None:
+        """End what these processes started and left behind."""
+        if self._registration is not None:
+            end_families(pids, self._registration.folder.name)
 
 
-def _why(code: int, failure: str) -> str:
+def _why(code: int, failure: str, crashed_at: str) -> str:
     if failure:
         return failure
-    if code == STUCK:
-        return "had to be left behind: a handler of it does not return"
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"exited with code {code}"
+    if code >= 0:
+        return f"exited with code {code}"
+    at = f" at {crashed_at}" if crashed_at else ""
+    try:
+        return f"was killed by {signal.Signals(-code).name}{at}"
+    except ValueError:  # one of the real-time signals
+        return f"was killed by signal {-code}{at}"

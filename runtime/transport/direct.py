@@ -1,9 +1,11 @@
-"""States between the processes of one host: from the publishing thread to the handling thread, in one wake-up.
+"""States and events between the processes of one host: from the publishing thread to the handling one, in one wake-up.
 
 Each process listens on one Unix packet socket (`DirectSender`). A process that handles its states connects, names the
 topics that it wants, and waits on that very socket (`DirectReader`). A packet is one message, sent by the thread that
-publishes it. The connection tells each side when the other has died. A full connection drops the message, which the
-receiver sees as a gap. The launch's plan says which topics go this way; all others, events and tools use ZeroMQ.
+publishes it. The connection tells each side when the other has died. A full connection drops a state, which the
+receiver sees as a gap; events wait at the sender until there is room, in their order. Events have a connection of their
+own, so that none stands behind an image. The launch's plan says which topics go this way; all others and tools use
+ZeroMQ.
 
 A packet is the topic, a zero byte, a mark, and what the mark says:
 
@@ -24,14 +26,14 @@ import select
 import socket
 import struct
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from runtime.clock import SystemClock
+from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError, TransportError
 from runtime.message import Message, Stamped
 from runtime.operating_system.machine import can
@@ -47,13 +49,15 @@ ANNOUNCE = b"\0"
 INLINE_BYTES = 16 << 10
 """Arrays travel inside the packet up to this total size, bytes."""
 
+MOST_WAITING = 4096
+"""Most events that wait at the sender for room in one connection."""
 _BUFFER_BYTES = 1 << 20  # asked for; the kernel gives what it allows, at least room for a hundred small packets
 _WHOLE = b"w"  # what a receiver says that cannot reach the shared memory
 _FAILURES = 3  # of one segment, before a receiver says so
 _RETRY_NS = 20_000_000
 _LOOK_NS = 100_000_000  # between two looks at who came and went, while nobody is there to hear what is sent
 _CLOSE_NS = 1_000_000_000  # a socket whose receiver has gone: no thread is about to use its number by then
-_DONTWAIT = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
+DONTWAIT = int(getattr(socket, "MSGDONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
 
 _COUNT = struct.Struct("<BI")  # arrays, bytes of the document
 _SLOT = struct.Struct(f"<{KEY_BYTES}sHQB")  # segment, slot, generation, arrays; then their sizes
@@ -119,17 +123,68 @@ def _inline_packet(head: bytes, document: bytes, arrays: Sequence[Frame]) -> byt
 
 
 class _Receiver:
-    """A connection to a process that handles our states."""
+    """A connection to a process that handles our messages."""
 
-    __slots__ = ("is_apart", "limits", "name", "send", "socket", "topics")
+    __slots__ = ("events", "is_apart", "limits", "lock", "name", "send", "socket", "topics", "waiting")
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, events: select.epoll) -> None:
+        """`events` is to tell when there is room again."""
         self.socket = connection
+        self.events = events
+        self.waiting: deque[tuple[bytes, bytes, bytes]] = deque()
+        """Events for which there was no room: packet, or "" for one that goes apart, and its head and document."""
+        self.lock = threading.Lock()
         self.send: Callable[[bytes, int], int] = connection.send
         self.name = ""
         self.topics: tuple[str, ...] = ()
         self.is_apart = False  # it cannot reach our shared memory
         self.limits: dict[str, RateLimit] = {}
+
+    def offer(self, packet: bytes, head: bytes, document: bytes) -> bool:
+        """Send an event, or keep it until there is room (any thread); False where the receiver has gone."""
+        with self.lock:
+            if self.waiting:
+                if len(self.waiting) < MOST_WAITING:  # else a gap, which it counts
+                    self.waiting.append((packet, head, document))
+                return self._send_waiting()
+            try:
+                self._send_one(packet, head, document)
+            except BlockingIOError:
+                self.waiting.append((packet, head, document))
+                return self._await(select.EPOLLIN | select.EPOLLOUT)
+            except OSError:
+                return False
+        return True
+
+    def _await(self, events: int) -> bool:
+        try:
+            self.events.modify(self.socket, events)
+        except (OSError, ValueError):
+            return False  # it has gone, or all is closed
+        return True
+
+    def flush(self) -> bool:
+        """Send what waits, as far as there is room (any thread); False where the receiver has gone."""
+        with self.lock:
+            return not self.waiting or self._send_waiting()
+
+    def _send_waiting(self) -> bool:
+        try:
+            while self.waiting:
+                self._send_one(*self.waiting[0])
+                self.waiting.popleft()
+        except BlockingIOError:
+            return True
+        except OSError:
+            self.waiting.clear()
+            return False
+        return self._await(select.EPOLLIN)
+
+    def _send_one(self, packet: bytes, head: bytes, document: bytes) -> None:
+        if packet:
+            self.send(packet, DONTWAIT)
+        else:
+            send_apart(self.socket, head, document, ())
 
     def wants(self, topic: str, published_ns: int) -> bool:
         """Whether it gets the message of that topic that was published then."""
@@ -140,11 +195,13 @@ class _Receiver:
 class DirectSender:
     """The sending side of a process; any thread may send.
 
-    `receivers` names, for each topic, the processes to which it may go. Raises TransportError where the socket cannot
-    be made.
+    `receivers` names, for each topic, the processes to which it may go, and `events` those topics of which none may be
+    left out for want of room. Raises TransportError where the socket cannot be made.
     """
 
-    def __init__(self, folder: Path, process: str, receivers: Mapping[str, Collection[str]]) -> None:
+    def __init__(
+        self, folder: Path, process: str, receivers: Mapping[str, Collection[str]], events: Collection[str] = ()
+    ) -> None:
         self.to: dict[str, tuple[_Receiver, ...]] = {}
         """By topic, who is connected."""
         self.fds: dict[str, list[int]] = {topic: [] for topic in receivers}
@@ -153,7 +210,7 @@ class DirectSender:
         """Those who want fewer."""
         self.apart: set[str] = set()
         """The topics that somebody wants who cannot reach our shared memory."""
-        self.topics = frozenset(receivers)
+        self.topics, self.event_topics = frozenset(receivers), frozenset(events)
         self._expected = {topic: frozenset(names) for topic, names in receivers.items()}
         self._connected: list[_Receiver] = []
         self._gone: list[tuple[int, socket.socket]] = []  # and since when
@@ -201,9 +258,10 @@ class DirectSender:
                     break  # nobody; or closed
                 connection.setblocking(False)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
-                self._connected.append(_Receiver(connection))
+                self._connected.append(_Receiver(connection, self.events))
                 self.events.register(connection, select.EPOLLIN)
             for one in self._connected[:]:
+                one.flush()
                 self._hear(one)
         finally:
             self._lock.release()
@@ -211,7 +269,7 @@ class DirectSender:
     def _hear(self, one: _Receiver) -> None:
         """What a receiver says: who it is, that it cannot reach shared memory, or that it has gone."""
         try:
-            while said := one.socket.recv(RECEIVE_BYTES, _DONTWAIT):
+            while said := one.socket.recv(RECEIVE_BYTES, DONTWAIT):
                 if one.name:
                     one.is_apart = one.is_apart or said == _WHOLE
                     self._list(one.topics)
@@ -264,6 +322,10 @@ class DirectSender:
         receivers = self.to.get(topic)
         if receivers:
             head = self._heads[topic]
+            if topic in self.event_topics:
+                packet = b"".join((head, b"\x01" if is_bundle else b"\x00", document))
+                self.offer(topic, packet if len(packet) <= LARGEST_PACKET else b"", document)
+                return
             if where is not None:
                 packet = slot_packet(head, where, document)
             elif not arrays:
@@ -276,6 +338,14 @@ class DirectSender:
         elif _now_ns() > self._look_ns:
             self.look()
 
+    def offer(self, topic: str, packet: bytes, document: bytes) -> None:
+        """Send an event to every receiver of its topic, or keep it until there is room; b"" as a packet: apart."""
+        is_lost = False
+        for one in self.to.get(topic, ()):
+            is_lost = not one.offer(packet, self._heads[topic], document) or is_lost
+        if is_lost:
+            self.look()  # somebody has gone
+
     def _send_packet(
         self, topic: str, packet: bytes, document: bytes, arrays: Sequence[Any], published_ns: int
     ) -> None:
@@ -287,9 +357,9 @@ class DirectSender:
                 continue
             try:
                 if is_apart or (one.is_apart and arrays):
-                    self._send_apart(one, self._heads[topic], document, arrays)
+                    send_apart(one.socket, self._heads[topic], document, arrays)
                 else:
-                    one.send(packet, _DONTWAIT)
+                    one.send(packet, DONTWAIT)
             except BlockingIOError:
                 pass  # its queue is full: a gap, which it counts
             except OSError:
@@ -297,22 +367,12 @@ class DirectSender:
         if is_lost or _now_ns() > self._look_ns:
             self.look()
 
-    def _send_apart(self, one: _Receiver, head: bytes, document: bytes, arrays: Sequence[Frame]) -> None:
-        """Send a message in memory that belongs to nobody but itself. Raises OSError."""
-        parts = (document, *arrays)
-        fd = os.memfd_create("polyrhythm-message", os.MFD_CLOEXEC)
-        try:
-            for part in parts:
-                for piece in (part, bytes(_padded(len(part)) - len(part))):
-                    left = memoryview(piece)
-                    while left:
-                        left = left[os.write(fd, left) :]
-            packet = b"".join((head, b"\x04", bytes((len(parts),)), _SIZES[len(parts)].pack(*map(len, parts))))
-            one.send(ANNOUNCE, _DONTWAIT)
-            given = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (fd,)))]
-            one.socket.sendmsg([packet], given, _DONTWAIT)
-        finally:
-            os.close(fd)
+    def settle(self, patience_s: float) -> None:
+        """Send the events that wait for room, for at most so long."""
+        end_ns = _now_ns() + to_ns(patience_s)
+        for one in self._connected:
+            while one.waiting and one.flush() and one.waiting and (left_ns := end_ns - _now_ns()) > 0:
+                select.select((), (one.socket,), (), left_ns * 1e-9)
 
     def close(self) -> None:
         """Close all connections."""
@@ -332,6 +392,24 @@ class DirectSender:
             self._gone.clear()
 
 
+def send_apart(to: socket.socket, head: bytes, document: bytes, arrays: Sequence[Frame]) -> None:
+    """Send a message in memory that belongs to nobody but itself. Raises OSError."""
+    parts = (document, *arrays)
+    fd = os.memfd_create("polyrhythm-message", os.MFD_CLOEXEC)
+    try:
+        for part in parts:
+            for piece in (part, bytes(_padded(len(part)) - len(part))):
+                left = memoryview(piece)
+                while left:
+                    left = left[os.write(fd, left) :]
+        packet = b"".join((head, b"\x04", bytes((len(parts),)), _SIZES[len(parts)].pack(*map(len, parts))))
+        to.send(ANNOUNCE, DONTWAIT)
+        given = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (fd,)))]
+        to.sendmsg([packet], given, DONTWAIT)
+    finally:
+        os.close(fd)
+
+
 class DirectLink:
     """A connection to one publishing process."""
 
@@ -346,14 +424,14 @@ class DirectLink:
 
 
 class DirectReader:
-    """Receives for one thread the states of other processes that it handles; only that thread may call it."""
+    """Receives for one thread messages of other processes that it handles, states or events; only it may call."""
 
     def __init__(
         self,
         receiver: str,
         types: Mapping[str, type[Message]],
         publishers: Mapping[str, Collection[str]],
-        deliver: Callable[[Stamped[Any]], None],
+        deliver: Callable[[Stamped[Any]], Any],
         lost: Lost,
         refused: Refused = lambda *_: None,
         most_hz: Mapping[str, float] | None = None,
@@ -378,6 +456,10 @@ class DirectReader:
         self._links: list[DirectLink] = []
         self.by_fd: dict[int, DirectLink] = {}
         """The connections that are up; a new dict with each change."""
+        self.held: deque[Stamped[Any]] | None = None
+        """Where the events of a bundle are kept for whoever has room for them; None: all are delivered at once."""
+        self.ended_ns: int | None = None
+        """When the handler of what was taken last had finished; None where it was queued."""
         self.is_complete = False
         """Whether all publishers are connected, so that `retry` has nothing to do."""
         self._retry_ns = 0
@@ -450,6 +532,7 @@ class DirectReader:
 
         `is_free` says that the handler of the message may run now.
         """
+        self.ended_ns = None
         if link.expects_fd:
             return self._take_after_announcement(link)
         try:
@@ -471,7 +554,7 @@ class DirectReader:
             channel.held[0] = None
             self._take_decoded(channel, document, (array,) if array else ())
         else:
-            (channel.handle if is_free else self._deliver)(stamped)
+            self.ended_ns = channel.handle(stamped) if is_free else self._deliver(stamped)
         return True
 
     def _take_decoded(self, channel: Channel, document: Frame, arrays: Sequence[Frame]) -> None:
@@ -518,6 +601,9 @@ class DirectReader:
             channel.lose(document, "garbled", str(problem))
             return
         if channel.is_new_bundle(bundle[0].envelope, bundle[-1].envelope):
+            if self.held is not None:
+                self.held.extend(bundle)
+                return
             for stamped in bundle:
                 self._deliver(stamped)
 
@@ -563,14 +649,14 @@ class DirectReader:
     def _unreachable(self, link: DirectLink, segment: str, problem: TransportError) -> Loss:
         self._failures[segment] += 1
         if self._failures[segment] == _FAILURES and link.socket is not None:  # not one that has just gone
-            link.socket.send(_WHOLE, _DONTWAIT)
+            link.socket.send(_WHOLE, DONTWAIT)
         return Loss("unreachable", str(problem))
 
     def _take_after_announcement(self, link: DirectLink) -> bool:
         """Take in a packet that may bring a descriptor; where it does not, that is still to come."""
         assert link.socket is not None
         try:
-            packet, given, _, _ = link.socket.recvmsg(RECEIVE_BYTES, socket.CMSG_SPACE(4), _DONTWAIT)
+            packet, given, _, _ = link.socket.recvmsg(RECEIVE_BYTES, socket.CMSG_SPACE(4), DONTWAIT)
         except BlockingIOError:
             return False
         except OSError:

@@ -13,7 +13,6 @@ from runtime.launch.links_table import LinkModel, LinkPath
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
 from runtime.qos import QoS
-from runtime.serialization.codec import check_types
 from runtime.virtual.lanes import VirtualLanes
 from runtime.virtual.scheduler import Scheduler
 from runtime.virtual.trace import MessageTrace
@@ -21,7 +20,7 @@ from runtime.virtual.trace import MessageTrace
 Observer = Callable[[Stamped[Any]], None]
 
 OUTSIDE = "test"
-"""The source of messages from outside the graph; its leases count as the authority's."""
+"""The source of messages from outside the graph; its fences and leases count as the authority's."""
 
 
 class Delivery(NodeOutput):
@@ -34,7 +33,7 @@ class Delivery(NodeOutput):
         *,
         fence: PreemptionEpochs,
         leases: SeatHolders,
-        authority: str | None,
+        authority: str,
         links: Sequence[LinkModel],
         seed: int,
         trace: MessageTrace | None,
@@ -67,18 +66,13 @@ class Delivery(NodeOutput):
             self._routes.setdefault(port.topic, []).append((bound, port, lane_of.get(port)))
 
     def send(self, envelope: Envelope, message: Message) -> None:
-        """Publish the message at the time of its envelope. Raises CodecError where the wire would refuse it."""
-        check_types(message)
-        self.put(envelope, message)
+        """Publish the message at the time of its envelope."""
+        stamped = Stamped(message, envelope)
+        self._scheduler.at(envelope.published_ns, lambda: self._deliver(stamped))
 
     def finish(self, node: str, ok: bool, reason: str) -> None:
         """Pass on that a node asks for the end of the run."""
         self._finish(node, ok, reason)
-
-    def put(self, envelope: Envelope, message: Message) -> None:
-        """Publish a message from outside, such as a test; unlike `send` it checks nothing."""
-        stamped = Stamped(message, envelope)
-        self._scheduler.at(envelope.published_ns, lambda: self._deliver(stamped))
 
     def _deliver(self, stamped: Stamped[Any]) -> None:
         if self._trace is not None:
@@ -86,9 +80,10 @@ class Delivery(NodeOutput):
         self.newest[stamped.envelope.topic] = stamped
         for observer in self.observers:
             observer(stamped)
-        if isinstance(stamped.message, Lease) and stamped.envelope.source in (self._authority, OUTSIDE):
+        is_from_issuer = stamped.envelope.source == OUTSIDE or self._authority in ("", stamped.envelope.source)
+        if isinstance(stamped.message, Lease) and is_from_issuer:
             self._leases.take(stamped.message)
-        if isinstance(stamped.message, Fence):
+        if isinstance(stamped.message, Fence) and is_from_issuer:
             self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause)
             self._lanes.void(self._fence)
         for receiver, port, lane in self._routes.get(stamped.envelope.topic, ()):

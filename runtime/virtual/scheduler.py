@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NoReturn, TypeVar
 
-from runtime.clock import NS_PER_S, to_s
+from runtime.clock import NS_PER_S, as_awaitable, to_s
 from runtime.context import current_call
 from runtime.errors import EscapeError
 from runtime.virtual.sandbox import DeterminismGuard
@@ -171,8 +171,9 @@ class VirtualClock:
         """Wait for this many seconds of virtual time."""
         await asyncio.sleep(seconds)
 
-    async def external(self, call: Awaitable[T], latency_s: float) -> T:
+    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
         """Await a call to the outside while virtual time stands still; its answer arrives `latency_s` later."""
+        call = as_awaitable(call, latency_s)
         if self.outside_calls is not None:
             future: asyncio.Future[T] = events.get_running_loop().create_future()
             self.outside_calls.append(OutsideCall(call, future))

@@ -10,7 +10,7 @@ import asyncio
 import gc
 import sys
 from asyncio import events
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from runtime.context import captured_ns_of
 from runtime.coordination.fence import PreemptionEpochs
 from runtime.coordination.health import Health
 from runtime.coordination.lease import SeatHolders
-from runtime.errors import GraphError
+from runtime.errors import GraphError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
@@ -30,7 +30,7 @@ from runtime.launch.provenance import blas_kernel
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
-from runtime.ports import Publisher, Subscription
+from runtime.ports import Publisher, Subscription, checked
 from runtime.run_facts import RunFacts
 from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
 from runtime.virtual.lanes import VirtualLanes
@@ -179,12 +179,13 @@ class Simulation:
         return tuple(self._delivery.newest)
 
     def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
-        """Publish a message on a topic of the graph now, from outside of it."""
+        """Publish a message on a topic of the graph now, from outside of it. Raises as a node's port does."""
         check_message(topic, message, self.graph)
+        message = checked(message, type(message), f"publishes on topic {topic!r}")
         self._seq += 1
         now_ns = self.scheduler.now_ns
         own = {message.message_origin: captured_ns_of(message, now_ns)} if message.message_origin else {}
-        self._delivery.put(Envelope(topic, source, self._seq, now_ns, own), message)
+        self._delivery.send(Envelope(topic, source, self._seq, now_ns, own), message)
 
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
         """Run for that many seconds, until `until()` holds after a step, or until a node finishes the run.
@@ -279,12 +280,16 @@ class Simulation:
         self.clock.close()
 
     def _stop_nodes(self) -> None:
-        if not self._goes_on:
-            for bound in self.bound_nodes.values():
-                bound.node.on_stop()
-            return
-        failed = [bound.stop() for bound in self.bound_nodes.values()]
-        if any(failed):
+        has_failed = False
+        for bound in self.bound_nodes.values():
+            try:
+                self._await(bound.node.on_stop())
+            except Exception as problem:
+                if not self._goes_on:
+                    raise
+                bound.failures.tell("on_stop", problem)
+                has_failed = True
+        if has_failed:
             self._publish_health(last=True)
             self._settle()
 
@@ -310,7 +315,7 @@ class Simulation:
             if watch is not None:
                 watch.begin(f"{bound.name}.on_start")
             try:
-                bound.start(self.scheduler.now_ns)
+                self._await(bound.start(self.scheduler.now_ns))
             finally:
                 if watch is not None:
                     watch.end()
@@ -321,6 +326,18 @@ class Simulation:
                 self._lanes.arm(bound, lane)
         if self._health_ns:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+    def _await(self, waits: Awaitable[None] | None) -> None:
+        """Step on until an async `on_start` or `on_stop` is over."""
+        if waits is None:
+            return
+        task = self._loop.create_task(_all_of(waits))
+        while not task.done():
+            if self.scheduler.next_ns is None:
+                task.cancel()
+                raise PolyrhythmError("an on_start or on_stop waits for what never comes")
+            self.scheduler.step()
+        task.result()
 
     def _tell_facts(self) -> None:
         """Let the nodes know what is known of the run by now."""
@@ -346,6 +363,10 @@ class Simulation:
                 self._delivery.send(Envelope(calls_topic(name), name, seq, self.scheduler.now_ns), calls)
         if not last:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+
+async def _all_of(waits: Awaitable[None]) -> None:
+    await waits
 
 
 class Pace(Protocol):

@@ -253,6 +253,11 @@ def test_a_public_class_name_of_the_packages_stands_once() -> None:
 PUBLIC = {"runtime", "runtime.msgs", "runtime.msgs.episode"}
 FENCES, SIGNED = "runtime.coordination.fence", "runtime.msgs.signature"
 BEYOND_PUBLIC = {
+    "nodes/interrupts/people.py": {
+        SIGNED: "looks whether words are signed",
+        "runtime.message": "judges an envelope",
+        "runtime.run_facts": "and what is known of the run",
+    },
     "bridges/mqtt/bridge.py": {SIGNED: "signs what comes over a network for the guard"},
     "bridges/ros2/bridge.py": {"runtime.launch.nodes_table": "loads what its parameters name"},
     "bridges/web/console/view_command.py": dict.fromkeys(

@@ -203,7 +203,7 @@ def test_looking_hands_the_ages_to_the_call() -> None:
 
 def test_a_publisher_takes_its_own_type_only() -> None:
     reader = Reader()
-    with pytest.raises(TypeError, match=re.escape("publisher 'out' on topic 'out' takes Word, not Reading")):
+    with pytest.raises(TypeError, match=re.escape("publishes on topic 'out' a Reading; expected Word")):
         reader.out.publish(Reading(value=1))  # type: ignore[arg-type]
     assert reader.out.sent == 0
 

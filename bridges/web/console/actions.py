@@ -351,7 +351,8 @@ class Actions:
         elif voice == "robot":
             self._ports.say_said.publish(Utterance(speaker=self._speaker, text=text))
         else:
-            self._ports.say_heard.publish(Utterance(speaker=session.name, text=text))
+            person = f"{self._ports.name}/{session.ident}"
+            self._ports.say_heard.publish(Utterance(speaker=session.name, text=text, person=person, is_typed=True))
 
     def _say_now(self) -> None:
         """What nobody has taken back is said."""

@@ -172,7 +172,7 @@ async def _serve(run: FoundRun, node: Viewer, stop_signal: StopSignal, asked: ar
     executor = Executor(
         graph.nodes.values(), graph.types, transport=stops, seed=0, run_info={},
     )  # fmt: skip
-    executor.prepare()
+    await executor.prepare()
     url = node.url("viewer")
     print(f"watch: {url}", flush=True)
     if asked.open:  # beside the page: a browser may wait for it, or until somebody closes it

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from runtime.clock import to_s, wall_time_ns
 from runtime.errors import UserError
+from runtime.operating_system.machine import home
 
 if TYPE_CHECKING:
     from cryptography.x509 import GeneralName
@@ -44,7 +45,7 @@ def certificate_for(names: Sequence[str], folder: Path | None = None) -> tuple[s
 
     Raises UserError where they cannot be made.
     """
-    folder = folder or Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "polyrhythm" / "pages"
+    folder = folder or Path(os.environ.get("XDG_CONFIG_HOME") or home() / ".config") / "polyrhythm" / "pages"
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     try:
         if not (key.is_file() and certificate.is_file() and _is_good(certificate, names)):

@@ -23,6 +23,7 @@ from bridges.web.recordings.recording import read_recording
 from runtime.clock import SystemClock, to_s, wall_time_ns
 from runtime.command_line.arguments import check_new, port_number
 from runtime.errors import UserError
+from runtime.operating_system.terminal import signals_of_end
 
 _NAME = re.compile(r"\w[\w-]{0,31}")
 
@@ -86,7 +87,7 @@ def _serve(asked: argparse.Namespace, scales: Questionnaire) -> int:
     handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
     log.addHandler(handler)
     end = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in signals_of_end():
         signal.signal(number, lambda *_: end.set())
     try:
         roles = {name: name for name in (*names, VIEWER)}

@@ -86,6 +86,7 @@ class _Person:
 
     pace: TokenBucket = field(default_factory=lambda: TokenBucket(UTTERANCES_PER_S, UTTERANCES_BURST))
     speaker: str = ""
+    person: str = ""  # whoever has this page, whatever their name
     begun_ns: int = 0  # 0: nobody speaks
     last_ns: int = 0  # when the newest piece came
     sound: bytearray = field(default_factory=bytearray)
@@ -107,6 +108,7 @@ class PushToTalk:
         """`name` is that of the node."""
         self._ports = ports
         self._people: dict[str, _Person] = {}
+        self._name = name
         self._number = 0
         self._told_ns, self._told_of = 0, ""  # that somebody speaks, and who; 0: that nobody does
         self.is_understood = has_listener(run_info, VoicePorts.sound.topic, but=name)
@@ -177,6 +179,7 @@ class PushToTalk:
             self._answer(session, person, "too_fast")
             return
         person.speaker, person.begun_ns, person.last_ns = speaker, now_ns, now_ns
+        person.person = f"{self._name}/{session.ident}"
         self._number += 1
         person.number = self._number
         self._tell(now_ns)
@@ -257,6 +260,7 @@ def _sound(kind: type[S], person: _Person) -> S:
         voiced_s=_length_s(person),
         before_s=0.0,
         samples=np.frombuffer(bytes(person.sound), np.dtype("<i2")).astype(np.int16),
+        person=person.person,
     )
 
 

@@ -502,7 +502,8 @@ class Study(VoicePorts, TalkPorts):
             raise SessionRefused("nobody listens at the moment; that was not said", "not_heard")
         if not text or (not session.words.allows(self.clock.now_ns()) and not is_stop):
             raise SessionRefused("not so fast: that was not said", "too_fast")
-        self.speak.publish(Utterance(speaker=COLLABORATOR, text=text))
+        person = f"{self.name}/{session.ident}"
+        self.speak.publish(Utterance(speaker=COLLABORATOR, text=text, person=person, is_typed=True))
 
     def _stop(self, text: str) -> None:
         self.interrupt.publish(Interrupt(id=self._message_ids.next(), depth="stop", text=text, by="console"))

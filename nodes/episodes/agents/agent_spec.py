@@ -1,6 +1,7 @@
 """`AgentSpec`: who plays a seat or judges, from a short text; the one place where such texts are read.
 
-"rules", "human", "script:FILE", "replay:RUN.sqlite#EPISODE", "smollm2" (on this machine), or a model: "MODEL",
+"rules", "human", "script:FILE", "replay:RUN.sqlite#EPISODE", "class:MODULE:CLASS" (a `Brain` of the user's), "smollm2"
+(on this machine), or a model: "MODEL",
 "MODEL@URL", "MODEL@SERVER" (a [servers.SERVER] of --servers), with options behind "#": "qwen@lab#t=0.3#tokens=4000".
 """
 
@@ -25,7 +26,7 @@ ACT_TOKENS = 1000
 SMALL_TOKENS = 80
 """Of the model on this machine: what it says after two sentences, it has said before."""
 
-AgentKind = Literal["rules", "human", "script", "replay", "model"]
+AgentKind = Literal["rules", "human", "script", "replay", "class", "model"]
 PromptKind = Literal["full", "small"]
 
 
@@ -61,6 +62,8 @@ class AgentSpec:
             return cls(text, "human")
         if text.startswith("script:"):
             return cls(text, "script", path=Path(text.removeprefix("script:")))
+        if text.startswith("class:"):
+            return cls(text, "class")
         if text.startswith("replay:"):
             path, _, episode = text.removeprefix("replay:").partition("#")
             return cls(text, "replay", path=Path(path), episode=episode)
@@ -124,7 +127,7 @@ class AgentSpec:
 def provenance_of(text: str) -> str:
     """What the messages of such an agent say of who speaks, as KIND:NAME."""
     spec = AgentSpec.parse(text)
-    is_scripted = spec.kind in ("rules", "script")
+    is_scripted = spec.kind in ("rules", "script", "class")
     return f"script:{text.removeprefix('script:')}" if is_scripted else f"model:{text}"
 
 

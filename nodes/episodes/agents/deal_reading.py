@@ -271,30 +271,52 @@ def offers(turns: Sequence[Turn], deal: Deal) -> list[tuple[str, float]]:
     return found
 
 
-def agreed_number(turns: Sequence[Turn], deal: Deal) -> float | None:
-    """The number that one side accepts of what another offered last; None without a deal, or where it"
-    " is taken back."""
+def agreed_number(turns: Sequence[Turn], deal: Deal, bound: Sequence[str] = ()) -> float | None:
+    """The number that all whom it binds stand by: one offered it, the others accepted it. None without a deal.
+
+    `bound`: by default whoever speaks. A no, another number, or words that take it back end a consent.
+    """
     named: list[tuple[str, float]] = []
+    accepted: dict[str, float] = {}  # who -> the number that they said yes to
     agreed: float | None = None
     before = ""
+    speakers = {turn.speaker for turn in turns if turn.kind == "speak"}
+    parties = set(bound) or speakers
     for turn in turns:
         if turn.kind != "speak":
             continue
         own = offer_in(turn.argument, deal, named[-1][1] if named else None)
         if agreed is not None and _TAKEN_BACK.search(turn.argument):
             agreed = None
+            accepted.clear()
         elif agreed is None:
-            others = [number for speaker, number in named if speaker != turn.speaker]
-            choices = numbers_in(before, deal, others[-1]) if others else []  # "5,000 today, or 6,000 in June"
-            standing = (
-                own if own is not None and own in choices and " or " in before else others[-1] if others else None
-            )
-            if standing is not None and own in (None, standing) and stance(turn.argument, standing, before) == "yes":
-                agreed = standing
+            standing = _standing(turn, before, named, own, deal)
+            answer = "open" if standing is None else stance(turn.argument, standing, before)
+            if standing is not None and own in (None, standing) and answer == "yes":
+                accepted[turn.speaker] = standing
+                offered = dict(named)
+                by = {name for name in parties if standing in (accepted.get(name), offered.get(name))}
+                by.add(next(speaker for speaker, _ in reversed(named) if speaker != turn.speaker))  # of several numbers
+                agreed = standing if parties <= by else None
+            elif answer == "no" or own not in (None, accepted.get(turn.speaker)):
+                accepted.pop(turn.speaker, None)
+                if answer == "no":
+                    named = [one for one in named if one[0] != turn.speaker] if len(parties) > 2 else named
         if own is not None:
             named.append((turn.speaker, own))
         before = turn.argument
     return agreed
+
+
+def _standing(
+    turn: Turn, before: str, named: Sequence[tuple[str, float]], own: float | None, deal: Deal
+) -> float | None:
+    """The number of somebody else's that this turn answers; None where there is none."""
+    others = [number for speaker, number in named if speaker != turn.speaker]
+    choices = numbers_in(before, deal, others[-1]) if others else []  # "5,000 today, or 6,000 in June"
+    if own is not None and own in choices and " or " in before:
+        return own
+    return others[-1] if others else None
 
 
 def division_in(text: str, speaker: str, deal: Deal, names: Sequence[str]) -> dict[str, Share] | None:
@@ -342,8 +364,10 @@ def _counted(text: str, deal: Deal) -> Share:
     return found
 
 
-def agreed_shares(turns: Sequence[Turn], deal: Deal, names: Sequence[str]) -> dict[str, Share] | None:
-    """Who gets what by the division that all others accepted; None without one."""
+def agreed_shares(
+    turns: Sequence[Turn], deal: Deal, names: Sequence[str], bound: Sequence[str] = ()
+) -> dict[str, Share] | None:
+    """Who gets what by the division that all others whom it binds accepted and none turned down; None without one."""
     last: dict[str, Share] | None = None
     missing: set[str] = set()
     for turn in turns:
@@ -355,7 +379,9 @@ def agreed_shares(turns: Sequence[Turn], deal: Deal, names: Sequence[str]) -> di
             if not missing:
                 return last
         elif named is not None:
-            last, missing = named, set(names) - {turn.speaker}
+            last, missing = named, set(bound or names) - {turn.speaker}
+        elif last is not None and stance(turn.argument) == "no" and turn.speaker in (bound or names):
+            missing.add(turn.speaker)
     return None
 
 

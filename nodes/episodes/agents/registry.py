@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import random
+import sys
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -59,11 +62,31 @@ def read_script(path: Path) -> list[Act]:
     return acts
 
 
+def own_brain(text: str) -> Brain:
+    """A new brain of the user's class that "class:MODULE:CLASS" names; one a seat. Raises UserError."""
+    module, _, name = text.removeprefix("class:").partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)  # where a user's file beside the run lies
+    try:
+        brain: Brain = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError, ValueError, TypeError) as problem:
+        expected = "expected class:MODULE:CLASS, a class that is made without arguments"
+        raise UserError(f"agent {text!r}: {problem}; {expected}") from problem
+    if not inspect.iscoroutinefunction(getattr(brain, "choose", None)):
+        raise UserError(
+            f"agent {text!r}: has no `async def choose(self, sight, clock, chance)` that gives an AgentChoice"
+        )
+    return brain
+
+
 def make_brain(text: str, *, temperature: float = 0.7) -> Brain:
     """The brain of that text, for a node of a launch file. Raises UserError where it plays no seat there."""
     spec = AgentSpec.parse(text, temperature=temperature)
     if spec.kind == "rules":
         return RulesBrain()
+    if spec.kind == "class":
+        return own_brain(text)
     if spec.kind == "human":
         raise UserError(
             "agent 'human' plays at the terminal of polyrhythm episodes run; in a launch file a person plays in the "

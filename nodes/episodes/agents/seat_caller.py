@@ -115,6 +115,7 @@ class SeatCaller:
         try:
             return await self._model.ask(Question(system, text, schema))
         except BudgetError as problem:
-            raise BudgetSpentError(problem.spent) from problem
+            aside = "; the longest answer is set aside before each call, so less may be used"
+            raise BudgetSpentError(problem.spent + aside) from problem
         except ModelError as problem:
             raise OutageError(str(problem)) from problem

@@ -76,7 +76,7 @@ class RulesMind:
         goals = [one.score for one in scores if one.dimension == "GOAL" and one.score is not None]
         now = sum(goals) / len(goals) if goals else 5.0
         deal, last = self._plan.deal, self._last_offers(turns)
-        if deal is not None and deal.unit and len(last) == 2 and agreed_number(turns, deal) is None:
+        if deal is not None and deal.unit and len(last) == 2 and agreed_number(turns, deal, self._plan.bound) is None:
             first = [numbers[0] for numbers in self._offers(turns).values()]
             gap, began = abs(last[0] - last[1]), abs(first[0] - first[1]) or 1.0
             return StepRating(now, max(now, 8.0 * max(0.0, 1.0 - gap / began)), not _is_over(turns), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -23,6 +23,7 @@ from nodes.episodes.evaluation.instruction_following import (
 )
 from nodes.episodes.results.evaluations import FOLLOWS, TurnScore, judge_seat
 from nodes.episodes.results.store import Store
+from nodes.episodes.runner.many import side_by_side
 from nodes.models.json_reading import UnreadableError
 from nodes.models.servers import Servers
 from runtime.errors import UserError
@@ -40,7 +41,7 @@ def follow(asked: argparse.Namespace) -> int:
     with Store.open(asked.run) as store:
         done = [row for row in store.episodes() if row.state == "done"]
         if asked.judge:
-            unreadable = asyncio.run(_rate(store, [row.id for row in done], asked.judge))
+            unreadable = asyncio.run(_rate(store, [row.id for row in done], asked.judge, asked.jobs))
         totals: dict[str, list[float]] = {}
         for row in done:
             turns, found = store.turns(row.id), []
@@ -82,28 +83,36 @@ def follow(asked: argparse.Namespace) -> int:
     return 1 if unreadable else 0
 
 
-async def _rate(store: Store, episodes: list[str], judge: str) -> int:
-    """Rate the turns that this judge has not rated; how many could not be."""
+async def _rate(store: Store, episodes: list[str], judge: str, jobs: int) -> int:
+    """Rate the turns that this judge has not rated, `jobs` at a time; how many could not be."""
     servers, failed = Servers(), 0
+
+    async def rate(one: tuple[EpisodePlan, list[Turn], int]) -> None:
+        nonlocal failed
+        plan, turns, place = one
+        index = turns[place].index
+        seat = judge_seat(f"{judge} {RELEVANCE} {index}")  # each turn's calls are numbered by themselves
+        caller = SeatCaller(AgentSpec.parse(judge, temperature=0.0), servers, store.answers(plan.id), seat)
+        try:
+            score = await _rated(caller, plan, turns, place)
+            store.save_turn_scores(plan.id, [TurnScore(index, judge, RELEVANCE, score)])
+        except UnreadableError:
+            failed += 1
+
     try:
-        for episode in episodes:
-            plan, turns, answers = store.plan(episode), store.turns(episode), store.answers(episode)
-            rated = {s.turn for s in store.turn_scores(episode) if (s.judge, s.dimension) == (judge, RELEVANCE)}
-            for place, turn in enumerate(turns):
-                if turn.index in rated:
-                    continue
-                seat = judge_seat(f"{judge} {RELEVANCE} {turn.index}")  # each turn's calls are numbered by themselves
-                caller = SeatCaller(AgentSpec.parse(judge, temperature=0.0), servers, answers, seat)
-                try:
-                    score = await _rated(caller, plan, turns, place)
-                    store.save_turn_scores(episode, [TurnScore(turn.index, judge, RELEVANCE, score)])
-                except UnreadableError:
-                    failed += 1
-                except OutageError as problem:
-                    raise UserError(f"{judge}: {problem}; the same command goes on") from problem
+        await side_by_side(jobs, _unrated(store, episodes, judge), rate)
+    except OutageError as problem:
+        raise UserError(f"{judge}: {problem}; the same command goes on") from problem
     finally:
         await servers.close()
     return failed
+
+
+def _unrated(store: Store, episodes: list[str], judge: str) -> Iterator[tuple[EpisodePlan, list[Turn], int]]:
+    for episode in episodes:
+        plan, turns = store.plan(episode), store.turns(episode)
+        rated = {s.turn for s in store.turn_scores(episode) if (s.judge, s.dimension) == (judge, RELEVANCE)}
+        yield from ((plan, turns, place) for place, turn in enumerate(turns) if turn.index not in rated)
 
 
 async def _rated(caller: SeatCaller, plan: EpisodePlan, turns: Sequence[Turn], place: int) -> float:

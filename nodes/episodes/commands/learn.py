@@ -206,6 +206,7 @@ def _add_follow(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--encoder", default="auto", help="auto: all-MiniLM where installed, else hashing; FOLDER; MODEL@URL" + DEFAULT
     )
     parser.add_argument("--judge", default="", help="MODEL[@URL] that rates each turn's relevance; default: no S_rel")
+    parser.add_argument("--jobs", type=count, default=16, help="turns rated at a time" + DEFAULT)
     parser.add_argument("--power-on-mean", action="store_true", help="S_div: the power of the mean similarity")
     parser.add_argument("--words", type=Path, metavar="FILE", help="words to be counted, one a line")
     for name, found in (

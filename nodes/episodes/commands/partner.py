@@ -23,6 +23,7 @@ def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
     parser.add_argument("--by", default="", help="MODEL[@URL] that is asked; default: the baselines alone")
+    parser.add_argument("--jobs", type=count, default=16, help="questions at a time" + DEFAULT)
     parser.set_defaults(command=_predict)
     parser = add_command(
         commands,
@@ -65,10 +66,10 @@ def _predict(asked: argparse.Namespace) -> int:
             raise UserError(f"{asked.run}: holds no finished round-robin episodes of two with different goals")
         for name in BASELINES:
             keep(store, moments, name, baseline(name, moments))
-        unreadable = 0
+        unreadable: dict[str, int] = {}
         if asked.by:
             try:
-                said, unreadable = asyncio.run(predict(store, moments, asked.by))
+                said, unreadable = asyncio.run(predict(store, moments, asked.by, asked.jobs))
             except OutageError as problem:
                 raise UserError(f"{asked.by}: {problem}; the same command goes on") from problem
             keep(store, moments, asked.by, said)
@@ -80,8 +81,8 @@ def _predict(asked: argparse.Namespace) -> int:
         for question, parts in questions.items():
             rest = "  ".join(f"{part} {share:.2f}" for part, share in parts.items() if part not in ("n", "all"))
             print(f"{who[:24]:24} {question:20} {parts['all']:.3f} of {parts['n']}   {rest}")
-    if unreadable:
-        print(f"{unreadable} answers could not be read; they count as wrong")
+    for question, number in unreadable.items():
+        print(f"{question}: {number} answers could not be read, also when asked again; they count as wrong")
     return 0
 
 
@@ -145,17 +146,19 @@ def _game(asked: argparse.Namespace) -> int:
     minds = read_minds(asked.minds) if asked.minds else {}
     learning = [minds.setdefault(seed, ListenerBelief()) for seed in range(asked.listeners)]
     for speaker in SPEAKERS:
+        guesses: list[list[float]] = [[] for _ in range(asked.listeners)]
         games = [
-            play(speaker, seed, asked.rounds, learning[seed] if speaker == "partner in mind" else None)
+            play(speaker, seed, asked.rounds, learning[seed] if speaker == "partner in mind" else None, guesses[seed])
             for seed in range(asked.listeners)
         ]
-        found[speaker] = [sum(game[n] for game in games) / asked.listeners for n in range(asked.rounds)]
+        for name, each in ((speaker, games), (f"{speaker}: probability of the choice", guesses)):
+            found[name] = [sum(game[n] for game in each) / asked.listeners for n in range(asked.rounds)]
     if asked.minds:
         write_minds(asked.minds, minds)
     if asked.json:
         print(msgspec.json.encode(found).decode())
     else:
-        print(f"{'understood, round':20}" + "".join(f"{number + 1:>6}" for number in range(asked.rounds)))
+        print(f"{'understood, round':48}" + "".join(f"{number + 1:>6}" for number in range(asked.rounds)))
         for speaker, shares in found.items():
-            print(f"{speaker:20}" + "".join(f"{share:>6.2f}" for share in shares))
+            print(f"{speaker:48}" + "".join(f"{share:>6.2f}" for share in shares))
     return 0

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.registry import read_script
+from nodes.episodes.agents.registry import own_brain, read_script
 from nodes.episodes.commands.asked import (
     failed_evaluations,
     jobs_of,
@@ -50,7 +50,7 @@ from nodes.episodes.runner.runner import Settings, play_and_judge, replayed
 from nodes.episodes.scenarios.library import Library, read_folder
 from nodes.episodes.scenarios.loader import HARD, is_published, read_published
 from nodes.episodes.scenarios.profiles import Task
-from nodes.episodes.scenarios.sampling import allowed_casts, sample_constrained, sample_uniform
+from nodes.episodes.scenarios.sampling import allowed_casts, namesake, sample_constrained, sample_uniform, why_few
 from nodes.models.servers import Servers
 from runtime.clock import wall_time_text
 from runtime.command_line.arguments import unique_path
@@ -177,7 +177,9 @@ def _drawn(library: Library, casts: int, seed: int = 0) -> list[Task]:
             fitting.append(scenario.id)
         else:
             print(
-                f"left out: {scenario.label}: {count} casts honour its constraints; {casts} asked for", file=sys.stderr
+                f"left out: {scenario.label}: {count} casts honour its constraints; {casts} asked for; "
+                f"{why_few(library, scenario)}",
+                file=sys.stderr,
             )
     return sample_constrained(library, casts, seed=seed, scenarios=fitting)
 
@@ -208,6 +210,7 @@ def _plans(
                 raise UserError(f"--task {name[:80]!r}: there is none; {guess(name, shown)}")
         wanted = {name.lower() for name in asked.task}
         tasks = [task for task in tasks if names[task.id] & wanted]
+    tasks = _told_apart(library, tasks)
     pairings = [
         tuple(part.strip() for part in text.split(",")) for text in asked.agents or ([] if asked.models else ["rules"])
     ]
@@ -249,6 +252,17 @@ def _plans(
     return plans
 
 
+def _told_apart(library: Library, tasks: list[Task]) -> list[Task]:
+    """The tasks whose people can be told apart by name; others are named and left out, unless that is all of them."""
+    bad = {task.id: twice for task in tasks if (twice := namesake(library, task.characters))}
+    for task, name in bad.items():
+        print(f"left out: task {task}: two participants are called {name}; rename one", file=sys.stderr)
+    if bad and len(bad) == len(tasks):
+        task, name = next(iter(bad.items()))
+        raise UserError(f"task {task}: two participants are called {name}; rename one")
+    return [task for task in tasks if task.id not in bad]
+
+
 def _every_pair(asked: argparse.Namespace) -> list[tuple[str, ...]]:
     """The pairings of `--models`: each with `--partner` in both seats, or each with each of them and itself."""
     models = list(dict.fromkeys(part.strip() for part in asked.models.split(",") if part.strip()))
@@ -284,6 +298,8 @@ def _check_agents(pairings: list[tuple[str, ...]], servers: Servers) -> None:
             raise UserError(f"--agents {text}: scale=fine is an option of --judges")
         if spec.kind == "script":
             read_script(spec.path)
+        if spec.kind == "class":
+            own_brain(text)
 
 
 def _play(plans: Collection[EpisodePlan], store: Store, settings: Settings, asked: argparse.Namespace) -> int:

@@ -16,10 +16,9 @@ from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
 from nodes.episodes.dialogue.messages import BeginEpisode, GuidanceRequest, Pause
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
-from runtime import FENCE_TOPIC, RELIABLE, URGENT, Fence, Node, Publisher, QoS, Subscription, on
-from runtime.coordination.fence import raised
-from runtime.message import Epochs
-from runtime.msgs import PREEMPTS, Interrupt
+from nodes.interrupts.fence_issuer import FenceIssuer
+from runtime import ALONE, FENCE_TOPIC, RELIABLE, URGENT, Fence, Node, Publisher, QoS, Subscription, on
+from runtime.msgs import Interrupt
 from runtime.msgs.episode import Guidance, Observation, Outcome, Reply, Scores, Turn
 
 
@@ -70,7 +69,7 @@ class Moderator(Node):
     pause_out = Publisher(Pause, "episode/pause", qos=RELIABLE)
     turn = Publisher(Turn, "episode/turn", qos=RELIABLE)
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
-    fence = Publisher(Fence, FENCE_TOPIC)
+    fence = Publisher(Fence, FENCE_TOPIC, qos=ALONE)
     outcome = Publisher(Outcome, "episode/outcome", qos=RELIABLE)
     seat0 = Publisher(Observation, "episode/seat0", qos=RELIABLE)
     seat1 = Publisher(Observation, "episode/seat1", qos=RELIABLE)
@@ -115,7 +114,7 @@ class Moderator(Node):
         self._began_ns = 0
         self._pause_token = 0
         self._voided: asyncio.Event | None = None
-        self._epochs: Epochs = {}
+        self.issuer = FenceIssuer()
 
     def on_start(self) -> None:
         kind = AsynchronousDialogue if self.plan.rules.order == "asynchronous" else TurnBasedDialogue
@@ -214,16 +213,7 @@ class Moderator(Node):
     def _raise(self, interrupt: Interrupt) -> None:
         """Void what all others are about to say: whoever answered the ask behind this interrupt knows of it."""
         self.interrupt.publish(interrupt)
-        self._epochs = raised(self._epochs, PREEMPTS[interrupt.depth])
-        self.fence.publish(
-            Fence(
-                epochs=self._epochs,
-                interrupt_id=interrupt.id,
-                depth=interrupt.depth,
-                text=interrupt.text,
-                by=interrupt.by,
-            )
-        )
+        self.fence.publish(self.issuer.fence(interrupt))
 
     def _publish_to_seats(self, observations: Iterable[tuple[int, Observation]]) -> None:
         # Each observation begins a chain of its own: a fence voids the answers to all but one.

@@ -57,6 +57,12 @@ class EpisodePlan(msgspec.Struct, frozen=True):
         return tuple(briefing.name for briefing in self.briefings)
 
     @property
+    def bound(self) -> tuple[str, ...]:
+        """Whom a deal binds: those to whom its number or items are worth something; where nobody says so, all."""
+        stakes = [truth.name for truth in self.truths if truth.facts.wants or truth.facts.worth]
+        return tuple(stakes) if len(stakes) > 1 else self.names
+
+    @property
     def transparency(self) -> str:
         """Who knows what of whom, in a word for the log."""
         like = f", like {self.like}" if self.like else ""

@@ -84,10 +84,11 @@ def seats_to_ask(
 
 
 def addressed(act: Act, everyone: Sequence[str]) -> Act:
-    """The act with whole names in `to`, where a first name means one person."""
+    """The act with whole names in `to`, where a first or a last name, or a whole one in any case, means one person."""
     by_first: dict[str, list[str]] = {}
     for name in everyone:
-        by_first.setdefault(name.split()[0].casefold(), []).append(name)
+        for part in {name.casefold(), name.split()[0].casefold(), name.split()[-1].casefold()}:
+            by_first.setdefault(part, []).append(name)
     whole = tuple(
         meant[0] if name not in everyone and len(meant := by_first.get(name.strip().casefold(), [])) == 1 else name
         for name in act.to

@@ -71,8 +71,8 @@ class Checks(msgspec.Struct, frozen=True):
 def check_episode(plan: EpisodePlan, turns: Sequence[Turn]) -> Checks:
     """All checks of one episode."""
     deal = plan.deal
-    price = agreed_number(turns, deal) if deal is not None and deal.unit else None
-    shares = agreed_shares(turns, deal, plan.names) if deal is not None and deal.items else None
+    price = agreed_number(turns, deal, plan.bound) if deal is not None and deal.unit else None
+    shares = agreed_shares(turns, deal, plan.names, plan.bound) if deal is not None and deal.items else None
     mutual = _mutual(plan.truths)
     return Checks(
         seats=tuple(_seat(plan, truth, turns, price, shares) for truth in plan.truths),
@@ -186,7 +186,7 @@ def _seat(
         sought=len(truth.facts.seeks),
         left=any(turn.kind == "leave" for turn in own),
         gave_way=any(gives_way(turn.argument) for turn in spoken),
-        faults=sum(bool(turn.fault) for turn in own),
+        faults=sum(turn.is_failed for turn in own),
     )
 
 

@@ -22,6 +22,7 @@ import msgspec
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
 from nodes.episodes.scenarios.library import Library, make
+from nodes.episodes.scenarios.lint import placeholder_in
 from nodes.episodes.scenarios.profiles import ProfileError, Relationship, Scenario
 from nodes.episodes.scenarios.sampling import allowed_casts
 from nodes.models.json_reading import UnreadableError, read_object
@@ -173,6 +174,8 @@ def refusal(scenario: Scenario, library: Library, known: dict[str, tuple[str, Sc
         return f"it has {scenario.seats} seats; expected 2"
     if scenario.id in known:
         return f"it is {known[scenario.id][0]} {scenario.id}"
+    if found := placeholder_in(scenario.context, *scenario.goals):
+        return f"{found!r} stands for a name that nobody filled in"
     words = _triples(scenario)
     for kind, other in known.values():
         share = _jaccard(words, _triples(other))

@@ -8,6 +8,7 @@ came true are scores of the turn after which they were made.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +21,8 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import background_text, history_text
 from nodes.episodes.results.evaluations import TurnScore, judge_seat
 from nodes.episodes.results.store import Store
-from nodes.models.json_reading import UnreadableError, read_object
+from nodes.episodes.runner.many import side_by_side
+from nodes.models.json_reading import UnreadableError, folded, read_object
 from nodes.models.servers import Servers
 from runtime.msgs.episode import ACT_KINDS, Turn
 
@@ -125,33 +127,75 @@ Now, apart from play: think of {other}.
 Answer with one JSON object and nothing else: {{"wants": "a", "believes": "yes", "next": "speak"}}"""
 
 
-async def predict(store: Store, moments: Sequence[AskedTurn], model: str) -> tuple[Said, int]:
-    """A model's predictions, kept as they come; and how many could not be read. Raises OutageError."""
+async def predict(
+    store: Store, moments: Sequence[AskedTurn], model: str, jobs: int = 16
+) -> tuple[Said, dict[str, int]]:
+    """A model's predictions, `jobs` asked at a time and kept as they come; of each question how many nobody can read.
+
+    Raises OutageError.
+    """
     said: Said = {}
-    servers, unreadable = Servers(), 0
+    servers, unreadable = Servers(), Counter[str]()
     spec = AgentSpec.parse(model, temperature=0.0)
     spec.check_model(servers)
+
+    async def ask(one: AskedTurn) -> None:
+        plan = store.plan(one.episode)
+        prompt = _ASK.format(
+            background=background_text(plan.briefings[one.seat]), history=history_text(one.heard),
+            other=plan.names[1 - one.seat], kinds=", ".join(ACT_KINDS),
+            goals="\n".join(f"{letter}: {goal}" for letter, goal in zip("abcd", one.goals, strict=False)),
+        )  # fmt: skip
+        seat = judge_seat(f"{model} predicts {one.seat} {one.turn}")
+        caller = SeatCaller(spec, servers, store.answers(one.episode), seat, tokens=200)
+        read = read_prediction((await caller.ask(prompt, {"type": "object"}, "predict")).text, one.goals)
+        if missing := [question for question in one.truths if question not in read]:
+            again = f"{prompt}\n\nYour last answer cannot be read ({', '.join(missing)}). Answer again, as asked."
+            read = read_prediction((await caller.ask(again, {"type": "object"}, "re-ask")).text, one.goals) | read
+        for question in one.truths:
+            unreadable[question] += question not in read
+            said[_key(one, question)] = read.get(question, "")
+
     try:
-        for one in moments:
-            plan = store.plan(one.episode)
-            prompt = _ASK.format(
-                background=background_text(plan.briefings[one.seat]), history=history_text(one.heard),
-                other=plan.names[1 - one.seat], kinds=", ".join(ACT_KINDS),
-                goals="\n".join(f"{letter}: {goal}" for letter, goal in zip("abcd", one.goals, strict=False)),
-            )  # fmt: skip
-            seat = judge_seat(f"{model} predicts {one.seat} {one.turn}")
-            caller = SeatCaller(spec, servers, store.answers(one.episode), seat, tokens=200)
-            try:
-                found = read_object((await caller.ask(prompt, {"type": "object"}, "predict")).text)
-            except UnreadableError:
-                found = {}
-            unreadable += not found
-            for question, field in ((WANTS, "wants"), (BELIEVES, "believes"), (NEXT, "next")):
-                if question in one.truths:
-                    said[_key(one, question)] = str(found.get(field, "")).strip().lower()
+        await side_by_side(jobs, moments, ask)
     finally:
         await servers.close()
-    return said, unreadable
+    return said, {question: number for question, number in unreadable.items() if number}
+
+
+def read_prediction(text: str, goals: Sequence[str]) -> dict[str, str]:
+    """What an answer predicts, by question, as models write it: "(a)", "a: the goal", the goal itself, "Yes."."""
+    try:
+        found = folded(read_object(text))
+    except UnreadableError:
+        return {}
+    said = {key: _words(value) for key, value in found.items()}
+    read: dict[str, str] = {}
+    wants, letters = said.get("wants", ""), "abcd"[: len(goals)]
+    same = [letter for letter, goal in zip(letters, goals, strict=True) if _words(goal).startswith(wants.rstrip(" .…"))]
+    if letter := re.match(rf"(?:option |letter |choice )?([{letters}])\s*(?:$|[:.,)\]\-])", wants):
+        read[WANTS] = letter[1]
+    elif wants and len(same) == 1:
+        read[WANTS] = same[0]
+    if answer := re.match(r"(yes|no|true|false)\b", said.get("believes", "")):
+        read[BELIEVES] = {"true": "yes", "false": "no"}.get(answer[1], answer[1])
+    for kind, pattern in _NEXT.items():
+        if re.match(pattern, said.get("next", "")):
+            read[NEXT] = kind
+    return read
+
+
+def _words(value: object) -> str:
+    return re.sub(r"\s+", " ", str(value).strip().casefold()).strip(" \"'*([{<")
+
+
+_NEXT = {
+    "speak": r"(to )?(speak|say|talk|reply|respond|ask)",
+    "non-verbal communication": r"non[ \-_]?verbal",
+    "action": r"(an? |physical )*action",
+    "none": r"none|nothing|(do|does) nothing",
+    "leave": r"(to )?leav|exit",
+}
 
 
 def keep(store: Store, moments: Sequence[AskedTurn], who: str, said: Said) -> None:

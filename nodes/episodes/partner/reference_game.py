@@ -24,7 +24,10 @@ SHOWN = 4
 COST = 0.05
 """kappa: what a word costs."""
 
-SPEAKERS = ("no mind", "partner in mind", "knows the listener")
+RSA = "usual listener (RSA)"
+SPEAKERS = ("no mind", RSA, "partner in mind", "knows the listener")
+"""Who takes all for speakers of its own language; who reckons with the usual listener, as RSA does; who learns this
+one; who knows them."""
 Picture = tuple[str, str, str]
 KNOWN_SHARES = (0.05, 0.95)
 """How probable it is that a word is understood, of a language that the listener does not or does speak."""
@@ -140,13 +143,20 @@ def write_minds(path: Path, minds: dict[int, ListenerBelief]) -> None:
         raise UserError(f"{path}: cannot be written: {problem.strerror}") from problem
 
 
-def play(speaker: str, seed: int, rounds: int, mind: ListenerBelief | None = None) -> list[bool]:
-    """So many rounds with one listener; which were understood. A `mind` goes on learning from where it is."""
+def play(
+    speaker: str, seed: int, rounds: int, mind: ListenerBelief | None = None, predicted: list[float] | None = None
+) -> list[bool]:
+    """So many rounds with one listener; which were understood. A `mind` goes on learning from where it is.
+
+    `predicted` takes in how probable the listener's choice was to the speaker, before it was made.
+    """
     mind = mind or ListenerBelief()
     met = mind.rounds
     listener, chance = PartnerListener(seed), random.Random(f"game {seed} {met}" if met else f"game {seed}")
     if speaker == "knows the listener":
         mind.belief = {listener.spoken: 1.0}
+    if speaker == "no mind":
+        mind.belief = {frozenset(sorted(WORDS)[:1]): 1.0}
     right: list[bool] = []
     for _ in range(rounds):
         shown = tuple(chance.sample(PICTURES, SHOWN))
@@ -158,6 +168,8 @@ def play(speaker: str, seed: int, rounds: int, mind: ListenerBelief | None = Non
         message = max(messages_for(target), key=worth)
         chosen = listener.choose(message, shown, random.Random(f"choice {seed} {met + len(right)}"))
         right.append(chosen == target)
+        if predicted is not None:
+            predicted.append(mind.expect(message, shown, chosen))
         if speaker == "partner in mind":
             mind.saw(message, shown, chosen)
     return right

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
@@ -328,12 +329,23 @@ def _correlation(pairs: list[tuple[float, float]]) -> float | None:
 
 
 def _naturalness(store: Store) -> dict[str, dict[str, int]]:
-    """Per line-up of agents, how often people found its episode of a task the more natural one."""
+    """Per mode and agents, how often people found its episode of a task more natural than one made otherwise."""
     preferences = store.preferences()
-    agents = {row.id: " and ".join(dict.fromkeys(row.agents)) for row in store.episodes()} if preferences else {}
+    made = {row.id: row.line_up for row in store.episodes()} if preferences else {}
     found: dict[str, dict[str, int]] = {}
     for first, second, _, choice, _ in preferences:
         for side, episode in (("first", first), ("second", second)):
-            counts = found.setdefault(agents[episode], {"better": 0, "worse": 0, "neither": 0})
+            counts = found.setdefault(made[episode], {"better": 0, "worse": 0, "neither": 0})
             counts["neither" if choice == "neither" else "better" if choice == side else "worse"] += 1
     return dict(sorted(found.items()))
+
+
+def preferred(counts: dict[str, int]) -> tuple[float, float, float] | None:
+    """The share of comparisons with a choice that one line-up won, and its 95 % Wilson interval; None of none."""
+    chosen = counts["better"] + counts["worse"]
+    if not chosen:
+        return None
+    share, z2 = counts["better"] / chosen, 1.96**2
+    middle = (share + z2 / (2 * chosen)) / (1 + z2 / chosen)
+    half = 1.96 / (1 + z2 / chosen) * math.sqrt(share * (1 - share) / chosen + z2 / (4 * chosen**2))
+    return share, middle - half, middle + half

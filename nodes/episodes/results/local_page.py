@@ -13,6 +13,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.results.show import transcript
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs.episode import Turn
+from runtime.operating_system.terminal import signals_of_end
 
 _LOOKS = (
     ":root{color-scheme:light dark;--ground:#fafbfc;--panel:#fff;--line:#d5dbe3;--text:#1c2430;--soft:#55606f;"
@@ -113,7 +114,7 @@ def turns_html(plan: EpisodePlan, turns: Sequence[Turn]) -> str:
 
 def serve(server: HTTPServer, *lines: str) -> int:
     """Print the lines, then serve until Ctrl-C; 0."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job begins with Ctrl-C ignored
+    for number in signals_of_end():  # a shell's background job begins with Ctrl-C ignored
         signal.signal(number, signal.default_int_handler)
     try:
         print(*lines, sep="\n", flush=True)

@@ -6,8 +6,10 @@ dialogue whose scores are known. What is sent is in the run's file before the ne
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from http.server import HTTPServer
@@ -21,7 +23,7 @@ import msgspec
 
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
 from nodes.episodes.results.local_page import make_server, serve, turns_html
-from nodes.episodes.results.store import Store
+from nodes.episodes.results.store import EpisodeRow, Store
 from runtime.errors import UserError
 from runtime.msgs.episode import Score
 
@@ -65,11 +67,26 @@ def qualification() -> Qualification:
     return msgspec.toml.decode(text, type=Qualification)
 
 
+def _drawn(*what: str) -> int:
+    """A number that nobody chose, the same each time."""
+    return int.from_bytes(hashlib.sha256("\n".join(what).encode()).digest()[:8])
+
+
 class RatingPages:
     """What raters see and send, without a server: a path and a form in, a page out."""
 
-    def __init__(self, store: Store, raters: Sequence[str], dimensions: Sequence[Dimension] = SEVEN, each: int = 2):
-        """`each`: so many raters an episode has. Raises UserError without a rater, an episode, or a fitting number."""
+    def __init__(
+        self,
+        store: Store,
+        raters: Sequence[str],
+        dimensions: Sequence[Dimension] = SEVEN,
+        each: int = 2,
+        pairs: int = 20,
+    ) -> None:
+        """`each`: so many raters an episode has; `pairs`: so many comparisons one rater is asked for, at most.
+
+        Raises UserError without a rater, an episode, or a fitting number.
+        """
         if not raters or len(set(raters)) != len(raters) or not all(name.strip() for name in raters):
             raise UserError("--rater: expected one name for each person, no two alike, like --rater ada --rater ben")
         if not 1 <= each <= len(raters):
@@ -80,11 +97,17 @@ class RatingPages:
         self.keys = {secrets.token_urlsafe(12): name for name in raters}
         self._store, self._dimensions, self._each = store, tuple(dimensions), each
         self._known = qualification()
-        tasks: dict[str, list[str]] = {}
+        self._most_pairs = pairs
+        by_task: dict[str, list[EpisodeRow]] = {}
         for row in store.episodes():
             if row.state == "done":
-                tasks.setdefault(row.task, []).append(row.id)
-        self._pairs = [pair for same in tasks.values() for pair in combinations(same, 2)]
+                by_task.setdefault(row.task, []).append(row)
+        self._pairs = [
+            (one.id, other.id)
+            for same in by_task.values()
+            for one, other in combinations(same, 2)
+            if one.line_up != other.line_up  # of two that were made alike nothing is learned
+        ]
 
     def page(self, path: str, key: str, sent: Mapping[str, str] | None = None) -> str:
         """The page of a path for whoever has that key; `sent` is a form's content. Raises UserError."""
@@ -111,9 +134,20 @@ class RatingPages:
         return max(waiting, key=lambda one: len(done.get(one, ())), default=None)
 
     def next_pair(self, rater: str) -> tuple[str, str] | None:
-        """Two episodes of one task that this person has not compared."""
-        seen = {(first, second) for first, second, who, *_ in self._store.preferences() if who == rater}
-        return next((pair for pair in self._pairs if pair not in seen), None)
+        """Two episodes of one task, made otherwise, that this person has not compared: fewest comparisons first.
+
+        Which of those, and which stands on which side, is drawn by rater: no mode is always A, and none comes first.
+        """
+        compared = [(first, second, who) for first, second, who, *_ in self._store.preferences()]
+        mine = {frozenset(one[:2]) for one in compared if one[2] == rater}
+        if len(mine) >= self._most_pairs:
+            return None
+        counts = Counter(frozenset(one[:2]) for one in compared)
+        left = [pair for pair in self._pairs if frozenset(pair) not in mine]
+        if not left:
+            return None
+        one, other = min(left, key=lambda pair: (counts[frozenset(pair)], _drawn(rater, *pair)))
+        return (one, other) if _drawn("side", rater, one, other) % 2 else (other, one)
 
     def _start(self, rater: str, key: str, sent: Mapping[str, str] | None) -> str:
         problems: list[str] = []
@@ -225,7 +259,8 @@ class RatingPages:
             return self._start(rater, key, None)
         if sent is not None:
             compared = (sent.get("first", ""), sent.get("second", ""))
-            if compared not in self._pairs or sent.get("choice") not in ("first", "second", "neither"):
+            known = compared in self._pairs or compared[::-1] in self._pairs
+            if not known or sent.get("choice") not in ("first", "second", "neither"):
                 raise UserError("this form is not of two episodes of this run; go back, and choose one of the three")
             self._store.save_preference(*compared, rater, sent["choice"], sent.get("why", "").strip()[:2000])
         pair = self.next_pair(rater)
@@ -250,10 +285,14 @@ class RatingPages:
         )
 
     def _story(self, episode: str) -> str:
-        """Who plays is not told: raters judge what was done."""
+        """Who plays is not told, nor how it was made: raters judge what was done."""
         plan = self._store.plan(episode)
         turns: list[Any] = self._store.turns(episode)
-        turns = [msgspec.structs.replace(turn, because=-1) for turn in turns]  # only rules tell that
+        turns = [
+            msgspec.structs.replace(turn, because=-1, note="", fault="")  # notes tell of rules, coaches and models
+            for turn in turns
+            if not turn.is_failed
+        ]
         return f"<p>{escape(plan.context)}</p><section>{turns_html(plan, turns)}</section>"
 
     def _limits(self, name: str) -> tuple[int, int]:
@@ -293,10 +332,12 @@ def make_rating_server(pages: RatingPages, port: int) -> HTTPServer:
     return make_server(page, port, title="Rating episodes", style=_STYLE, takes_forms=True)
 
 
-def rate(path: Path, raters: Sequence[str], dimensions: Sequence[Dimension], each: int, port: int) -> int:
+def rate(
+    path: Path, raters: Sequence[str], dimensions: Sequence[Dimension], each: int, port: int, pairs: int = 20
+) -> int:
     """Serve until Ctrl-C; each rater has an address of their own."""
     with Store.open(path) as store:
-        pages = RatingPages(store, raters, dimensions, each)
+        pages = RatingPages(store, raters, dimensions, each, pairs)
         server = make_rating_server(pages, port)
         where = f"http://127.0.0.1:{server.server_address[1]}"
         addresses = [f"{name}: {where}/?key={quote(key)}" for key, name in pages.keys.items()]

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.results.estimates import Mean
-from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of
+from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of, preferred
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError, choices
 
@@ -93,11 +93,12 @@ def tables(figures: ReportFigures) -> list[str]:
             for one in figures.agreement
         ]
     if figures.naturalness:
-        lines += ["", "found more natural than another episode of the same task, by people"]
-        lines += [
-            f"  {agents}: {counts['better']} times, less {counts['worse']}, no difference {counts['neither']}"
-            for agents, counts in figures.naturalness.items()
-        ]
+        lines += ["", "found more natural than an episode of the same task that was made otherwise, by people"]
+        for made, counts in figures.naturalness.items():
+            won = preferred(counts)
+            share = "" if won is None else f"; {won[0]:.2f} [{won[1]:.2f}, {won[2]:.2f}] of those chosen"
+            told = f"{counts['better']} times, less {counts['worse']}, no difference {counts['neither']}"
+            lines.append(f"  {made}: {told}{share}")
     return lines
 
 

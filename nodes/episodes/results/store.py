@@ -70,6 +70,11 @@ class EpisodeRow(msgspec.Struct, frozen=True):
         """As lists show it: with the codename, where the identifier says nothing to people."""
         return f"{self.codename} s{self.seed} {self.id[-8:]}" if self.codename else self.id
 
+    @property
+    def line_up(self) -> str:
+        """How it was made: who knew what, and who played."""
+        return f"{self.transparency}: {' and '.join(dict.fromkeys(self.agents))}"
+
 
 COACH = 150
 """Seat number under which a coach's calls are logged."""

@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.episodes.agents.seat_caller import AnswerStore, sha_of
 from nodes.episodes.dialogue.prompt import turn_text
-from nodes.episodes.dialogue.rules import problem_of
+from nodes.episodes.dialogue.rules import addressed, problem_of
 from nodes.episodes.results.show import folded
 from nodes.episodes.runner.lines import END, Lines
 from nodes.models.chat_format import ModelAnswer
@@ -213,7 +213,8 @@ class ByHand:
         if line is not END and (problem := problem_of_line(line)):
             self._terminal.show(f"That does not work: {problem}")
             return True
-        act = Act(kind="leave") if line is END else act_from_line(line)
+        assert person.briefing is not None
+        act = Act(kind="leave") if line is END else addressed(act_from_line(line), person.briefing.participants)
         question = person.question
         assert question is not None
         if act.kind == "none" and question.asks == "bid":

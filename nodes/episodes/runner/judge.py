@@ -39,7 +39,10 @@ class Judge(Node):
         while len(self._turns) < outcome.turns:
             await self.clock.sleep(0.02)
         turns = [self._turns[index] for index in sorted(self._turns)]
-        if self._judge == RULES_JUDGE:
+        if outcome.state == "failed":
+            why = f"the episode {outcome.reason}"
+            scores = Scores(episode=outcome.episode, judge=self._judge, state="failed", scores=(), why=why)
+        elif self._judge == RULES_JUDGE:
             scores = judge_by_rules(self._plan, turns)
         else:
             scores = await self.clock.external(self._ask(turns), 0.0)

@@ -5,6 +5,7 @@ With a `log` it is killed and started again, and goes on from there.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from nodes.episodes.dialogue.messages import BeginEpisode
@@ -12,7 +13,7 @@ from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.results.live import LiveLog
 from runtime import Fence, QoS, Subscription, every, on
-from runtime.msgs.episode import Scores
+from runtime.msgs.episode import SEATS, Scores, seat_topic
 
 
 class LiveModerator(Moderator):
@@ -39,6 +40,21 @@ class LiveModerator(Moderator):
         self._asked_ns = 0
         self._asked: tuple[str, ...] = ()
 
+    def listener_problems(self, heard: Collection[str]) -> list[str]:
+        """A seat of the task that no node plays, and a node on a seat that the task does not have."""
+        names = self.plan.names
+        missing = [
+            f"task {self.plan.task} has {len(names)} seats, and nobody plays seat {seat} ({name}); add a node with "
+            f'remap = {{ "episode/seat" = "{seat_topic(seat)}" }}'
+            for seat, name in enumerate(names)
+            if seat_topic(seat) not in heard
+        ]
+        return missing + [
+            f"task {self.plan.task} has {len(names)} seats, 0 to {len(names) - 1}; leave out the node on seat {seat}"
+            for seat in range(len(names), SEATS)
+            if seat_topic(seat) in heard
+        ]
+
     def on_start(self) -> None:
         super().on_start()
         if self._path:
@@ -51,8 +67,8 @@ class LiveModerator(Moderator):
     @every(hz=2)
     def watch(self) -> None:
         """Start when all are there; end the episode as failed where a seat does not answer at all."""
-        if any(self._epochs):
-            self.fence.publish(Fence(epochs=self._epochs))  # for whoever joined late
+        if self.issuer.epochs:
+            self.fence.publish(Fence(epochs=self.issuer.epochs))  # for whoever joined late
         if self.conduct.number == 0:
             self.start(BeginEpisode())
         waiting = self.conduct.is_waiting_for

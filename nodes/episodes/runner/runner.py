@@ -11,7 +11,7 @@ import msgspec
 from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import NO_LATENCY, AnswerLatency, ModelBrain
-from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain, read_script
+from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain, own_brain, read_script
 from nodes.episodes.agents.script_mode import write_script
 from nodes.episodes.agents.seat_caller import AnswerStore, Ask, BudgetSpentError, NoStore, OutageError, SeatCaller
 from nodes.episodes.coaching.coach import LONG_RATING, Coach, Coaching, variant_of
@@ -90,6 +90,8 @@ def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeA
         return RulesBrain()
     if spec.kind == "script":
         return ScriptedBrain(read_script(spec.path))
+    if spec.kind == "class":
+        return own_brain(spec.text)
     if spec.kind == "replay":
         return ScriptedBrain(replayed(spec, plan, seat))
     caller = SeatCaller(spec, settings.servers, answers, seat, settings.ask)

@@ -15,7 +15,7 @@ import msgspec
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.markup import EVERYONE, text_for
 from nodes.episodes.scenarios.profiles import Scenario
-from nodes.episodes.scenarios.sampling import allowed_casts
+from nodes.episodes.scenarios.sampling import allowed_casts, namesake
 
 Code = Literal[
     "no-cast",
@@ -25,11 +25,17 @@ Code = Literal[
     "strategy",
     "goal-in-context",
     "name-in-context",
+    "namesakes",
+    "placeholder",
     "unjudged",
+    "unjudged-seat",
+    "one-sided",
     "left-out",
 ]
 
-WRONG: frozenset[Code] = frozenset({"no-cast", "same-goals", "short-goal", "strategy", "goal-in-context", "left-out"})
+WRONG: frozenset[Code] = frozenset(
+    {"no-cast", "same-goals", "short-goal", "strategy", "goal-in-context", "left-out", "namesakes", "placeholder"}
+)
 """Those that should be mended; the others are good to know."""
 
 FEWEST_GOAL_WORDS = 4
@@ -69,11 +75,20 @@ class LintFinding(msgspec.Struct, frozen=True):
 def lint(library: Library, casts: int = 5) -> list[LintFinding]:
     """All findings, by scenario. `casts`: so many each scenario should have in this library (the paper has 5)."""
     left_out = [LintFinding("", "left-out", row, library.name) for row in library.left_out]
-    return left_out + [
-        LintFinding(scenario.id, code, text, scenario.label)
-        for scenario in library.scenarios.values()
-        for code, text in _findings(library, scenario, casts)
+    namesakes = [
+        LintFinding(task.scenario, "namesakes", f"task {task.id}: two participants are called {twice}", task.id)
+        for task in library.tasks.values()
+        if (twice := namesake(library, task.characters))
     ]
+    return (
+        left_out
+        + namesakes
+        + [
+            LintFinding(scenario.id, code, text, scenario.label)
+            for scenario in library.scenarios.values()
+            for code, text in _findings(library, scenario, casts)
+        ]
+    )
 
 
 def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[tuple[Code, str]]:
@@ -99,8 +114,39 @@ def _findings(library: Library, scenario: Scenario, casts: int) -> Iterator[tupl
     for character in library.characters.values():
         if re.search(rf"\b{re.escape(character.name)}\b", context):
             yield "name-in-context", f"it names {character.name}, whoever is cast"
+    if found := placeholder_in(scenario.context, *scenario.goals):
+        yield "placeholder", f"{found!r} stands for a name that nobody filled in"
+    yield from _deal_findings(scenario)
     if scenario.deal is None and not scenario.wins and not any(facts.seeks for facts in scenario.facts):
         yield "unjudged", "no deal, fact or win: rules tell only who gave way"
+
+
+_PLACEHOLDER = re.compile(
+    r"\b(?:agent|participant|character|person|player|speaker|user)[ _]?(?:\d+|[AB]\b)|\{\w*\}|"
+    r"<(?:name|other|agent)\w*>|"
+    r"\[(?:your|the|other)?[ _]?(?:name|agent|other|person|insert[^\]]*)[^\]]*\]|\bXXX+\b",
+    re.IGNORECASE,
+)
+
+
+def placeholder_in(*texts: str) -> str:
+    """The first words in these texts that stand for a name, as "Agent1" or "{other}"; "" where there are none."""
+    return next((found[0] for text in texts if (found := _PLACEHOLDER.search(text))), "")
+
+
+def _deal_findings(scenario: Scenario) -> Iterator[tuple[Code, str]]:
+    """Seats of whom rules cannot tell what the deal is worth to them, and a number that nobody wants otherwise."""
+    deal = scenario.deal
+    if deal is None or not scenario.facts:
+        return
+    wants = [facts.wants for facts in scenario.facts]
+    for seat, facts in enumerate(scenario.facts):
+        knows_worth = bool(facts.wants) if deal.unit else bool(facts.worth)
+        if not (knows_worth or facts.seeks or facts.does or facts.spares):
+            what = "wants is neither low nor high" if deal.unit else "worth says of no item what it is worth"
+            yield "unjudged-seat", f"seat {seat}: {what}; the deal does not bind it, and rules cannot tell what it got"
+    if deal.unit and wants and len(set(wants)) == 1 and wants[0]:
+        yield "one-sided", f"all seats want the number {wants[0]}: there is nobody to agree with"
 
 
 def _content(text: str) -> set[str]:

@@ -51,7 +51,7 @@ def sample_constrained(
         if len(casts) < _at_least_one("per_scenario", per_scenario):
             raise ProfileError(
                 f"{library.name}: scenario {scenario.id}: {len(casts)} casts honour its constraints; "
-                f"{per_scenario} asked for"
+                f"{per_scenario} asked for; {why_few(library, scenario)}"
             )
         for number, cast in enumerate(generator.sample(casts, per_scenario)):
             tasks.append(_task(scenario, number, cast))
@@ -74,6 +74,8 @@ def misfit(library: Library, scenario: Scenario, cast: Sequence[str]) -> str | N
         return f"{len(cast)} characters for {scenario.seats} seats"
     if len(set(cast)) != len(cast):
         return "somebody sits in two seats"
+    if twice := namesake(library, cast):
+        return f"two participants are called {twice}"
     for seat, identifier in enumerate(cast):
         problem = seat_misfit(scenario, seat, library.character(identifier)) or _bond_misfit(
             library, scenario, cast[:seat], identifier
@@ -81,6 +83,25 @@ def misfit(library: Library, scenario: Scenario, cast: Sequence[str]) -> str | N
         if problem:
             return problem
     return None
+
+
+def namesake(library: Library, cast: Sequence[str]) -> str:
+    """A name that two of a cast have, by which nobody could tell them apart; "" where there is none."""
+    names = [library.character(identifier).name for identifier in cast]
+    folded = [name.casefold() for name in names]
+    return next((name for name in names if folded.count(name.casefold()) > 1), "")
+
+
+def why_few(library: Library, scenario: Scenario) -> str:
+    """Which constraint it is that keeps casts from a scenario: the first seat nobody fits, or how people stand."""
+    for seat in range(scenario.seats):
+        problems = [seat_misfit(scenario, seat, each) for each in library.characters.values()]
+        if problems and all(problems):
+            return f"nobody fits seat {seat}: {problems[0]}"
+    words = {
+        scenario.relationship_between(first, second).word for second in range(scenario.seats) for first in range(second)
+    }
+    return f"too few who fit the seats stand as {' and '.join(sorted(words))}"
 
 
 def seat_misfit(scenario: Scenario, seat: int, character: Character) -> str | None:
@@ -117,8 +138,11 @@ def _extend(
         return
     wanted = [(other, scenario.relationship_between(seat, len(seated))) for seat, other in enumerate(seated)]
     for identifier in candidates[len(seated)]:
-        if identifier not in seated and all(
-            library.relationship(other, identifier) is relationship for other, relationship in wanted
+        names = {library.character(other).name.casefold() for other in seated}
+        if (
+            identifier not in seated
+            and library.character(identifier).name.casefold() not in names
+            and all(library.relationship(other, identifier) is relationship for other, relationship in wanted)
         ):
             yield from _extend(library, scenario, candidates, (*seated, identifier))
 

@@ -221,7 +221,7 @@ class Mind:
         for step in (self._hear_wrong, self._hear_recipe, self._hear_chore) if words else ():
             said = step(words, phrases.plain(words), now_ns)
             if said is not None:
-                return [*said, "First tell me to go on."]
+                return [*said, "I begin once you tell me."]
         target = self.seen.thing(task.thing) if task is not None else None
         doing = self._told_of(task) if task is not None else None
         talk = replace(self.talk, orders=(doing,)) if doing is not None else self.talk
@@ -694,7 +694,7 @@ class Mind:
             if skill == "stop":
                 self.tasks.clear()
                 self.current = None
-            return ["I wait. Tell me to go on." if skill == "wait" else "All right, I stop that."]
+            return ["I wait until you tell me." if skill == "wait" else "All right, I stop that."]
         if skill == "wipe":
             return self._wipe(order.place or "table", now_ns)
         if not order.things:

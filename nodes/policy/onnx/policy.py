@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 import msgspec
 import numpy as np
 
+from nodes.interrupts.people import HearsPeople
 from nodes.models.onnx_file import read_model_with_data
 from nodes.policy.action_request import ActionRequest
-from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.allowed import SEEN_FOR_S, Confirmations, why_not
 from nodes.policy.onnx.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.onnx.inputs import Felt, PolicyModel, Pose, Trigger, feel, pose_of
-from nodes.policy.onnx.tensors import LONGEST_HISTORY, problems_of
+from nodes.policy.onnx.tensors import CAMERAS, LONGEST_HISTORY, problems_of
 from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.policy.stretch_motion import StretchMotion
 from nodes.robot.robot_from_launch import ForRobot
@@ -56,6 +57,7 @@ from runtime.msgs import (
     JointCommand,
     JointVector,
     RobotState,
+    Scene,
     SkillCatalogue,
     Utterance,
 )
@@ -125,7 +127,8 @@ class UnderWay:
     seen: int = -1  # the last one's number
     place: tuple[float, ...] = ()  # joints and base, when one of them had moved last
     still_s: float = 0.0  # since then
-    waited_s: float = 0.0  # for an answer, since the last one or since it began
+    waited_s: float = 0.0  # since something of an answer was played last, or since it began
+    has_failed: bool = False  # it is over, whatever is answered later
 
     @classmethod
     def begun(
@@ -171,14 +174,15 @@ class ActionSettings(PlaybackSettings, total=False):
     stall_s: float
 
 
-class OnnxPolicy(ForRobot, SeatNode):
+class OnnxPolicy(ForRobot, SeatNode, HearsPeople):
     """Acts while there is an action other than "hold"; with `needs_action=False` as soon as there is an image.
 
     A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
-    finite is dropped, counted and told. An action is done when `done_chunks` answers in a row give it at least the
-    probability `done_at`, and has failed after `limit_s` without, or after `stall_s` in which nothing moved or no
-    answer came; then the posture is kept. None of this is ever told by a model that has no `done`. An answer that took
-    longer than `budget_s` (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at start.
+    finite is dropped, counted and told in the log; the action goes on. An action has failed, and is over, after
+    `stall_s` in which nothing could be played. It is done when `done_chunks` answers in a row give it at least the
+    probability `done_at`, and has failed after `limit_s` without, or after `stall_s` in which nothing moved; then the
+    posture is kept. These two are never told by a model that has no `done`. An answer that took longer than `budget_s`
+    (0: `max_chunk_age_s`) is dropped, too; a model that never takes less is refused at start.
     """
 
     realtime = True
@@ -195,6 +199,7 @@ class OnnxPolicy(ForRobot, SeatNode):
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     playing = Subscription(ActionChunk, "chunk")
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    scene = Subscription(Scene, "scene", qos=QoS(required=False, lifespan_s=SEEN_FOR_S))
 
     chunk = Publisher(ActionChunk, "chunk")
     command = Publisher(JointCommand, "command")
@@ -273,6 +278,7 @@ class OnnxPolicy(ForRobot, SeatNode):
         # By the worker only.
         self.refused = 0
         self.refusal = ""
+        self.is_hopeless = False  # no later answer mends it
         self.felt_ns = 0
         self.remembered: tuple[str, int, bytes] = ("", 0, b"")  # for which action, since which stop, and what
 
@@ -337,7 +343,8 @@ class OnnxPolicy(ForRobot, SeatNode):
             if self.is_active:  # asked again, as after a false alarm: it is still at it
                 self.feedback.publish(Feedback(action_id=action.id, status="running"))
             return
-        refusal = why_not(action, state, SPECS)
+        scene = self.scene.peek()
+        refusal = why_not(action, state, SPECS, scene.message.people if scene is not None else ())
         question = "" if refusal else self.confirmations.question(action, SPECS, self.clock.now_ns())
         if refusal or question:
             code: FeedbackCode = "consent" if question else ""
@@ -366,7 +373,7 @@ class OnnxPolicy(ForRobot, SeatNode):
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         """Take in a person's yes to what the policy asked."""
-        self.confirmations.hear(utterance, self.clock.now_ns())
+        self.confirmations.hear(utterance, self.clock.now_ns(), is_person=self.judge(utterance).counts)
 
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
@@ -390,7 +397,8 @@ class OnnxPolicy(ForRobot, SeatNode):
     def on_seat(self) -> None:
         """Take up the action again, from wherever the robot was left."""
         under_way = self.under_way
-        if under_way is not None and under_way.is_judged and under_way.action.skill != "hold":
+        is_open = under_way is not None and under_way.is_judged and not under_way.has_failed
+        if is_open and under_way is not None and under_way.action.skill != "hold":
             self._flush()
             self.under_way, self.kept = replace(under_way, elapsed_s=0.0, sure=0, place=(), waited_s=0.0), None
             self._pass_to("seated")
@@ -416,13 +424,14 @@ class OnnxPolicy(ForRobot, SeatNode):
         state, under_way = self.state.latest(), self.under_way
         if self.session is None or state is None or not self.is_active:
             return
+        is_hopeless = False
         try:
             wants = self.session.wants()
             self.known_skills, self.judges = tuple(wants.skills), wants.judges
             if wants.trigger != trigger:
                 return
             if under_way is not None and wants.skills and under_way.action.skill not in wants.skills:
-                known, skill = choices(wants.skills), under_way.action.skill
+                known, skill, is_hopeless = choices(wants.skills), under_way.action.skill, True
                 raise PolyrhythmError(f"{self.model} has not learned to {skill}; it knows {known}")
             self.felt_ns = state.read_ns
             wrist = self.wrist.latest() if "wrist" in wants.names and trigger == "image" else None
@@ -430,6 +439,7 @@ class OnnxPolicy(ForRobot, SeatNode):
                 seen["wrist"] = wrist
             elif "wrist" in wants.names and trigger == "image" and self._is_new(under_way):
                 return
+            is_hopeless = not self.playback.plans and not wants.names.isdisjoint(set(CAMERAS) - set(seen))
             action = under_way.action if under_way is not None and wants.is_about_action else None
             began = under_way.began if under_way is not None else None
             elapsed_s = under_way.elapsed_s if under_way is not None else 0.0
@@ -458,7 +468,7 @@ class OnnxPolicy(ForRobot, SeatNode):
             why = str(problem)
         if why:
             self.refused += 1
-            self.refusal = why
+            self.refusal, self.is_hopeless = why, is_hopeless
             return
         self.refusal = ""
         about = under_way.stamped if under_way is not None and action is not None else None
@@ -490,8 +500,7 @@ class OnnxPolicy(ForRobot, SeatNode):
             self._judge(stamped)
             self._play(stamped)
             return
-        if self.is_active:
-            self._wait()
+        self._wait()
         if self.kept is not None:
             if self.is_guard_stopped:
                 self.kept = self._resting() or self.kept
@@ -515,7 +524,10 @@ class OnnxPolicy(ForRobot, SeatNode):
             self.playback = self.playback.with_chunk(stamped.message, seen_ns=seen_ns(stamped), came_ns=now_ns)
         command = self.playback.command(now_ns)
         if command is None or to_s(now_ns - seen_ns(stamped)) > self.max_chunk_age_s:
+            self._wait()
             return  # silence, and the guard holds
+        if self.under_way is not None:
+            self.under_way = replace(self.under_way, waited_s=0.0)
         self.last = command.position
         self.playback = self.playback.with_sent(command.position, now_ns)
         if not self.is_active:  # this was the end of it
@@ -524,14 +536,17 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.command.publish(command, stems_from=self._sources())
 
     def _wait(self) -> None:
-        """Give up an action for which a model that judges has not answered, as where its camera has gone."""
-        if self.under_way is None or self.is_guard_stopped or not (self.judges or self.under_way.is_judged):
+        """Give up an action of which nothing could be played for long, as where the camera or the model has gone."""
+        if self.under_way is None or self.is_guard_stopped or not self.is_active:
             return
+        if not (self.judges or self.under_way.is_judged or self.refusal):
+            return  # it knows of no end, and nothing was asked of it: it waits for its camera
         self.under_way = replace(self.under_way, waited_s=self.under_way.waited_s + 1 / RATE_HZ)
         limit_s = max(self.stall_s, self.max_chunk_age_s)
         if self.under_way.waited_s > limit_s:
-            self.under_way = replace(self.under_way, is_judged=True)
-            self._end(f"no answer of the model for {limit_s:g} s")
+            is_judged = self.under_way.is_judged or self.judges
+            self.under_way = replace(self.under_way, is_judged=is_judged, has_failed=True)
+            self._end(f"no answer of the model for {limit_s:g} s{f': {self.refusal}' if self.refusal else ''}")
 
     def _judge(self, stamped: Stamped[ActionChunk]) -> None:
         """Whether the action is done by now, or has taken too long, by a model that can tell."""
@@ -539,7 +554,7 @@ class OnnxPolicy(ForRobot, SeatNode):
             return
         done, number = stamped.message.done, stamped.envelope.seq
         later = self.under_way.later(1 / RATE_HZ, self.state.latest())
-        now = self.under_way = replace(later, waited_s=0.0).told(done, number, self.done_at)
+        now = self.under_way = later.told(done, number, self.done_at)
         self.kept = None
         self._pass_to("judged")
         if now.sure >= self.done_chunks:
@@ -557,11 +572,13 @@ class OnnxPolicy(ForRobot, SeatNode):
         was_active = self.is_active
         is_judged = self.under_way is not None and self.under_way.is_judged
         self._pass_to("rest" if is_judged else "let go")
-        if self.under_way is not None and is_judged:
+        if self.under_way is None:
+            return
+        if is_judged:
             self.kept = self._resting()
-            if was_active:
-                failed = Feedback(action_id=self.under_way.action.id, status="failure", why=why)
-                self.feedback.publish(failed, stems_from=self._sources())
+        if was_active and (is_judged or self.under_way.has_failed):
+            failed = Feedback(action_id=self.under_way.action.id, status="failure", why=why)
+            self.feedback.publish(failed, stems_from=self._sources())
 
     def _resting(self) -> JointVector | None:
         """Where the robot comes to rest now, with the gripper as it was commanded: it may hold something."""
@@ -585,6 +602,6 @@ class OnnxPolicy(ForRobot, SeatNode):
         self.told = refusal
         if refusal:
             self.log.warning("dropped: %s (%d so far)", refusal, self.refused)
-            if self.under_way is not None:
-                why = Feedback(action_id=self.under_way.action.id, status="failure", why=refusal)
-                self.feedback.publish(why)
+            if self.is_hopeless and self.under_way is not None and self.is_active:
+                self.under_way = replace(self.under_way, has_failed=True)
+                self._end(refusal)

@@ -8,7 +8,7 @@ error. Nothing is unpickled. Questions carry no number, so after a late answer t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 import msgpack
 import numpy as np
@@ -20,9 +20,9 @@ from nodes.policy.remote.policy_server import (
     LARGEST_BYTES,
     ServerPolicy,
     ServerSettings,
+    array_of,
     as_answer,
     lacking,
-    numbers,
     padded,
     unpacked,
 )
@@ -144,16 +144,7 @@ def pack(value: object) -> bytes:
 
 def unpack(data: bytes) -> object:
     """The same back. Raises ValueError for what is none; arrays of objects are none."""
-    return unpacked(data, _array)
-
-
-def _array(found: dict[Any, Any]) -> object:
-    if b"__ndarray__" not in found and b"__npgeneric__" not in found:
-        return found
-    kind = numbers(np.dtype(found[b"dtype"]))
-    if b"__npgeneric__" in found:
-        return kind.type(found[b"data"])
-    return np.frombuffer(found[b"data"], kind).reshape(found[b"shape"])
+    return unpacked(data, array_of)
 
 
 def _actions(server: str, answer: object) -> object:

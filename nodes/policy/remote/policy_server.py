@@ -15,13 +15,16 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.onnx.inputs import PolicyAnswer, PolicyModel
+from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
 from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings
 from nodes.policy.onnx.tensors import COLUMNS
 from runtime import MissingVariable, ParameterError, PolyrhythmError
 from runtime.msgs import JOINTS
 
 LONGEST_S = 10.0
+WARM_S = 25.0
+"""How long a server may take for its first answer, which is asked for before anything depends on it."""
+WARM_PX = 224
 LARGEST_BYTES = 1 << 24
 MOST_STEPS = 1024
 SMALLEST_PX, LARGEST_PX = 8, 1024
@@ -70,6 +73,7 @@ class ServerPolicy(OnnxPolicy):
         **playback: Unpack[PlaybackSettings],
     ) -> None:
         super().__init__(model=server, **playback)
+        self.is_step_stated = "step_s" in playback
         self.cameras = cameras
         self.size_px = size_px
         self.key_variable = key_variable
@@ -100,6 +104,11 @@ class ServerPolicy(OnnxPolicy):
             )
         if not 0.0 < self.within_s <= LONGEST_S:
             problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
+        elif self.within_s > self.budget_s:
+            problems.append(
+                f"within_s is {self.within_s:g} s, and an answer older than budget_s ({self.budget_s:g} s) is never"
+                f" played; set within_s to at most that"
+            )
         return problems
 
     def connect(self, key: str) -> ServerSession:
@@ -107,8 +116,11 @@ class ServerPolicy(OnnxPolicy):
         raise NotImplementedError
 
     def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
-        """Return nothing: the model is on another machine."""
-        return []
+        """Return whether it is said how far apart the steps of the model's chunks are; it is on another machine."""
+        if self.is_step_stated:
+            return []
+        text = f"step_s is not stated; {self.step_s:g} s is taken: state the rate that the model was trained at"
+        return [("note", text)]
 
     def on_start(self) -> None:
         if problems := self.problems():
@@ -118,9 +130,26 @@ class ServerPolicy(OnnxPolicy):
         import cv2  # noqa: F401  # what is not installed is told now, and not at the first answer
 
         key = os.environ.get(self.key_variable, "") if self.key_variable else ""
+        self._warm_up(key)
         self.session = self._server = self.connect(key)
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.model}"
+
+    def _warm_up(self, key: str) -> None:
+        """Ask once and use no answer: the first one of a server that loads or compiles its model takes long."""
+        within_s, self.within_s = self.within_s, WARM_S
+        session = self.connect(key)
+        self.within_s = within_s
+        side_px = self.size_px or WARM_PX
+        black = np.zeros((side_px, side_px, 3), np.uint8)
+        begun_ns = self.clock.now_ns()
+        try:
+            session.run({"image": black, "wrist": black}, Felt((0.0,) * len(JOINTS), text="hold still"))
+            self.log.info("%s answers; its first answer took %.1f s", self.model, self.clock.since_s(begun_ns))
+        except PolyrhythmError as problem:
+            self.log.warning("not warm: %s", problem)
+        finally:
+            session.close()
 
     def on_stop(self) -> None:
         self._server.close()
@@ -139,6 +168,29 @@ def numbers(kind: np.dtype[Any]) -> np.dtype[Any]:
     if kind.kind not in "fiub":
         raise ValueError(f"arrays of {kind} are not taken")
     return kind
+
+
+def array_of(found: dict[Any, Any]) -> object:
+    """The array or number that a dictionary stands for, as openpi's client or msgpack-numpy packs them; else itself.
+
+    Raises ValueError where it is one of objects, or its bytes do not fit its shape.
+    """
+    named = {key.decode("ascii", "replace") if isinstance(key, bytes) else key: value for key, value in found.items()}
+    if "__ndarray__" in named or named.get("nd") is True:
+        kind = numbers(np.dtype(_text(named["dtype"] if "dtype" in named else named["type"])))
+        return np.frombuffer(named["data"], kind).reshape(named["shape"])
+    if "__npgeneric__" in named:
+        return numbers(np.dtype(_text(named["dtype"]))).type(named["data"])
+    if named.get("nd") is False:
+        return np.frombuffer(named["data"], numbers(np.dtype(_text(named["type"]))), count=1)[0]
+    return found
+
+
+def _text(kind: object) -> str:
+    """The name of a type. Raises ValueError for the list of a record's fields."""
+    if not isinstance(kind, str | bytes):
+        raise ValueError("arrays of records are not taken")
+    return kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
 
 
 def as_answer(server: str, actions: object) -> PolicyAnswer:

@@ -16,6 +16,7 @@ from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts import keys
 from runtime.hosts.address import find, split, written
 from runtime.hosts.hosts_table import is_public_key
+from runtime.operating_system.terminal import signals_of_end
 from runtime.serialization.toml_errors import read_toml
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def main(argv: list[str]) -> int:
         stop.set()
         wake.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in signals_of_end():
         signal.signal(number, end)
     while not stop.is_set():
         wake.wait()

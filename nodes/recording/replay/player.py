@@ -1,8 +1,9 @@
 """`NodePlayer`: gives a node the calls of a recording again, each with exactly the inputs that it read then.
 
 The recorded journal says for each handler call what started it, what each look at a port found, what the clock said
-and what was published. The player feeds the first three and compares the last, bit for bit. It keeps the recorded order
-of the moments at which calls saw and changed what the node keeps, so that worker threads replay as they went.
+what the world outside answered, and what was published. The player feeds the first four and compares the last, bit for
+bit. It keeps the recorded order of the moments at which calls saw and changed what the node keeps: worker threads
+replay as they went, and async calls go on after each wait when they went on then.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from heapq import heapify, heappop
 from typing import Any, TypeVar
 
 from nodes.recording.bag.diff import Difference, first_difference
 from nodes.recording.replay.inputs import Inputs, body, picture
+from runtime.bag import answers
+from runtime.bag.answers import CANCELLED, SLEPT, WOKEN
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
 from runtime.clock import to_s
@@ -33,6 +38,8 @@ from runtime.run_facts import RunFacts
 
 T = TypeVar("T")
 
+TURNS = 16
+"""So many turns of the loop bring every async call to its next wait: one for each task that it made and awaits."""
 _COMPARED = ("origins", "epochs", "cause", "provenance")
 """Of the envelope: what a call hands on of what it read."""
 
@@ -41,14 +48,60 @@ class NotReplayableError(RecordingError):
     """What the recording holds is not enough to run a call again."""
 
 
+@dataclass
+class Playing:
+    """One call that is run again: what is left of what it read then, and what it has published so far."""
+
+    record: CallRecord
+    found: dict[str, deque[Stamped[Any] | None]]
+    said: deque[int]
+    sent: list[tuple[Envelope, Message]] = field(default_factory=list)
+    task: asyncio.Task[None] | None = None
+    gate: asyncio.Future[str] | None = None
+    """What an async call waits at until the moment at which it went on then."""
+    early: deque[str] = field(default_factory=deque)
+    problem: NotReplayableError | None = None
+
+    def go_on(self, answer: str) -> None:
+        """Let an async call go on with this answer."""
+        if self.gate is None or self.gate.done():
+            self.early.append(answer)
+        elif answer in (CANCELLED, WOKEN):
+            self.gate.cancel()
+        else:
+            self.gate.set_result(answer)
+
+
+class PlayedCalls:
+    """The calls that are being run again, by their contexts."""
+
+    def __init__(self) -> None:
+        self._by_context: dict[int, tuple[HandlerContext, Playing]] = {}
+
+    def begin(self, context: HandlerContext, playing: Playing) -> None:
+        """From now on, the call of this context is that one."""
+        self._by_context[id(context)] = (context, playing)
+
+    def end(self, playing: Playing) -> None:
+        """Forget a call."""
+        self._by_context = {key: pair for key, pair in self._by_context.items() if pair[1] is not playing}
+
+    @property
+    def now(self) -> Playing | None:
+        """The call that runs now."""
+        known = self._by_context.get(id(current_call.get()))
+        return None if known is None else known[1]
+
+
 class KeptMessages(NodeOutput):
     """Keeps what a node publishes, for the comparison."""
 
-    def __init__(self, sent: list[tuple[Envelope, Message]]) -> None:
-        self._sent = sent
+    def __init__(self, calls: PlayedCalls) -> None:
+        self._calls = calls
 
     def send(self, envelope: Envelope, message: Message) -> None:
-        self._sent.append((envelope, message))
+        if (playing := self._calls.now) is not None:
+            playing.sent.append((envelope, message))
 
 
 class CallClock:
@@ -68,33 +121,69 @@ class CallClock:
         return to_s(self.now_ns() - stamp_ns)
 
     async def sleep(self, seconds: float) -> None:
-        """Returns at once: the clock's next word is a recorded one."""
+        """Returns at once."""
 
-    async def external(self, call: Awaitable[T], latency_s: float) -> T:
-        """Raises NotReplayableError: what the world answered is not in the recording."""
-        if inspect.iscoroutine(call):
-            call.close()
+    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+        """Raises NotReplayableError: the runtime asks nothing of the world."""
         raise NotReplayableError("it asks the world outside, whose answers are not recorded")
 
 
 class ReplayClock(CallClock):
-    """Says to the node what the recorded clock said."""
+    """Says to the node what the recorded clock said, and what the world outside answered; nothing is asked again."""
 
-    def __init__(self, *, is_virtual: bool) -> None:
+    def __init__(self, calls: PlayedCalls, *, is_virtual: bool) -> None:
         super().__init__(is_virtual=is_virtual)
-        self.said: deque[int] = deque()
+        self._calls = calls
 
     def now_ns(self) -> int:
-        return self.call_ns + (self.said.popleft() if self.said else 0)
+        playing = self._calls.now
+        if playing is None:
+            return self.call_ns
+        return playing.record.started_ns + (playing.said.popleft() if playing.said else 0)
+
+    async def sleep(self, seconds: float) -> None:
+        """Returns when it was over then, in the order of all that happened."""
+        await self._wait(SLEPT)
+
+    async def external(self, call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> T:
+        """The recorded answer. Raises what the call raised, and NotReplayableError where no answer was kept."""
+        if inspect.iscoroutine(call):
+            call.close()
+        text = await self._wait(None)
+        try:
+            answer: T = answers.read(text)
+        except RecordingError as problem:
+            raise self._refused(str(problem)) from problem
+        return answer
+
+    async def _wait(self, without: str | None) -> str:
+        playing = self._calls.now
+        if playing is None or not (playing.record.waits or playing.record.begun):
+            if without is None:
+                raise self._refused("it asks the world outside, whose answers are not recorded")
+            return without
+        if playing.early:
+            text = playing.early.popleft()
+            if text in (CANCELLED, WOKEN):
+                raise asyncio.CancelledError
+            return text
+        playing.gate = asyncio.get_running_loop().create_future()
+        return await playing.gate
+
+    def _refused(self, why: str) -> NotReplayableError:
+        problem = NotReplayableError(why)
+        if (playing := self._calls.now) is not None:
+            playing.problem = problem  # a handler may swallow it
+        return problem
 
 
 class FedPort(Subscription[Any]):
     """A subscription that knows what the recorded call found there."""
 
-    def __init__(self, port: Subscription[Any]) -> None:
+    def __init__(self, port: Subscription[Any], calls: PlayedCalls) -> None:
         super().__init__(port.message, port.topic, qos=port.qos)
         self.attribute = port.attribute
-        self.found: deque[Stamped[Any] | None] = deque()
+        self._calls = calls
 
     def stamped(self) -> Stamped[Any] | None:
         newest = self.peek()
@@ -104,9 +193,11 @@ class FedPort(Subscription[Any]):
         return newest
 
     def peek(self) -> Stamped[Any] | None:
-        if not self.found:
+        playing = self._calls.now
+        found = None if playing is None else playing.found.get(self.attribute)
+        if not found:
             raise NotReplayableError(f"it looks at port {self.attribute!r} more often than it did then")
-        return self.found.popleft()
+        return found.popleft()
 
 
 @dataclass
@@ -146,10 +237,15 @@ class NodePlayer:
         self._seed = seed
         self._is_virtual = is_virtual
         self._start_ns = start_ns
-        self._styles = {handler.name: handler.style for handler in handlers_of(spec.cls)}
+        self._styles: dict[str, str] = {handler.name: handler.style for handler in handlers_of(spec.cls)}
+        self._styles["on_start"] = "async" if inspect.iscoroutinefunction(spec.cls.on_start) else "plain"
         self._loop = asyncio.new_event_loop()
         self._doubts: dict[str, None] = {}
-        self._sent: list[tuple[Envelope, Message]] = []
+        self._calls = PlayedCalls()
+        self._begun: dict[int, Playing] = {}  # async calls that wait, by where they began
+        self._events: list[tuple[int, int, str | None, CallRecord]] = []  # order, which, answer, call
+        self._waiting: deque[tuple[Calls, int]] = deque()  # batches with calls that end in a later one
+        self._ended: set[int] = set()
         self._ports: dict[str, FedPort] = {}
         self._bound: BoundNode | None = None
         self._views: dict[int, WorkerView] = {}  # by where the call began
@@ -172,7 +268,25 @@ class NodePlayer:
         return True
 
     def play(self, batch: Calls, seq: int) -> None:
-        """Run the calls of one batch of the journal. `seq` starts again at 1 where the node was started again."""
+        """Run the calls of one batch of the journal. `seq` starts again at 1 where the node was started again.
+
+        A batch waits here until the calls have ended that began in it: what those read is told at their ends.
+        """
+        if seq == 1:
+            self._play_waiting(is_last=True)
+            self._events, self._ended = [], set()
+        for record in batch.calls:
+            self._ended.add(record.begun)
+            self._events += _events_of(record)
+        heapify(self._events)
+        self._waiting.append((batch, seq))
+        self._play_waiting()
+
+    def _play_waiting(self, *, is_last: bool = False) -> None:
+        while self._waiting and (is_last or self._ended.issuperset(self._waiting[0][0].running)):
+            self._play(*self._waiting.popleft())
+
+    def _play(self, batch: Calls, seq: int) -> None:
         if self._is_broken:
             return
         if seq == 1 or self._bound is None:
@@ -184,9 +298,11 @@ class NodePlayer:
         self._batch = seq
         if batch.lost:
             self._doubts[f"{batch.lost} calls were not journalled"] = None
-        for record in self._in_order(self._bound, batch):
+        last = max((record.order for record in batch.calls), default=0)
+        while self._events and self._events[0][0] <= last:
+            _, which, answer, record = heappop(self._events)
             try:
-                self._run(self._bound, record)
+                self._step(self._bound, which, answer, record)
             except NotReplayableError as problem:
                 self._doubts[f"from {self._at_s(record):.3f} s on: {record.handler}: {problem}"] = None
                 self._is_broken = True
@@ -198,42 +314,36 @@ class NodePlayer:
 
     def finish(self) -> NodeResult:
         """The result; nothing is played after it."""
+        self._play_waiting(is_last=True)
         if not self.result.calls and not self._doubts:
             self._doubts["the recording holds no journal of its calls"] = None
         self.result.doubts = [*self._doubts, *self.inputs.doubts]
+        for playing in self._begun.values():
+            if playing.task is not None:
+                playing.task.cancel()
+        self._settle()
         self._loop.close()
         return self.result
 
     def _bind(self, first: str) -> BoundNode:
         self._call_clock = CallClock(is_virtual=self._is_virtual)
-        self._clock = ReplayClock(is_virtual=self._is_virtual)
+        self._clock = ReplayClock(self._calls, is_virtual=self._is_virtual)
         node: Node = self._spec.build()
         bound = BoundNode(
             node, name=self._spec.name, clock=self._call_clock, seed=self._seed,
-            output=KeptMessages(self._sent), fence=PreemptionEpochs(), hz=self._spec.hz, after=self._spec.after,
+            output=KeptMessages(self._calls), fence=PreemptionEpochs(), hz=self._spec.hz, after=self._spec.after,
             remap=self._spec.remap, rules=AgeRules.of(self._run_info),
         )  # fmt: skip
         self._views.clear()
-        self._ports = {attribute: FedPort(port) for attribute, port in bound.subscriptions.items()}
+        self._ports = {attribute: FedPort(port, self._calls) for attribute, port in bound.subscriptions.items()}
         vars(node).update(self._ports)
         vars(node).update(run_info=RunFacts.of(self._run_info), _clock=self._clock)
         if first != "on_start":
             self._doubts["what its on_start read of the clock is not in the recording"] = None
             self._call_clock.call_ns = self._clock.call_ns = self._start_ns
-            node.on_start()
-        self._sent.clear()
+            if inspect.isawaitable(begun := node.on_start()):
+                self._loop.run_until_complete(begun)
         return bound
-
-    def _in_order(self, bound: BoundNode, batch: Calls) -> Iterator[CallRecord]:
-        """The calls in the order in which their effects were seen; a worker's is shown the node where it began."""
-        moments = [(record.order, record) for record in batch.calls]
-        begun = [record.begun for record in batch.calls if record.begun] + list(batch.running)
-        rows: list[tuple[int, CallRecord | None]] = [*moments, *((order, None) for order in begun)]
-        for order, record in sorted(rows, key=lambda row: row[0]):
-            if record is not None:
-                yield record
-            elif order not in self._views:
-                self._views[order] = bound.snapshot()
 
     def _doubt_unrecorded(self, bound: BoundNode) -> None:
         """Say what may have made the difference and is in no recording."""
@@ -241,24 +351,39 @@ class NodePlayer:
         if self._had_registry and any(port.message is Fence for port in bound.publishers):
             self._doubts["the run's token, and what was latched before it, are not recorded"] = None
         if "async" in styles and len(styles) > 1:
-            self._doubts["it has async handlers, and which of its other calls ran while one waited is not recorded"] = (
-                None
-            )
+            self._doubts["it has async handlers, and where they wait for more than the clock is not recorded"] = None
 
-    def _run(self, bound: BoundNode, record: CallRecord) -> None:
+    def _step(self, bound: BoundNode, which: int, answer: str | None, record: CallRecord) -> None:
+        """Do what happened at one moment: a call began, went on, or ended."""
+        is_async = self._style_of(record) == "async"
+        if which == _BEGINS and not is_async:
+            self._views[record.begun] = bound.snapshot()
+        elif which == _BEGINS:
+            self._begun[record.begun] = self._begin(bound, record)
+        elif which == _GOES_ON:
+            self._begun[record.begun].go_on(answer or SLEPT)
+            self._settle()
+        elif is_async:
+            self._end(self._begun.pop(record.begun) if record.begun in self._begun else self._begin(bound, record))
+        else:
+            self._run(bound, record)
+
+    def _style_of(self, record: CallRecord) -> str:
         if record.is_cut:
             raise NotReplayableError("it read more than a journal keeps")
-        style = "plain" if record.handler == "on_start" else self._styles.get(record.handler)
+        style = self._styles.get(record.handler)
         if style is None:
             raise NotReplayableError(f"{self._spec.cls.__name__} has no such handler")
-        for port in self._ports.values():
-            port.found.clear()
-        for read in record.reads:
-            attribute, _, ident = read.partition("=")
+        return style
+
+    def _call(self, bound: BoundNode, record: CallRecord) -> tuple[HandlerContext, Playing, tuple[Any, ...]]:
+        """The context of a call with all that it read, and its arguments."""
+        found: dict[str, deque[Stamped[Any] | None]] = {attribute: deque() for attribute in self._ports}
+        for name in record.reads:
+            attribute, _, ident = name.partition("=")
             if attribute not in self._ports:
                 raise NotReplayableError(f"{self._spec.cls.__name__} has no port {attribute!r}")
-            fed = self._ports[attribute]
-            fed.found.append(self._input(ident, fed) if ident else None)
+            found[attribute].append(self._input(ident, self._ports[attribute]) if ident else None)
         trigger = None
         if record.trigger:
             topic = record.trigger.rsplit(":", 2)[0]
@@ -266,29 +391,75 @@ class NodePlayer:
             if heard is None:
                 raise NotReplayableError(f"{self._spec.cls.__name__} does not hear {topic}")
             trigger = self._input(record.trigger, heard)
-        call = HandlerContext.of(record.started_ns, record.epochs, trigger, bound.ages, self._clock)
+        context = HandlerContext.of(record.started_ns, record.epochs, trigger, bound.ages, self._clock)
         self._call_clock.call_ns = self._clock.call_ns = record.started_ns
-        self._clock.said = deque(record.nows_ns)
-        self._sent.clear()
-        token = current_call.set(call)
+        playing = Playing(record, found, deque(record.nows_ns))
+        self._calls.begin(context, playing)
+        if trigger is None:
+            return context, playing, ()
+        return context, playing, (trigger if bound.takes_stamped(record.handler) else trigger.message,)
+
+    def _begin(self, bound: BoundNode, record: CallRecord) -> Playing:
+        """Begin an async call; it comes as far as its first wait."""
+        context, playing, arguments = self._call(bound, record)
+        about = copy_context()
+        about.run(current_call.set, context)
+        coroutine = about.run(getattr(bound.node, record.handler), *arguments)
+        playing.task = self._loop.create_task(coroutine, context=about)
+        self._settle()
+        return playing
+
+    def _settle(self) -> None:
+        """Let the async calls run until each of them waits."""
+
+        async def turns() -> None:
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
+
+        self._loop.run_until_complete(turns())
+
+    def _end(self, playing: Playing) -> None:
+        """The moment at which an async call ended then."""
+        task = playing.task
+        assert task is not None, "it has begun"
+        if not task.done():
+            task.cancel()  # it was cancelled where it waited for something else than the clock
+            self._settle()
+        if playing.problem is not None:
+            raise playing.problem
+        if not task.done():
+            raise NotReplayableError("it does not end where it ended then")
+        problem = None if task.cancelled() else task.exception()
+        if isinstance(problem, NotReplayableError):
+            raise problem
+        self._ended_with(playing, problem)
+
+    def _run(self, bound: BoundNode, record: CallRecord) -> None:
+        context, playing, arguments = self._call(bound, record)
+        token = current_call.set(context)
         view = self._views.pop(record.begun, None)
+        failure: Exception | None = None
         try:
-            method = getattr(bound.node if view is None else view.node, record.handler)
-            result = method(trigger.message) if trigger is not None else method()
-            if style == "async":
-                self._loop.run_until_complete(result)
+            getattr(bound.node if view is None else view.node, record.handler)(*arguments)
         except NotReplayableError:
             raise
         except Exception as problem:  # noqa: BLE001  # the node's own; the run it is compared with logged it, too
-            self._doubts[
-                f"{record.handler} failed at {self._at_s(record):.3f} s: {type(problem).__name__}: {problem}"
-            ] = None
+            failure = problem
         finally:
             current_call.reset(token)
         if view is not None:
             view.commit(bound.node)
+        self._ended_with(playing, failure)
+
+    def _ended_with(self, playing: Playing, problem: BaseException | None) -> None:
+        record = playing.record
+        if problem is not None:
+            self._doubts[
+                f"{record.handler} failed at {self._at_s(record):.3f} s: {type(problem).__name__}: {problem}"
+            ] = None
         self.result.calls += 1
-        self._compare(record)
+        self._compare(record, playing.sent)
+        self._calls.end(playing)
 
     def _input(self, ident: str, port: FedPort) -> Stamped[Any]:
         try:
@@ -296,10 +467,10 @@ class NodePlayer:
         except RecordingError as problem:
             raise NotReplayableError(str(problem)) from problem
 
-    def _compare(self, record: CallRecord) -> None:
-        for index in range(max(len(record.sent), len(self._sent))):
+    def _compare(self, record: CallRecord, sent: list[tuple[Envelope, Message]]) -> None:
+        for index in range(max(len(record.sent), len(sent))):
             then = record.sent[index] if index < len(record.sent) else None
-            now = self._sent[index] if index < len(self._sent) else None
+            now = sent[index] if index < len(sent) else None
             if then == "" and now is not None:
                 continue  # voided by a fence then; the replay has none
             if then is None or now is None:
@@ -337,8 +508,20 @@ class NodePlayer:
         return to_s(record.started_ns - self._start_ns)
 
 
+_BEGINS, _GOES_ON, _ENDS = range(3)
+
+
+def _events_of(record: CallRecord) -> Iterator[tuple[int, int, str | None, CallRecord]]:
+    """The moments of a call: where it began, where it went on after a wait, where it ended."""
+    if record.begun:
+        yield record.begun, _BEGINS, None, record
+    for order, answer in record.waits:
+        yield order, _GOES_ON, answer, record
+    yield record.order, _ENDS, None, record
+
+
 def _handed_on(envelope: Envelope, message: Message) -> dict[str, Any]:
     """What an envelope has of what its call read; a stamp that this type of message renews is its own."""
-    own = f"{message.message_origin}_ns"
-    values = {name: getattr(envelope, name) for name in _COMPARED if name != own}
+    values: dict[str, Any] = {name: getattr(envelope, name) for name in _COMPARED}
+    values["origins"] = {name: at for name, at in envelope.origins.items() if name != message.message_origin}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

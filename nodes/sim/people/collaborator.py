@@ -116,7 +116,7 @@ class Collaborator(Node):
         text = utterance.text.lower()
         if "hold out your hand" in text:
             self._hold_out_hand()
-        elif "say yes" in text and self.hand is not None:
+        elif "please answer" in text and self.hand is not None:
             self._say_after(REACTION_S, "Yes")
         if self.prelude:
             if self.prelude_ns and re.search(self.prelude[0][1], text):

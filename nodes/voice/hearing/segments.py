@@ -53,6 +53,11 @@ class Segmenter:
         """Whether somebody speaks, or has only just stopped; False for a click that may become speech."""
         return self._state == "speech" and self._voiced * BLOCK_S >= SHORTEST_VOICED_S
 
+    @property
+    def silent_s(self) -> float:
+        """For how long nothing was heard, since the last word of the speech that goes on."""
+        return self._silent * BLOCK_S if self._state == "speech" else 0.0
+
     def add(self, probability: float, block: bytes, end_ns: int) -> SpeechSegment | None:
         """The next block, and what there is to recognise because of it; `end_ns`: when its last sample was taken."""
         rules = self.rules
@@ -75,9 +80,13 @@ class Segmenter:
             return self._look()
         return None
 
+    def end(self) -> SpeechSegment | None:
+        """What was said until now is all of it; what follows is somebody else's."""
+        return self._end() if self._state == "speech" else None
+
     def cut(self) -> SpeechSegment | None:
-        """Sound is missing from here on: what was said until now is all of it."""
-        heard = self._end() if self._state == "speech" else None
+        """The same where sound is missing from here on."""
+        heard = self.end()
         self._before.clear()
         return heard
 

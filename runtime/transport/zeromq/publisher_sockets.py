@@ -24,7 +24,7 @@ from runtime.serialization.codec import (
     holds_arrays,
 )
 from runtime.transport import lane
-from runtime.transport.direct import INLINE_BYTES, DirectSender
+from runtime.transport.direct import DONTWAIT, INLINE_BYTES, DirectSender
 from runtime.transport.lane import LARGEST_PACKET
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.shared_memory import Pool, SlotAddress, sweep
@@ -46,7 +46,9 @@ from runtime.transport.zeromq.sockets import KINDS, bind_outward, schedule
 
 _POLL_S = 0.005
 _LAST_RECEIPTS_S = 0.3
+_LAST_EVENTS_S = 0.5
 _NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
+_LOOK_EVENTS_NS = 20_000_000
 _LOOK_NS = 100_000_000  # between two such looks where all go straight
 
 
@@ -72,14 +74,15 @@ class PublisherSockets:
         reliable: Mapping[str, Terms] | None = None,
         *,
         direct: Mapping[str, Collection[str]] | None = None,
+        direct_events: Collection[str] = (),
         shared_from_bytes: int = SHARED_FROM_BYTES,
         has_own_threads: bool = True,
     ) -> None:
         """`priority` is the real-time priority of the sending threads; 0 leaves them ordinary. Without
         `has_own_threads` it sends by the threads that also read (`end_threads`), and the reading thread works its
         `resender`. `reliable` are the topics whose events are kept until they are acknowledged. `direct` names the
-        states that go directly to some processes, and to which. Arrays smaller than `shared_from_bytes` travel inside
-        their message.
+        topics that go directly to some processes, and to which; `direct_events` those of them that are events. Arrays
+        smaller than `shared_from_bytes` travel inside their message.
         """
         self.kept: dict[str, Sequence[Frame]] = {}
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
@@ -96,7 +99,7 @@ class PublisherSockets:
         self.pool = Pool()
         self._shared_from_bytes = shared_from_bytes
         self._told_problem = ""
-        self.sender = DirectSender(folder, process, direct) if direct else None
+        self.sender = DirectSender(folder, process, direct, direct_events) if direct else None
         self._look_ns = 0
         for kind in KINDS:
             socket = self._context.socket(zmq.XPUB)
@@ -257,6 +260,8 @@ class PublisherSockets:
     def _event_writer(self, topic: str, message: type[Message]) -> Callable[[Envelope, Message], None]:
         if self.resender is not None and topic in self.resender.topics:
             return self.publish
+        if self.sender is not None and topic in self.sender.topics:
+            return self._direct_event_writer(topic, message, self.sender)
         general, mark, way, encode = (
             self.publish,
             fingerprint(message),
@@ -278,6 +283,42 @@ class PublisherSockets:
                     self._look_for_notices(way)
             finally:
                 release()
+            return None
+
+        return write
+
+    def _direct_event_writer(
+        self, topic: str, message: type[Message], direct: DirectSender
+    ) -> Callable[[Envelope, Message], None]:
+        general, subscribers, to, look = self.publish, self._subscribers, direct.to, self.look
+        mark, encode, head = fingerprint(message), document_encoder(write_array), topic.encode() + b"\0\0"
+        subscribers[topic] += 0
+        most, look_ns = LARGEST_PACKET - len(head), 0
+
+        def write(envelope: Envelope, message: Message) -> None:
+            nonlocal look_ns
+            if subscribers[topic] > 0 or topic not in to:
+                return general(envelope, message)
+            try:
+                document = encode((mark, envelope, message))
+            except Exception:  # noqa: BLE001  # it says why
+                return general(envelope, message)
+            if len(document) > most:
+                return general(envelope, message)
+            packet = head + document
+            for one in to[topic]:  # as `offer`, without a call: after a rest each is dear
+                with one.lock:
+                    if not one.waiting:
+                        try:
+                            one.send(packet, DONTWAIT)
+                            continue
+                        except OSError:
+                            pass  # full or gone: it finds out
+                if not one.offer(packet, packet[:0], document):
+                    direct.look()
+            if envelope.published_ns > look_ns:  # behind the message: whoever came meanwhile gets the next one
+                look_ns = envelope.published_ns + _LOOK_EVENTS_NS
+                look()
             return None
 
         return write
@@ -320,16 +361,16 @@ class PublisherSockets:
         return self._subscribers[topic] > 0 or self._whole[topic] > 0
 
     @property
-    def notices_fd(self) -> int:
-        """A descriptor that is readable when `look` may have work; ZeroMQ signals it once, and not always."""
-        return int(self.ways["state"].socket.getsockopt(zmq.FD))
+    def notices_fds(self) -> list[int]:
+        """Descriptors that are readable when `look` may have work; ZeroMQ signals each once, and not always."""
+        return [int(way.socket.getsockopt(zmq.FD)) for way in self.ways.values()]
 
     def look(self) -> None:
-        """Note which readers of states have come or gone over ZeroMQ (any thread)."""
+        """Note which readers have come or gone over ZeroMQ (any thread)."""
         self._look_ns = SystemClock.now_ns() + _LOOK_NS
-        way = self.ways["state"]
-        with way.lock:
-            self._look_for_notices(way)
+        for way in self.ways.values():
+            with way.lock:
+                self._look_for_notices(way)
 
     def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
         """Send messages without arrays that were published together; `envelope` is that of the first."""
@@ -421,6 +462,7 @@ class PublisherSockets:
         if self.resender is not None:
             self.resender.close()
         if self.sender is not None:
+            self.sender.settle(_LAST_EVENTS_S)
             self.sender.close()
         for way in self.ways.values():
             with way.lock:

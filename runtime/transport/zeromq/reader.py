@@ -118,14 +118,16 @@ class Reader:
         reliable: Collection[str] = (),
         refused: Refused = lambda source, topic, why: None,
         direct: DirectReader | None = None,
+        direct_events: DirectReader | None = None,
     ) -> None:
         """With `is_counted`, publishers wait for this reader when they start. With `is_deep`, it queues states instead
         of keeping the newest. `watches_ends` is needed for `finish`. `receiver` is the name in which it acknowledges
         events of `reliable` topics. `refused` is called for each message that cannot be decoded although its sender is
         known. `direct` receives states that come directly from their publishers to the same thread; they go first.
+        `direct_events` does so with events, on connections of their own.
         """
         self._is_deep = is_deep
-        self.direct = direct
+        self.direct, self.direct_events = direct, direct_events
         self._handles: Mapping[str, Handle] = {}
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._types = {topic.encode(): message for topic, message in types.items()}
@@ -151,6 +153,8 @@ class Reader:
         self._vouched: Vouched = {}
         self._checked: dict[zmq.Socket[bytes], str] = {}  # where names are checked, and whose it is; "": tools'
         self._held: deque[Stamped[Any]] = deque()  # events of a bundle for which there was no room
+        if direct_events is not None:
+            direct_events.held = self._held
         self._ends: list[ConnectionMonitor] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
         for fd in (self._wake_reader, self._wake_writer):
@@ -189,8 +193,8 @@ class Reader:
         apart = {*self._owners, *self._vouched}
         self._subscribe(folder, processes, {topic.decode() for topic in self._types} - apart)
         self._list_sockets()
-        if self.direct is not None:
-            self.direct.connect(folder)
+        for direct in filter(None, (self.direct, self.direct_events)):
+            direct.connect(folder)
 
     def _subscribe(self, folder: Path, processes: Sequence[str], wanted: Collection[str]) -> list[zmq.Socket[bytes]]:
         made = []
@@ -257,14 +261,13 @@ class Reader:
             next_s = self._receipts.tell()
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
-        direct = self.direct
-        if direct is None:
-            fds: Iterable[int] = self._fds
-        else:
-            next_s = None if direct.is_complete else direct.retry()
+        direct, events = self.direct, self.direct_events
+        fds: Iterable[int] = self._fds if direct is None and events is None else self.fds
+        for one in (direct, events):
+            next_s = None if one is None or one.is_complete else one.retry()
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
-            fds = [*self._fds, *direct.by_fd]
+                fds = self.fds
         ready = select.select(fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
         if len(ready) == 1 and direct is not None and (link := direct.by_fd.get(ready[0])) is not None:
             direct.take(link, is_free=True)  # the usual case, in as few steps as can be
@@ -275,7 +278,8 @@ class Reader:
     @property
     def fds(self) -> list[int]:
         """Descriptors to wait on in place of `wait`; then call `drain` until it returns 0."""
-        return [*self._fds, *(self.direct.by_fd if self.direct is not None else ())]
+        ways = [way.by_fd for way in (self.direct, self.direct_events) if way is not None]
+        return [*self._fds, *(fd for by_fd in ways for fd in by_fd)]
 
     def wake(self) -> None:
         """End the present wait, or the next one (any thread)."""
@@ -315,10 +319,9 @@ class Reader:
                     number += 1
             if number:
                 return number
+        number = self._drain_straight(limit)
         if not self._by_fd:  # what comes straight ends a wait for as long as it is there
-            return int(self._has_cleared_wake)
-        if self._held:
-            number = self._deliver_held(limit)
+            return number or int(self._has_cleared_wake)
         while number < limit:
             taken = self._take_ready(zmq_poll(self._polled, 0), _BURST, limit - number)
             if not taken:
@@ -333,8 +336,34 @@ class Reader:
         self._handles = handles
         for topic, channel in self._channels.items():
             channel.handle = handles.get(topic.decode(), self._deliver)
-        if self.direct is not None:
-            self.direct.use(handles)
+        for direct in filter(None, (self.direct, self.direct_events)):
+            direct.use(handles)
+
+    def serve_straight(self, end_ns: int) -> tuple[int, bool]:
+        """As `serve`, only events that come straight; returns also whether there may be more."""
+        number, held, events = 0, self._held, self.direct_events
+        while held and self._handles:  # what is left of a bundle
+            stamped = held.popleft()
+            number += 1
+            ended_ns = self._handles.get(stamped.envelope.topic, self._deliver)(stamped)
+            if ended_ns is None or ended_ns > end_ns:
+                return number, True
+        for link in events.by_fd.values() if events is not None and self._handles else ():
+            assert events is not None
+            while events.take(link, is_free=True):
+                number += 1
+                if events.ended_ns is None or events.ended_ns > end_ns:
+                    return number, True
+        return number, False
+
+    def _drain_straight(self, limit: int) -> int:
+        """Deliver at most so many events that came straight, or are left of a bundle."""
+        number, events = self._deliver_held(limit) if self._held else 0, self.direct_events
+        for link in events.by_fd.values() if events is not None else ():
+            assert events is not None
+            while number < limit and not self._held and events.take(link, is_free=False):
+                number += self._deliver_held(limit - number) if self._held else 1
+        return number
 
     def serve(self, end_ns: int) -> int:
         """Handle events of the common kind one after another; returns how many there were.
@@ -342,13 +371,9 @@ class Reader:
         It ends at the first one that must wait, or that finished after `end_ns`. The common kind has no arrays and no
         tag, and comes from a permitted sender.
         """
-        number, held = 0, self._held
-        while held and self._handles:  # what is left of a bundle
-            stamped = held.popleft()
-            number += 1
-            ended_ns = self._handles.get(stamped.envelope.topic, self._deliver)(stamped)
-            if ended_ns is None or ended_ns > end_ns:
-                return number
+        number, is_more = self.serve_straight(end_ns)
+        if is_more:
+            return number
         for socket in self._sockets["event"] if self._handles else ():
             if socket in self._checked:
                 continue
@@ -395,6 +420,7 @@ class Reader:
 
     def drain_events(self, limit: int) -> None:
         """Deliver at most `limit` waiting events; states stay queued."""
+        limit -= self._drain_straight(limit)
         for socket in self._sockets["event"]:
             limit -= self._take_burst(socket, limit)
 
@@ -430,8 +456,8 @@ class Reader:
         os.close(self._wake_reader)
         os.close(self._wake_writer)
         self.elsewhere.close()
-        if self.direct is not None:
-            self.direct.close()
+        for direct in filter(None, (self.direct, self.direct_events)):
+            direct.close()
         if self._receipts is not None:
             self._receipts.close()
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bridges.mqtt.bridge import MqttBridge
-from bridges.mqtt.client import Broker, Incoming, connect
+from bridges.mqtt.client import Broker, Incoming, connect, lets_anyone_in
 from bridges.mqtt.command import main as clear
 from bridges.mqtt.commands import LONGEST_LIFE_MS, CommandReply, Gatekeeper
 from bridges.mqtt.topics import Topics, discovery_documents, state_document
@@ -23,6 +23,7 @@ from runtime import Simulation
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, TransportError
 from runtime.msgs import EStop, Interrupt, RobotService, RobotStatus, Utterance
+from runtime.run_facts import RunFacts
 from runtime.supervision.registry import FoundRun
 from tests.bridges.mqtt.mosquitto import Listener, Mosquitto, free_port, needs_mosquitto
 from tests.support.running import Runs, eventually
@@ -187,6 +188,44 @@ def test_discovery_has_an_emergency_stop_only_where_it_is_allowed() -> None:
     assert button["payload_press"] == "PRESS"
 
 
+def test_whatever_moves_or_lifts_needs_a_login_on_loopback_too_unless_the_machine_has_one_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("MQTT_USERNAME", raising=False)
+    monkeypatch.delenv("MQTT_PASSWORD", raising=False)
+    assert MqttBridge(commands=("stop", "estop", "runstop")).problems() == []
+    for verb in ("say", "resume", "release", "home", "stow"):
+        bridge = MqttBridge(commands=("stop", verb))
+        (problem,) = bridge.problems()
+        assert problem.startswith(sentence("bridges.login_on_loopback", verb=verb))
+        bridge.run_info = RunFacts(one_user=True)
+        assert bridge.problems() == []
+    monkeypatch.setenv("MQTT_USERNAME", "robot")
+    monkeypatch.setenv("MQTT_PASSWORD", "secret")
+    assert MqttBridge(commands=("resume",)).problems() == []
+
+
+def test_of_a_broker_that_lets_anybody_in_only_what_stops_is_taken() -> None:
+    bridge = MqttBridge(commands=("stop", "resume"))
+    bridge.note_login(False)
+    for verb, is_taken in (("stop", True), ("resume", False)):
+        payload = json.dumps(command(f"nonce-{verb}")).encode()
+        assert bridge.take(Incoming(f"polyrhythm/v1/robot/cmd/{verb}", payload, False))[0].ok is is_taken
+    bridge.note_login(True)
+    payload = json.dumps(command("nonce-again")).encode()
+    assert bridge.take(Incoming("polyrhythm/v1/robot/cmd/resume", payload, False))[0].ok
+
+
+@needs_mosquitto
+@pytest.mark.processes
+@pytest.mark.parametrize("has_login", [True, False])
+def test_whether_a_broker_lets_anybody_in_is_asked_of_it(tmp_path: Path, has_login: bool) -> None:
+    login = {"robot": "secret"} if has_login else {}
+    with Mosquitto(tmp_path, users=login) as broker:
+        place = Broker("127.0.0.1", broker.port, *next(iter(login.items()), ("", "")))
+        assert asyncio.run(lets_anyone_in(place)) is not has_login
+
+
 def test_what_would_be_open_to_the_network_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MQTT_USERNAME", raising=False)
     monkeypatch.delenv("MQTT_PASSWORD", raising=False)
@@ -245,6 +284,9 @@ def test_tls_trusts_the_named_authority_and_no_other(tmp_path: Path) -> None:
 
 
 GRAPH = """
+[run]
+one_user = true
+
 [nodes.driver]
 use     = "nodes.robot.driver:Driver"
 process = "robot"

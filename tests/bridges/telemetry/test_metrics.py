@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -146,3 +148,22 @@ def test_what_cannot_be_is_a_sentence(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert main(words) != 0
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_a_collector_that_never_answers_keeps_nobody_waiting_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Runs(monkeypatch) as runs, socket.create_server(("127.0.0.1", 0)) as silent:
+        runs.start("hello")
+        serving = subprocess.Popen(
+            [sys.executable, "-m", "runtime", "metrics", "--port", "0", "--otlp",
+             f"http://127.0.0.1:{silent.getsockname()[1]}"],
+            stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        )  # fmt: skip
+        try:
+            held, _ = silent.accept()  # it has posted, and waits for an answer
+            with held:
+                serving.send_signal(signal.SIGINT)
+                assert serving.wait(3.0) == 0, "within a second, and what a busy machine takes"
+        finally:
+            serving.kill()
+            serving.communicate()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from nodes.hello import Beat
+from nodes.recording.bag.recording import Recording
 from runtime import Node, Publisher, every
 
 
@@ -35,3 +36,12 @@ class Lot(Node):
         if self.count >= 10 * self.lasts_s:
             lot = self.random.random()
             self.finish(ok=lot < self.luck, reason="lucky" if lot < self.luck else f"unlucky at {self.luck:g}")
+
+
+def beats(recording: Recording) -> float:
+    """A measure of a user's own."""
+    return sum(message.topic == "beat" for message in recording)
+
+
+def broken(recording: Recording) -> float:
+    raise RuntimeError("no scale")

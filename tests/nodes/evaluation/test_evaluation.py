@@ -373,3 +373,40 @@ def test_a_picture_has_room_for_its_rows_and_names(rows: int, name: str, tmp_pat
 def test_a_long_name_keeps_both_its_ends() -> None:
     assert shorten("short", 10) == "short"
     assert shorten("a-long-name-of-seed-17", 10) == "a-lo…ed-17"
+
+
+RECORDED = (
+    LAUNCH
+    + """
+[nodes.recorder]
+use = "nodes.recording.recorder:Recorder"
+"""
+)
+
+
+@pytest.mark.processes
+def test_a_measure_of_ones_own_is_a_number_for_each_run_in_the_table_and_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "lot.toml"
+    file.write_text(RECORDED)
+    own = "tests.nodes.evaluation.evaluated_nodes"
+    asked = ["--measure", f"beats={own}:beats", "--measure", f"grams={own}:broken", "--seeds", "2"]
+    assert main([str(file), *asked, "--out", str(tmp_path / "a"), "--json"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert [one["measures"] for one in found["results"]] == [{"beats": 10.0, "grams": None}] * 2
+    assert found["figures"][0]["measures"]["beats"]["mean"] == 10.0
+    assert "no scale" in told.err
+    assert main([str(file), *asked, "--out", str(tmp_path / "a")]) == 0, "what is there is gone on with"
+    assert "beats" in capsys.readouterr().out.splitlines()[0]
+    assert main([str(file), "--measure", "beats"]) == 2
+
+
+@pytest.mark.processes
+def test_a_graph_that_nobody_ends_is_told_before_its_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "hello.toml"
+    file.write_text('[nodes.talker]\nuse = "nodes.hello:Talker"\n')
+    main([str(file), "--for", "1", "--seeds", "1", "--out", str(tmp_path / "a")])
+    first = capsys.readouterr().err.splitlines()[0]
+    assert sentence("evaluation.nobody_ends") in first

@@ -86,7 +86,9 @@ def test_a_contact_is_told_with_an_id_its_words_and_a_fence() -> None:
     room = Room()
     room.robot.contact = ("base",)
     room.run(0.3)
-    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="contact: base", by="contact")]
+    assert room.interrupts == [
+        Interrupt(id="guard-1", depth="stop", text="contact: base", by="contact", cause="contact")
+    ]
     assert room.raised == [
         Fence(
             epochs={"planner": 1, "vlm": 1, "policy": 1},
@@ -112,7 +114,7 @@ def test_a_reflex_that_says_the_same_spares_the_guard_its_own_announcement() -> 
         room.sim.run(seconds=0.001)
         if room.guard.unpublished_fault:
             break
-    assert room.guard.unpublished_fault == "contact"
+    assert str(room.guard.unpublished_fault) == "contact"
     room.say("interrupt", Interrupt(id="reflex-1", depth="stop", text="contact: base", by="contact"), "reflex")
     assert room.guard.unpublished_fault == ""
     assert [one.id for one in room.interrupts] == ["reflex-1"]
@@ -123,7 +125,7 @@ def test_an_emergency_stop_is_told_to_everybody_once() -> None:
     room = Room()
     room.say("estop", EStop(source="button", is_pressed=True, why="toe"))
     room.say("estop", EStop(source="button", is_pressed=True, why="toe"))
-    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="button: toe", by="estop")]
+    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="button: toe", by="estop", cause="guard")]
     said = room.states[-1]
     assert (said.estop, said.reason, said.stop_cause) == (
         "button: toe",
@@ -139,7 +141,7 @@ def test_a_lost_link_is_told_as_such_and_not_on_top_of_another_stop() -> None:
     room.ask("take", "me-1")
     room.run(1.0)
     assert room.interrupts == [
-        Interrupt(id="guard-1", depth="stop", text=sentence("guard.link_to_person_is_lost"), by="link")
+        Interrupt(id="guard-1", depth="stop", text=sentence("guard.link_to_person_is_lost"), by="link", cause="link")
     ]
     assert room.states[-1].reason == sentence(
         "guard.stopped_by", by="link", why=sentence("guard.link_to_person_is_lost")
@@ -190,19 +192,12 @@ def test_going_on_by_a_signed_order_is_told_with_an_id_its_words_and_a_fence() -
     room.say("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
     fences = len(room.raised)
     assert room.order("resume").mode == "moving"
-    assert room.interrupts[1:] == [Interrupt(id="guard-1", depth="resume", text="go on", by="Ann")]
+    assert room.interrupts[1:] == [Interrupt(id="guard-1", depth="resume", text="go on", by="Ann", cause="person")]
     assert room.raised[fences:] == [
         Fence(
             epochs={"planner": 1, "vlm": 1, "policy": 1}, interrupt_id="guard-1", depth="resume", text="go on", by="Ann"
         )
     ]
-    room.say("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Bo"))
-    words = order(TOKEN, "resume", "Ann", room.sim.clock.now_ns(), "carry on")
-    assert room.say("guard/order", words).mode == "stopped", "at a terminal each lifts what they stopped, too"
-    assert len(room.interrupts) == 3
-    words = order(TOKEN, "resume", "Bo", room.sim.clock.now_ns(), "carry on")
-    assert room.say("guard/order", words).mode == "moving"
-    assert room.interrupts[3:] == [Interrupt(id="guard-3", depth="resume", text="carry on", by="Bo")]
 
 
 def test_the_driver_is_told_what_to_do_and_who_asked() -> None:
@@ -382,7 +377,7 @@ def test_what_is_latched_stands_in_the_state_file_as_it_is(tmp_path: Path) -> No
     assert read(path) == SavedState(
         epochs={"planner": 1, "vlm": 1, "policy": 1},
         stop=sentence("guard.stopped_by", by="Ana", why="Ouch!"),
-        stoppers=("Ana",),
+        locks={"/Ana": "Ana"},
     )
     guard.emergency(EStop(source="button", is_pressed=True))
     found = read(path)
@@ -569,4 +564,4 @@ def test_a_run_whose_files_are_deleted_says_so_once_and_stops(tmp_path: Path, ca
     gone = sentence("guard.socket_is_gone", file="here.sock", folder=tmp_path)
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [gone]
     assert room.run(0.1).reason == sentence("guard.stopped_by", by="link", why=gone)
-    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text=gone, by="link")]
+    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text=gone, by="link", cause="link")]

@@ -20,7 +20,7 @@ HOMES = {
         holder="first",
         shadows=("second", "scripted"),
         kinds={"first": "replay", "scripted": "script"},
-        ladder=(LadderStep(), LadderStep(to="scripted")),
+        ladder=(LadderStep(), LadderStep(to="scripted", silent_s=2.0)),
     ),
     "vlm": SeatConfig(holder="eyes"),
 }
@@ -31,9 +31,14 @@ def asked(do: str, holder: str = "", **more: Any) -> SeatRequest:
 
 
 def decide(
-    authority: Arbitration, request: SeatRequest, source: str = "me-1", *, is_proven: bool = True
+    authority: Arbitration,
+    request: SeatRequest,
+    source: str = "me-1",
+    *,
+    is_proven: bool = True,
+    at_ns: int = NOW_NS,
 ) -> Lease | str:
-    return authority.decide(request, source, NOW_NS, is_proven=is_proven)
+    return authority.decide(request, source, at_ns, is_proven=is_proven)
 
 
 @pytest.fixture
@@ -183,7 +188,35 @@ def test_candidates_and_homes_renew_nothing(authority: Arbitration) -> None:
 def test_a_ladder_may_ask_for_its_own_rungs_and_for_nothing_else(
     authority: Arbitration, request_: SeatRequest, is_allowed: bool
 ) -> None:
-    assert authority.allows_ladder(request_) is is_allowed
+    authority.hear("policy", "first", NOW_NS)
+    assert authority.allows_ladder(request_, NOW_NS + to_ns(2.0)) is is_allowed
+    assert not authority.allows_ladder(request_, NOW_NS + to_ns(1.7)), "the guard has heard the holder itself"
+
+
+def test_a_ladder_is_believed_about_no_silence_that_the_guard_has_not_seen(authority: Arbitration) -> None:
+    step, late_ns = asked("take", "scripted", kind="script"), NOW_NS + to_ns(60.0)
+    assert not authority.allows_ladder(step, late_ns), "a holder that has not begun is not silent"
+    authority.hear("policy", "second", NOW_NS)
+    assert not authority.allows_ladder(step, late_ns), "a shadow's words are not the holder's"
+    authority.hear("policy", "first", NOW_NS)
+    assert authority.allows_ladder(step, late_ns)
+    authority.hear("policy", "first", late_ns)
+    assert not authority.allows_ladder(step, late_ns + to_ns(1.0))
+    authority.spend("policy", "second")
+    assert not authority.allows_ladder(step, late_ns + to_ns(1.0)), "of a shadow"
+    authority.spend("policy", "first")
+    assert authority.allows_ladder(step, late_ns + to_ns(1.0)), "whose model may not be asked any more"
+
+
+def test_a_person_on_a_seat_may_stay_silent_and_a_new_holder_has_its_time_to_begin(authority: Arbitration) -> None:
+    step = asked("take", "scripted", kind="script")
+    authority.hear("policy", "first", NOW_NS)
+    decide(authority, asked("take", "me-1", kind="person"), source="me-1")
+    authority.hear("policy", "me-1", NOW_NS)
+    assert not authority.allows_ladder(step, NOW_NS + to_ns(60.0))
+    decide(authority, asked("take", "second"), at_ns=NOW_NS + to_ns(60.0))
+    assert not authority.allows_ladder(step, NOW_NS + to_ns(61.0))
+    assert authority.allows_ladder(step, NOW_NS + to_ns(62.0))
 
 
 def test_a_fence_tells_the_whole_interrupt(authority: Arbitration) -> None:

@@ -109,8 +109,12 @@ def test_a_replan_and_a_resume_say_what_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("by", "early_ns", "words"),
     [
-        ("planner", -1, sentence("guard.resume_refused", by="planner", why=sentence("guard.only_a_person_lifts"))),
-        ("", -1, sentence("guard.resume_refused", by="unknown", why=sentence("guard.only_a_person_lifts"))),
+        (
+            "contact",
+            -1,
+            sentence("guard.resume_refused", by="contact", why=sentence("guard.stopped_as_well", who="Ana")),
+        ),
+        ("", -1, sentence("guard.resume_refused", by="unknown", why=sentence("guard.stopped_as_well", who="Ana"))),
         ("Ana", 0, sentence("guard.resume_refused", by="Ana", why=sentence("guard.said_before_the_stop"))),
     ],
 )

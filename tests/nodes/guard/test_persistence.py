@@ -182,7 +182,7 @@ def test_a_stop_on_a_disk_that_has_filled_up_brakes_at_once_and_outlives_the_gua
     assert 0 <= guard.machine.held_ns - asked_ns < 25_000_000
     found = read(state_file.path)
     assert found is not None
-    assert (found.stop, found.stoppers) == (sentence("guard.stopped_by", by="Ann", why="Stop!"), ("Ann",))
+    assert (found.stop, found.locks) == (sentence("guard.stopped_by", by="Ann", why="Stop!"), {"/Ann": "Ann"})
 
 
 def test_a_disk_that_fails_in_the_middle_of_a_stop_takes_nothing_of_it_away(

@@ -24,7 +24,7 @@ class Words(Node):
     alarm = Publisher(Alarm, "alarm")
 
     def tell(self, phase: str) -> None:
-        self.alarm.publish(changed(phase=phase))
+        self.alarm.publish(changed(phase=phase, person="test/Ann"))
 
 
 class Stranger(Words):

@@ -112,7 +112,7 @@ def test_the_guard_lets_only_the_last_stop_be_taken_back() -> None:
 
 def test_what_the_guard_felt_itself_or_an_emergency_stop_cannot_be_taken_back() -> None:
     machine, now_ns = stopped_machine("s1")
-    machine.interrupt(Interrupt(id="", depth="stop", text="contact: arm", by="contact"), now_ns, now_ns)
+    machine.stop("contact", "contact: arm", now_ns, now_ns)
     machine.interrupt(take_back("s1"), now_ns + MS, now_ns + MS)
     assert machine.mode == "stopped"
     machine, now_ns = stopped_machine("s1")
@@ -275,7 +275,9 @@ def test_a_stop_by_anybody_else_in_between_needs_a_go_on() -> None:
     room = Room()
     room.say("Ouch!")
     room.sim.run(seconds=0.5)
-    room.sim.publish("interrupt", Interrupt(id="ladder-1", depth="stop", text="nothing is heard", by="ladder"))
+    room.sim.publish(
+        "interrupt", Interrupt(id="ladder-1", depth="stop", text="nothing is heard", by="ladder", cause="ladder")
+    )
     room.sim.run(seconds=0.3)
     room.say("Never mind.")
     room.sim.run(seconds=0.5)

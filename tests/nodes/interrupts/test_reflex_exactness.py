@@ -101,7 +101,7 @@ class Microphone(Prompter):
 def test_only_ears_are_believed_that_somebody_is_to_be_let_go(node: type[Prompter], is_believed: bool) -> None:
     room = Room(node())
     assert room.hear("Let go of me!", topic="prompt") == ["stop"]
-    assert (room.raised[0].is_pain, room.raised[0].is_caught) == (True, is_believed)
+    assert (room.raised[0].is_pain, room.raised[0].is_caught) == (is_believed, is_believed)
     assert [one.text for one in room.said] == [LETS_GO] * is_believed
     assert room.hear("Stop!", topic="prompt") == ["stop"]
     assert not room.raised[1].is_caught
@@ -320,7 +320,7 @@ def test_what_stops_nothing_is_no_stop_and_a_stop_of_its_own_is_noted_once() -> 
     room.sim.publish("interrupt", Interrupt(id="console-1", depth="amend", text="", by="Ben"))
     room.sim.run(seconds=0.01)
     room.hear("Stop!")
-    assert [(one.ident, one.by, one.is_sure) for one in room.reflex.stops] == [("reflex-1", "Ann", True)]
+    assert [(one.ident, one.person, one.is_sure) for one in room.reflex.stops] == [("reflex-1", "test/Ann", True)]
     assert room.reflex.stops.maxlen == MOST_STOPS
 
 

@@ -125,6 +125,7 @@ def test_the_key_is_in_no_log_and_no_message(caplog: pytest.LogCaptureFixture) -
         told = caplog.text + str(table.sim.outcome) + str(table.said)
         assert "refused the key" in told
         assert KEY not in told
+        assert KEY in server.requests[0].headers["authorization"]  # it was sent where it belongs, and nowhere else
         assert KEY not in json.dumps(server.requests[0].body)
 
 

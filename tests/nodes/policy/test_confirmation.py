@@ -10,7 +10,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.msgs import Action, Feedback, FeedbackCode, Reference, SeenObject, Subtask, Utterance
 from tests.support.robots.still_robot import StillRobot
 
-QUESTION = "Shall I pick the brown bottle? Please say yes."
+QUESTION = "Shall I pick the brown bottle? Please answer."
 
 
 def thing(label: str, colour: str, x_m: float, size_m: float) -> SeenObject:

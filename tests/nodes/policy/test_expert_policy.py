@@ -418,7 +418,7 @@ def test_what_is_held_is_given_into_an_open_hand_after_a_yes_and_no_hand_is_touc
     kitchen, give = giving()
     asked = kitchen.act(give)
     assert asked is not None
-    assert (asked.status, asked.why) == ("failure", "Shall I hand over what I hold? Please say yes.")
+    assert (asked.status, asked.why) == ("failure", "Shall I hand over what I hold? Please answer.")
     assert kitchen.thing("purple_ball").held_by == "robot"
     kitchen.sim.publish("heard", Utterance(speaker="Ana", text="Yes"))
     kitchen.sim.run(seconds=0.1)

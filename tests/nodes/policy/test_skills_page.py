@@ -124,7 +124,7 @@ def test_a_skill_that_declares_no_risk_is_limited_like_the_riskiest() -> None:
     assert "goes 1.5 m at most" in why_not(far, STATE, {"dash": dash})
     near = Action(id="1", skill="dash", arguments=aimed_at(cup()))
     assert why_not(near, STATE, {"dash": dash}) == ""
-    assert Confirmations().question(near, {"dash": dash}, 0) == "Shall I dash the red cup? Please say yes."
+    assert Confirmations().question(near, {"dash": dash}, 0) == "Shall I dash the red cup? Please answer."
 
 
 def test_any_noun_may_be_picked_as_far_as_it_has_the_shape_of_a_thing() -> None:

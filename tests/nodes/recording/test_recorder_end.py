@@ -52,7 +52,7 @@ def run_to_its_end(folder: Path) -> dict[str, dict[str, int]]:
             seed=0,
             run_info={"folder": str(folder)},
         )
-        executor.prepare()
+        await executor.prepare()
         for seq in range(1, NUMBER + 1):
             words = Utterance(speaker="robot", text=f"{seq}")
             executor.deliver(Stamped(words, Envelope("said", "robot", seq, executor.clock.now_ns())))

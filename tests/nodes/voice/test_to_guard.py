@@ -57,14 +57,16 @@ def test_ouch_brakes_before_its_sentence_has_ended(tmp_path: Path) -> None:
 
 
 def modes_after(path: Path, *texts: str, felt_at_s: float = 0.0) -> list[str]:
-    """What the guard does; at `felt_at_s` something touches the robot."""
+    """What the guard does; at `felt_at_s` something else stops the robot."""
     with FakeSpeech(says(*texts)) as server:
         recogniser = Recogniser(base_url=server.url, model="whisper-test", looks_ahead=False, latency_s=LATENCY_S)
         sim = robot(Microphone(source=str(path)), recogniser)
         states = sim.record(Guard.guard_state)
         if felt_at_s:
             sim.run(seconds=felt_at_s)
-            sim.publish("interrupt", Interrupt(id="touch-1", depth="stop", text="contact: base", by="contact"))
+            sim.publish(
+                "interrupt", Interrupt(id="touch-1", depth="stop", text="nothing is heard", by="ladder", cause="ladder")
+            )
         sim.run(seconds=8.0)
         sim.close()
     return [state.mode for state in states]

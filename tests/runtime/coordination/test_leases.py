@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodes.guard.arbitration import Arbitration, LadderStep, SeatConfig
+from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.node import Guard
 from nodes.seats.compare import ShadowCompare
 from nodes.stretch.limits import STRETCH_3
@@ -276,18 +276,3 @@ def test_a_line_takes_the_newest_lease_of_each_seat_from_the_first_on(seat: str)
     line.take(Lease(seat=seat, holder="late", number=0))
     assert not is_shadow("uno")
     assert is_shadow("late")
-
-
-def test_a_ladder_needs_no_proof_for_whom_it_names_and_for_nobody_else() -> None:
-    home = SeatConfig(holder="first", shadows=("second", "third"), ladder=(LadderStep(), LadderStep(to="second")))
-    authority = Arbitration({"policy": home})
-    for holder, kind, is_allowed in (
-        ("second", "script", True),
-        ("third", "script", False),
-        ("", "script", False),
-        ("second", "person", False),
-    ):
-        asked = SeatRequest(seat="policy", do="take", holder=holder, kind=kind)  # type: ignore[arg-type]  # of a table
-        assert authority.allows_ladder(asked) is is_allowed, (holder, kind)
-    assert not authority.allows_ladder(SeatRequest(seat="vlm", do="take", holder="second", kind="script"))
-    assert not authority.allows_ladder(SeatRequest(seat="policy", do="give", holder="second", kind="script"))

@@ -98,7 +98,7 @@ def test_an_event_overtakes_the_states_that_wait_in_the_node(is_realtime: bool) 
         runner.stop()
 
     if is_realtime:
-        thread = ThreadRunner(bound, lane, bound.clock, priority=0, source=source)
+        thread = ThreadRunner(bound, lane, bound.clock, leave=lambda wish: None, priority=0, source=source)
         thread.start()
         eventually(is_done, "all is heard")
         thread.stop()

@@ -13,6 +13,7 @@ import zmq
 from runtime import Node, Publisher, Subscription
 from runtime.cli import main
 from runtime.commands import run
+from runtime.commands.check import check_main
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import DEFAULT_PORT, Host, HostPair, check_pair, pair, parse_hosts
 from runtime.launch.file import Launch, check, load, resolve
@@ -125,13 +126,42 @@ def test_two_hosts_without_an_address_cannot_meet() -> None:
 def test_outside_loopback_a_key_is_demanded() -> None:
     open_pair = HostPair(Host("robot", "192.0.2.7"), Host("desktop"), DEFAULT_PORT)
     with pytest.raises(UserError, match="polyrhythm keys new robot"):
-        check_pair(open_pair)
+        check_pair(open_pair, moves=False)
     for address in ("0.0.0.0", "::", "0", "::ffff:0.0.0.0", "::ffff:192.0.2.7", "fd00::7", "fe80::7"):
         with pytest.raises(UserError, match=r"would wait at .* for anyone, because desktop, robot have no key"):
-            check_pair(HostPair(Host("robot", address), Host("desktop"), DEFAULT_PORT))
+            check_pair(HostPair(Host("robot", address), Host("desktop"), DEFAULT_PORT), moves=False)
     for address in ("127.0.0.1", "127.0.0.2", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "localhost"):
-        check_pair(HostPair(Host("robot", address), Host("desktop"), DEFAULT_PORT))
-    check_pair(HostPair(Host("robot", "192.0.2.7", key=KEY), Host("desktop", key=KEY), DEFAULT_PORT))
+        here = HostPair(Host("robot", address), Host("desktop"), DEFAULT_PORT)
+        check_pair(here, moves=False)
+        with pytest.raises(UserError, match=pattern("runtime.open_to_accounts")):
+            check_pair(here, moves=True)
+    check_pair(HostPair(Host("robot", "192.0.2.7", key=KEY), Host("desktop", key=KEY), DEFAULT_PORT), moves=True)
+
+
+def test_on_one_machine_a_graph_with_a_guard_needs_keys_unless_it_has_one_user(tmp_path: Path) -> None:
+    robot = """
+[nodes.driver]
+use = "nodes.robot.driver:Driver"
+process = "robot"
+params = { robot = "nodes.sim.kinematic:KinematicRobot" }
+[nodes.guard]
+use = "nodes.guard.node:Guard"
+process = "robot"
+[nodes.policy]
+use = "tests.support.graph_nodes:Still"
+host = "desktop"
+[hosts.robot]
+address = "127.0.0.1"
+[hosts.desktop]
+"""
+    file = tmp_path / "two.toml"
+    file.write_text(robot)
+    assert load(file).moves
+    with pytest.raises(UserError, match=pattern("runtime.open_to_accounts")):
+        check_main([str(file)])
+    file.write_text("[run]\none_user = true\n" + robot)
+    assert not load(file).moves
+    assert check_main([str(file)]) == 0
 
 
 def test_a_node_without_a_host_is_on_the_first_one(tmp_path: Path) -> None:

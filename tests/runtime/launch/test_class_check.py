@@ -16,7 +16,7 @@ from typing import ParamSpec
 import pytest
 
 from nodes.hello import Beat
-from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, UserError, every, on
+from runtime import Graph, Message, Node, NodeSpec, Publisher, QoS, Stamped, Subscription, UserError, every, on
 from runtime.cli import main
 from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_module
@@ -73,7 +73,7 @@ MISTAKES = {
     """: sentence("runtime.type_alone", place="Mine.beat (beginner.py:11)"),
     """
     class Mine(Node):
-        async def on_start(self): ...
+        def on_start(self): yield
     """: sentence("runtime.no_plain_method", place="Mine.on_start (beginner.py:11)"),
     """
     class Mine(Node):
@@ -493,6 +493,57 @@ class Patient(Early):
 
 def test_a_wait_that_somebody_awaits_is_right() -> None:
     assert Graph([NodeSpec("patient", Patient)]).problems() == []
+
+
+class Astray(Node):
+    """Asks itself for what others have."""
+
+    beat = Publisher(Beat, "beat")
+    heard = Subscription(Beat, "heard", qos=QoS(required=False))
+
+    def __init__(self) -> None:
+        self.begun_ns = 0
+        self.sleep, self.count = 0.5, 1
+
+    @every(hz=1)
+    def tick(self) -> None:
+        self.now_ns()  # type: ignore[attr-defined]  # as are all these, which is the case
+        self.info("a")  # type: ignore[attr-defined]
+        self.trigger  # type: ignore[attr-defined]  # noqa: B018
+        self.clock.now()  # type: ignore[attr-defined]
+        self.clock.now_ns - self.begun_ns  # type: ignore[operator]
+        f"{self.clock.now_s}"
+        self.beat.latest()  # type: ignore[attr-defined]
+        self.heard.publish(Beat(count=1))  # type: ignore[attr-defined]
+        self.log.inf("a")  # type: ignore[attr-defined]
+
+    @every(hz=2)
+    def right(self) -> None:
+        self.sleep += self.clock.now_s() + self.count + self.random.random()
+        since = self.clock.now_ns
+        self.log.info("%d", since() - self.begun_ns)
+
+
+def test_what_is_asked_of_the_wrong_object_is_told_with_line_and_remedy() -> None:
+    found = Graph([NodeSpec("astray", Astray)]).problems()
+    line = Astray.tick.__code__.co_firstlineno
+    told = {said.partition(" uses ")[2] or said: said for _, said in found}
+    remedies = {
+        2: ("self.now_ns", "write `self.clock.now_ns(...)`"),
+        3: ("self.info", "write `self.log.info(...)`"),
+        4: ("self.trigger", "write `self.context.trigger`"),
+        5: ("self.clock.now", "a Clock has no 'now'; did you mean 'now_s'? "),
+        6: ("self.clock.now_ns", sentence("runtime.is_a_method", said="self.clock.now_ns")),
+        7: ("self.clock.now_s", sentence("runtime.is_a_method", said="self.clock.now_s")),
+        8: ("self.beat.latest", "a Publisher has no 'latest'; "),
+        9: ("self.heard.publish", "a Subscription has no 'publish'; "),
+        10: ("self.log.inf", "a Logger has no 'inf'; did you mean 'info'? "),
+    }
+    for number, (said, remedy) in remedies.items():
+        place = f"Astray.tick (test_class_check.py:{line + number})"
+        expected = sentence("runtime.is_astray", place=place, said=said, remedy=remedy)
+        assert any(one.startswith(expected) for one in told.values()), expected
+    assert len(found) == len(remedies)
 
 
 def test_a_parameter_that_does_nothing_is_refused_where_it_is_set() -> None:

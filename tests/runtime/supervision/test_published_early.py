@@ -67,7 +67,7 @@ def test_a_device_that_publishes_as_the_run_begins_overtakes_nothing() -> None:
     )
 
     async def run() -> None:
-        executor.prepare()
+        await executor.prepare()
         stop = asyncio.Event()
         stop.set()
         await executor.run(stop)

@@ -115,7 +115,7 @@ def test_another_type_among_them_is_refused_before_any_is_sent() -> None:
     sensor = Sensor(is_at_once=True)
     sent: list[Message] = []
     sensor.sample.sink_all = lambda port, messages, _: sent.extend(messages)
-    refusal = "publisher 'sample' on topic 'sample' takes Sample, not Tick"
+    refusal = "publishes on topic 'sample' a Tick; expected Sample"
     with pytest.raises(TypeError, match=re.escape(refusal)):
         sensor.sample.publish_all([Sample(number=1), Tick(number=2)])  # type: ignore[list-item]
     assert not sent

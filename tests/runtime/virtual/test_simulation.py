@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from nodes.hello import Beat
-from runtime import GraphError, Message, Node, Publisher, Simulation, every
+from runtime import GraphError, Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.coordination.health import Health
-from runtime.errors import CodecError, PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
@@ -267,43 +264,6 @@ def test_received_is_delivered_and_dropped_and_waiting_in_every_health_message()
         for health in found:
             for port in health.ports:
                 assert port.received == port.delivered + sum(port.dropped.values()) + port.waiting
-
-
-class Wrong(Node):
-    beat = Publisher(Beat, "beat")
-
-    @every(hz=1)
-    def tick(self) -> None:
-        self.beat.publish(Beat(count="three"))  # type: ignore[arg-type]  # what type checkers find, too
-
-
-class Pixels(Message):
-    rgb: NDArray[np.uint8]
-
-
-class WrongArray(Node):
-    pixels = Publisher(Pixels, "pixels")
-
-    @every(hz=1)
-    def tick(self) -> None:
-        self.pixels.publish(Pixels(rgb=np.zeros(3)))  # type: ignore[arg-type]  # floats
-
-
-@pytest.mark.parametrize(
-    ("node", "told"),
-    [
-        (Wrong(), "Beat cannot be sent: Expected `int`, got `str` - at `$.count`"),
-        (
-            WrongArray(),
-            f"Pixels cannot be sent: {sentence('runtime.holds_another_array', what='<f8', expected='uint8')}",
-        ),
-    ],
-)
-def test_virtual_time_refuses_wrong_types_as_the_wire_does(node: Node, told: str) -> None:
-    simulation = Simulation(node)
-    with pytest.raises(CodecError, match=re.escape(told)):
-        simulation.run(0.5)
-    simulation.close()
 
 
 @pytest.mark.parametrize(

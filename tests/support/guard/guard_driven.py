@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from nodes.guard.state_machine import GuardMachine
 from nodes.stretch.limits import STRETCH_3
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, JointCommand
+from runtime.msgs.interrupt import Cause
 from tests.support.standing import standing
 
 MS = 1_000_000
@@ -27,8 +30,13 @@ def command(
     return Stamped(JointCommand(position=position, base_v_mps=v, base_w_radps=w), envelope)
 
 
+CAUSES = {*get_args(Cause)} - {"", "person"}
+
+
 def interrupt(depth: str, by: str = "Ana", ident: str = "i1") -> Interrupt:
-    return Interrupt(id=ident, depth=depth, text="words", by=by)  # type: ignore[arg-type]  # from a test's table
+    """By a person of this name, or by the cause that is called so."""
+    cause, person = (by, "") if by in CAUSES else ("person", by)
+    return Interrupt(id=ident, depth=depth, text="words", by=by, cause=cause, person=person)  # type: ignore[arg-type]
 
 
 class Story:

@@ -148,7 +148,7 @@ def bargain_number(voice: DialogueVoice) -> Act:
     """Name a number, come closer with a reason, agree, or go."""
     deal = voice.briefing.deal
     assert deal is not None
-    agreed = agreed_number(voice.sight.turns, deal)
+    agreed = agreed_number(voice.sight.turns, deal, voice.briefing.participants)
     if agreed is not None:
         return _after_agreement(voice, f"{_number(agreed)} {deal.unit}")
     step = move(voice)

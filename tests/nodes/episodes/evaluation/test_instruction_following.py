@@ -180,7 +180,7 @@ def test_a_turn_that_no_answer_rates_is_counted_and_asked_about_the_next_time(
     assert main(["run", "--task", "cello-with-a-crack", "--turns", "4", "--out", str(run)]) == 0
     good = answers('{"score": 0.5}')
     with FakeOpenAI(good, answers(bad), answers(bad), good) as server:
-        asked = ["follow", str(run), "--encoder", "hashing", "--judge", f"j@{server.url}"]
+        asked = ["follow", str(run), "--encoder", "hashing", "--judge", f"j@{server.url}", "--jobs", "1"]
         assert main(asked) == 1
         assert sentence("episodes.turns_not_rated", number=1) in capsys.readouterr().err
         assert rated(run) == [0, 2, 3]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.partner.predictions import NEXT, WANTS, AskedTurn, all_moments, baseline
+from nodes.episodes.partner.predictions import BELIEVES, NEXT, WANTS, AskedTurn, all_moments, baseline, read_prediction
 from nodes.episodes.partner.reference_game import PICTURES, Description, ListenerBelief, PartnerListener, play
 from nodes.episodes.results.store import Store
 from runtime.msgs.episode import ActKind, Turn
@@ -49,7 +49,7 @@ def test_accuracy_is_counted_against_the_truth_and_prose_is_wrong(
         assert main(["predict", str(run), "--by", f"m@{server.url}", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found["accuracy"][f"m@{server.url}"][WANTS]["all"] == pytest.approx(share)
-        assert found["unreadable"] == 0
+        assert found["unreadable"] == {}
         parts = [part for part in found["accuracy"][f"m@{server.url}"][WANTS] if part.startswith("turns")]
         assert parts[:3] == ["turns 1-5", "turns 6-10", "turns 11-15"]
         asked = len(server.requests)
@@ -61,8 +61,30 @@ def test_accuracy_is_counted_against_the_truth_and_prose_is_wrong(
         capsys.readouterr()
         assert main(["predict", str(run), "--by", f"n@{server.url}", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
-        assert found["unreadable"] == len(moments)
+        assert found["unreadable"][WANTS] == len(moments)
+        assert len(server.requests) == 2 * len(moments), "asked once more"
         assert found["accuracy"][f"n@{server.url}"][WANTS]["all"] == 0.0
+
+
+GOALS = ("Buy the cello for 900.", "Sell it.", "Find out who it is.", "Keep quiet.")
+
+
+@pytest.mark.parametrize(
+    "wants", ["b", "(b)", "B.", "b: Sell it.", "Option b", "Sell it.", "sell it", "[b]", "b) Sell it"]
+)
+@pytest.mark.parametrize(
+    ("believes", "after", "kind"),
+    [("Yes.", "Speak", "speak"), ("yes, he does", "to speak", "speak"), (True, "nonverbal", "non-verbal communication"),
+     ("YES", "Leave the room", "leave"), ("Yes - surely", "nothing", "none")],
+)  # fmt: skip
+def test_what_models_predict_is_read_as_they_write_it(wants: str, believes: object, after: str, kind: str) -> None:
+    said = json.dumps({"Wants": wants, "believes": believes, "next": after})
+    assert read_prediction(f"Here: {said}", GOALS) == {WANTS: "b", BELIEVES: "yes", NEXT: kind}
+
+
+@pytest.mark.parametrize("text", ["?", "{}", '{"wants": "e", "believes": "perhaps", "next": "sing"}', '{"wants": ""}'])
+def test_what_predicts_nothing_is_no_prediction(text: str) -> None:
+    assert read_prediction(text, GOALS) == {}
 
 
 def test_the_baselines_say_what_is_usual_elsewhere_and_that_things_stay_as_they_are() -> None:

@@ -61,7 +61,7 @@ class Site:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     path = tmp_path / "run.sqlite"
-    assert main(["run", "--task", "quiet-hours", "--agents", "rules", "--seeds", "2", "--out", str(path)]) == 0
+    assert main(["run", "--task", "quiet-hours", "--agents", "rules", "--agents", "scripted", "--out", str(path)]) == 0
     return path
 
 
@@ -138,11 +138,12 @@ def test_each_episode_gets_two_raters_and_then_everybody_is_done(
     assert goal["kappa"] == {"3": 1.0, "4": 1.0, "5": 1.0}
     relationship = next(one for one in figures["agreement"] if one["dimension"] == "REL")
     assert relationship["agreeing"] == 0.0, "0 and 1 on -5 to 5 are two"
-    assert figures["naturalness"] == {"rules": {"better": 1, "worse": 1, "neither": 0}}
+    assert set(figures["naturalness"]) == {"AGENTS: rules", "AGENTS: scripted"}
+    assert sorted(map(tuple, (one.values() for one in figures["naturalness"].values()))) == [(0, 1, 0), (1, 0, 0)]
     assert main(["report", str(run), "--out", str(run.parent / "report")]) == 0
     page = (run.parent / "report" / "report.html").read_text()
     assert "<td>GOAL</td><td>4</td><td>1.000</td><td>1.000</td><td>1.000</td><td>1.000</td>" in page
-    assert "<td>rules</td><td>1</td><td>1</td><td>0</td>" in page
+    assert "<td>AGENTS: rules</td><td>" in page
 
 
 def test_strangers_other_names_and_other_forms_are_refused(site: Site, run: Path) -> None:
@@ -173,3 +174,34 @@ def test_raters_without_names_and_runs_without_episodes_are_refused(run: Path) -
         for raters, each in (([], 1), (["ada", "ada"], 1), (["ada"], 2), ([" "], 1)):
             with pytest.raises(UserError):
                 RatingPages(store, raters, each=each)
+
+
+def test_comparisons_tell_something_are_bounded_and_neither_mode_stands_on_one_side(tmp_path: Path) -> None:
+    """The question of SCRIPT against AGENTS: the same tasks, made in two modes, sides drawn, and blind."""
+    path = tmp_path / "modes.sqlite"
+    tasks = ("quiet-hours", "cello-with-a-crack", "give-me-the-keys", "van-with-a-cough")
+    asked = [part for task in tasks for part in ("--task", task)]
+    assert main(["run", *asked, "--mode", "AGENTS,MINDREADERS", "--seeds", "2", "--out", str(path)]) == 0
+    raters = [f"r{n}" for n in range(8)]
+    with Store.open(path) as store:
+        mode = {row.id: row.transparency for row in store.episodes()}
+        pages = RatingPages(store, raters, pairs=5)
+        firsts, orders = [], set()
+        for rater in raters:
+            seen = []
+            while (pair := pages.next_pair(rater)) is not None:
+                assert pair == pages.next_pair(rater), "the same until it is answered"
+                assert {mode[one] for one in pair} == {"AGENTS", "MINDREADERS"}, "two of one mode tell nothing"
+                store.save_preference(*pair, rater, "first" if mode[pair[0]] == "AGENTS" else "second", "")
+                seen.append(frozenset(pair))
+                firsts.append(mode[pair[0]])
+            assert len(seen) == len(set(seen)) == 5
+            orders.add(tuple(sorted(map(sorted, seen[:1]))[0]))
+        assert 0.25 < firsts.count("AGENTS") / len(firsts) < 0.75
+        assert len(orders) > 1, "not everybody begins with the same"
+        story = pages.page("/pair", next(iter(pages.keys)))
+        assert "MINDREADERS" not in story
+    assert main(["report", str(path), "--json", "--out", str(tmp_path / "report")]) == 0
+    figures = json.loads((tmp_path / "report" / "figures.json").read_text())
+    assert figures["naturalness"]["AGENTS: rules"] == {"better": 40, "worse": 0, "neither": 0}
+    assert figures["naturalness"]["MINDREADERS: rules"] == {"better": 0, "worse": 40, "neither": 0}

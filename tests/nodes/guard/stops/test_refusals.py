@@ -75,7 +75,7 @@ def test_each_reason_not_to_go_on_has_its_code_and_its_words() -> None:
     machine.interrupt(interrupt("stop", "Bo", "s1"), story.now_ns, story.now_ns)
     stop_ns = story.now_ns
     story.now_ns += 100 * MS
-    assert go_on("planner") == Refusal("not_a_person", sentence("guard.only_a_person_lifts"))
+    assert go_on("contact") == Refusal("not_a_person", sentence("guard.only_a_person_lifts"))
     assert go_on(heard_ns=stop_ns) == Refusal("too_early", sentence("guard.said_before_the_stop"))
     assert go_on(heard_ns=story.now_ns + 6 * MS) == Refusal("in_the_future", sentence("guard.said_in_the_future"))
     assert go_on(takes_back="s0") == Refusal("another_stop", sentence("guard.lifts_another_stop"))
@@ -88,7 +88,7 @@ def test_each_reason_not_to_go_on_has_its_code_and_its_words() -> None:
     assert go_on() == Refusal("runstopped", sentence("guard.runstop_is_pressed"))
     machine.estop("button", story.now_ns)
     assert go_on() == Refusal("estopped", sentence("guard.only_rearming"))
-    assert machine.stoppers == ("Bo",)
+    assert machine.stoppers == {"Bo": "Bo"}
 
 
 def test_a_soft_hold_is_ended_early_by_its_own_id_alone() -> None:

@@ -73,7 +73,8 @@ class Room:
         assert (self.mode, self.guard[-1].stopped_by) == ("stopped", "contact")
 
     def hear(self, ident: str, text: str = "Stop!", *, is_pain: bool = False) -> None:
-        self.sim.publish("interrupt", Interrupt(id=ident, depth="stop", text=text, by="Ann", is_pain=is_pain))
+        heard = Interrupt(id=ident, depth="stop", text=text, by="Ann", cause="person", person="Ann", is_pain=is_pain)
+        self.sim.publish("interrupt", heard, source="reflex")
         self.sim.run(seconds=1.5)
         assert self.mode == "stopped"
 
@@ -199,7 +200,11 @@ def test_pain_that_was_a_false_alarm_needs_no_way_back() -> None:
     room.hear("o", "Ouch!", is_pain=True)
     machine = room.machine
     now_ns = room.sim.clock.now_ns()
-    machine.interrupt(Interrupt(id="r", depth="resume", text="sorry", by="Ann", takes_back="o"), now_ns, now_ns)
+    machine.interrupt(
+        Interrupt(id="r", depth="resume", text="sorry", by="Ann", cause="person", person="Ann", takes_back="o"),
+        now_ns,
+        now_ns,
+    )
     assert machine.mode == "holding"
 
 
@@ -265,10 +270,10 @@ GRIPPER = JOINTS.index("gripper")
 
 def let_go(room: Room, *, source: str = "reflex") -> None:
     """Somebody asks to be let go, and `source` tells the guard."""
-    room.sim.publish(
-        "interrupt", Interrupt(id="l", depth="stop", text="Let go of me!", by="Ann", is_pain=True, is_caught=True),
-        source=source,
-    )  # fmt: skip
+    heard = Interrupt(
+        id="l", depth="stop", text="Let go of me!", by="Ann", cause="person", person="Ann", is_pain=True, is_caught=True
+    )
+    room.sim.publish("interrupt", heard, source=source)
 
 
 def test_who_asks_to_be_let_go_is_let_go_before_anything_moves_back() -> None:
@@ -281,7 +286,7 @@ def test_who_asks_to_be_let_go_is_let_go_before_anything_moves_back() -> None:
     assert (room.mode, room.machine.stopped_by) == ("stopped", "Ann")
     assert closed_m < room.seen[-1].position[GRIPPER] < 0.9 * open_m
     now_ns = room.sim.clock.now_ns()
-    on = Interrupt(id="r", depth="resume", text="go on", by="Ann")
+    on = Interrupt(id="r", depth="resume", text="go on", by="Ann", cause="person", person="Ann")
     refusal = room.machine.interrupt(on, now_ns, now_ns)
     assert refusal is not None
     assert refusal.code == "caught"
@@ -305,7 +310,7 @@ def test_a_gripper_that_does_not_open_is_an_operators_to_judge() -> None:
         patch.setattr(room.robot, "read", lambda now_ns: _closed(jammed(now_ns), state.position[GRIPPER]))
         room.sim.run(seconds=2.5)
         now_ns = room.sim.clock.now_ns()
-        on = Interrupt(id="r", depth="resume", text="go on", by="Ann")
+        on = Interrupt(id="r", depth="resume", text="go on", by="Ann", cause="person", person="Ann")
         refusal = room.machine.interrupt(on, now_ns, now_ns)
         assert refusal is not None
         assert refusal.code == "caught"
@@ -355,7 +360,7 @@ def test_names_and_causes_of_a_megabyte_are_neither_told_nor_latched_whole() -> 
     room.sim.publish("interrupt", Interrupt(id=much, depth="stop", text=much, by=much))
     room.sim.run(seconds=0.1)
     told = room.guard[-1]
-    assert (told.mode, room.machine.stoppers) == ("stopped", (much[:LONGEST_NAME],))
+    assert (told.mode, set(room.machine.stoppers.values())) == ("stopped", {much[:LONGEST_NAME]})
     assert len(told.reason) + len(told.stop_cause) + len(told.stopped_by) < 5 * LONGEST_TEXT
     room.sim.publish("estop", EStop(source=much, is_pressed=True, why=much))
     room.sim.run(seconds=0.1)

@@ -8,7 +8,7 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.guard.state_machine import GuardMachine
-from nodes.interrupts.reflex import REFUSALS, Reflex
+from nodes.interrupts.reflex import AGAIN, REFUSALS, Reflex
 from nodes.robot.driver import Driver
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
@@ -180,6 +180,54 @@ def test_who_has_stopped_nothing_lifts_no_other_persons_stop_by_words() -> None:
     assert room.hear("Go on").mode == "moving"
 
 
+@pytest.mark.parametrize("name", ["unknown", "policy", "contact", "guard", "many", "planner", "effort", ""])
+def test_a_person_of_any_name_keeps_the_lock_on_their_own_stop(name: str) -> None:
+    room = Room()
+    assert room.hear("Stop!", speaker=name).mode == "stopped"
+    assert room.hear("Go on", speaker="Bob").mode == "stopped"
+    assert room.hear("Go on", speaker=name).mode == "moving"
+
+
+def test_a_participant_who_calls_herself_ana_lifts_no_stop_of_ana() -> None:
+    room = Room()
+    room.publish("microphone", Utterance(speaker="Ana", text="Stop!", person="console/1"))
+    assert room.run(0.3).mode == "stopped"
+    for person in ("console/2", ""):
+        room.publish("microphone", Utterance(speaker="Ana", text="Go on", person=person))
+        assert room.run(0.3).mode == "stopped"
+    room.publish("microphone", Utterance(speaker="Anna", text="Go on", person="console/1"))
+    assert room.run(0.3).mode == "moving"
+
+
+@pytest.mark.parametrize("text", ["Go on.", "Please continue.", "Weiter.", "Go on again."])
+def test_the_robots_own_words_lift_nothing_and_are_answered(text: str) -> None:
+    room = Room()
+    room.hear("Stop!")
+    room.sim.publish("said", Utterance(speaker="robot", text=text))
+    assert room.hear(text).mode == "stopped"
+    assert room.said[-1].text == AGAIN
+    room.sim.run(seconds=4.0)
+    assert room.hear("Go on").mode == "moving"
+
+
+def test_ears_whose_speaker_is_the_robot_stop_it_and_lift_nothing() -> None:
+    room = Room()
+    assert room.hear("Stop!", speaker="robot").mode == "stopped"
+    assert room.hear("Go on", speaker="robot").mode == "stopped"
+    assert room.hear("Go on").mode == "moving", "nobody has stopped it"
+
+
+def test_a_tools_word_of_pain_owes_nobody_a_way_back() -> None:
+    room = Room()
+    room.run(1.0)
+    room.publish(
+        "behaviour_tree", Interrupt(id="x", depth="stop", text="Ouch", by="Ana", is_pain=True, cause="contact")
+    )
+    assert room.run(0.3).mode == "stopped"
+    room.send("guard/order", order(TOKEN, "resume", "Ann", room.now_ns))
+    assert (room.mode, room.machine_mode) == ("moving", "moving")
+
+
 def test_a_person_who_stops_again_has_to_go_on_again() -> None:
     room = Room()
     for who in ("Ana", "Bob"):
@@ -213,7 +261,9 @@ def test_whose_stop_it_is_outlives_the_guard() -> None:
     after.restore(before.reason, "", room.now_ns, before.stoppers)
     for who, code in (("Ana", "another_person"), ("Bob", None)):
         refusal = after.interrupt(
-            Interrupt(id="g", depth="resume", text="go on", by=who), room.now_ns + 1, room.now_ns + 1
+            Interrupt(id="g", depth="resume", text="go on", by=who, person=f"microphone/{who}"),
+            room.now_ns + 1,
+            room.now_ns + 1,
         )
         assert (refusal.code if refusal else None) == code
 

@@ -220,7 +220,7 @@ def test_what_the_guard_and_the_reflex_are_told_stops_by_is_fixed() -> None:
     assert {"interrupt", "estop", "robot/status", "robot/runstop", "driver/runstop", "tick"} <= Guard.fixed
     assert {"driver/runstop", "control"} <= Driver.fixed
     assert {"robot/command", "robot/state", "robot/status"} <= Driver.fixed & Guard.fixed, "none goes round the guard"
-    assert {"heard", "alarm", "interrupt", "robot/state", "guard/state"} == Reflex.fixed
+    assert {"heard", "alarm", "interrupt", "robot/state", "guard/state", "saying"} == Reflex.fixed
 
 
 @pytest.mark.parametrize(("name", "most"), [("max_image_age_s", 60.0), ("estop_silence_s", 10.0)])

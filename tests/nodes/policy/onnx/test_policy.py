@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from nodes.models.onnx_file import Tensor
+from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel, Wants
 from nodes.policy.onnx.policy import OnnxPolicy
 from nodes.policy.onnx.tensors import problems as tensor_problems
 from runtime import Node, Publisher, Simulation, every
@@ -237,7 +241,7 @@ def test_a_risky_action_waits_for_a_person_s_yes(model: str) -> None:
     said = story.sim.record(OnnxPolicy.said)
     story.sim.publish("action", pick("b1", "bottle"))
     story.sim.run(seconds=0.3)
-    assert [utterance.text for utterance in said] == ["Shall I pick the red bottle? Please say yes."]
+    assert [utterance.text for utterance in said] == ["Shall I pick the red bottle? Please answer."]
     assert [told.code for told in story.feedback] == ["consent"]
     assert story.commands == []
     story.sim.publish("said", Utterance(speaker="robot", text="yes"), source="vlm")
@@ -263,17 +267,72 @@ def test_a_hold_ends_the_playing(model: str) -> None:
 
 
 @pytest.mark.parametrize("bias", [float("nan"), float("inf")])
-def test_output_that_is_not_finite_is_dropped_and_told_once(
+def test_output_that_is_not_finite_is_dropped_and_ends_the_action_once_nothing_was_played_for_long(
     tmp_path: Path, bias: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     story = Story(write_model(tmp_path, policy_model(bias=bias)))
     story.sim.publish("action", pick())
-    story.sim.run(seconds=1.0)
+    story.sim.run(seconds=2.5)
+    assert story.feedback[1:] == []  # a drop is a count and a line
+    story.sim.run(seconds=2.5)
+    why = f"{sentence('policy.no_answer_of_model', seconds='3')}: {sentence('policy.not_finite')}"
+    assert story.feedback[1:] == [Feedback(action_id="a1", status="failure", why=why)]
     assert story.commands == []
-    assert story.feedback[1:] == [
-        Feedback(action_id="a1", status="failure", why=sentence("policy.not_finite")),
-    ]
     assert caplog.text.count(f"dropped: {sentence('policy.not_finite')}") == 1
+
+
+class Unsteady:
+    """A model whose answers are not finite where `is_bad` says so of their number."""
+
+    def __init__(self, model: PolicyModel, is_bad: Callable[[int], bool]) -> None:
+        self.model, self.is_bad, self.asked = model, is_bad, 0
+
+    def wants(self) -> Wants:
+        return self.model.wants()
+
+    def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:
+        self.asked += 1
+        answer = self.model.run(images, felt)
+        return replace(answer, chunk=answer.chunk * np.nan) if self.is_bad(self.asked) else answer
+
+
+class UnsteadyPolicy(OnnxPolicy):
+    """Says with `bad` which answers are not finite: every so-manieth, or (below 0) all but the first ones."""
+
+    def __init__(self, model: str, bad: int) -> None:
+        super().__init__(model)
+        self.bad = bad
+
+    def on_start(self) -> None:
+        super().on_start()
+        assert self.session is not None
+        every = self.bad
+        self.session = Unsteady(self.session, lambda n: n % every == 0 if every > 0 else 10 < n < -every)
+
+
+def test_an_answer_lost_now_and_then_fails_no_action(tmp_path: Path) -> None:
+    policy = UnsteadyPolicy(write_model(tmp_path, policy_model()), bad=5)
+    sim = Simulation(Robot(), policy)
+    feedback, commands = sim.record(OnnxPolicy.feedback), sim.record(OnnxPolicy.command)
+    sim.publish("robot/state", standing(0))
+    sim.publish("action", pick())
+    sim.run(seconds=10.0)
+    assert [one.status for one in feedback] == ["running"]
+    assert policy.refused > 10
+    assert len(commands) > 150
+
+
+def test_an_action_that_has_failed_for_want_of_answers_moves_nothing_when_they_come_again(tmp_path: Path) -> None:
+    policy = UnsteadyPolicy(write_model(tmp_path, policy_model()), bad=-60)
+    sim = Simulation(Robot(), policy)
+    feedback, commands = sim.record(OnnxPolicy.feedback), sim.record(OnnxPolicy.command)
+    sim.publish("robot/state", standing(0))
+    sim.publish("action", pick())
+    sim.run(seconds=9.0)
+    assert [one.status for one in feedback] == ["running", "failure"]
+    moved = len(commands)
+    sim.run(seconds=10.0)
+    assert len(commands) == moved
 
 
 def test_parameters_out_of_range_are_refused() -> None:

@@ -196,3 +196,27 @@ def test_arrays_come_back_as_they_were() -> None:
     value = unpack(pack({"a": np.arange(6, dtype=np.int16).reshape(2, 3)}))
     assert isinstance(value, dict)
     assert value["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("key", [bytes, str])
+def test_arrays_of_msgpack_numpy_are_read_and_none_of_objects_or_records(key: type) -> None:
+    def packed(**fields: object) -> bytes:
+        named = {name.encode() if key is bytes else name: value for name, value in fields.items()}
+        return bytes(msgpack.packb(named))
+
+    rows = np.arange(16.0).reshape(2, 8)
+    assert np.array_equal(unpack(packed(nd=True, type="<f8", kind=b"", shape=rows.shape, data=rows.tobytes())), rows)  # type: ignore[arg-type]  # an array
+    assert unpack(packed(nd=False, type="<f4", data=np.float32(0.5).tobytes())) == 0.5
+    for kind in ("|O", [["a", "<f8"]], "<U4", "<c16", "|V8"):
+        with pytest.raises(ValueError, match="not taken"):
+            unpack(packed(nd=True, type=kind, kind=b"", shape=(1,), data=b"12345678"))
+    with pytest.raises(ValueError, match="reshape"):
+        unpack(packed(nd=True, type="<f8", kind=b"", shape=(3,), data=b"12345678"))
+
+
+def test_a_deadline_whose_answers_are_never_played_is_refused_and_the_rate_of_training_is_asked_for() -> None:
+    problems = OpenPiPolicy("ws://127.0.0.1:8000", within_s=2.0).problems()
+    assert problems == [sentence("policy.deadline_over_budget", within="2", budget="1")]
+    unstated = OpenPiPolicy("ws://127.0.0.1:8000").model_findings(is_timed=False)
+    assert [level for level, _ in unstated] == ["note"]
+    assert OpenPiPolicy("ws://127.0.0.1:8000", step_s=0.02).model_findings(is_timed=False) == []

@@ -273,7 +273,7 @@ def test_an_open_hand_comes_beside_what_the_robot_holds_and_its_person_says_yes(
     stage = to_the_ball()
     stage.cups += (ball("robot"),)
     stage.wait(0.1)
-    stage.robot_says("Shall I pick the brown bottle? Please say yes.")
+    stage.robot_says("Shall I pick the brown bottle? Please answer.")
     stage.wait(2.0)
     assert stage.lines[-1] != "Yes"  # to what is no hand's business
     stage.robot_says("Here is the purple ball. Please hold out your hand.")
@@ -283,7 +283,7 @@ def test_an_open_hand_comes_beside_what_the_robot_holds_and_its_person_says_yes(
     assert 0.15 < abs(hand.x_m - 0.2) <= 0.25
     steps_m = [abs(one.y_m - other.y_m) for one, other in pairwise(stage.feet)]
     assert max(steps_m) <= 0.06 + 1e-9
-    stage.robot_says("Shall I hand over what I hold? Please say yes.")
+    stage.robot_says("Shall I hand over what I hold? Please answer.")
     stage.wait(1.0)
     assert stage.lines[-1] == "Yes"
 

@@ -1,0 +1,82 @@
+"""What a process has started and left behind: found by its session and by a mark in the environment, and ended.
+
+A child that takes a session of its own (`start_new_session=True`) is found by the mark, which programs hand on.
+Without a process table only the process group is ended.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from runtime.operating_system.machine import PROCESSES, can
+
+FAMILY = "POLYRHYTHM_PROCESS"
+"""Environment variable: of whose family a process is, as its "pid/run"."""
+_PASSES = 3  # who forks meanwhile is found in the next one
+
+
+def found_family(run: str) -> None:
+    """Mark all that this process will start, in the run with that name."""
+    os.environ[FAMILY] = f"{os.getpid()}/{run}"
+
+
+def end_families(pids: Collection[int], run: str) -> None:
+    """Kill what these processes of that run have started and left behind; never this process."""
+    for pid in pids:
+        try:
+            if pid != os.getpgrp():
+                os.killpg(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass  # nobody is left in it
+    for _ in range(_PASSES):
+        found = list(_family(pids, run)) if pids else []
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue
+        if not found:
+            return
+
+
+def reap_orphans(known: Collection[int]) -> None:
+    """Take leave of ended children that nobody here has started: the first process of a container inherits them."""
+    for pid, parent, _, state in _all_processes():
+        if parent == os.getpid() and state == "Z" and pid not in known:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                continue
+
+
+def _family(pids: Collection[int], run: str) -> Iterator[int]:
+    marks = [f"{FAMILY}={pid}/{run}\0".encode() for pid in pids]
+    for pid, _, session, state in _all_processes():
+        if pid == os.getpid() or pid in pids or state == "Z":
+            continue
+        if session in pids or any(mark in _environment(pid) for mark in marks):
+            yield pid
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return b"\0" + (PROCESSES / str(pid) / "environ").read_bytes() + b"\0"
+    except OSError:
+        return b""  # it has ended, or is not ours to see
+
+
+def _all_processes() -> Iterator[tuple[int, int, int, str]]:
+    """Of each process its id, its parent's, its session's, and its state."""
+    if not can("process table"):
+        return
+    for name in os.listdir(PROCESSES):
+        if name.isdigit():
+            try:
+                text = Path(PROCESSES, name, "stat").read_text(errors="replace")
+            except OSError:
+                continue
+            state, parent, _, session = text.rpartition(")")[2].split()[:4]
+            yield int(name), int(parent), int(session), state

@@ -1,0 +1,131 @@
+"""Who counts as a person: the rows of docs/guard.md, for a stop's name, a go on, a take-back and a yes alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodes.interrupts.intent import says_yes, understand
+from nodes.interrupts.people import People
+from nodes.interrupts.reflex import AGAIN, KEPT, LETS_GO, ONLY_GO_ON, REFUSALS
+from nodes.policy.allowed import PLEASE
+from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, GO_ON
+from runtime.clock import to_ns
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Saying, Utterance
+from runtime.msgs.signature import make_token, words
+from runtime.run_facts import RunFacts
+
+NOW_NS = to_ns(100.0)
+
+
+def people(registry: Path | None = None) -> People:
+    return People(RunFacts(ears=("microphone", "console"), registry=str(registry or "")))
+
+
+def heard(utterance: Utterance, source: str = "microphone", seat: str = "", at_ns: int = NOW_NS) -> Stamped[Utterance]:
+    return Stamped(utterance, Envelope(topic="heard", source=source, seq=1, published_ns=at_ns, seat=seat))
+
+
+def said(text: str = "Go on.", speaker: str = "Ana", captured_ns: int | None = None, person: str = "") -> Utterance:
+    return Utterance(speaker=speaker, text=text, captured_ns=captured_ns, person=person)
+
+
+def saying(phase: str, text: str = "The cups are in the bin now.") -> Saying:
+    return Saying(id="said:planner:1", text=text, phase=phase)  # type: ignore[arg-type]  # from a test's table
+
+
+@pytest.mark.parametrize(
+    ("who", "utterance", "source", "seat", "person", "doubt"),
+    [
+        ("ears", said(), "microphone", "", "microphone/Ana", ""),
+        ("ears that tell people apart", said(person="console/7"), "console", "", "console/7", ""),
+        ("ears on a seat", said(), "microphone", "planner", "", "not_ears"),
+        ("a planner", said(), "planner", "planner", "", "not_ears"),
+        ("a tool: polyrhythm pub", said(), "pub-4711", "", "", "not_ears"),
+        ("the MQTT bridge", said(speaker="mqtt"), "mqtt", "", "", "not_ears"),
+        ("nobody", said(), "", "", "", "not_ears"),
+        ("ears whose speaker is the robot", said(speaker="Robot"), "microphone", "", "", "robot"),
+        ("a stranger", said(speaker="unknown"), "microphone", "", "microphone/unknown", ""),
+        ("one who is called like a cause", said(speaker="contact"), "microphone", "", "microphone/contact", ""),
+        ("a forged proof", Utterance(speaker="Ana", text="Go on.", proof="00"), "say-1", "", "", "not_ears"),
+    ],
+)  # fmt: skip
+def test_each_row_of_who_counts(
+    who: str, utterance: Utterance, source: str, seat: str, person: str, doubt: str
+) -> None:
+    judged = people().judge(heard(utterance, source, seat), NOW_NS)
+    assert (judged.person, judged.doubt) == (person, doubt), who
+    assert judged.counts is (person != "" and doubt == "")
+
+
+def test_who_signs_with_the_runs_token_counts_once_and_not_again(tmp_path: Path) -> None:
+    token, listener = make_token(tmp_path), people(tmp_path)
+    signed = heard(words(token, "Go on.", "Ann", NOW_NS), "say-1")
+    assert listener.judge(signed, NOW_NS).person == "terminal/Ann"
+    assert not listener.judge(signed, NOW_NS + 1).counts, "a signature is good once"
+    other = heard(words("guess", "Go on.", "Ann", NOW_NS), "say-1")
+    assert not listener.judge(other, NOW_NS).counts
+    assert not people().judge(signed, NOW_NS).counts, "a graph without a guard has no token"
+
+
+@pytest.mark.parametrize(
+    ("begun_s", "is_counted"), [(-0.3, True), (-0.05, False), (0.0, False), (1.9, False), (2.4, False), (2.55, True)]
+)
+def test_speech_that_begins_while_the_loudspeaker_plays_or_within_half_a_second_is_nobodys(
+    begun_s: float, is_counted: bool
+) -> None:
+    listener = people()
+    listener.voice.speaking(saying("begun"), NOW_NS)
+    listener.voice.speaking(saying("done"), NOW_NS + to_ns(2.0))
+    began_ns = NOW_NS + to_ns(begun_s)
+    for utterance, at_ns in ((said(captured_ns=began_ns), NOW_NS + to_ns(4.0)), (said(), began_ns)):
+        judged = listener.judge(heard(utterance, at_ns=at_ns), at_ns)
+        assert judged.doubt == ("" if is_counted else "robot_speaks")
+    typed = Utterance(speaker="Ana", text="Go on.", is_typed=True)
+    assert listener.judge(heard(typed, "console", at_ns=began_ns), began_ns).counts, (
+        "no loudspeaker is in what is typed"
+    )
+
+
+@pytest.mark.parametrize("text", ["Go on.", "go on", "Go on again", "on again"])
+def test_the_robots_own_words_are_nobodys_for_two_seconds(text: str) -> None:
+    listener = people()
+    listener.voice.speaking(saying("begun", "Say 'go on' again."), NOW_NS)
+    listener.voice.speaking(saying("done", "Say 'go on' again."), NOW_NS + to_ns(1.0))
+    for after_s, doubt in ((0.6, "robot_said"), (1.9, "robot_said"), (2.1, "")):
+        at_ns = NOW_NS + to_ns(1.0 + after_s)
+        assert listener.judge(heard(said(text, captured_ns=at_ns), at_ns=at_ns), at_ns).doubt == doubt
+    at_ns = NOW_NS + to_ns(1.7)
+    assert listener.judge(heard(said("Continue", captured_ns=at_ns), at_ns=at_ns), at_ns).counts, "other words are free"
+
+
+def test_without_a_loudspeaker_that_tells_its_words_last_as_long_as_they_take() -> None:
+    listener = people()
+    listener.voice.said(said("Please continue.", speaker="Rosie"), NOW_NS)
+    assert listener.judge(heard(said("Continue")), NOW_NS + to_ns(2.7)).doubt == "robot_said"
+    assert listener.judge(heard(said("Continue")), NOW_NS + to_ns(2.9)).counts
+    assert listener.judge(heard(said("Go on", speaker="rosie")), NOW_NS).doubt == "robot", "it speaks as Rosie"
+
+
+def test_a_loudspeaker_that_tells_no_end_makes_nobody_unheard_for_ever() -> None:
+    listener = people()
+    listener.voice.speaking(saying("begun"), NOW_NS)
+    for after_s, is_counted in ((29.0, False), (31.0, True)):
+        at_ns = NOW_NS + to_ns(after_s)
+        assert listener.judge(heard(said(captured_ns=at_ns), at_ns=at_ns), at_ns).counts is is_counted
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [AGAIN, PLEASE, LETS_GO, ONLY_GO_ON, KEPT.format(""), DRIVER_GONE, DRIVER_BACK + GO_ON, *REFUSALS.values(),
+     "I wait until you tell me.", "I begin once you tell me."],
+)  # fmt: skip
+def test_no_prompt_of_the_robot_says_a_word_that_lifts_a_stop(prompt: str) -> None:
+    spoken = prompt.split()
+    for first in range(len(spoken)):
+        for last in range(first + 1, len(spoken) + 1):
+            part = " ".join(spoken[first:last])
+            meaning = understand(part)
+            assert not any((meaning.lifts_stop, meaning.takes_back, says_yes(part))), part
