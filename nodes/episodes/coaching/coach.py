@@ -37,14 +37,12 @@ SIMPLE = (
 class Coaching:
     """One episode's coaching, without any bus: turns in, guidance out."""
 
-    def __init__(self, plan: EpisodePlan, mind: CoachMind, variant: Variant, *, released: bool = False) -> None:
-        """`released`: bounds as in the published code."""
+    def __init__(self, plan: EpisodePlan, mind: CoachMind, variant: Variant) -> None:
         self.plan = plan
         self.mind = mind
         self.variant = variant
         self.scores: list[TurnScore] = []
         self.negotiated = False
-        self._released = released
         self._works: dict[int, SeatWork] = {}
         self._confirmed: set[int] = set()
         self._native_left = 0
@@ -65,7 +63,7 @@ class Coaching:
             self.note(turns[-1].index, rating)
             if not rating.goes_on:
                 return _with(guidance, strategy="leave", act=Act(kind="leave"))
-            strategy = choose(rating.goal_c, rating.goal_p, released=self._released)
+            strategy = choose(rating.goal_c, rating.goal_p)
             if strategy == "negotiation":
                 return await self._negotiated(guidance, turns)
             return _with(guidance, strategy=strategy, text=SIMPLE if strategy == "simple" else "")

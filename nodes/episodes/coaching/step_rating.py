@@ -1,6 +1,6 @@
 """Step ratings and what follows from them: how far the goals are reached and will be, and which strategy comes next.
 
-Paper: SOTOPIA-Omega, equations 1, 3 and 4, appendix C.2. Where the released code differs, `released=True` follows it.
+Paper: SOTOPIA-Omega, equations 1, 3 and 4, appendix C.2.
 """
 
 from __future__ import annotations
@@ -63,21 +63,16 @@ def mean_rating(samples: Sequence[tuple[float, float, bool]]) -> StepRating:
     )
 
 
-def choose(goal_c: float, goal_p: float, *, released: bool = False) -> Strategy:
-    """The strategy for the next act; `released`: as the published code has it, where 8.5 itself is not high enough."""
-    is_promising = goal_p > HIGH if released else goal_p >= HIGH
-    if goal_c <= LOW and goal_p < HIGH:
-        return "negotiation"
-    if goal_c <= LOW and is_promising:
-        return "simple"
-    if LOW < goal_c < HIGH and goal_p < HIGH:
-        return "simple"
-    return "native"
+def choose(goal_c: float, goal_p: float) -> Strategy:
+    """The strategy for the next act."""
+    if goal_c <= LOW:
+        return "simple" if goal_p >= HIGH else "negotiation"
+    return "simple" if goal_c < HIGH and goal_p < HIGH else "native"
 
 
-def is_kept(goal_c: float, *, negotiated: bool, released: bool = False) -> bool:
-    """Whether a finished dialogue is good enough; `released`: the published code has the two bounds exchanged."""
-    return goal_c >= (KEEP_WITH_NEGOTIATION if negotiated != released else KEEP_WITHOUT)
+def is_kept(goal_c: float, *, negotiated: bool) -> bool:
+    """Whether a finished dialogue is good enough."""
+    return goal_c >= (KEEP_WITH_NEGOTIATION if negotiated else KEEP_WITHOUT)
 
 
 def utility(items: Sequence[tuple[float, float, float]]) -> float:

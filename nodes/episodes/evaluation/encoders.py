@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import math
 import re
 import struct
 import urllib.error
@@ -122,7 +123,9 @@ class MiniLM:
                 self._linear(states, f"{lead}attention.self.{one}").reshape(-1, heads, size).swapaxes(0, 1)
                 for one in ("query", "key", "value")
             )
-            weights = q @ k.swapaxes(1, 2) / np.sqrt(size)
+            weights = (
+                q @ k.swapaxes(1, 2) / math.sqrt(size)
+            )  # numpy's own number would make all that follows 64 bits wide
             weights = np.exp(weights - weights.max(-1, keepdims=True))
             mixed = (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(0, 1).reshape(len(ids), -1)
             states = self._norm(
@@ -143,7 +146,7 @@ class MiniLM:
 
 def _gelu(values: Any) -> Any:
     """With the error function of Abramowitz and Stegun 7.1.26, whose error is below 1.5e-7."""
-    x = np.abs(values) / np.sqrt(2.0)
+    x = np.abs(values) / math.sqrt(2.0)
     t = 1.0 / (1.0 + 0.3275911 * x)
     poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     return 0.5 * values * (1.0 + np.sign(values) * (1.0 - poly * np.exp(-x * x)))

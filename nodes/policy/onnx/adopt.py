@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nodes.policy.onnx.tensors import COLUMNS, problems_of
 from runtime.command_line.arguments import check_new
-from runtime.errors import UserError, choices
+from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import JOINTS
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ HARMLESS = ("to_batch_processor", "device_processor")
 NORMALIZERS = ("normalizer_processor", "unnormalizer_processor")
 RELATIVE, ABSOLUTE = "relative_actions_processor", "absolute_actions_processor"
 LARGEST_STATS = 1 << 24
+NUMBERS = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
+    "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1",
+}  # fmt: skip
+"""Types of a safetensors file that statistics may have; of a bfloat16 these are the upper two bytes of a float32."""
 OPSET = 18
 
 
@@ -73,6 +78,7 @@ class Config(msgspec.Struct, frozen=True):
     type: str
     input_features: dict[str, Feature]
     output_features: dict[str, Feature]
+    normalization_mapping: dict[str, str] = {}
 
 
 class StepConfig(msgspec.Struct, frozen=True):
@@ -127,7 +133,7 @@ def main(argv: list[str]) -> int:
     out.write_bytes(model)
     width_px, height_px = _image_size(model)
     wrong = problems_of(str(out), "", width_px=width_px, height_px=height_px)
-    if wrong:
+    if wrong := wrong or _why_it_does_not_run(model, width_px, height_px):
         out.unlink()
         raise UserError("; ".join(wrong))
     for note in notes:
@@ -141,6 +147,18 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _why_it_does_not_run(model: bytes, width_px: int, height_px: int) -> list[str]:
+    """What ONNX Runtime says against the file, which is loaded and asked once."""
+    from nodes.policy.onnx.session import PolicySession
+
+    try:
+        cpu = ("CPUExecutionProvider",)
+        PolicySession(model, name="the adopted model", width_px=width_px, height_px=height_px, providers=cpu)
+    except PolyrhythmError as problem:
+        return [str(problem)]
+    return []
+
+
 def adopt(folder: Path, exported: Path, names: Mapping[str, str]) -> tuple[bytes, list[str]]:
     """The ONNX file's bytes, and what a person should know; `exported` is the model as exported. Raises UserError."""
     try:
@@ -149,12 +167,22 @@ def adopt(folder: Path, exported: Path, names: Mapping[str, str]) -> tuple[bytes
         raise UserError("adopting a model needs onnx: pip install 'polyrhythm[adopt]'") from problem
     config = _decoded(folder / "config.json", Config)
     before, after = (_processor(folder / f"policy_{which}processor.json") for which in ("pre", "post"))
-    notes = []
+    notes: list[str] = []
     if before is None or after is None:
+        if set(config.normalization_mapping.values()) - {"IDENTITY"}:
+            raise UserError(
+                f"{folder} was saved by a LeRobot before 0.4, with its statistics among the weights; write it anew with"
+                " lerobot's migrate_policy_normalization, and adopt that"
+            )
         notes.append(f"{folder} has no processors: the model is taken to normalise what it is given by itself")
     try:
         model = onnx.load(exported)
         onnx.checker.check_model(model)
+        if _opset_of(model) < OPSET:
+            from onnx import version_converter
+
+            notes.append(f"its opset {_opset_of(model)} is converted to {OPSET}")
+            model = version_converter.convert_version(model, OPSET)
     except Exception as problem:  # the library has no exception class in common
         raise UserError(f"{folder}: its model cannot be read: {str(problem)[:300]}") from problem
     action = config.output_features.get("action")
@@ -210,6 +238,10 @@ def _pose(affine: Affine | None) -> NDArray[np.float32]:
     )
 
 
+def _opset_of(model: ModelProto) -> int:
+    return next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
+
+
 class _Graph:
     """A model that is being wrapped."""
 
@@ -220,9 +252,6 @@ class _Graph:
         self.graph = model.graph
         self.before: list[NodeProto] = []
         self.after: list[NodeProto] = []
-        opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
-        if opset < OPSET:
-            raise UserError(f"the model has opset {opset}; export it with {OPSET} or newer")
 
     def constant(self, name: str, value: NDArray[Any]) -> str:
         """Add a constant, and return its name."""
@@ -365,6 +394,9 @@ def _affines(folder: Path, processor: Processor | None, notes: list[str], *, inv
                 if mode == "IDENTITY":
                     continue
                 if not any(known.startswith(f"{feature}.") for known in stats):
+                    if told.type == "ACTION" and inverse:
+                        had = choices(sorted(stats)) if stats else "nothing"
+                        raise UserError(f"{feature} is normalised by {mode} and has no statistics; the file has {had}")
                     notes.append(f"{feature} has no statistics: it is left as it is, as LeRobot does")
                 else:
                     found[feature] = _affine(feature, mode, stats, step.config.eps, inverse=inverse)
@@ -381,6 +413,8 @@ def _affine(feature: str, mode: str, stats: Mapping[str, NDArray[np.float32]], e
     if lacking:
         raise UserError(f"{feature} is normalised by {mode}, and its {choices(lacking)} lacks")
     low, high = (stats[f"{feature}.{stat}"].astype(np.float64) for stat in STATS[mode])
+    if low.shape != high.shape:
+        raise UserError(f"the statistics of {feature} have different shapes: {low.shape} and {high.shape}")
     if low.ndim == 1 and feature.startswith("observation.image"):
         low, high = low.reshape(-1, 1, 1), high.reshape(-1, 1, 1)
     if mode == "MEAN_STD":
@@ -407,10 +441,14 @@ def _stats(folder: Path, name: str) -> dict[str, NDArray[np.float32]]:
         head = msgspec.json.decode(data[8 : 8 + length], type=dict[str, dict[str, Any]])
         found = {}
         for tensor, told in head.items():
-            if tensor == "__metadata__" or told["dtype"] not in ("F32", "F64"):
+            if tensor == "__metadata__":
                 continue
+            if told["dtype"] not in NUMBERS:
+                raise UserError(f"{file}: {tensor} has the type {told['dtype']}; expected one of {choices(NUMBERS)}")
             begin, end = told["data_offsets"]
-            numbers = np.frombuffer(data[8 + length :][begin:end], {"F32": "<f4", "F64": "<f8"}[told["dtype"]])
+            numbers = np.frombuffer(data[8 + length :][begin:end], NUMBERS[told["dtype"]])
+            if told["dtype"] == "BF16":
+                numbers = (numbers.astype("<u4") << 16).view("<f4")
             found[tensor] = numbers.reshape(told["shape"]).astype(np.float32)
     except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as problem:
         raise UserError(f"{file} is no safetensors file: {problem}") from problem

@@ -50,13 +50,9 @@ def test_the_strategy_is_that_of_the_papers_thresholds(goal_c: float, goal_p: fl
     assert choose(goal_c, goal_p) == strategy
 
 
-def test_the_released_code_differs_at_one_bound_of_the_strategy_and_exchanges_those_of_the_filter() -> None:
-    assert choose(7.5, 8.5, released=True) == "native"
-    assert choose(7.5, 8.6, released=True) == "simple"
+def test_the_filter_asks_less_of_a_dialogue_that_negotiated() -> None:
     kept = [is_kept(goal, negotiated=used) for goal in (7.9, 8.0, 8.4, 8.5) for used in (True, False)]
     assert kept == [False, False, True, False, True, False, True, True]
-    assert is_kept(8.2, negotiated=False, released=True)
-    assert not is_kept(8.2, negotiated=True, released=True)
 
 
 def test_utility_and_ratings_are_the_means_that_the_paper_writes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +65,11 @@ def exported(state: str = "observation.state", width: int = 11, actions: int = 1
     return data
 
 
-def safetensors(tensors: dict[str, NDArray[np.float32]]) -> bytes:
+def safetensors(tensors: Mapping[str, NDArray[Any]], kind: str = "F32") -> bytes:
     head, body = {}, b""
     for name, value in tensors.items():
         offsets = [len(body), len(body) + value.nbytes]
-        head[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": offsets}
+        head[name] = {"dtype": kind, "shape": list(value.shape), "data_offsets": offsets}
         body += value.tobytes()
     told = json.dumps(head).encode()
     return struct.pack("<Q", len(told)) + told + body
@@ -206,6 +207,42 @@ def test_it_takes_the_policy_s_seat_without_an_edit(tmp_path: Path) -> None:
     assert commands[-1].position == pytest.approx(expected(HOME, 128 / 255)[:8], abs=1e-3)
 
 
+def with_statistics(folder: Path, kind: str = "F32", **changed: NDArray[np.float32]) -> None:
+    """Write the statistics anew: some changed, all of that type."""
+    stats = {
+        "observation.state.mean": STATE_MEAN, "observation.state.std": STATE_STD,
+        "action.min": ACTION_MIN, "action.max": ACTION_MAX,
+    } | {name.replace("_", "."): value for name, value in changed.items()}  # fmt: skip
+    packed: dict[str, NDArray[Any]] = {}
+    for name, value in stats.items():
+        floats = value.astype("<f4")
+        packed[name] = (
+            (floats.view("<u4") >> 16).astype("<u2")
+            if kind == "BF16"
+            else floats.astype({"F16": "<f2"}.get(kind, "<f4"))
+        )
+    next(folder.glob("*.safetensors")).write_bytes(safetensors(packed, kind))
+
+
+def saved_before_processors(folder: Path) -> None:
+    for file in folder.glob("policy_*processor.json"):
+        file.unlink()
+    config = json.loads((folder / "config.json").read_text())
+    config["normalization_mapping"] = {"STATE": "MEAN_STD", "ACTION": "MIN_MAX"}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F16"])
+def test_statistics_of_half_precision_are_taken(tmp_path: Path, kind: str) -> None:
+    folder = trained(tmp_path / "act")
+    with_statistics(folder, kind)
+    halved = chunk(adopted(folder, tmp_path))
+    with_statistics(folder)
+    (tmp_path / "adopted.onnx").unlink()
+    assert halved == pytest.approx(chunk(adopted(folder, tmp_path)), abs=0.05)
+    assert np.ptp(halved) > 0.2
+
+
 @pytest.mark.parametrize(
     ("break_it", "why"),
     [
@@ -216,15 +253,14 @@ def test_it_takes_the_policy_s_seat_without_an_edit(tmp_path: Path) -> None:
         (lambda folder: (folder / "b.onnx").write_bytes(b""), sentence("policy.say_which_model")),
         (lambda folder: next(folder.glob("*.safetensors")).unlink(), sentence("policy.not_in_the_folder")),
         (lambda folder: next(folder.glob("*.safetensors")).write_bytes(b"cut"), sentence("policy.no_safetensors")),
-        (lambda folder: next(folder.glob("*.safetensors")).write_bytes(safetensors({})), None),
+        (lambda folder: next(folder.glob("*.safetensors")).write_bytes(safetensors({})), "has no statistics"),
+        (lambda folder: with_statistics(folder, action_min=ACTION_MIN[:6]), "have different shapes"),
+        (lambda folder: saved_before_processors(folder), "a LeRobot before 0.4"),
     ],
 )
-def test_a_folder_that_cannot_be_adopted_is_told_in_a_sentence(tmp_path: Path, break_it: Any, why: str | None) -> None:
+def test_a_folder_that_cannot_be_adopted_is_told_in_a_sentence(tmp_path: Path, break_it: Any, why: str) -> None:
     folder = trained(tmp_path / "act")
     break_it(folder)
-    if why is None:  # LeRobot, too, leaves a feature without statistics as it is
-        assert adopted(folder, tmp_path).exists()
-        return
     with pytest.raises(UserError, match=why):
         adopted(folder, tmp_path)
     assert not (tmp_path / "adopted.onnx").exists()
