@@ -3,6 +3,7 @@
 What users import stands in `__all__` below. The files of this folder:
 
 - what a node is made of: `node`, `ports`, `message`, `qos`, `services`, `clock`, `errors`
+- inputs that are read together: `alignment`
 - what a call knows: `context` (ages and causes), `snapshot` (a worker's copy of its node), `run_facts`
 - the machine: the room `operating_system`, `extras`
 - for all rooms: `histogram`, `renamed`; `cli` is the command, `__main__` the same by `python -m runtime`
@@ -19,6 +20,7 @@ from runtime.renamed import tell_old_modules
 if TYPE_CHECKING:
     __version__: str
 
+    from runtime.alignment import Interpolate, aligned
     from runtime.clock import NS_PER_S, Clock, to_ns, to_s, wall_time_ns
     from runtime.coordination.fence import FENCE_TOPIC, Fence
     from runtime.coordination.health import Health, Spending
@@ -68,6 +70,7 @@ __all__ = [
     "Graph",
     "GraphError",
     "Health",
+    "Interpolate",
     "LaunchFileError",
     "Lease",
     "Message",
@@ -87,6 +90,7 @@ __all__ = [
     "Stamped",
     "Subscription",
     "UserError",
+    "aligned",
     "choices",
     "every",
     "on",
@@ -103,6 +107,7 @@ __all__ = [
 _LATER = {
     name: module
     for module, names in {
+        "alignment": "Interpolate aligned",
         "clock": "NS_PER_S Clock to_ns to_s wall_time_ns",
         "coordination.fence": "FENCE_TOPIC Fence",
         "coordination.health": "Health Spending",

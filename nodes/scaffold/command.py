@@ -23,6 +23,10 @@ KINDS = {
     "scenario": "two people with goals of their own, an episode of them, and a measure of it",
 }
 """What can be made, by the names of the folders in `templates`; each folder is laid over `templates/common`."""
+NEXT = dict.fromkeys(KINDS, " --for 5") | {
+    "planner": '\n       and in another terminal:  polyrhythm say "Bring me the red cup"'
+}
+"""How the first run of each goes on: a planner that hears nobody says nothing."""
 NAME, CLASS = "my_robot", "MyRobot"
 """What the templates call the project; every place of these two words is given the user's name."""
 OURS = ("runtime", "nodes", "bridges", "polyrhythm")
@@ -46,7 +50,7 @@ def _new(name: str, kind: str) -> int:
         raise UserError(f"{folder}: cannot be written: {problem.strerror}; start from another folder") from problem
     for file in written:
         print(f"  {file}")
-    print(f"\nnext:  cd {name}\n       polyrhythm check {name}.toml\n       polyrhythm run {name}.toml --for 5")
+    print(f"\nnext:  cd {name}\n       polyrhythm check {name}.toml\n       polyrhythm run {name}.toml{NEXT[kind]}")
     return 0
 
 

@@ -47,6 +47,8 @@ def check_main(argv: list[str]) -> int:
         is_known = not silent and not any(account.unknown for account in paths)
         fits = "all of it fits" if is_known else "it fits as far as can be known before it runs"
         print(f"{launch.path}: {counts}; {fits}")
+        for name, alignment in launch.graph.alignments.items():
+            print(f"aligned: {name}: {alignment.words()}")
         for sentence in silent:
             print(f"not known: {sentence}")
         for sentence in missing:
@@ -112,6 +114,7 @@ def _as_data(launch: Launch) -> dict[str, object]:
             for topic in launch.graph.topics.values()
         },
         "notes": [{"node": name, "note": note} for name, note in launch.graph.notes()],
+        "aligned": {name: one.as_data() for name, one in launch.graph.alignments.items()},
         "budgets": {
             "paths": {
                 account.name: {

@@ -29,6 +29,7 @@ from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_state, machine, versions
 from runtime.launch.seats_table import as_data
 from runtime.operating_system import telling
+from runtime.operating_system.terminal import Terminal
 from runtime.supervision.view import PlainView, SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
@@ -105,6 +106,9 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     _check_new_recordings(launch, recording, arguments)
     if not arguments.virtual:  # from here on there may be threads
         ends.enter_context(telling.apart("stderr") if arguments.json else telling.apart("stdout", "stderr"))
+    terminal = None if arguments.virtual else Terminal.own()
+    if terminal is not None:
+        ends.callback(terminal.close)
     view = MessageCounts(_view(launch, arguments))
     restarted: dict[str, int] = {}
     unclean: dict[str, str] = {}
@@ -129,7 +133,8 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     broken = not_kept(view, restarted, unclean)
     allowed = {one.option for one in PROMISES if one.option and getattr(arguments, _attribute(one.option))}
     counted = [one.text for one in broken if one.promise.option not in allowed]
-    if launch.report and recording.is_file():
+    is_seen = terminal is None or not terminal.is_lost  # a report takes a while, and can be made later
+    if launch.report and recording.is_file() and is_seen:
         report: Report = load_name(launch.report)
         if patience := what_takes_time(recording):
             print(patience, file=sys.stderr, flush=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from runtime.bag.export_table import parse_export
 from runtime.coordination.health import GatewayHealth, gateway_topic
 from runtime.errors import LaunchFileError, MissingVariable, UserError, choices
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
-from runtime.launch.export_table import parse_export
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.links_table import LinkModel, parse_links
 from runtime.launch.nodes_table import NODE_KEYS, Instead, node_spec, told_of_robot
@@ -153,7 +153,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()}, one_user=run.one_user)
         graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
         budgets = parse_budgets(tables.get("budgets", {}), graph)
-        parse_export(tables.get("export", {}), graph)
+        parse_export(tables.get("export", {}), graph.types)
         links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:
         raise

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from runtime.alignment import Alignment, alignments_of
 from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
 from runtime.coordination.fence import FENCE_TOPIC
@@ -171,6 +172,14 @@ class Graph:
             "one_user": self.one_user,
             "node_seats": list(self.seats),
             "parameters": {name: dict(spec.params) for name, spec in self.nodes.items()},
+            "aligned": {name: one.as_data() for name, one in self.alignments.items()},
+        }
+
+    @property
+    def alignments(self) -> dict[str, Alignment]:
+        """The handlers that read several inputs of one moment, as "node.handler"."""
+        return {
+            f"{spec.name}.{name}": one for spec in self.nodes.values() for name, one in alignments_of(spec.cls).items()
         }
 
     @property
@@ -275,7 +284,8 @@ class Graph:
 
     def notes(self) -> list[tuple[str, str]]:
         """What the author of a node should know and no run is refused for: name of the node and sentence."""
-        return [(spec.name, note) for spec in self.nodes.values() for note in ownership(spec.build())[1]]
+        known = [spec for spec in self.nodes.values() if not spec.unset]  # of others nothing can be built here
+        return [(spec.name, note) for spec in known for note in ownership(spec.build())[1]]
 
     def check(self) -> None:
         """Raise GraphError with the first of the problems."""
@@ -292,6 +302,7 @@ class Graph:
                 ", ".join(_names(ends)) or "(nobody)" for ends in (topic.publishers, topic.subscribers)
             )
             lines.append(f"{topic.name}  [{message.__name__}, {message.message_kind}]\n    {senders} -> {receivers}")
+        lines += [f"{name}: {alignment.words()}" for name, alignment in self.alignments.items()]
         return "\n".join(lines)
 
     def draw_mermaid(self) -> str:

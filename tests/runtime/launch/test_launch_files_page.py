@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 import pytest
 
+from runtime.bag.export_table import ExportTable
 from runtime.hosts.hosts_table import HostTable
 from runtime.launch.budgets_table import ModelBudget, WrittenBudgets, WrittenPath
-from runtime.launch.export_table import ExportTable
 from runtime.launch.file import TABLES, check, find, override, resolve
 from runtime.launch.graph import Restart
 from runtime.launch.links_table import LinkTable

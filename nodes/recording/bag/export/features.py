@@ -9,8 +9,8 @@ from typing import Any
 from nodes.policy.onnx.tensors import SKILLS
 from nodes.recording.bag.recording import Recording
 from nodes.recording.replay.recorded_launch import launch_source, recorded_tables
+from runtime.bag.export_table import DatasetColumn, feature_of, parse_export
 from runtime.errors import PolyrhythmError, RecordingError
-from runtime.launch.export_table import Feature, feature_of, parse_export
 from runtime.msgs import Action, SkillCatalogue
 
 STATE, ACTION = "observation.state", "action"
@@ -22,7 +22,7 @@ class Columns:
 
     task: str = ""  # of frames before any subtask
     skills: tuple[str, ...] = ()  # that are asked for in it; (): nobody asks for actions, and no column tells of them
-    chosen: tuple[Feature, ...] = ()
+    chosen: tuple[DatasetColumn, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def columns_of(recordings: Sequence[Recording], *, task: str | None, features: I
     return Columns(noted_task if task is None else task, _skills(recordings), tuple(chosen.values()))
 
 
-def _noted(recording: Recording) -> tuple[str, tuple[Feature, ...]]:
+def _noted(recording: Recording) -> tuple[str, tuple[DatasetColumn, ...]]:
     try:
         tables = recorded_tables(recording, launch_source(recording, []))
     except PolyrhythmError:  # it holds no launch file
@@ -70,7 +70,7 @@ def _skills(recordings: Sequence[Recording]) -> tuple[str, ...]:
 class ChosenValues:
     """The newest values of the chosen features, and those of each frame so far."""
 
-    features: tuple[Feature, ...]
+    features: tuple[DatasetColumn, ...]
     rows: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
     element_names: dict[str, list[str]] = field(default_factory=dict)
     _newest: dict[str, tuple[float, ...]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from runtime.errors import UserError, choices
-from runtime.launch.graph import Graph
+from runtime.message import Message
 from runtime.serialization.toml_errors import Table, convert, guess
 
 _PLACE = re.compile(r"(?P<topic>[a-z0-9_/]+):(?P<fields>[A-Za-z0-9_]+(,[A-Za-z0-9_]+)*)")
@@ -27,7 +27,7 @@ class ExportTable(Table, frozen=True):
     features: Annotated[dict[str, str], msgspec.Meta(description=_EXPECTED)] = msgspec.field(default_factory=dict)
 
 
-class Feature(msgspec.Struct, frozen=True):
+class DatasetColumn(msgspec.Struct, frozen=True):
     """A column of a dataset: fields of the newest message on a topic."""
 
     name: str
@@ -35,7 +35,7 @@ class Feature(msgspec.Struct, frozen=True):
     fields: tuple[str, ...]
 
 
-def feature_of(name: str, place: str) -> Feature:
+def feature_of(name: str, place: str) -> DatasetColumn:
     """A feature as written. Raises UserError where that is none."""
     found = _PLACE.fullmatch(place)
     if found is None or not _NAME.fullmatch(name):
@@ -43,19 +43,21 @@ def feature_of(name: str, place: str) -> Feature:
             f"feature {name}={place}: expected NAME=TOPIC:FIELD or TOPIC:FIELD,FIELD, "
             "like observation.force=gripper/force:force_n"
         )
-    return Feature(name, found["topic"], tuple(found["fields"].split(",")))
+    return DatasetColumn(name, found["topic"], tuple(found["fields"].split(",")))
 
 
-def parse_export(table: object, graph: Graph | None = None) -> tuple[str, tuple[Feature, ...]]:
-    """Task and features. Raises UserError, also where the graph has not such a topic or field."""
+def parse_export(
+    table: object, types: Mapping[str, type[Message]] | None = None
+) -> tuple[str, tuple[DatasetColumn, ...]]:
+    """Task and features. Raises UserError, also where the types of a graph have not such a topic or field."""
     written = convert(table, ExportTable, table="export")
     features = tuple(feature_of(name, place) for name, place in written.features.items())
-    for feature in features if graph is not None else ():
-        _check(feature, graph.types if graph is not None else {})
+    for feature in features if types is not None else ():
+        _check(feature, types or {})
     return written.task, features
 
 
-def _check(feature: Feature, types: Mapping[str, Any]) -> None:
+def _check(feature: DatasetColumn, types: Mapping[str, Any]) -> None:
     where = f"[export.features] {feature.name!r}"
     if feature.topic not in types:
         raise UserError(f"{where}: there is no topic {feature.topic!r}; {guess(feature.topic, types)}")
