@@ -90,6 +90,14 @@ def place_of(model: str) -> str:
     return str(shipped().get(model, model))
 
 
+def deadline_over_budget(within_s: float, budget_s: float) -> str:
+    """Why a server may not be given longer than an answer may take, in a sentence."""
+    return (
+        f"within_s is {within_s:g} s, and an answer older than budget_s ({budget_s:g} s) is never played;"
+        " set within_s to at most that"
+    )
+
+
 Phase = Literal["idle", "beginning", "acting", "keeping"]
 """Beginning: the posture before is kept until the first judged chunk. Keeping: a posture, and no chunk."""
 PhaseEvent = Literal["action", "judged", "done", "rest", "let go", "seated"]

@@ -24,6 +24,7 @@ from nodes.policy.remote.policy_server import (
     LARGEST_BYTES,
     ServerPolicy,
     ServerSettings,
+    array_of,
     as_answer,
     lacking,
     numbers,
@@ -254,7 +255,7 @@ def _read(found: dict[Any, Any]) -> object:
     if "__ModalityConfig_class__" in found:
         return found["as_json"]
     if "__ndarray_class__" not in found:
-        return found
+        return array_of(found)
     file = io.BytesIO(found["as_npy"])
     version = np.lib.format.read_magic(file)
     head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, Unpack
 
-from nodes.policy.onnx.policy import ActionSettings, OnnxPolicy
+from nodes.policy.onnx.policy import ActionSettings, OnnxPolicy, deadline_over_budget
 from runtime import ParameterError, UserError
 from runtime.hosts.address import split
 from runtime.hosts.hosts_table import is_public_key
@@ -57,6 +57,8 @@ class RemotePolicy(OnnxPolicy):
             problems.append(f"key is {self.key!r}; expected the 40 characters that `polyrhythm keys show` prints there")
         if not 0.0 < self.within_s <= LONGEST_S:
             problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
+        elif self.within_s > self.budget_s:
+            problems.append(deadline_over_budget(self.within_s, self.budget_s))
         if not 0 <= self.jpeg_quality <= 100:
             problems.append(f"jpeg_quality is {self.jpeg_quality}; expected 1 to 100, or 0 for pixels as they are")
         return problems

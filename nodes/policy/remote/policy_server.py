@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
-from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings
+from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_budget
 from nodes.policy.onnx.tensors import COLUMNS
 from runtime import MissingVariable, ParameterError, PolyrhythmError
 from runtime.msgs import JOINTS
@@ -105,10 +105,7 @@ class ServerPolicy(OnnxPolicy):
         if not 0.0 < self.within_s <= LONGEST_S:
             problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
         elif self.within_s > self.budget_s:
-            problems.append(
-                f"within_s is {self.within_s:g} s, and an answer older than budget_s ({self.budget_s:g} s) is never"
-                f" played; set within_s to at most that"
-            )
+            problems.append(deadline_over_budget(self.within_s, self.budget_s))
         return problems
 
     def connect(self, key: str) -> ServerSession:

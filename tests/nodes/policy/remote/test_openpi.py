@@ -18,7 +18,9 @@ import pytest
 from websockets.sync.server import ServerConnection, serve
 
 from nodes.policy.onnx.inputs import Felt
+from nodes.policy.remote.gr00t import unpack as unpack_of_gr00t
 from nodes.policy.remote.openpi import OpenPiPolicy, OpenPiSession, pack, unpack
+from nodes.policy.remote.policy import RemotePolicy
 from runtime import Simulation
 from runtime.errors import ParameterError, PolyrhythmError
 from tests.support.sentences import pattern, sentence
@@ -205,7 +207,9 @@ def test_arrays_of_msgpack_numpy_are_read_and_none_of_objects_or_records(key: ty
         return bytes(msgpack.packb(named))
 
     rows = np.arange(16.0).reshape(2, 8)
-    assert np.array_equal(unpack(packed(nd=True, type="<f8", kind=b"", shape=rows.shape, data=rows.tobytes())), rows)  # type: ignore[arg-type]  # an array
+    array = packed(nd=True, type="<f8", kind=b"", shape=rows.shape, data=rows.tobytes())
+    assert np.array_equal(np.asarray(unpack(array)), rows)
+    assert np.array_equal(np.asarray(unpack_of_gr00t(array)), rows)
     assert unpack(packed(nd=False, type="<f4", data=np.float32(0.5).tobytes())) == 0.5
     for kind in ("|O", [["a", "<f8"]], "<U4", "<c16", "|V8"):
         with pytest.raises(ValueError, match="not taken"):
@@ -216,7 +220,9 @@ def test_arrays_of_msgpack_numpy_are_read_and_none_of_objects_or_records(key: ty
 
 def test_a_deadline_whose_answers_are_never_played_is_refused_and_the_rate_of_training_is_asked_for() -> None:
     problems = OpenPiPolicy("ws://127.0.0.1:8000", within_s=2.0).problems()
-    assert problems == [sentence("policy.deadline_over_budget", within="2", budget="1")]
+    told = [sentence("policy.deadline_over_budget", within="2", budget="1")]
+    assert problems == told
+    assert RemotePolicy("tcp://127.0.0.1:7500", within_s=2.0).problems() == told
     unstated = OpenPiPolicy("ws://127.0.0.1:8000").model_findings(is_timed=False)
     assert [level for level, _ in unstated] == ["note"]
     assert OpenPiPolicy("ws://127.0.0.1:8000", step_s=0.02).model_findings(is_timed=False) == []
