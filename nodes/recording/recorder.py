@@ -47,6 +47,9 @@ class SaveRecording(Message):
     reason: str = ""
 
 
+MOST_TOLD = 8
+
+
 class Recorder(ForRobot, Node):
     """Records every topic but those excluded; `path` empty means `run.mcap` in the run's folder.
 
@@ -109,6 +112,7 @@ class Recorder(ForRobot, Node):
         self._wall_offset_ns: int | None = None
         self._zero_ns: int | None = None  # when the first message of the recording was published: run time zero
         self._warned = False
+        self._stopped: list[str] = []  # since when nothing is recorded, and why
         self._before = ""  # where the recording began that is gone on with
         self._state = RecorderState(mode="waiting", why=_kept(ring_s))
 
@@ -132,7 +136,14 @@ class Recorder(ForRobot, Node):
             self._state = RecorderState(mode="recording", file=self.bag.path.name, why=self._before)
         elif state is not None:
             self._state = state
+            if state.mode == "stopped" and len(self._stopped) < MOST_TOLD:
+                since_s = to_s(self.clock.now_ns() - (self._zero_ns or 0))
+                self._stopped.append(f"recording: none since {since_s:.1f} s: {state.why}")
         self.told.publish(self._state)
+
+    def losses(self) -> list[str]:
+        """Since when nothing is recorded, and why."""
+        return self._stopped
 
     def _first(self) -> BagWriter | None:
         """What is written to from the start; None: nothing yet."""

@@ -7,10 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from runtime.clock import to_s
 from runtime.coordination.health import Health
 from runtime.message import Stamped
-from runtime.msgs import RecorderState
 from runtime.supervision.view import View, shown_by
 
 
@@ -23,9 +21,7 @@ class MessageCounts:
     def __init__(self, view: View) -> None:
         self._view = view
         shows = shown_by(view)
-        self.shows = None if shows is None else (*shows, Health, RecorderState)
-        self._begin_ns: int | None = None
-        self._recorders: dict[str, tuple[RecorderState, int]] = {}  # the newest, and since when it says so
+        self.shows = None if shows is None else (*shows, Health)
         self._last: dict[tuple[str, int], Health] = {}  # by node and life
         self._fails = 0
 
@@ -34,12 +30,6 @@ class MessageCounts:
         health = stamped.message
         if isinstance(health, Health) and health.node == stamped.envelope.source:
             self._last[health.node, health.pid] = health
-        if self._begin_ns is None:
-            self._begin_ns = stamped.envelope.published_ns
-        if isinstance(stamped.message, RecorderState):
-            known = self._recorders.get(stamped.envelope.source)
-            if known is None or known[0].mode != stamped.message.mode:
-                self._recorders[stamped.envelope.source] = stamped.message, stamped.envelope.published_ns
         self._show(lambda: self._view.message(stamped))
 
     def process(self, name: str, pid: int, state: str) -> None:
@@ -72,15 +62,6 @@ class MessageCounts:
     def lives(self) -> list[Health]:
         """The last account of each life of each node."""
         return [health for _, health in sorted(self._last.items())]
-
-    @property
-    def stopped_recordings(self) -> list[tuple[float, str]]:
-        """Since when in the run, s, a recorder has written nothing any more, and why."""
-        return [
-            (to_s(since_ns - (self._begin_ns or 0)), state.why)
-            for state, since_ns in self._recorders.values()
-            if state.mode == "stopped"
-        ]
 
     def as_data(self) -> dict[str, dict[str, dict[str, Any]]]:
         """By node and topic: received, delivered, waiting, and dropped by reason."""

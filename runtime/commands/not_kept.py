@@ -11,7 +11,7 @@ from runtime.commands.message_counts import MessageCounts
 from runtime.coordination.health import PathHealth, PortHealth
 from runtime.launch.budgets_table import is_met
 
-Kind = Literal["handlers", "budgets", "refused", "recording", "restarts", "lost", "processes"]
+Kind = Literal["handlers", "budgets", "refused", "restarts", "lost", "processes"]
 
 REFUSED = ("garbled", "forged")
 """For these reasons messages are refused that were sent and did arrive."""
@@ -44,17 +44,14 @@ PROMISES: tuple[Promise, ...] = (
         "restarts",
         "a process ended and was started again",
         "--allow-restarts",
-        "exit with 0 also where processes ended and were started again, or a node lost what it works with",
+        "exit with 0 also where processes ended and were started again",
     ),
     Promise(
-        "lost",
-        "a node lost what it works with, such as its robot, also where it has it again",
-        "--allow-restarts",
+        "lost", "a node lost what it works with, also where it has it again: its robot, or the room for a recording"
     ),
     Promise(
         "refused", "all messages of a topic that reached a node were refused: garbled, or not by who may send them"
     ),
-    Promise("recording", "a recording stopped before the run did"),
     Promise("processes", "a process did not end as it should when the run was over"),
 )
 
@@ -85,10 +82,6 @@ def not_kept(counts: MessageCounts, restarted: Mapping[str, int], unclean: Mappi
         f"{node}: {text}" for node, text in sorted({(life.node, text) for life in counts.lives for text in life.losses})
     ]
     found["refused"] = _refused(counts)
-    found["recording"] = [
-        f"recording: none since {since_s:.1f} s{f': {why}' if why else ''}"
-        for since_s, why in counts.stopped_recordings
-    ]
     found["processes"] = [f"{name} {why}" for name, why in unclean.items()]
     return [NotKept(promise, text) for promise in PROMISES for text in found[promise.kind]]
 

@@ -12,7 +12,6 @@ import pytest
 from runtime.commands.message_counts import MessageCounts
 from runtime.coordination.health import Health, PortHealth
 from runtime.message import Envelope, Stamped
-from runtime.msgs import RecorderState
 from runtime.supervision.view import SilentView
 from tests.support.sentences import sentence
 
@@ -32,7 +31,7 @@ def test_it_asks_for_what_the_view_shows_and_for_the_accounts() -> None:
     class Everything(SilentView):
         shows = None  # type: ignore[assignment]  # as of a view that does not say
 
-    assert MessageCounts(SilentView()).shows == (Health, RecorderState)
+    assert MessageCounts(SilentView()).shows == (Health,)
     assert MessageCounts(Everything()).shows is None
 
 

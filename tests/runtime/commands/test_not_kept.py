@@ -14,7 +14,6 @@ from runtime.commands.message_counts import MessageCounts
 from runtime.commands.not_kept import PROMISES, Kind, lines, not_kept
 from runtime.coordination.health import Health, PathHealth, PortHealth
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import RecorderState
 from runtime.supervision.view import SilentView
 
 ROOT = Path(__file__).parents[3]
@@ -83,17 +82,6 @@ def test_a_topic_of_which_nothing_could_be_taken_in_is_told(received: int, garbl
         topic="command", received=received, delivered=received - garbled, waiting=0, dropped={"garbled": garbled}
     )
     assert kinds(life(ports=(port,))) == (["refused"] if is_told else [])
-
-
-def test_a_recording_that_stopped_is_told_with_its_time_and_reason() -> None:
-    counts = MessageCounts(SilentView())
-    counts.message(stamped(RecorderState(mode="recording"), "recorder", 5.0))
-    for at_s in (5.8, 6.3):
-        counts.message(stamped(RecorderState(mode="stopped", why="the disk is full"), "recorder", at_s))
-    (one,) = not_kept(counts, {}, {})
-    assert one.promise.kind == "recording"
-    assert "0.8 s" in one.text
-    assert "the disk is full" in one.text
 
 
 def test_restarts_losses_failures_and_processes_that_did_not_end_are_each_told() -> None:
