@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
@@ -132,6 +133,20 @@ def wall_time_ns() -> int:
     return time.time_ns()
 
 
-def cpu_ns_of(thread: int) -> int:
-    """Return the processor time that a thread of this process has used, ns, by its `threading.get_ident`."""
-    return time.clock_gettime_ns(time.pthread_getcpuclockid(thread))
+OWN_CPU = time.CLOCK_THREAD_CPUTIME_ID
+"""For `cpu_ns`: the processor time of whichever thread asks."""
+TELLS_CPU_OF_THREADS = hasattr(time, "pthread_getcpuclockid")
+"""Whether one thread can ask for the processor time of another here."""
+
+
+def cpu_clock() -> int:
+    """Return the clock of the calling thread's processor time, which other threads may give to `cpu_ns`."""
+    return time.pthread_getcpuclockid(threading.get_ident())
+
+
+def cpu_ns(clock: int) -> int:
+    """Return the processor time that a thread has used, ns; 0 once it has ended."""
+    try:
+        return time.clock_gettime_ns(clock)
+    except OSError:
+        return 0

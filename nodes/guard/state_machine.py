@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from nodes.guard.lasting_faults import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, CommandedMotion, Conduct
+from nodes.guard.lasting_faults import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, CommandedMotion, Conduct, Standstill
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.release import Release
@@ -77,6 +77,14 @@ The bound keeps invented names from filling the memory.
 FASTEST_SPEED = 100.0
 """Largest base velocity that a command may ask for, m/s or rad/s; a command beyond it is refused as a mistake."""
 
+RANGE_SHARE, RANGE_MARGIN = 0.1, 0.05
+"""A target further outside a joint's range than this share of it, and this much in m or rad, is a mistake, such as
+degrees for radians. One within is followed to the end of the range, and counted.
+"""
+
+EDGE = 1e-6
+"""A target that is no further beyond a range is at its end, by rounding."""
+
 RESTARTED_NS = to_ns(0.5)
 """A source that was silent for this long may restart its sequence numbers; a person must then let it drive again."""
 
@@ -99,6 +107,9 @@ GRIPPER = "gripper"
 """Name of the joint that may hold a person; a larger position is a wider opening."""
 CLOSED_SHARE = 0.1
 """Share of the gripper's range; a gripper that is further than this from fully open may still hold somebody."""
+
+LEAVES_S = 0.6
+"""A touch that was there when the way back began, and stays for longer than this, s, is behind the robot: it stops."""
 
 SERVICE_STARTS_NS = to_ns(0.5)
 """For this long after homing or stowing was accepted the robot counts as busy with it, whatever its status says."""
@@ -136,12 +147,16 @@ class GuardMachine:
         self.stop_heard_ns = 0
         self.held_ns = 0
         self.rejected = 0
+        self.clamped: dict[str, int] = {}  # by source: commands a little beyond a joint's range
+        self.mistaken: dict[str, int] = {}  # and far beyond
         self.refusal = ""
         self.is_refusal_expected = False  # only because the guard is stopped, or else in a mode of `CLOSED`
         self.at_rest_ns = 0
         self.estop_cause = ""
         self.monitors = Monitors(limits, self.settings)
         self.conduct = Conduct(limits, self.settings.max_effort_percent)
+        self._standstill = Standstill()
+        self._conduct_ns = 0  # when the conduct was looked at last
         self.runstop_reason = ""  # why only the robot's own runstop can stop it; "": it need not
         self._release = Release(limits)
         self.way_back = WayBack()
@@ -153,6 +168,7 @@ class GuardMachine:
         self._service_ns = -SERVICE_STARTS_NS
         self._came_back = ""  # a command source that has restarted its sequence numbers
         self._is_way_blocked = False
+        self._retreat_ns = 0  # when the way back began
         self._last_stop_heard_ns = 0
         self._last_stop = ""  # the id of the last stop; "" for one that nobody can take back
         self._hold = ""  # the id of the soft hold
@@ -215,18 +231,25 @@ class GuardMachine:
         """
         state = self.monitors.state
         is_watched = state is not None and not self.monitors.is_stale(now_ns) and not self.monitors.is_runstopped
+        dt_s = min(to_s(now_ns - (self._conduct_ns or now_ns)), self.settings.max_state_age_s)
+        self._conduct_ns = now_ns
         if state is None or not is_watched or self.is_busy(now_ns):
             self.conduct.forget()
+            self._standstill.forget()
             self.runstop_reason = ""
             return ""
         faults = self.conduct.check(state, self.commanded(), now_ns)
+        stands = self._wheels == Wheels()
         if self.mode in ("stopped", "estopped"):
             lasting = [why for fault, (age_s, why) in faults.items() if age_s > LASTS_S[fault] + RUNSTOP_S[fault]]
+            if self._joints and (moved := self._standstill.why_moved(state, dt_s, is_asked_to_stand=stands)):
+                lasting.append(moved)
             self.runstop_reason = lasting[0] if lasting and self._joints else ""
             return ""
+        self._standstill.forget()
         self.runstop_reason = ""
         for fault, (age_s, why) in faults.items():
-            if self.mode == "retreating" and fault in TOUCHES:
+            if self.mode == "retreating" and fault in TOUCHES and to_s(now_ns - self._retreat_ns) <= LEAVES_S:
                 continue  # it leaves what it touches; check_monitors stops for a new touch
             if age_s > LASTS_S[fault] and self.mode != "disarmed":
                 self.stop(fault, why, now_ns, now_ns)
@@ -309,6 +332,9 @@ class GuardMachine:
             self.reject(refusal, is_expected=is_expected)
             return refusal
         envelope = stamped.envelope
+        ranges = zip(stamped.message.position, self.limits.joints, strict=True)
+        if any(not limit.lowest - EDGE <= position <= limit.highest + EDGE for position, limit in ranges):
+            _count(self.clamped, envelope.source)
         self._sources[envelope.source] = _Source(envelope.seq, envelope.published_ns)
         self._command = stamped
         return ""
@@ -404,6 +430,7 @@ class GuardMachine:
                 self.way_back.forget()
             self._is_way_blocked = False
             if self.way_back.begin(is_false_alarm=interrupt.takes_back != ""):
+                self._retreat_ns = now_ns
                 self._enter("retreat", f"moving back slowly the way it came, resumed by {interrupt.by}")
                 return None
             self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
@@ -473,6 +500,8 @@ class GuardMachine:
             is_armed=self._was_armed,
             rejected=self.rejected,
             is_retreating=self.mode == "retreating",
+            clamped=dict(self.clamped),
+            mistaken=dict(self.mistaken),
         )
 
     @property
@@ -497,10 +526,24 @@ class GuardMachine:
         # Finite first: a clamp turns NaN into full speed (max(-1, min(1, nan)) is 1.0).
         if not is_whole(command.position, len(self.limits.joints)):
             return f"{envelope.source}: position is not {len(self.limits.joints)} finite numbers"
+        if beyond := self._far_beyond(command):
+            _count(self.mistaken, envelope.source)
+            return f"{envelope.source}: {beyond}"
         if not all(map(_is_speed, (command.base_v_mps, command.base_w_radps, command.base_vy_mps))):
             return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
         if command.base_vy_mps and not self.limits.base.is_omni:
             return f"{envelope.source}: base_vy_mps is {command.base_vy_mps:g}, but this base does not drive sideways"
+        return ""
+
+    def _far_beyond(self, command: JointCommand) -> str:
+        """What is wrong with a target that is no mere overshoot; "" where all are near their joints' ranges."""
+        for position, limit in zip(command.position, self.limits.joints, strict=True):
+            margin = RANGE_SHARE * (limit.highest - limit.lowest) + RANGE_MARGIN
+            if not limit.lowest - margin <= position <= limit.highest + margin:
+                return (
+                    f"{limit.name} is asked to {position:g}, and its range is {limit.lowest:g} to {limit.highest:g}; "
+                    "expected m and rad"
+                )
         return ""
 
     def _command_refusal(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
@@ -730,6 +773,11 @@ def stopper_of(interrupt: Interrupt) -> str:
     if interrupt.person:
         return interrupt.person
     return f"{NOBODY}{interrupt.by}" if interrupt.cause in ("person", "") else ""
+
+
+def _count(counts: dict[str, int], source: str) -> None:
+    if source in counts or len(counts) < MOST_SOURCES:
+        counts[source] = counts.get(source, 0) + 1
 
 
 def _is_speed(value: float) -> bool:

@@ -124,6 +124,7 @@ class Summary:
     git: str
     trace: str = ""  # hash over all messages of a virtual run
     not_kept: tuple[str, ...] = ()  # what the run promised and did not keep, as its last lines say
+    beyond_ranges: tuple[str, ...] = ()  # who has asked for more than a joint's range, in sentences
     counts_from_before: bool = False  # a piece of a run, such as a trial: its nodes count from the run's start on
 
     def to_json(self) -> str:
@@ -159,6 +160,7 @@ def summarise(run: Run, pictures: Sequence[str] = (), not_kept: Sequence[str] = 
         wizard=_wizard(run),
         actions=_actions(run),
         interrupts=interrupts,
+        beyond_ranges=run.guard.messages[-1].message.beyond_ranges if run.guard.messages else (),
         image_age_ms=image_age_ms,
         stop_to_held_ms=spread(one.held_ms for one in interrupts if one.is_cause and one.held_ms is not None),
         stop_to_rest_ms=spread(one.at_rest_ms for one in interrupts if one.is_cause and one.at_rest_ms is not None),

@@ -48,6 +48,8 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     console.print()
     for sentence in summary.damage:
         console.print(Text(f"damaged: {sentence}", style="yellow"))
+    for sentence in summary.beyond_ranges:
+        console.print(Text(plain(sentence), style="yellow"))
     console.print(_places(summary))
 
 
@@ -69,6 +71,8 @@ def print_result(summary: Summary, console: Console | None = None) -> None:
     console.print(grid)
     for sentence in summary.damage:
         console.print(Text(f"damaged: {sentence}", style="yellow"))
+    for sentence in summary.beyond_ranges:
+        console.print(Text(plain(sentence), style="yellow"))
     console.print(_places(summary))
     console.print()
     failed = summary.is_success is False or bool(summary.not_kept)

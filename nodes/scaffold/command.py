@@ -20,11 +20,13 @@ KINDS = {
     "robot": "limits and class of a robot, its driver behind a guard, and a policy that waves",
     "policy": "a control policy behind the guard, on a simulated Stretch, and who asks it to act",
     "planner": "a planner that makes a subtask of an order",
+    "vlm": "eyes that look for what a subtask names, and point a policy at it",
     "scenario": "two people with goals of their own, an episode of them, and a measure of it",
 }
 """What can be made, by the names of the folders in `templates`; each folder is laid over `templates/common`."""
 NEXT = dict.fromkeys(KINDS, " --for 5") | {
-    "planner": '\n       and in another terminal:  polyrhythm say "Bring me the red cup"'
+    "vlm": " --for 5\n       polyrhythm run laptop --set vlm.use={name}.eyes:Eyes",
+    "planner": '\n       and in another terminal:  polyrhythm say "Bring me the red cup"',
 }
 """How the first run of each goes on: a planner that hears nobody says nothing."""
 NAME, CLASS = "my_robot", "MyRobot"
@@ -50,7 +52,8 @@ def _new(name: str, kind: str) -> int:
         raise UserError(f"{folder}: cannot be written: {problem.strerror}; start from another folder") from problem
     for file in written:
         print(f"  {file}")
-    print(f"\nnext:  cd {name}\n       polyrhythm check {name}.toml\n       polyrhythm run {name}.toml{NEXT[kind]}")
+    then = NEXT[kind].format(name=name)
+    print(f"\nnext:  cd {name}\n       polyrhythm check {name}.toml\n       polyrhythm run {name}.toml{then}")
     return 0
 
 

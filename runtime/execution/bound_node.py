@@ -86,7 +86,6 @@ class BoundNode:
         self.voided = 0  # messages that a handler published after its seat had been fenced
         self.held_up: HeldUp | None = None
         """Where blocking handlers of its process may hold up what this node does."""
-        self.is_ended = False
         self.refused: dict[str, Counter[str]] = {}  # by topic and receiving process
         self.journal: Journal | None = None
         self._seq: dict[str, int] = {}

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from runtime.bag.journal import calls_topic
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import TELLS_CPU_OF_THREADS, SystemClock, to_ns
 from runtime.context import AgeRules
 from runtime.coordination.fence import Fence, PreemptionEpochs
 from runtime.coordination.lease import Lease, SeatHolders
@@ -151,7 +151,7 @@ class Executor(NodeOutput):
                 bound.keep_journal()
             self.bound_nodes.append(bound)
         self.long_calls = LongCalls(self.bound_nodes)
-        if any(bound.has_worker for bound in self.bound_nodes):
+        if TELLS_CPU_OF_THREADS and any(bound.has_worker for bound in self.bound_nodes):
             held_up = HeldUp()
             for bound in self.bound_nodes:
                 bound.held_up = held_up
@@ -293,7 +293,7 @@ class Executor(NodeOutput):
 
     async def _stop(self) -> None:
         for bound in self.bound_nodes:
-            bound.held_up, bound.is_ended = None, True
+            bound.held_up = None
         for runner in self._runners:
             runner.stop()
         tasks = [runner.task for runner in self._runners if isinstance(runner, LoopRunner) and runner.task is not None]

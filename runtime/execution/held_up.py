@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtime.clock import NS_PER_S, cpu_ns_of
+from runtime.clock import NS_PER_S, OWN_CPU, cpu_clock, cpu_ns
 from runtime.launch.ownership import attributes_at
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class WorkerThread:
     def __init__(self, bound: BoundNode) -> None:
         self.bound = bound
         self.ident = threading.get_ident()
+        self.clock = cpu_clock()
         self.handler = ""
         self.used_ns = 0  # of the processor, when the loop looked last
 
@@ -53,13 +54,11 @@ class HeldUp:
         `late` is who lost that time. Less than `least_ns` is nobody's fault.
         """
         own, culprit = threading.get_ident(), None
-        used_ns = cpu_ns_of(own)
+        used_ns = cpu_ns(OWN_CPU)
         own_ns = used_ns - self._own_ns.get(own, used_ns)
         self._own_ns[own] = used_ns
         for worker in self._workers:
-            if worker.bound.is_ended:
-                continue  # its thread may be gone
-            before_ns, worker.used_ns = worker.used_ns, cpu_ns_of(worker.ident)
+            before_ns, worker.used_ns = worker.used_ns, cpu_ns(worker.clock)
             worked_ns = worker.used_ns - before_ns
             if lost_ns > least_ns and worker.handler and worked_ns > _MUCH * lost_ns and own_ns < _HARDLY * worked_ns:
                 culprit = worker

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -301,6 +302,10 @@ class Feedback(Message):
     code: FeedbackCode = ""
 
 
+Counts = dict[str, int]
+"""How often, by the source of a message."""
+
+
 class GuardState(Message, kind="state"):
     """What the guard lets through, and why not."""
 
@@ -316,6 +321,22 @@ class GuardState(Message, kind="state"):
     is_armed: bool = False
     rejected: int = 0  # commands refused so far
     is_retreating: bool = False  # it takes the robot back the way that it came; commands wait
+    clamped: Counts = msgspec.field(
+        default_factory=dict
+    )  # by source: commands a little beyond a joint's range, followed to its end
+    mistaken: Counts = msgspec.field(
+        default_factory=dict
+    )  # by source: commands so far beyond it that they are a mistake, refused
+
+    @property
+    def beyond_ranges(self) -> tuple[str, ...]:
+        """Who has asked for more than a joint's range, how often, and what became of it; a sentence each."""
+        became = (self.clamped, "followed to its end"), (self.mistaken, "refused as a mistake")
+        return tuple(
+            f"{source} asked {count} times for more than a joint's range: {what}"
+            for counts, what in became
+            for source, count in sorted(counts.items())
+        )
 
     @property
     def sentence(self) -> str:

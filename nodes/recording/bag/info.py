@@ -12,10 +12,12 @@ from typing import Any
 import msgspec
 
 from nodes.recording.bag.recording import Recording, add_recording, envelope_or_none, is_journal
+from runtime.bag.record import BagMessage
 from runtime.clock import to_s
 from runtime.coordination.health import Health
 from runtime.errors import RecordingError
 from runtime.message import Envelope
+from runtime.msgs import GuardState
 from runtime.supervision.view import terminal_width
 
 OWN = ("health/", "calls/")
@@ -102,6 +104,14 @@ class Info:
     warnings: list[str]
 
 
+def _beyond_ranges(guard: BagMessage) -> tuple[str, ...]:
+    """Who has asked for more than a joint's range, by the guard's last word; nothing where it cannot be read."""
+    try:
+        return guard.message(GuardState).beyond_ranges
+    except RecordingError:
+        return ()
+
+
 def inspect(path: Path) -> Info:
     """Read a recording from end to end. Raises RecordingError where it is none."""
     recording = Recording(path)
@@ -109,6 +119,7 @@ def inspect(path: Path) -> Info:
     ledger: dict[tuple[str, int], Health] = {}
     types: dict[str, set[str]] = {}
     last_ns, messages = 0, 0
+    guard: BagMessage | None = None  # the guard's last word
     for message in recording.gone_through("reading"):
         messages += 1
         envelope = envelope_or_none(message)
@@ -122,6 +133,8 @@ def inspect(path: Path) -> Info:
                 ledger[(health.node, health.pid)] = health
             except RecordingError:
                 pass  # counted by nobody: the topic's own line still counts the message
+        if message.topic == "guard/state" and message.schema == "GuardState":
+            guard = message
     for topic in topics.values():
         topic.finish()
     dropped: Counter[str] = Counter()
@@ -134,6 +147,8 @@ def inspect(path: Path) -> Info:
         for topic, names in sorted(types.items())
         if len(names) > 1
     ]
+    if guard is not None:
+        warnings += _beyond_ranges(guard)
     return Info(
         recording=str(path),
         parts=[

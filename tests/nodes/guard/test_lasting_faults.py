@@ -326,9 +326,10 @@ def test_a_blocked_joint_stops_the_robot_and_its_target_comes_back_to_where_it_i
 
 
 @pytest.mark.parametrize(
-    ("shows", "by"), [({"contact": ("arm",)}, ""), ({"effort": (99.0, *ZEROS[1:])}, ""), ({"effort": ()}, "unknown")]
+    ("shows", "by"),
+    [({"contact": ("arm",)}, "contact"), ({"effort": (99.0, *ZEROS[1:])}, "effort"), ({"effort": ()}, "unknown")],
 )
-def test_on_the_way_back_what_it_touched_may_go_on_and_nothing_else(shows: dict[str, Any], by: str) -> None:
+def test_on_the_way_back_what_it_touched_may_not_go_on_for_long(shows: dict[str, Any], by: str) -> None:
     lab = Lab()
     assert lab.look(1.0, position=HOME) == ""
     lab.machine.mode = "retreating"
