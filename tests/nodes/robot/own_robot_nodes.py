@@ -1,4 +1,4 @@
-"""A policy for a robot of any number of joints."""
+"""A policy for a robot of two joints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from runtime.msgs import JointCommand, RobotState
 
 
 class Far(Node):
-    """Asks every joint to go far beyond its range."""
+    """Asks every joint to go a little beyond its range."""
 
     state = Subscription(RobotState, "robot/state")
     command = Publisher(JointCommand, "command")
@@ -16,4 +16,5 @@ class Far(Node):
     def tick(self) -> None:
         state = self.state.latest()
         if state is not None:
-            self.command.publish(JointCommand(position=(100.0,) * len(state.position)))
+            beyond = tuple(1.2 + number for number in range(len(state.position)))
+            self.command.publish(JointCommand(position=beyond))
