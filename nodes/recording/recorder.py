@@ -194,8 +194,8 @@ class Recorder(ForRobot, Node):
 
     def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
-        from runtime.bag.file import BagReader
-        from runtime.bag.parts import head_of, parts_of, zero_ns_of
+        from runtime.bag.file import BagReader, head_of
+        from runtime.bag.parts import parts_of, zero_ns_of
 
         self._before = ""
         if is_unfinished(path, metadata):
