@@ -122,7 +122,6 @@ class Runs:
 
     def _start(self, context: Any, trial: EvaluationRun, outputs: Path) -> _Trial:
         folder = self._folder / trial.name
-        shutil.rmtree(folder, ignore_errors=True)  # of one that was interrupted and is tried again
         shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
         self._check_unchanged()
         said, complaint = outputs / f"{trial.name}.out", outputs / f"{trial.name}.err"

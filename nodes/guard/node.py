@@ -599,7 +599,7 @@ class Guard(ForRobot, Node):
     def _repeat(self) -> None:
         """Publish epochs and leases again, for readers that joined late."""
         self.fence.publish(Fence(epochs=self.arbitration.epochs))
-        for lease in self.arbitration.leases.values():
+        for _, lease in sorted(self.arbitration.leases.items()):  # a recording does not keep the launch file's order
             self.lease.publish(lease.repeated())
 
     def _remember(self) -> None:
