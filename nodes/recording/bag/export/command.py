@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -65,6 +67,26 @@ def main(argv: list[str]) -> int:
     }[asked.to]
     out = asked.out or unique_path(first.with_name(first.stem + suffix))
     check_out(out, *recordings)
+    was_there = out.is_dir()
+    try:
+        _export(asked, recordings, out)
+    except BaseException:
+        for path in out.iterdir() if was_there else [out]:
+            _remove(path)  # none of it was there before: so that the same command with --skip-damaged can be typed next
+        raise
+    tell_damage(*recordings)
+    return int(not asked.skip_damaged and any(recording.has_left_out for recording in recordings))
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _export(asked: argparse.Namespace, recordings: list[Recording], out: Path) -> None:
     if asked.to == "lerobot":
         from nodes.recording.bag.export.lerobot import export_lerobot
 
@@ -111,8 +133,6 @@ def main(argv: list[str]) -> int:
 
         lines = export_jsonl(recordings[0], out, with_images=asked.images, tell=_tell)
         print(f"{lines} lines in {out}")
-    tell_damage(*recordings)
-    return int(not asked.skip_damaged and any(recording.has_left_out for recording in recordings))
 
 
 def import_main(argv: list[str]) -> int:
