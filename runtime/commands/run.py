@@ -133,6 +133,10 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
     broken = not_kept(view, restarted, unclean)
     allowed = {one.option for one in PROMISES if one.option and getattr(arguments, _attribute(one.option))}
     counted = [one.text for one in broken if one.promise.option not in allowed]
+    told = lines(broken, allowed)
+    is_failed = outcome is not None and not outcome[0]
+    if is_failed:
+        _tell_not_kept(told)  # the reason why it failed stands last
     is_seen = terminal is None or not terminal.is_lost  # a report takes a while, and can be made later
     if launch.report and recording.is_file() and is_seen:
         report: Report = load_name(launch.report)
@@ -144,9 +148,14 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         kept = recording if recording.is_file() else None
         _tell(outcome, run_info.get("trace"), kept, view, counted, as_json=arguments.json)
         is_good = outcome is None or outcome[0]
-    for line in lines(broken, allowed):
-        print(line, file=sys.stderr)
+    if not is_failed:
+        _tell_not_kept(told)
     return 0 if is_good and not counted else 1
+
+
+def _tell_not_kept(told: Sequence[str]) -> None:
+    for line in told:
+        print(line, file=sys.stderr)
 
 
 def _attribute(option: str) -> str:

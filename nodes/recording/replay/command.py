@@ -217,8 +217,9 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     names = known if "all" in asked.in_place_of else list(asked.in_place_of)
     names = [name for name in known if name not in asked.live] if asked.live else names
     speed = asked.speed or 1.0
+    if asked.out is not None:
+        check_out(asked.out / "run.mcap", recording)
     out = new_path(asked.out, asked.recording.with_name(f"{asked.recording.stem}-replay"))
-    check_out(out / "run.mcap", recording)
     out.mkdir(parents=True, exist_ok=True)
     with told_at_terminal(is_wanted=not asked.json):
         mixture = mix(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,7 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     (line,) = re.findall("they said otherwise: polyrhythm bag (.*)", capsys.readouterr().out)
     assert bag_main(shlex.split(line)) == 0
     assert capsys.readouterr().out == "identical: 6 messages\n"
+    shutil.rmtree(again)  # nothing is written over
     assert main([str(run), "--live", "talker", "--virtual", "--out", str(again), "--set", "talker.start=9"]) == 0
     assert bag_main(shlex.split(line)) == 1
     assert "differs in count:\n  first:  51\n  second: 10" in capsys.readouterr().out
