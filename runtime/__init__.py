@@ -6,6 +6,7 @@ What users import stands in `__all__` below. The files of this folder:
 - inputs that are read together: `alignment`
 - what a call knows: `context` (ages and causes), `snapshot` (a worker's copy of its node), `run_facts`
 - the machine: the room `operating_system`, `extras`
+- what is refused before a start, by code: `refusals`
 - for all rooms: `histogram`, `renamed`; `cli` is the command, `__main__` the same by `python -m runtime`
 
 The rooms, from the ground up: `serialization`, `transport`, `coordination`, `bag`, `hosts`, `launch`, `execution`,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     )
     from runtime.execution.in_process import run
     from runtime.launch.graph import Graph, NodeSpec
+    from runtime.launch.one_file import graph
     from runtime.message import Message, Stamped
     from runtime.node import Node, every, on, on_deadline, rate_problem
     from runtime.ports import Publisher, Subscription
@@ -93,6 +95,7 @@ __all__ = [
     "aligned",
     "choices",
     "every",
+    "graph",
     "on",
     "on_deadline",
     "rate_problem",
@@ -116,6 +119,7 @@ _LATER = {
         "choices",
         "execution.in_process": "run",
         "launch.graph": "Graph NodeSpec",
+        "launch.one_file": "graph",
         "message": "Message Stamped",
         "node": "Node every on on_deadline rate_problem",
         "ports": "Publisher Subscription",

@@ -18,7 +18,7 @@ ESTOP = "nodes.guard.command:main"
 OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "run": ("runtime.commands.run:main", "run a launch file, or a shipped one by name; real or virtual time"),
     "check": ("runtime.commands.check:check_main", "all that can be known of a launch file before it starts"),
-    "graph": ("runtime.commands.check:graph_main", "nodes and topics of a launch file, as text or Mermaid"),
+    "graph": ("runtime.commands.check:graph_main", "nodes and topics of a launch file, as text, Mermaid or a page"),
     "doctor": ("runtime.commands.doctor:doctor_main", "what this machine lacks, and what a launch file misses on it"),
     "keys": ("runtime.commands.keys:main", "the keys by which the hosts of a launch file know each other"),
     "top": ("runtime.commands.top:top_main", "of a running graph: how every node fares, live"),

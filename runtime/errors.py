@@ -6,6 +6,7 @@ PolyrhythmError
 │   ├── GraphError       nodes and topics do not fit together
 │   ├── ParameterError   a node was given a parameter it does not take
 │   └── NoRecordingError no recording lies where one was named; a RecordingError as well
+├── MissedTickError      a timer with overrun="error" missed ticks
 ├── EscapeError          a handler did in virtual time what cannot be repeated
 ├── CodecError           bytes that are not the message they claim to be
 │   └── MessageTypeError a node publishes what its topic's type does not allow
@@ -24,6 +25,16 @@ class PolyrhythmError(Exception):
 
 class UserError(PolyrhythmError):
     """The user asked for something that cannot be; the text says what can."""
+
+    def __init__(self, *words: object, code: str = "") -> None:
+        super().__init__(*words)
+        self.own_code = code
+
+    @property
+    def code(self) -> str:
+        """The short code of its kind (`runtime.refusals`), its own or of the error that it tells on; "" without one."""
+        cause = self.__cause__
+        return self.own_code or (cause.code if isinstance(cause, UserError) else "")
 
 
 class LaunchFileError(UserError):
@@ -45,6 +56,10 @@ class MissingVariable(str):
     """
 
     __slots__ = ()
+
+
+class MissedTickError(PolyrhythmError):
+    """A timer with `overrun="error"` missed ticks; the text says how many, and how late it was."""
 
 
 class EscapeError(PolyrhythmError):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Never, Protocol, Self, TypeVar, overload
+from typing import Any, ClassVar, Literal, Never, Protocol, Self, TypeVar, get_args, overload
 
 from runtime.clock import Clock, SystemClock
 from runtime.context import HandlerContext, current_call
@@ -33,7 +33,7 @@ M2 = TypeVar("M2", bound=Message)
 M3 = TypeVar("M3", bound=Message)
 
 Style = Literal["plain", "async", "blocking"]
-Overrun = Literal["skip", "catch-up"]
+Overrun = Literal["skip", "catch-up", "error"]
 
 MOST_TO_CATCH_UP = 100
 """Ticks; what a timer with `overrun="catch-up"` missed before them is skipped."""
@@ -124,7 +124,8 @@ def every(
     """Run the method `hz` times a second, 0.00001 to 10000, at start + k / hz.
 
     A tick that runs long overruns later ones. They are skipped and counted; with `overrun="catch-up"` they run at once
-    one after another, at most the last 100. `phase`, from 0 to below 1, is the part of a period by which the first tick
+    one after another, at most the last 100; with `overrun="error"` they are skipped, and a failure of the handler says
+    how late it was. `phase`, from 0 to below 1, is the part of a period by which the first tick
     comes after the start: it keeps timers of one process apart that hand something on to each other. `blocking` runs
     the method in a worker thread. Raises UserError for a value out of range.
     """
@@ -133,8 +134,8 @@ def every(
         raise UserError(f"@every {said}; write @every(hz=2) for twice a second")
     if problem := rate_problem(hz):
         raise UserError(f"every(hz={hz!r}): {problem}")
-    if overrun not in ("skip", "catch-up"):
-        raise UserError(f"every(overrun={overrun!r}): known: skip, catch-up")
+    if overrun not in get_args(Overrun):
+        raise UserError(f"every(overrun={overrun!r}): known: {', '.join(get_args(Overrun))}")
     if not 0 <= phase < 1:
         raise UserError(f"every(phase={phase}): expected a part of a period, from 0 to below 1")
 
@@ -306,6 +307,14 @@ class Node:
 
     def listener_problems(self, heard: Collection[str]) -> list[str]:
         """Return in sentences on which of its topics nobody listens who should; `heard` has those with subscribers."""
+        return []
+
+    def age_problems(self, oldest_s: Mapping[str, float]) -> list[str]:
+        """Return in sentences what comes too late to be of use; `oldest_s` has by origin what its readers accept."""
+        return []
+
+    def parameter_notes(self) -> list[str]:
+        """Return in sentences which parameters somebody should state, although it runs without; told by `check`."""
         return []
 
     def on_any(self, stamped: Stamped[Any]) -> None:

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections import deque
@@ -35,6 +36,8 @@ REPORT = "nodes.report.command:report_figures"
 _ASKED_WRONGLY = 2
 _LAST_WORDS = 400
 _GRACE_S = 10.0
+WATCHED_EACH_S, EACH_S = 2.0, 60.0
+"""So often it is told which runs go on, on a terminal and elsewhere, where no run ends meanwhile."""
 MOST_WAIT_S = 1e6  # the longest that a process can be waited for
 _LIBRARIES = ("cv2", "mcap.writer", "runtime.virtual.simulation", "runtime.commands.run", "runtime.bag.file")
 """What a run imports besides the modules of its nodes."""
@@ -93,12 +96,17 @@ class Runs:
         self._clock = SystemClock()
 
     def all_of(self, trials: Sequence[EvaluationRun], jobs: int, done: Callable[[Result], None]) -> None:
-        """Run them; `done` is told of each. Raises UserError where one was asked wrongly."""
+        """Run them; `done` is told of each. Those that go on meanwhile are told on stderr.
+
+        Raises UserError where one was asked wrongly.
+        """
+        each_s = WATCHED_EACH_S if sys.stderr.isatty() else EACH_S
         waiting = deque(trials)
         running: dict[int, _Trial] = {}
         methods = multiprocessing.get_all_start_methods()
         context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         use_one_thread(is_virtual=self._is_virtual)
+        told_ns = self._clock.now_ns()
         if trials:
             context.set_forkserver_preload(self._modules(trials[0]))
         with tempfile.TemporaryDirectory(prefix="polyrhythm-trials-") as outputs:
@@ -108,12 +116,17 @@ class Runs:
                         with _uninterrupted():
                             started = self._start(context, waiting.popleft(), Path(outputs))
                             running[started.process.sentinel] = started
-                    ended = connection.wait(list(running), self._left_s(running.values()))
+                    ended = connection.wait(list(running), min(each_s, self._left_s(running.values())))
                     late = [key for key, one in running.items() if self._age_s(one) >= self._longest_s]
                     for key in dict.fromkeys([*ended, *late]):
                         assert isinstance(key, int)
                         one = running.pop(key)
                         done(self._result(one, has_ended=key in ended))
+                        told_ns = self._clock.now_ns()
+                    if running and self._clock.since_s(told_ns) >= each_s:
+                        names = ", ".join(self._going_on(one) for one in running.values())
+                        print(f"still running: {names}", file=sys.stderr, flush=True)
+                        told_ns = self._clock.now_ns()
             finally:
                 for one in running.values():
                     one.process.terminate()
@@ -130,6 +143,11 @@ class Runs:
         started_ns = self._clock.now_ns()
         process.start()
         return _Trial(trial, process, started_ns, folder, said, complaint)
+
+    def _going_on(self, one: _Trial) -> str:
+        recording = one.folder / RECORDING
+        recorded_mb = recording.stat().st_size / 1e6 if recording.is_file() else 0.0
+        return f"{one.trial.name} for {self._age_s(one):.0f} s ({recorded_mb:.1f} MB recorded)"
 
     def _age_s(self, one: _Trial) -> float:
         return self._clock.since_s(one.started_ns)

@@ -139,13 +139,14 @@ def _caption(draw: ImageDraw.ImageDraw, at: tuple[int, int], moment: KeyMoment, 
     draw.text((left, top + 11), time, INK, bold)
     tag = "" if moment.kind == "between" else moment.kind
     draw.text((left + draw.textlength(f"{time}  ", bold), top + 11), tag, colour, bold)
-    for line, text in enumerate(_wrapped(draw, moment.text, plain, FRAME_PX[0], lines=2)):
+    for line, text in enumerate(wrapped(draw, moment.text, plain, FRAME_PX[0], lines=2)):
         draw.text((left, top + 35 + 22 * line), text, INK, plain)
 
 
-def _wrapped(
+def wrapped(
     draw: ImageDraw.ImageDraw, text: str, font: ImageFont.FreeTypeFont, width: float, *, lines: int
 ) -> list[str]:
+    """The text in at most so many lines of at most that many pixels; the end of the last is left out where needed."""
     found: list[str] = []
     rest = text.split()
     while rest and len(found) < lines:

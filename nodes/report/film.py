@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from nodes.recording.bag.export.video_encoders import encoder
-from nodes.report.contact_sheet import COLOURS, FAINT, INSET_TOPICS, PAPER, cut_to, font
+from nodes.report.contact_sheet import COLOURS, FAINT, INSET_TOPICS, PAPER, font, wrapped
 from nodes.report.key_frames import frames
 from nodes.report.room_pictures import room_pictures
 from nodes.report.run import Run
@@ -24,7 +24,7 @@ HZ = 12.0
 LONGEST_S = 30.0
 """A longer run is shown faster: its film takes a bounded time to draw, about 0.07 s of a core for each frame."""
 INSET_PX = (240, 180)
-CAPTION_BAR_PX, LINE_PX = 96, 40
+CAPTION_BAR_PX, LINE_PX, CAPTION_ROWS = 96, 40, 2
 SHOWN_S = 3.0
 """So long a line stays to be read, in the film's time."""
 CLIP_PX, CLIP_EACH, CLIP_QUALITY = (640, 480), 2, 50
@@ -99,7 +99,7 @@ def _captioned(
     starts = [line.ns for line in lines]
     for picture, ns, small in zip(pictures, wanted, insets, strict=False):
         shown = lines[bisect_right(starts, ns - to_ns(SHOWN_S * speed)) : bisect_right(starts, ns)]
-        yield _frame(picture, small, shown[-2:], f"{run.at_s(ns):.1f} s" + (f"  ×{speed}" * (speed > 1)))
+        yield _frame(picture, small, shown[-CAPTION_ROWS:], f"{run.at_s(ns):.1f} s" + (f"  ×{speed}" * (speed > 1)))
 
 
 def _lines(run: Run) -> list[Caption]:
@@ -131,10 +131,15 @@ def _frame(
     bold, plain = font(24, bold=True), font(24)
     small_font = font(18)
     draw.text((SIZE_PX[0] - 20 - draw.textlength(time, small_font), top + 12), time, FAINT, small_font)
-    for number, line in enumerate(lines):
+    rows: list[tuple[Caption, bool, str]] = []  # whether it begins there
+    for line in reversed(lines):  # the newest is read whole; the one before where there is room
+        room = SIZE_PX[0] - 180 - draw.textlength(f"{line.who}  ", bold)
+        texts = wrapped(draw, line.text, plain, room, lines=CAPTION_ROWS)
+        if len(rows) + len(texts) > CAPTION_ROWS:
+            break
+        rows[:0] = [(line, number == 0, text) for number, text in enumerate(texts)]
+    for number, (line, is_first, text) in enumerate(rows):
         at = (20, top + 10 + LINE_PX * number)
-        draw.text(at, line.who, line.colour, bold)
-        begin = 20 + draw.textlength(f"{line.who}  ", bold)
-        room = SIZE_PX[0] - begin - (160 if number == 0 else 20)
-        draw.text((begin, at[1]), cut_to(draw, line.text, plain, room), (32, 33, 36), plain)
+        draw.text(at, line.who if is_first else "", line.colour, bold)
+        draw.text((20 + draw.textlength(f"{line.who}  ", bold), at[1]), text, (32, 33, 36), plain)
     return np.asarray(image)

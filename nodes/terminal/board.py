@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections import deque
 from dataclasses import dataclass, field
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.style import Style
 from rich.table import Table
@@ -24,6 +26,12 @@ WARNING_NS = 10_000_000_000
 
 MODE_STYLES = {"moving": "green", "armed": "cyan", "holding": "yellow", "stopped": "bold white on red"}
 _KEPT_LINES = 200
+_NAMES, _TIMES = 8, 7
+"""Widths of the columns of what goes on now, and of the story's times."""
+_MOST_ROWS = 3
+"""Of one thing beside the story."""
+_WRAPPING = Console(file=io.StringIO(), width=80)
+"""By it texts are measured; nothing is written to it."""
 ADDRESS = re.compile(r"\b(?:https?|wss?)://\S+")
 
 
@@ -32,18 +40,27 @@ def once(text: str) -> str:
     return re.sub(r"\b(\w+): \1: ", r"\1: ", text)
 
 
-def whole(text: str, style: str, width: int) -> list[RenderableType]:
-    """A line, shortened where it is longer than the terminal; but a web address in it stands whole, on rows of its own.
+def rows_of(text: Text, width: int, most: int) -> list[Text]:
+    """A text wrapped between its words, in at most so many rows; only what is longer than all of them is cut.
 
-    Terminals that know links open it by a click, also where it takes several rows.
+    A web address in it stands whole, on rows of its own. Terminals that know links open it by a click, also where it
+    takes several rows.
     """
-    if len(text) <= width or (found := ADDRESS.search(text)) is None:
-        return [Text(text, style=style, no_wrap=True, overflow="ellipsis")]
-    address = found[0]
-    rows = [address[start : start + width] for start in range(0, len(address), width)]
-    around = f"{text[: found.start()]}{text[found.end() :]}".strip()
-    before: list[RenderableType] = [Text(around, style=style, no_wrap=True, overflow="ellipsis")] if around else []
-    return before + [Text(row, style=Style.parse(style) + Style(link=address), no_wrap=True) for row in rows]
+    if text.cell_len > width and (found := ADDRESS.search(text.plain)) is not None:
+        address = Text(
+            found[0], Style.combine([text.get_style_at_offset(_WRAPPING, found.start()), Style(link=found[0])])
+        )
+        around = Text(f"{text.plain[: found.start()]}{text.plain[found.end() :]}".strip(), text.style)
+        cuts = range(width, address.cell_len, width)
+        return rows_of(around, width, most) + list(address.divide(cuts)) if around.plain else list(address.divide(cuts))
+    rows = list(text.wrap(_WRAPPING, max(1, width))) or [Text("")]
+    if len(rows) > most:
+        rows = rows[:most]
+        rows[-1].truncate(max(1, width - 1))
+        rows[-1].append("…")
+    for row in rows:
+        row.rstrip()
+    return rows
 
 
 @dataclass
@@ -103,16 +120,17 @@ class TerminalBoard:
     def draw(self, now_ns: int, width: int, height: int) -> RenderableType:
         """The whole board, not higher than the terminal: what the robot does, then the story, then what goes wrong."""
         head: list[RenderableType] = [self._header(width), Rule(style="dim")]
-        head += [self._now("plan", self.plan), self._now("action", self.action, self._status()), self._guard()]
+        head += self._now("plan", Text(self.plan), width)
+        head += self._now("action", Text.assemble(self.action, "  ", self._status()), width)
+        head += self._now("guard", self._guard(), width)
         foot: list[RenderableType] = self._trouble(now_ns, width)
         if self.notice:
-            foot += whole(self.notice, "cyan", width)
+            foot += rows_of(Text(self.notice, "cyan"), width, _MOST_ROWS)
         if self.typed is not None:
-            foot.append(
-                Text.assemble(("say to the robot: ", "dim"), self.typed, "▏", no_wrap=True, overflow="ellipsis")
-            )
+            line = Text.assemble(("say to the robot: ", "dim"), self.typed, "▏")
+            foot += rows_of(line, width, len(line))[-_MOST_ROWS:]  # the end is where somebody types
         room = max(2, height - len(head) - len(foot) - 2)
-        return Group(*head, Rule(style="dim"), self._story(room), *foot)
+        return Group(*head, Rule(style="dim"), self._story(room, width), *foot)
 
     def warn(self, text: str, *, is_fault: bool) -> None:
         """Show it at the foot: a fault until the next one, a warning for a while and never in a fault's place."""
@@ -144,18 +162,17 @@ class TerminalBoard:
         lines: list[RenderableType] = [Text(rates if self.health else "loading", style="dim")]
         if ill:
             parts = [(f"{node}: {state}  ", style) for node, state, style in ill]
-            lines.append(Text.assemble(*parts, no_wrap=True, overflow="ellipsis"))
+            lines += rows_of(Text.assemble(*parts), width, _MOST_ROWS)
         self._warned_ns = now_ns if self._warned_ns is None else self._warned_ns
         if self.warning and now_ns - self._warned_ns < WARNING_NS:
-            lines += whole(self.warning, "yellow", width)
+            lines += rows_of(Text(self.warning, "yellow"), width, _MOST_ROWS)
         if self.fault:
-            lines += whole(self.fault, "red", width)
+            lines += rows_of(Text(self.fault, "red"), width, _MOST_ROWS)
         return lines
 
-    def _now(self, name: str, text: str, mark: Text | None = None) -> Text:
-        line = Text.assemble((f"{name:<8}", "dim"), text, "  ", mark or "", no_wrap=True)
-        line.overflow = "ellipsis"
-        return line
+    def _now(self, name: str, text: Text, width: int) -> list[Text]:
+        rows = rows_of(text, width - _NAMES, _MOST_ROWS)
+        return [Text.assemble((f"{'' if i else name:<{_NAMES}}", "dim"), row) for i, row in enumerate(rows)]
 
     def _status(self) -> Text:
         style = {"success": "green", "failure": "red"}.get(self.action_status, "dim")
@@ -163,19 +180,24 @@ class TerminalBoard:
 
     def _guard(self) -> Text:
         if self.guard is None:
-            return self._now("guard", "")
+            return Text()
         mode = Text(f" {self.guard.mode} ", style=MODE_STYLES.get(self.guard.mode, ""))
-        line = Text.assemble(("guard   ", "dim"), mode, "  ", once(plain(self.guard.reason)), no_wrap=True)
-        line.overflow = "ellipsis"
-        return line
+        return Text.assemble(mode, "  ", once(plain(self.guard.reason)))
 
-    def _story(self, room: int) -> RenderableType:
+    def _story(self, room: int, width: int) -> RenderableType:
+        """The newest lines that have room, each whole; the newest of all is cut where it alone has none."""
+        names = max((cell_len(line.who) for line in list(self.lines)[-room:]), default=0)
+        told: list[tuple[str, Text, Text]] = []
+        for line in reversed(self.lines):
+            texts = rows_of(Text(line.text, line.style), max(8, width - _TIMES - names - 2), room)
+            if told and len(told) + len(texts) > room:
+                break
+            first = (f"{line.at_s:.1f}", Text(line.who, line.style))
+            told[:0] = [(*(first if not i else ("", Text())), text) for i, text in enumerate(texts)]
         grid = Table.grid(padding=(0, 1), expand=True)
-        grid.add_column(justify="right", no_wrap=True, style="dim", width=7)
+        grid.add_column(justify="right", no_wrap=True, style="dim", width=_TIMES)
         grid.add_column(no_wrap=True)
         grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-        for line in list(self.lines)[-room:]:
-            grid.add_row(f"{line.at_s:.1f}", Text(line.who, style=line.style), Text(line.text, style=line.style))
-        for _ in range(room - len(self.lines)):
-            grid.add_row("", "", "")
+        for row in (*told, *[("", Text(), Text())] * (room - len(told))):
+            grid.add_row(*row)
         return grid

@@ -21,7 +21,8 @@ def answered(command: str, do: Callable[[], int]) -> int:
     try:
         return do()
     except PolyrhythmError as problem:
-        print(f"{command}: {problem}{_handler_of(problem)}", file=sys.stderr)
+        code = f" [{problem.code}]" if isinstance(problem, UserError) and problem.code else ""
+        print(f"{command}: {problem}{_handler_of(problem)}{code}", file=sys.stderr)
         return 2 if isinstance(problem, UserError) else 1
     except ModuleNotFoundError as problem:
         sentence = lacking(problem)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
+from pathlib import Path
 
+from runtime.commands.graph_page import write_page
+from runtime.errors import UserError
 from runtime.hosts.hosts_table import HostPair, check_pair, meetings
 from runtime.launch.budgets_table import ModelBudget
 from runtime.launch.file import Launch, check, find, load, path_accounts
 from runtime.launch.path_check import kept_silently
 from runtime.node import Node
+from runtime.refusals import refusing
 
 
 def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
@@ -34,10 +39,16 @@ def check_main(argv: list[str]) -> int:
         "polyrhythm check launch/laptop.toml --set planner.model=gpt-4o",
     )
     arguments = parser.parse_args(argv)
-    launch = load(find(arguments.file), arguments.set, added=arguments.add)
-    missing = check(launch, needs_variables=False)
-    for meeting in meetings(launch.hosts):
-        check_pair(meeting, moves=launch.moves)
+    try:
+        launch = load(find(arguments.file), arguments.set, added=arguments.add)
+        missing = check(launch, needs_variables=False)
+        with refusing("P041"):
+            for meeting in meetings(launch.hosts):
+                check_pair(meeting, moves=launch.moves)
+    except UserError as problem:
+        if arguments.json:
+            print(json.dumps({"file": arguments.file, "refused": str(problem), "code": problem.code}, sort_keys=True))
+        raise
     if arguments.json:
         print(json.dumps({**_as_data(launch), "missing_variables": missing}, sort_keys=True))
     else:
@@ -78,15 +89,25 @@ def _tell_meeting(launch: Launch, meeting: HostPair) -> None:
 
 def graph_main(argv: list[str]) -> int:
     """Draw the graph of a launch file."""
-    parser = _parser("graph", "Draw the graph of a launch file.", "polyrhythm graph laptop --mermaid > graph.mmd")
+    parser = _parser("graph", "Draw the graph of a launch file.", "polyrhythm graph laptop --html graph.html")
     parser.add_argument("--mermaid", action="store_true", help="as a Mermaid flowchart, which Markdown viewers draw")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page to this new file, which a browser shows without a network: nodes by process, topics, seats, "
+        "budgets",
+    )
     arguments = parser.parse_args(argv)
     launch = load(find(arguments.file), arguments.set, added=arguments.add)
+    if arguments.html is not None:
+        write_page(launch, arguments.html)
+        print(f"written: {arguments.html}", file=sys.stderr if arguments.json or arguments.mermaid else sys.stdout)
     if arguments.json:
         print(json.dumps(_as_data(launch), sort_keys=True))
     elif arguments.mermaid:
         print(launch.graph.draw_mermaid())
-    else:
+    elif arguments.html is None:
         for name, specs in launch.processes.items():
             print(f"process {name}: {', '.join(f'{spec.name} ({spec.cls.__name__})' for spec in specs)}")
         print(launch.graph.draw())

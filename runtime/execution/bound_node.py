@@ -140,7 +140,7 @@ class BoundNode:
             if isinstance(handler, Timer):
                 rate_hz, topic = hz.get(handler.name, handler.hz), after.get(handler.name)
                 if topic is None:
-                    lane.timers.append(TimerState(handler, rate_hz))
+                    lane.timers.append(TimerState(handler, rate_hz, self.failures.tell))
                 else:
                     following = FollowingTimer(handler, rate_hz, port_of[topic])
                     lane.timers.append(following)

@@ -12,7 +12,7 @@ from traceback import walk_tb
 from types import CoroutineType
 
 from runtime.clock import NS_PER_S, Clock
-from runtime.errors import MessageTypeError, UserError
+from runtime.errors import MessageTypeError, MissedTickError, UserError
 from runtime.extras import lacking
 from runtime.message import Message
 from runtime.ports import Publisher, Subscription
@@ -57,7 +57,7 @@ class Failures:
     def tell(self, handler: str, problem: BaseException) -> None:
         """Count a failure; log a new kind with its traceback, a repeated one in one line a second."""
         name, place = type(problem).__name__, _place(problem)
-        is_said = isinstance(problem, UserError | MessageTypeError)  # with the line in its sentence
+        is_said = isinstance(problem, UserError | MessageTypeError | MissedTickError)  # with the line in its sentence
         with self._lock:
             self.count += 1
             self.last = f"{handler}: {problem}" if is_said else f"{handler} at {place}: {name}: {problem}"
@@ -78,7 +78,8 @@ class Failures:
         else:
             times = "again" if number == 1 else f"{number} times more"
             what = str(problem) if is_said else f"{name}: {problem}"
-            self._log.error("handler %s failed %s, the last time at %s: %s", handler, times, place, what)
+            where = f", the last time at {place}" if problem.__traceback__ is not None else ""
+            self._log.error("handler %s failed %s%s: %s", handler, times, where, what)
 
 
 def remedy_of(problem: BaseException) -> str:

@@ -9,36 +9,75 @@ import asyncio
 import logging
 import signal
 import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from runtime.clock import to_ns
+from runtime.coordination.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Executor, Transport
 from runtime.execution.log_lines import log_to
 from runtime.launch.graph import Graph, NodeSpec, specs_of
+from runtime.launch.one_file import seats_of
+from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.node import Node
 
+Outcome = tuple[bool, str] | None
 LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 
 
-def run(*nodes: Node | NodeSpec | Graph, seconds: float | None = None, seed: int = 0) -> tuple[bool, str] | None:
+def run(*nodes: Node | NodeSpec | Graph, seconds: float | None = None, seed: int = 0) -> Outcome:
     """Run nodes, given as instances, as specs or as a graph, until one finishes the run, the time is over, or Ctrl-C.
 
     Returns the outcome that a node gave as (ok, reason), or None. All nodes share this process; what they log goes to
     `logging`, and to the terminal where nobody has configured that. Raises GraphError where the nodes do not fit
     together, and PolyrhythmError at the end where handlers failed.
     """
-    graph = Graph(specs_of(nodes))
+    seats = seats_of(nodes)
+    graph = Graph(specs_of(nodes), {seat: table.candidates for seat, table in seats.items()})
     graph.check()
     if not logging.getLogger().handlers:
         lines = logging.StreamHandler()
         lines.setFormatter(logging.Formatter(LOG_FORMAT))
         log_to(lines)
-    return asyncio.run(_run(graph, seconds, seed))
+    stops: list[Callable[[], object]] = []
+    made = _run(graph, seats, seconds, seed, stops)
+    return _beside_loop(made, stops) if _has_loop() else asyncio.run(made)
 
 
-async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, str] | None:
+def _has_loop() -> bool:
+    """Whether this thread runs an asyncio loop already, as that of a notebook does."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _beside_loop(made: Coroutine[Any, Any, Outcome], stops: list[Callable[[], object]]) -> Outcome:
+    """Run it in a thread of its own, and wait for it; Ctrl-C, or a notebook's button, ends it as it ends any run."""
+    with ThreadPoolExecutor(1, thread_name_prefix="run") as pool:
+        running = pool.submit(asyncio.run, made)
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            for stop in stops:
+                stop()
+            return running.result()
+
+
+async def _run(
+    graph: Graph,
+    seats: Mapping[str, SeatTable],
+    seconds: float | None,
+    seed: int,
+    stops: list[Callable[[], object]],
+) -> Outcome:
+    """`stops` is given what ends the run, for any thread."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    stops.append(partial(loop.call_soon_threadsafe, stop.set))
     outcomes: list[tuple[bool, str]] = []
 
     class Alone(Transport):
@@ -48,7 +87,7 @@ async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, st
             outcomes.append((ok, reason))
             loop.call_soon_threadsafe(stop.set)
 
-    run_info: dict[str, Any] = {"seed": seed, "clock": "real", **graph.facts}
+    run_info: dict[str, Any] = {"seed": seed, "clock": "real", "seats": as_data(seats), **graph.facts}
     executor = Executor(
         graph.nodes.values(),
         graph.types,
@@ -56,6 +95,7 @@ async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, st
         seed=seed,
         run_info=run_info,
         keeps_journal=graph.is_recorded,
+        leases=SeatHolders(holders_of(seats), topics_of(seats, graph.nodes)),
         authority=graph.authority,
     )
     with executor.long_calls.looking():

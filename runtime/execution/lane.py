@@ -6,7 +6,7 @@ its own. The executors of real and of virtual time differ only in who drives the
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from itertools import compress
 from operator import attrgetter
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from runtime.clock import NS_PER_S, to_ns
+from runtime.errors import MissedTickError
 from runtime.histogram import TimerStats
 from runtime.message import Stamped
 from runtime.node import MOST_TO_CATCH_UP, Style, Timer
@@ -23,7 +24,9 @@ from runtime.ports import Subscription
 class TimerState:
     """One timer of one node: when its next tick is due, and how the past ones went."""
 
-    def __init__(self, timer: Timer, hz: float) -> None:
+    def __init__(self, timer: Timer, hz: float, fail: Callable[[str, MissedTickError], None] = lambda *_: None) -> None:
+        """`fail` is told the handler and what it missed, where its overrun is an error."""
+        self.fail = fail
         self.timer = timer
         self.hz = hz
         self.start_ns = 0
@@ -56,10 +59,19 @@ class TimerState:
         if self.timer.overrun == "catch-up":
             newest = max(self.next_tick, newest - MOST_TO_CATCH_UP + 1)
         skipped = newest - self.next_tick
+        if skipped and self.timer.overrun == "error":
+            self.fail(self.timer.name, self._missed(skipped, now_ns - self._tick_ns(self.next_tick)))
         self.stats.tick(now_ns, now_ns - self._tick_ns(newest), skipped)
         self.next_tick = newest + 1
         self.due_ns = self._tick_ns(self.next_tick)
         return True
+
+    def _missed(self, number: int, late_ns: int) -> MissedTickError:
+        ticks = "1 tick" if number == 1 else f"{number} ticks"
+        return MissedTickError(
+            f"missed {ticks} at {self.hz:g} Hz: late by {late_ns / NS_PER_S:.3f} s; make what takes so long in its "
+            "process blocking or async, or lower its hz"
+        )
 
     def _tick_ns(self, tick: int) -> int:
         """Start + k x period, in whole nanoseconds without drift."""

@@ -21,6 +21,7 @@ from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.run_table import RunTable
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
+from runtime.refusals import code_of, refusing
 from runtime.serialization.toml_errors import convert, guess, parse_toml, read_text
 
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run", "export")
@@ -93,10 +94,10 @@ def find(name: str) -> Path:
         what = (
             f"is a folder; the .toml files in it: {choices(beside)}" if beside else "is a folder without a .toml file"
         )
-        raise LaunchFileError(f"{name}: {what}; expected a launch file, or the name of a shipped one")
+        raise LaunchFileError(f"{name}: {what}; expected a launch file, or the name of a shipped one", code="P001")
     near = difflib.get_close_matches(name, [*beside, *known], 1)
     meant = f"did you mean {near[0]}? " if near else ""
-    raise LaunchFileError(f"{name}: no such launch file; {meant}shipped ones, by name: {choices(known)}")
+    raise LaunchFileError(f"{name}: no such launch file; {meant}shipped ones, by name: {choices(known)}", code="P001")
 
 
 def shipped() -> dict[str, Path]:
@@ -128,33 +129,41 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
     if tables and not any(difflib.get_close_matches(table, TABLES, cutoff=0.8) for table in tables):
         raise LaunchFileError(
             f"{path}: is no launch file: it has none of the tables {', '.join(f'[{name}]' for name in TABLES)}; "
-            f"a file that a node reads is checked with its node: check FILE --set NODE.PARAM={path}"
+            f"a file that a node reads is checked with its node: check FILE --set NODE.PARAM={path}",
+            code="P003",
         )
     for table in tables:
         if table not in TABLES:
-            raise LaunchFileError(f"{path}: unknown table [{table}]; {guess(table, TABLES)}")
+            raise LaunchFileError(f"{path}: unknown table [{table}]; {guess(table, TABLES)}", code="P003")
     nodes = tables.get("nodes", {})
     if not isinstance(nodes, dict) or not nodes:
-        raise LaunchFileError(f"{path}: no nodes; expected at least one table like [nodes.talker]")
+        raise LaunchFileError(f"{path}: no nodes; expected at least one table like [nodes.talker]", code="P004")
     try:
         instead = convert(tables.get("instead", {}), dict[str, Instead], table="instead")
         for name, other in instead.items():
             if other.node not in nodes:
-                raise UserError(f"[instead.{name}] node is {other.node!r}; {guess(other.node, nodes)}")
+                raise UserError(f"[instead.{name}] node is {other.node!r}; {guess(other.node, nodes)}", code="P004")
         run = convert(tables.get("run", {}), RunTable, table="run")
-        hosts = parse_hosts(tables.get("hosts", {}))
+        with refusing("P041"):
+            hosts = parse_hosts(tables.get("hosts", {}))
         if host and host not in hosts:
-            raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}")
+            raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}", code="P005")
         specs = [_placed(node_spec(path, name, table, hosts=hosts, here=host), hosts) for name, table in nodes.items()]
         robot = _beside(path, run.robot)
-        specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
-        realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
-        seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
+        with refusing("P013"):
+            specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
+        with refusing("P045"):
+            realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
+        with refusing("P040"):
+            seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
         graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()}, one_user=run.one_user)
         graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
-        budgets = parse_budgets(tables.get("budgets", {}), graph)
-        parse_export(tables.get("export", {}), graph.types)
-        links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
+        with refusing("P043"):
+            budgets = parse_budgets(tables.get("budgets", {}), graph)
+        with refusing("P004"):
+            parse_export(tables.get("export", {}), graph.types)
+        with refusing("P042"):
+            links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:
         raise
     except UserError as problem:
@@ -192,7 +201,7 @@ def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:
     """The node with its host: the one that it names, or else the first."""
     if spec.host and spec.host not in hosts:
         known = choices(hosts) if hosts else "none; add tables like [hosts.robot]"
-        raise UserError(f"[nodes.{spec.name}] host is {spec.host!r}; known hosts: {known}")
+        raise UserError(f"[nodes.{spec.name}] host is {spec.host!r}; known hosts: {known}", code="P041")
     return replace(spec, host=spec.host or next(iter(hosts), ""))
 
 
@@ -206,26 +215,28 @@ def check(launch: Launch, *, needs_variables: bool = True) -> list[str]:
     missing = [f"[nodes.{node}] {problem}" for node, problem in problems if isinstance(problem, MissingVariable)]
     for node, problem in problems:
         if needs_variables or not isinstance(problem, MissingVariable):
-            raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
+            raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}", code=code_of(problem))
     for name, group in launch.processes.items():
         if len({spec.restart for spec in group}) > 1:
             raise LaunchFileError(
-                f"{launch.path}: process {name!r} holds nodes with different restart policies; give them the same one"
+                f"{launch.path}: process {name!r} holds nodes with different restart policies; give them the same one",
+                code="P045",
             )
         if len(hosts := {spec.host for spec in group}) > 1:
             raise LaunchFileError(
-                f"{launch.path}: process {name!r} holds nodes of {choices(hosts)}; a process has one host"
+                f"{launch.path}: process {name!r} holds nodes of {choices(hosts)}; a process has one host", code="P045"
             )
     for account in path_accounts(launch):
         if account.problem:
-            raise LaunchFileError(f"{launch.path}: [budgets.paths.{account.name}] {account.problem}")
+            raise LaunchFileError(f"{launch.path}: [budgets.paths.{account.name}] {account.problem}", code="P044")
     return missing
 
 
 def path_accounts(launch: Launch) -> list[PathAccount]:
     """The path budgets against what is declared. Raises LaunchFileError where no nodes link a path's topics."""
     try:
-        return accounts(launch.budgets, launch.graph, holders_of(launch.seats), launch.links)
+        with refusing("P043"):
+            return accounts(launch.budgets, launch.graph, holders_of(launch.seats), launch.links)
     except UserError as problem:
         raise LaunchFileError(f"{launch.path}: {problem}") from problem
 
@@ -234,10 +245,14 @@ def add_node(tables: dict[str, Any], node: str) -> None:
     """Add to the tables a node that the file lacks, given as NAME=MODULE:CLASS."""
     name, equals, use = node.partition("=")
     if not equals or not name or not use:
-        raise LaunchFileError(f"--add {node}: expected name=module:Class, like mqtt=bridges.mqtt.bridge:MqttBridge")
+        raise LaunchFileError(
+            f"--add {node}: expected name=module:Class, like mqtt=bridges.mqtt.bridge:MqttBridge", code="P005"
+        )
     nodes = tables.setdefault("nodes", {})
     if isinstance(nodes, dict) and name in nodes:
-        raise LaunchFileError(f"--add {node}: there is a node {name!r} already; --set {name}.use={use} changes it")
+        raise LaunchFileError(
+            f"--add {node}: there is a node {name!r} already; --set {name}.use={use} changes it", code="P005"
+        )
     if isinstance(nodes, dict):
         nodes[name] = {"use": use}
 
@@ -262,7 +277,7 @@ def override(tables: dict[str, Any], change: str) -> None:
     target, equals, text = change.partition("=")
     node, dot, key = target.strip().partition(".")
     if not equals or not dot or not node or not key:
-        raise LaunchFileError(f"--set {change}: expected node.param=value, like talker.start=40")
+        raise LaunchFileError(f"--set {change}: expected node.param=value, like talker.start=40", code="P005")
     try:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:
@@ -282,12 +297,12 @@ def override(tables: dict[str, Any], change: str) -> None:
             table = table.setdefault("params", {})
     else:
         known = choices([*nodes, *tables.get("instead", {})])
-        raise LaunchFileError(f"--set {change}: there is no node {node!r}; known: {known}")
+        raise LaunchFileError(f"--set {change}: there is no node {node!r}; known: {known}", code="P005")
     *outer, first = key.split(".")
     for name in outer:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise LaunchFileError(f"--set {change}: {name!r} is {table!r}, not a table")
+            raise LaunchFileError(f"--set {change}: {name!r} is {table!r}, not a table", code="P005")
     if key == "use":
         _use(table, value)
     table[first] = value
@@ -312,6 +327,6 @@ def _take_instead(tables: dict[str, Any], name: str) -> str:
         table = tables["nodes"][other.node]
     except KeyError:
         known = guess(other.node, tables["nodes"])
-        raise LaunchFileError(f"[instead.{name}] node is {other.node!r}; {known}") from None
+        raise LaunchFileError(f"[instead.{name}] node is {other.node!r}; {known}", code="P004") from None
     _use(table, other.use)
     return other.node

@@ -28,6 +28,7 @@ from runtime.launch.ownership import ownership
 from runtime.message import Message
 from runtime.node import Handler, Node, Timer, handlers_of, ports_of, rate_problem
 from runtime.ports import Publisher, Subscription, check_topic
+from runtime.refusals import CodedProblem, code_of, of_kind, refusing
 from runtime.run_facts import RunFacts
 from runtime.serialization.toml_errors import expected, guess, key_for
 
@@ -120,6 +121,11 @@ class Graph:
         return self.topics.setdefault(name, Topic(name))
 
     @property
+    def candidates(self) -> dict[str, tuple[str, ...]]:
+        """By seat, the nodes of which one at a time holds it; the holder at the start is the first."""
+        return dict(self._seats)
+
+    @property
     def types(self) -> dict[str, type[Message]]:
         """The message type of each topic, including health topics and those on which only tools publish."""
         types: dict[str, type[Message]] = {
@@ -209,11 +215,22 @@ class Graph:
             found.extend(
                 (name, problem) for problem in _node_problems(spec, self._seats, heard, one_user=self.one_user)
             )
-            found.extend((name, problem) for problem in self._unheard_stops(spec))
-            found.extend((name, problem) for problem in self._unsafe_states(spec))
+            stops = self._unheard_stops(spec) + self._unsafe_states(spec)
+            found.extend((name, problem) for problem in of_kind("P034", stops))
+            if not found:
+                found.extend((name, problem) for problem in of_kind("P013", self._late(spec)))
         for topic in self.topics.values():
             found.extend(_topic_problems(topic, self.topics, self._candidates))
         return found
+
+    def _late(self, spec: NodeSpec) -> list[str]:
+        """What it says of the ages that the readers of its topics accept."""
+        oldest_s: dict[str, float] = {}
+        for port in ports_of(spec.cls, Publisher).values():
+            for end in self.topics[spec.topic_of(port)].subscribers:
+                for origin, limit_s in age_limits(self.nodes[end.node]).items():
+                    oldest_s[origin] = min(limit_s, oldest_s.get(origin, limit_s))
+        return spec.build().age_problems(oldest_s) if oldest_s else []
 
     def _unheard_stops(self, spec: NodeSpec) -> list[str]:
         """What it says by another name than that by which others of this graph hear of a stop."""
@@ -263,7 +280,7 @@ class Graph:
             "they cancel anything; give a robot a guard, and any other graph a table [nodes.coordinator] with "
             'use = "nodes.interrupts.coordinator:Coordinator"'
         )
-        return [(seated, why)]
+        return [(seated, CodedProblem(why, "P034"))]
 
     def process_problems(self) -> list[tuple[str, str]]:
         """As `problems`, for what the launch of a whole graph needs: who issues fences, and nodes in one process.
@@ -279,18 +296,19 @@ class Graph:
                             f"topic {topic.name!r}: {here.name} takes it from a node of its own process only, and "
                             f'{there.name} is in another; write process = "robot" into both their tables'
                         )
-                        problems.append((here.name, why))
+                        problems.append((here.name, CodedProblem(why, "P045")))
         return problems
 
     def notes(self) -> list[tuple[str, str]]:
         """What the author of a node should know and no run is refused for: name of the node and sentence."""
         known = [spec for spec in self.nodes.values() if not spec.unset]  # of others nothing can be built here
-        return [(spec.name, note) for spec in known for note in ownership(spec.build())[1]]
+        nodes = [(spec.name, spec.build()) for spec in known]
+        return [(name, note) for name, node in nodes for note in (*ownership(node)[1], *node.parameter_notes())]
 
     def check(self) -> None:
         """Raise GraphError with the first of the problems."""
         for _, problem in self.problems():
-            raise GraphError(problem)
+            raise GraphError(problem, code=code_of(problem))
 
     def draw(self) -> str:
         """The graph as text: each topic with its type, its publishers and its subscribers."""
@@ -381,28 +399,35 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
     for name in params:
         if name not in known:
             if _OLD_PARAMETERS.get(name) in known:
-                raise ParameterError(f"parameter {name!r} of {cls.__name__} is now {_OLD_PARAMETERS[name]!r}")
+                raise ParameterError(
+                    f"parameter {name!r} of {cls.__name__} is now {_OLD_PARAMETERS[name]!r}", code="P011"
+                )
             raise ParameterError(
-                f"unknown parameter {name!r} of {cls.__name__}; {guess(name, known)}{_key_of_node(name)}"
+                f"unknown parameter {name!r} of {cls.__name__}; {guess(name, known)}{_key_of_node(name)}", code="P011"
             )
     values: dict[str, Any] = {}
     for name, parameter in known.items():
         if name not in params:
             if parameter.default is parameter.empty:
-                raise ParameterError(f"parameter {name!r} of {cls.__name__} is missing; it has no default")
+                raise ParameterError(f"parameter {name!r} of {cls.__name__} is missing; it has no default", code="P012")
             continue
         if isinstance(parameter.annotation, str):
             raise ParameterError(
                 f"parameter {name!r} of {cls.__name__}: its type {parameter.annotation!r} is not known in "
-                f"{cls.__module__} when it runs; import it at the top, and not for type checkers alone"
+                f"{cls.__module__} when it runs; import it at the top, and not for type checkers alone",
+                code="P012",
             )
         try:
             values[name] = msgspec.convert(params[name], parameter.annotation)
         except msgspec.ValidationError as problem:
             told = expected(problem, parameter.annotation, name)
-            raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}{told}") from problem
+            raise ParameterError(
+                f"parameter {name!r} of {cls.__name__} is {params[name]!r}{told}", code="P012"
+            ) from problem
         if _has_nan(values[name]):  # every comparison with it is false, so that no node's own checks would find it
-            raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}; expected a number")
+            raise ParameterError(
+                f"parameter {name!r} of {cls.__name__} is {params[name]!r}; expected a number", code="P012"
+            )
     return values
 
 
@@ -422,6 +447,10 @@ def _followed(spec: NodeSpec, handlers: Sequence[Handler], timers: Sequence[str]
     for name, topic in spec.after.items():
         if name not in timers:
             problems.append(f"after names {name!r}, which is no timer of {spec.cls.__name__}; known: {choices(timers)}")
+        elif any(one.name == name and isinstance(one, Timer) and one.overrun == "error" for one in handlers):
+            problems.append(
+                f'after names {name!r}, whose overrun is "error"; in step with a topic it misses none: leave out one'
+            )
         elif topic not in read:
             problems.append(
                 f"after is {topic!r}, but {spec.cls.__name__} reads {choices(read)}; a topic with a handler calls that"
@@ -445,22 +474,53 @@ def _node_problems(
     if spec.unset:
         return list(unset_variables(spec))
     try:
-        handlers = handlers_of(spec.cls)
-        node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
+        with refusing("P020"):
+            handlers = handlers_of(spec.cls)
+        with refusing("P013"):
+            node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
     except UserError as problem:
-        return [str(problem)]
+        return [CodedProblem(str(problem), problem.code)]
     problems = service_problems(spec.cls)
     problems += handler_problems(spec.cls, tuple(handlers))  # type: ignore[arg-type]  # a class is hashable
     problems += instance_problems(node, is_new=spec.instance is None)
-    problems += ownership(node)[0]
+    problems = of_kind("P020", problems) + of_kind("P021", ownership(node)[0])
     messages = dict.fromkeys(port.message for port in ports_of(spec.cls, Publisher).values())
-    problems += filter(None, [message_problem(message) for message in messages])  # type: ignore[arg-type]  # classes are hashable
-    problems += idle_parameters(spec.cls, spec.params)
+    wrong = [message_problem(message) for message in messages]  # type: ignore[arg-type]  # classes are hashable
+    problems += of_kind("P022", filter(None, wrong))
+    problems += of_kind("P011", idle_parameters(spec.cls, spec.params))
     problems += [
         f"{spec.cls.__name__}.{old} is now {new}, asked of the built node"
         for old, new in _OLD_METHODS.items()
         if hasattr(spec.cls, old)
     ]
+    problems = of_kind("P020", problems) + of_kind("P023", _name_problems(spec, handlers))
+    problems += [
+        CodedProblem(
+            f"{key} of {name!r}: {spec.cls.__name__} has it as it is, because a stop depends on it; leave it out",
+            "P034",
+        )
+        for key, names in (("remap", spec.remap), ("hz", spec.hz), ("after", spec.after))
+        for name in names
+        if name in spec.cls.fixed
+    ]
+    for topic in spec.remap.values():
+        try:
+            check_topic(topic)
+        except GraphError as problem:
+            problems.append(CodedProblem(f"remap: {problem}", "P023"))
+    if not problems and spec.instance is None:
+        node.run_info = RunFacts(one_user=one_user)
+        problems = (
+            of_kind("P013", node.problems())
+            or of_kind("P040", node.seat_problems(seats))
+            or of_kind("P032", node.listener_problems(heard))
+        )
+    return problems
+
+
+def _name_problems(spec: NodeSpec, handlers: Sequence[Handler]) -> list[str]:
+    """Rates, latencies and topics that are given by names which the node does not have."""
+    problems: list[str] = []
     timers = [handler.name for handler in handlers if isinstance(handler, Timer)]
     for name, hz in spec.hz.items():
         if name not in timers:
@@ -477,20 +537,6 @@ def _node_problems(
     for topic in spec.remap:
         if topic not in topics:
             problems.append(f"remap names {topic!r}, no topic of {spec.cls.__name__}; known: {choices(topics)}")
-    problems += [
-        f"{key} of {name!r}: {spec.cls.__name__} has it as it is, because a stop depends on it; leave it out"
-        for key, names in (("remap", spec.remap), ("hz", spec.hz), ("after", spec.after))
-        for name in names
-        if name in spec.cls.fixed
-    ]
-    for topic in spec.remap.values():
-        try:
-            check_topic(topic)
-        except GraphError as problem:
-            problems.append(f"remap: {problem}")
-    if not problems and spec.instance is None:
-        node.run_info = RunFacts(one_user=one_user)
-        problems.extend(node.problems() or node.seat_problems(seats) or node.listener_problems(heard))
     return problems
 
 
@@ -506,8 +552,11 @@ def _issuer_problems(topic: Topic) -> list[tuple[str, str]]:
     return [
         (
             end.node,
-            f"topic {topic.name!r}: {first.node} and {end.node} both issue fences; one node of a graph does, and with "
-            "a robot it is the guard: leave out the other",
+            CodedProblem(
+                f"topic {topic.name!r}: {first.node} and {end.node} both issue fences; one node of a graph does, and "
+                "with a robot it is the guard: leave out the other",
+                "P034",
+            ),
         )
         for end in others
         if end.node != first.node
@@ -522,7 +571,10 @@ def _exclusive_problems(topic: Topic) -> list[tuple[str, str]]:
     return [
         (
             end.node,
-            f"topic {topic.name!r}: {end.node} publishes it, but only {owners[0]} may; remap the one of {end.node}",
+            CodedProblem(
+                f"topic {topic.name!r}: {end.node} publishes it, but only {owners[0]} may; remap the one of {end.node}",
+                "P033",
+            ),
         )
         for end in topic.publishers
         if owners and end.node != owners[0]
@@ -544,13 +596,16 @@ def _topic_problems(
             problems.append(
                 (
                     end.node,
-                    f"topic {topic.name!r}: {end.node} uses {own}, "
-                    f"but {first.node} uses {other}; one topic has one type",
+                    CodedProblem(
+                        f"topic {topic.name!r}: {end.node} uses {own}, "
+                        f"but {first.node} uses {other}; one topic has one type",
+                        "P030",
+                    ),
                 )
             )
     for end in ends:
         problems.extend(
-            (end.node, f"topic {topic.name!r}: {end.node}: {problem}")
+            (end.node, CodedProblem(f"topic {topic.name!r}: {end.node}: {problem}", "P031"))
             for problem in end.port.qos.problems(end.port.message.message_kind)
         )
     for subscriber in topic.subscribers:
@@ -558,7 +613,9 @@ def _topic_problems(
             problems.extend(
                 (
                     subscriber.node,
-                    f"topic {topic.name!r}: {subscriber.node} {sentence.format(publisher=publisher.node)}",
+                    CodedProblem(
+                        f"topic {topic.name!r}: {subscriber.node} {sentence.format(publisher=publisher.node)}", "P031"
+                    ),
                 )
                 for sentence in subscriber.port.qos.mismatches(publisher.port.qos)
             )
@@ -570,7 +627,10 @@ def _topic_problems(
         problems.append(
             (
                 topic.publishers[1].node,
-                f"topic {topic.name!r}: {names} all publish it, but a state has one publisher; remap all but one",
+                CodedProblem(
+                    f"topic {topic.name!r}: {names} all publish it, but a state has one publisher; remap all but one",
+                    "P033",
+                ),
             )
         )
     is_answer = getattr(first.port.message, "is_answer", False)
@@ -578,16 +638,26 @@ def _topic_problems(
     if is_answer and len(topic.publishers) > 1:
         names = ", ".join(end.node for end in topic.publishers)
         sentence = f"service {service!r}: {names} all serve it; one service has one server: remap the topics of others"
-        problems.append((topic.publishers[1].node, sentence))
+        problems.append((topic.publishers[1].node, CodedProblem(sentence, "P033")))
     if is_answer and not topic.publishers:
         return problems + [
-            (end.node, f"service {service!r}: nobody publishes it for {end.node}; add a node that serves it")
+            (
+                end.node,
+                CodedProblem(
+                    f"service {service!r}: nobody publishes it for {end.node}; add a node that serves it", "P032"
+                ),
+            )
             for end in topic.subscribers
         ]
     if not topic.publishers:
         published = choices(name for name, other in topics.items() if other.publishers)
         problems.extend(
-            (end.node, f"topic {topic.name!r}: nobody publishes it for {end.node}; published topics: {published}")
+            (
+                end.node,
+                CodedProblem(
+                    f"topic {topic.name!r}: nobody publishes it for {end.node}; published topics: {published}", "P032"
+                ),
+            )
             for end in topic.subscribers
             if end.port.qos.required
         )

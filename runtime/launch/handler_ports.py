@@ -28,7 +28,10 @@ class PortUse:
     sure: frozenset[str]  # its code says so
     possible: frozenset[str]  # the others that it may use where nobody sees it
     peeked: frozenset[str]  # at which it looks without handing on an age
+    kept: frozenset[str]  # of these: what may outlive the look, with its envelope, so that another handler names it
     told: frozenset[str]  # by which it publishes and says with `stems_from=` what a message is made from
+    keeps_trigger: bool = True  # whether what it is called for may outlive the call, with its envelope
+    asks_context: bool = True  # which knows that envelope, too
 
 
 def port_uses(cls: type[Node]) -> dict[str, PortUse]:
@@ -45,7 +48,7 @@ def _port_uses(cls: Any) -> dict[str, PortUse]:
     for name in own.difference(*reached.values()):
         for said in _said(cls, name):
             lent |= said.given_away if said.is_seen else ports
-    return {name: _use(cls, methods, ports, ports & lent) for name, methods in reached.items()}
+    return {name: _use(cls, name, methods, ports, ports & lent) for name, methods in reached.items()}
 
 
 def _reached(cls: type, handler: str, own: Collection[str]) -> set[str]:
@@ -59,17 +62,19 @@ def _reached(cls: type, handler: str, own: Collection[str]) -> set[str]:
     return found
 
 
-def _use(cls: type, methods: Collection[str], ports: frozenset[str], lent: frozenset[str]) -> PortUse:
+def _use(cls: type, handler: str, methods: Collection[str], ports: frozenset[str], lent: frozenset[str]) -> PortUse:
     said = [one for name in methods for one in _said(cls, name)]
-    sure, peeked, named, told = (
+    sure, peeked, kept, named, told = (
         ports & frozenset[str]().union(*(getattr(one, way) for one in said))
-        for way in ("used", "looked_at", "given_away", "told")
+        for way in ("used", "looked_at", "kept", "given_away", "told")
     )
     attributes = frozenset[str]().union(*(one.attributes for one in said))
     possible = lent | named | {port for port in ports if any(port.startswith(f"_{name}_") for name in attributes)}
     if not said or not all(one.is_seen for one in said):
-        return PortUse(sure, ports - sure, peeked, ports)
-    return PortUse(sure, possible - sure, peeked, told)
+        return PortUse(sure, ports - sure, peeked, peeked, ports)
+    asks = "context" in attributes
+    keeps = asks or not all(one.opens_given for one in _said(cls, handler))
+    return PortUse(sure, possible - sure, peeked, kept, told, keeps, asks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +84,11 @@ class _Said:
     attributes: frozenset[str] = frozenset()
     used: frozenset[str] = frozenset()  # of which it calls what reads or publishes
     looked_at: frozenset[str] = frozenset()  # at which it only peeks
+    kept: frozenset[str] = frozenset()  # of which the look may outlive the function
     given_away: frozenset[str] = frozenset()  # which it hands on as they are
     told: frozenset[str] = frozenset()  # by which it publishes what it says stems from something
     is_seen: bool = True  # nothing else happens to the node in there
+    opens_given: bool = False  # it takes only parts of what it is called with
 
 
 def _bases(cls: type) -> list[type]:
@@ -111,7 +118,9 @@ def _said_in(function: Any) -> _Said:
     arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
     node = arguments[0] if arguments else ""
     parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
-    found: dict[str, set[str]] = {way: set() for way in ("attributes", "used", "looked_at", "given_away", "told")}
+    found: dict[str, set[str]] = {
+        way: set() for way in ("attributes", "used", "looked_at", "kept", "given_away", "told")
+    }
     is_seen = True
     for step in ast.walk(tree):
         if isinstance(step, ast.Attribute) and _is_super(step.value):
@@ -120,14 +129,17 @@ def _said_in(function: Any) -> _Said:
             continue
         around = parents[step]
         if not isinstance(around, ast.Attribute):
-            is_seen = False
+            is_seen = is_seen and _asks_type(around)
             continue
         found["attributes"].add(around.attr)
         way, call = _way(around, parents)
         found[way].add(around.attr)
+        if way == "looked_at" and call is not None and not _is_opened_at_once(call, parents, tree):
+            found["kept"].add(around.attr)
         if call is not None and _states_source(call):
             found["told"].add(around.attr)
-    return _Said(**{way: frozenset(names) for way, names in found.items()}, is_seen=is_seen)
+    opens_given = len(arguments) > 1 and _is_opened(arguments[1], parents, tree)
+    return _Said(**{way: frozenset(names) for way, names in found.items()}, is_seen=is_seen, opens_given=opens_given)
 
 
 def _way(attribute: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> tuple[str, ast.Call | None]:
@@ -139,6 +151,36 @@ def _way(attribute: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> tuple[str
     if not isinstance(call, ast.Call) or call.func is not around:
         return ("given_away" if around.attr in (*_USES, _LOOKS) else "attributes"), None
     return ("used" if around.attr in _USES else "looked_at" if around.attr == _LOOKS else "attributes"), call
+
+
+def _asks_type(around: ast.AST) -> bool:
+    """Whether the node is only asked for its class: `type(self)`."""
+    return isinstance(around, ast.Call) and isinstance(around.func, ast.Name) and around.func.id == "type"
+
+
+def _is_opened_at_once(call: ast.Call, parents: dict[ast.AST, ast.AST], tree: ast.AST) -> bool:
+    """Whether a function takes only parts of what it looks at: `peek().message`, or a local name that it so opens."""
+    around = parents[call]
+    if isinstance(around, ast.Attribute):
+        return True
+    if not (isinstance(around, ast.Assign) and len(around.targets) == 1 and isinstance(around.targets[0], ast.Name)):
+        return False
+    return _is_opened(around.targets[0].id, parents, tree)
+
+
+def _is_opened(name: str, parents: dict[ast.AST, ast.AST], tree: ast.AST) -> bool:
+    """Whether all that happens to a local name is that its parts are read, or that it is compared."""
+    body = [
+        step
+        for part in ast.walk(tree)
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+        for step in part.body
+    ]
+    uses = [step for part in body for step in ast.walk(part) if isinstance(step, ast.Name) and step.id == name]
+    return all(
+        isinstance(use.ctx, ast.Store) or isinstance(parents[use], ast.Attribute | ast.Compare | ast.If | ast.UnaryOp)
+        for use in uses
+    )
 
 
 def _states_source(call: ast.Call) -> bool:

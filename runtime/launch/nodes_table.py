@@ -21,6 +21,7 @@ from runtime.launch.graph import NodeSpec, Restart
 from runtime.launch.latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of, rate_problem
 from runtime.qos import QoS
+from runtime.refusals import refusing
 from runtime.renamed import renamed
 from runtime.serialization.toml_errors import Table, convert
 
@@ -69,27 +70,35 @@ def node_spec(
     """The node of one [nodes.NAME] table; the environment is that of the host `here`. Raises LaunchFileError."""
     where = f"{path}: [nodes.{name}]"
     if not re.fullmatch(_NODE_NAME, name):
-        raise LaunchFileError(f"{where} is no node name; expected a-z, 0-9 and _, starting with a letter")
+        raise LaunchFileError(f"{where} is no node name; expected a-z, 0-9 and _, starting with a letter", code="P003")
     try:
         written = convert(table, NodeTable, table=f"nodes.{name}")
     except UserError as problem:
         raise LaunchFileError(f"{path}: {problem}") from problem
     is_elsewhere = here != "" and (written.host or next(iter(hosts or ()), "")) != here
     try:
-        cls = load_name(written.use)
+        with refusing("P010"):
+            cls = load_name(written.use)
         if not (isinstance(cls, type) and issubclass(cls, Node)):
-            raise UserError(f"{written.use!r} is no Node; write `class {written.use.rpartition(':')[2]}(Node):`")
+            raise UserError(
+                f"{written.use!r} is no Node; write `class {written.use.rpartition(':')[2]}(Node):`", code="P010"
+            )
         params = dict(written.params) if is_elsewhere else {k: _from_environment(v) for k, v in written.params.items()}
-        cls = cls.with_ports(params)
-        cls = _stand_in(cls, written.stand_in) if written.stand_in else cls
+        with refusing("P013"):
+            cls = cls.with_ports(params)
+        with refusing("P010"):
+            cls = _stand_in(cls, written.stand_in) if written.stand_in else cls
+        with refusing("P023"):
+            hz, after = rates_of(cls, written.hz), _followed(cls, written.after)
+            latency = _latencies(cls, written.latency, name, path.parent)
         return NodeSpec(
             name=name,
             cls=cls,
             params=params,
             remap=written.remap,
-            hz=_rates(cls, written.hz),
-            after=_followed(cls, written.after),
-            latency=_latencies(cls, written.latency, name, path.parent),
+            hz=hz,
+            after=after,
+            latency=latency,
             process=written.process,
             host=written.host,
             restart=written.restart,
@@ -133,7 +142,7 @@ def _stand_in(cls: type[Node], name: str) -> type[Node]:
     return stand_in
 
 
-def _rates(cls: type[Node], value: float | dict[str, float] | None) -> dict[str, float]:
+def rates_of(cls: type[Node], value: float | dict[str, float] | None) -> dict[str, float]:
     """`hz = 5` for a node with one timer, `hz = { look = 5 }` for any."""
     if value is None:
         return {}

@@ -250,7 +250,7 @@ class _Ages:
         is_told, declared = times.is_told(job, topic), self._edges.get((job.node, topic), "")
         if self._besides:
             return self._declared_sources(job, topic)
-        own = times.reads(job, also_peeked=True)  # of what it looks at itself it need keep nothing
+        own = times.reads(job, also="peeked")  # of what it looks at itself it need keep nothing
         found = [
             self._given(job, also_peeked=is_told),
             *([self._kept(other, own) for other in others] if is_told else []),
@@ -276,11 +276,13 @@ class _Ages:
         ages = [age for one in given if (age := self._kept(one, besides)) is not None]
         return [min(ages, key=lambda age: age.age_ns)] if ages else [self._sampled(job, declared)]
 
-    def _given(self, job: Job, *, also_peeked: bool, besides: Collection[str] = ()) -> _Age | None:
+    def _given(
+        self, job: Job, *, also_peeked: bool, besides: Collection[str] = (), is_triggered: bool = True
+    ) -> _Age | None:
         """Behind what the job itself reads, when it starts; but for the topics `besides`."""
-        topics = self._times.reads(job, also_peeked=also_peeked)
+        topics = self._times.reads(job, also="kept" if also_peeked else "")
         found = [self._sampled(job, topic) for topic in topics if topic not in besides]
-        if isinstance(job.handler, MessageHandler) and job.topic not in besides:
+        if is_triggered and isinstance(job.handler, MessageHandler) and job.topic not in besides:
             found.append(self._triggered(job))
         return self._oldest(found)
 
@@ -336,7 +338,7 @@ class _Ages:
 
     def _kept(self, job: Job, besides: Collection[str]) -> _Age | None:
         """Behind what a handler read and kept, when another one of its node names it."""
-        age = self._given(job, also_peeked=True, besides=besides)
+        age = self._given(job, also_peeked=True, besides=besides, is_triggered=self._times.keeps_trigger(job))
         if age is None:
             return None
         gap_ns = self._times.gap_ns(job)

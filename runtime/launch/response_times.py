@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from runtime.clock import NS_PER_S, to_ns
 from runtime.launch.class_check import parameters_of
@@ -66,7 +66,7 @@ class WorstCases:
         self._lanes: dict[tuple[str, ...], list[Job]] = {}
         for job in (job for jobs in self.jobs.values() for job in jobs):
             self._lanes.setdefault(job.lane, []).append(job)
-        self._reads: dict[tuple[Job, bool], list[str]] = {}
+        self._reads: dict[tuple[Job, str], list[str]] = {}
         self._waits: dict[Job, int] = {}
         self._starts: dict[Job, int | None] = {}
         self._gaps: dict[tuple[str, str, bool], int | None] = {}
@@ -99,28 +99,35 @@ class WorstCases:
         beside = [job for job in timers if job.handler.style != "blocking"]
         return possible or beside or timers or jobs, False
 
-    def reads(self, job: Job, *, also_peeked: bool = False) -> list[str]:
+    def reads(self, job: Job, *, also: Literal["", "kept", "peeked"] = "") -> list[str]:
         """The topics whose ages the job hands on because it looks at them.
 
-        What it only peeks at counts where it says that a message stems from that. Where the code of the node shows no
+        What it peeks at and keeps counts where it says that a message stems from that. Where the code shows no
         handler that looks at a topic or is started by it, those count that may.
         """
-        if (job, also_peeked) not in self._reads:
+        if (job, also) not in self._reads:
             spec, use = self.graph.nodes[job.node], self._use(job)
             shown = frozenset[str]().union(*(one.sure | one.peeked for one in port_uses(spec.cls).values()))
             if shown:
                 shown |= {one.port for one in handlers_of(spec.cls) if isinstance(one, MessageHandler)}
-            names = use.sure | (use.possible - shown) | (use.peeked if also_peeked else frozenset())
+            names = (
+                use.sure | (use.possible - shown) | {"": frozenset[str](), "kept": use.kept, "peeked": use.peeked}[also]
+            )
             ports = ports_of(spec.cls, Subscription)
             topics = dict.fromkeys(spec.topic_of(ports[name]) for name in sorted(names) if name in ports)
-            self._reads[job, also_peeked] = list(topics)
-        return self._reads[job, also_peeked]
+            self._reads[job, also] = list(topics)
+        return self._reads[job, also]
 
     def is_told(self, job: Job, topic: str) -> bool:
         """Whether the job says of what it publishes there what that stems from; then it may have kept that."""
         spec = self.graph.nodes[job.node]
         ports = ports_of(spec.cls, Publisher)
         return any(name in ports and spec.topic_of(ports[name]) == topic for name in self._use(job).told)
+
+    def keeps_trigger(self, job: Job) -> bool:
+        """Whether what the job is called for may outlive the call, for another handler to say what stems from it."""
+        is_stamped = isinstance(job.handler, MessageHandler) and job.handler.takes_stamped
+        return self._use(job).keeps_trigger and (is_stamped or self._use(job).asks_context)
 
     def _use(self, job: Job) -> PortUse:
         return port_uses(self.graph.nodes[job.node].cls)[job.name]
@@ -206,7 +213,7 @@ class WorstCases:
             if lifespan_ns is not None and lifespan_ns < delay_ns + min(comes_ns, self.wait_ns(job)):
                 return None  # one after the other may be too old when it has its turn
             gap_ns = max(comes_ns, job.cost_ns) + self._turn_ns(job, 1) - job.cost_ns
-        expiring = [topic for topic in self.reads(job, also_peeked=True) if self._may_expire(topic, job.node)]
+        expiring = [topic for topic in self.reads(job, also="peeked") if self._may_expire(topic, job.node)]
         if not expiring:
             return gap_ns
         comes_ns, lifespan_ns = self._comes_ns(expiring[0], job.node), self.lifespan_ns(job.node, expiring[0])

@@ -53,14 +53,18 @@ def read_text(path: Path) -> str:
         data = path.read_bytes()
         for mark, name in _MARKS.items():
             if data.startswith(mark):
-                raise UserError(f"{path}: begins with a byte order mark (BOM) of {name}; save it as UTF-8 without one")
+                raise UserError(
+                    f"{path}: begins with a byte order mark (BOM) of {name}; save it as UTF-8 without one", code="P001"
+                )
         return io.StringIO(data.decode("utf-8"), None).getvalue()  # each end of a line as \n
     except FileNotFoundError as problem:
-        raise UserError(f"{path}: there is no such file") from problem
+        raise UserError(f"{path}: there is no such file", code="P001") from problem
     except OSError as problem:
-        raise UserError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+        raise UserError(f"{path}: cannot be read: {problem.strerror or problem}", code="P001") from problem
     except UnicodeDecodeError as problem:
-        raise UserError(f"{path}: byte {problem.start} is no UTF-8; expected a text file in UTF-8") from problem
+        raise UserError(
+            f"{path}: byte {problem.start} is no UTF-8; expected a text file in UTF-8", code="P001"
+        ) from problem
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
@@ -68,7 +72,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise UserError(f"{path}{_syntax(str(problem), text)}") from problem
+        raise UserError(f"{path}{_syntax(str(problem), text)}", code="P002") from problem
 
 
 def _syntax(problem: str, text: str) -> str:
@@ -86,7 +90,8 @@ def convert(tables: Any, kind: type[T], where: str = "", table: str = "") -> T:
         return msgspec.convert(tables, kind)
     except msgspec.ValidationError as problem:
         told = sentence(problem, tables, kind, table)
-        raise UserError(f"{where}: {told}" if where else told) from problem
+        code = "P003" if (found := _AT.fullmatch(str(problem))) and "unknown field" in found["what"] else "P004"
+        raise UserError(f"{where}: {told}" if where else told, code=code) from problem
 
 
 def sentence(problem: msgspec.ValidationError, tables: Any, kind: Any, table: str = "") -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.coordination.fence import PreemptionEpochs
-from runtime.errors import EscapeError, PolyrhythmError
+from runtime.errors import EscapeError, MissedTickError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import remedy_of
 from runtime.execution.lane import Lane, Work
@@ -31,7 +31,7 @@ class VirtualLanes:
     def __init__(self, scheduler: Scheduler, loop: VirtualLoop, specs: Collection[NodeSpec], seed: int) -> None:
         self.is_over = self.is_closing = self.goes_on = False
         self.failure: BaseException | None = None
-        """What an async handler has raised; whoever steps the scheduler raises it."""
+        """What an async handler has raised, or a tick that was missed; whoever steps the scheduler raises it."""
         self.watch: DeterminismGuard | None = None
         self._scheduler = scheduler
         self._loop = loop
@@ -40,6 +40,20 @@ class VirtualLanes:
         self._latency = {spec.name: spec.latency for spec in specs}
         self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
+
+    def watch_ticks(self, bound: BoundNode) -> None:
+        """Let a missed tick of a timer with `overrun="error"` be what an exception in its handler is: the run's end, or told."""
+
+        def fail(handler: str, problem: MissedTickError) -> None:
+            if self.goes_on:
+                bound.failures.tell(handler, problem)
+                return
+            self._note(problem, bound, handler)
+            self.failure = problem
+
+        for lane in bound.lanes:
+            for state in lane.timers:
+                state.fail = fail
 
     def arm(self, bound: BoundNode, lane: Lane) -> None:
         """Schedule the lane for its next tick."""
@@ -92,7 +106,7 @@ class VirtualLanes:
             raise
         except Exception as problem:
             if not self.goes_on:
-                self._note(problem, bound, work)
+                self._note(problem, bound, work.handler)
                 raise
             bound.failures.tell(work.handler, problem)
         finally:
@@ -119,7 +133,7 @@ class VirtualLanes:
                 if self.goes_on and isinstance(problem, Exception) and not isinstance(problem, EscapeError):
                     bound.failures.tell(work.handler, problem)
                 else:
-                    self._note(problem, bound, work)
+                    self._note(problem, bound, work.handler)
                     self.failure = problem  # asyncio would only log it here
                     return
             if not task.cancelled() and call.not_before_ns > self._scheduler.now_ns:
@@ -129,11 +143,11 @@ class VirtualLanes:
 
         task.add_done_callback(done)
 
-    def _note(self, problem: BaseException, bound: BoundNode, work: Work) -> None:
+    def _note(self, problem: BaseException, bound: BoundNode, handler: str) -> None:
         """Say with an exception what to do about it, where that is known, and where in virtual time it was raised."""
         if known := remedy_of(problem):
             problem.add_note(known)
-        problem.add_note(f"in {bound.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time")
+        problem.add_note(f"in {bound.name}.{handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time")
 
     def _end(self, bound: BoundNode, lane: Lane, work: Work, call: HandlerContext) -> None:
         self._commit(bound, work, call)

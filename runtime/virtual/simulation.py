@@ -26,6 +26,7 @@ from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
 from runtime.launch.links_table import LinkModel
+from runtime.launch.one_file import seats_of
 from runtime.launch.provenance import blas_kernel
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
@@ -77,7 +78,7 @@ class Simulation:
         self.run_info: dict[str, Any] = {"seed": seed, "clock": "virtual"}
         self._loop = VirtualLoop(self.scheduler)
         self._seq = 0
-        seats = seats or {}
+        seats = seats or seats_of(nodes)
         self.run_info["seats"] = as_data(seats)
         budgets = budgets or Budgets()
         self.run_info["budgets"] = budgets.as_data()
@@ -140,6 +141,7 @@ class Simulation:
             if self._health_ns and self.graph.is_recorded and not type(bound.node).subscribes_all:
                 bound.keep_journal()
             self._delivery.connect(bound)
+            self._lanes.watch_ticks(bound)
 
     def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
         """A list that grows by each message published on this port's topic from now on."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.policy.onnx.tensors import COLUMNS, problems_of
-from runtime.command_line.arguments import check_new
+from runtime.command_line.arguments import check_new, count
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import JOINTS
 
@@ -122,6 +122,10 @@ def main(argv: list[str]) -> int:
         from nodes.policy.onnx.lerobot_process import become_gateway
 
         become_gateway(arguments.python, arguments.folder, arguments.server, arguments.bind, arguments.device)
+    if arguments.verb == "try":
+        from nodes.policy.remote.try_server import try_server
+
+        return try_server(arguments)
     names = OURS | dict(arguments.name)
     out: Path = arguments.out
     check_new(out)
@@ -494,7 +498,8 @@ def _image_size(model: bytes) -> tuple[int, int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm policy",
-        description="A policy that LeRobot trained takes the seat: as one ONNX file, or in LeRobot's own server.",
+        description="A policy that LeRobot trained takes the seat: as one ONNX file, or in LeRobot's own server. "
+        "The server of any policy is tried before a robot stands there.",
         epilog="example: polyrhythm policy adopt outputs/train/act/pretrained_model --python ~/lerobot/bin/python "
         "--out act.onnx --hz 20",
     )
@@ -523,6 +528,12 @@ def _parser() -> argparse.ArgumentParser:
     gateway.add_argument("--server", default="127.0.0.1:8080", metavar="ADDRESS:PORT", help="default: %(default)s")
     gateway.add_argument("--bind", default="127.0.0.1:8000", metavar="ADDRESS:PORT", help="default: %(default)s")
     gateway.add_argument("--device", default="cpu", help="of the server; default: %(default)s")
+    trying = verbs.add_parser("try", help="warm up and time the server of a policy; nothing moves")
+    trying.add_argument("server", help="its address: ws://127.0.0.1:8000 of openpi, tcp://127.0.0.1:5555 of GR00T")
+    trying.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="changes",
+                        help="a parameter of the policy's node, as in a launch file: within_s=0.3")  # fmt: skip
+    trying.add_argument("--answers", type=count, default=5, metavar="N", help="to be timed; default: %(default)s")
+    trying.add_argument("--json", action="store_true", help="print what was found as JSON")
     return parser
 
 

@@ -98,6 +98,17 @@ def deadline_over_budget(within_s: float, budget_s: float) -> str:
     )
 
 
+def deadline_over_age(within_s: float, oldest_s: Mapping[str, float]) -> list[str]:
+    """Why a server may not be given longer than an image may be old, in a sentence; none where it is not."""
+    oldest = oldest_s.get("image", math.inf)
+    if within_s <= oldest:
+        return []
+    return [
+        f"within_s is {within_s:g} s, and what reads its commands refuses images older than {oldest:g} s"
+        " (max_image_age_s), so a later answer is never played; set within_s to at most that"
+    ]
+
+
 Phase = Literal["idle", "beginning", "acting", "keeping"]
 """Beginning: the posture before is kept until the first judged chunk. Keeping: a posture, and no chunk."""
 PhaseEvent = Literal["action", "judged", "done", "rest", "let go", "seated"]

@@ -6,9 +6,10 @@ old as the image that it was made from, so the ages tell what the network costs;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Unpack
 
-from nodes.policy.onnx.policy import ActionSettings, OnnxPolicy, deadline_over_budget
+from nodes.policy.onnx.policy import ActionSettings, OnnxPolicy, deadline_over_age, deadline_over_budget
 from runtime import ParameterError, UserError
 from runtime.hosts.address import split
 from runtime.hosts.hosts_table import is_public_key
@@ -62,6 +63,10 @@ class RemotePolicy(OnnxPolicy):
         if not 0 <= self.jpeg_quality <= 100:
             problems.append(f"jpeg_quality is {self.jpeg_quality}; expected 1 to 100, or 0 for pixels as they are")
         return problems
+
+    def age_problems(self, oldest_s: Mapping[str, float]) -> list[str]:
+        """Whether an answer at the deadline could still be played."""
+        return deadline_over_age(self.within_s, oldest_s)
 
     @classmethod
     def examine(

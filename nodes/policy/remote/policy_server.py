@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.policy.onnx.inputs import Felt, PolicyAnswer, PolicyModel
-from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_budget
+from nodes.policy.onnx.policy import OnnxPolicy, PlaybackSettings, deadline_over_age, deadline_over_budget
 from nodes.policy.onnx.tensors import COLUMNS
 from runtime import MissingVariable, ParameterError, PolyrhythmError
 from runtime.msgs import JOINTS
@@ -112,12 +112,18 @@ class ServerPolicy(OnnxPolicy):
         """A session with the server; `key` is "" where none is needed."""
         raise NotImplementedError
 
-    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
-        """Return whether it is said how far apart the steps of the model's chunks are; it is on another machine."""
-        if self.is_step_stated:
-            return []
+    def age_problems(self, oldest_s: Mapping[str, float]) -> list[str]:
+        """Whether an answer at the deadline could still be played."""
+        return deadline_over_age(self.within_s, oldest_s)
+
+    def parameter_notes(self) -> list[str]:
+        """Whether it is said how far apart the steps of the model's chunks are: no protocol tells it."""
         text = f"step_s is not stated; {self.step_s:g} s is taken: state the rate that the model was trained at"
-        return [("note", text)]
+        return [] if self.is_step_stated else [text]
+
+    def model_findings(self, *, is_timed: bool) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Return what is not stated; the model is on another machine, and `polyrhythm policy try` asks it."""
+        return [("note", text) for text in self.parameter_notes()]
 
     def on_start(self) -> None:
         if problems := self.problems():
@@ -132,16 +138,20 @@ class ServerPolicy(OnnxPolicy):
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.model}"
 
+    def trial_question(self) -> tuple[dict[str, NDArray[np.uint8]], Felt]:
+        """Images and feelings of a robot that stands in the dark, all joints at 0: something to ask a server."""
+        side_px = self.size_px or WARM_PX
+        black = np.zeros((side_px, side_px, 3), np.uint8)
+        return {"image": black, "wrist": black}, Felt((0.0,) * len(JOINTS), text="hold still")
+
     def _warm_up(self, key: str) -> None:
         """Ask once and use no answer: the first one of a server that loads or compiles its model takes long."""
         within_s, self.within_s = self.within_s, WARM_S
         session = self.connect(key)
         self.within_s = within_s
-        side_px = self.size_px or WARM_PX
-        black = np.zeros((side_px, side_px, 3), np.uint8)
         begun_ns = self.clock.now_ns()
         try:
-            session.run({"image": black, "wrist": black}, Felt((0.0,) * len(JOINTS), text="hold still"))
+            session.run(*self.trial_question())
             self.log.info("%s answers; its first answer took %.1f s", self.model, self.clock.since_s(begun_ns))
         except PolyrhythmError as problem:
             self.log.warning("not warm: %s", problem)

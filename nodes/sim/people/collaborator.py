@@ -53,8 +53,8 @@ HAND_MPS = 0.6
 HAND_Y_M, HAND_Z_M = -0.62, 0.66
 """Where an open hand waits over the table: beside what the robot holds out, so far, and within these."""
 HAND_ASIDE_M, HAND_X_M = 0.25, (-0.45, 0.38)
-BEHIND_M = (-1.3, 0.9)
-"""y and z of a hand that is at the person's side, behind the table."""
+BEHIND_M = (-1.8, 0.9)
+"""y and z of a hand that is at the person's side, behind the table, where the room's camera does not see it either."""
 HAND_KEPT_S, HAND_LONGEST_S = 1.0, 40.0
 """A hand is drawn back so long after it was given something; at the latest so long after it was held out."""
 THANKS_S = 1.5

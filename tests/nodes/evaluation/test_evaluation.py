@@ -25,6 +25,7 @@ from nodes.evaluation.trials import Card, EvaluationRun, Result, TrialVariant, r
 from runtime.errors import PolyrhythmError, UserError
 from tests.support.running import eventually
 from tests.support.sentences import pattern, sentence
+from tests.support.terminals import CTRL_C, Terminal
 
 ROOT = Path(__file__).resolve().parents[3]
 LAUNCH = """
@@ -230,6 +231,21 @@ def test_what_a_node_prints_is_no_part_of_how_its_run_went(tmp_path: Path, launc
     done = evaluate(launch, tmp_path / "out", "--seeds", "1", "--set", "lot.prints=true", "--json")
     assert done.returncode == 0, done.stderr
     assert successes(done.stdout) == {"as it is": [0]}
+
+
+@pytest.mark.processes
+def test_somebody_at_a_terminal_is_told_which_run_goes_on_while_it_does(tmp_path: Path, launch: Path) -> None:
+    code = "import sys; from nodes.evaluation.command import main; sys.exit(main(sys.argv[1:]))"
+    asked = ["--seeds", "1", "--set", "lot.lasts_s=1e6", "--real-time", "--out", str(tmp_path / "out")]
+    terminal = Terminal([sys.executable, "-c", code, str(launch), *asked], ROOT)
+    try:
+        terminal.says(sentence("evaluation.still_running", name="as it is-seed0"))
+        assert "[1 of 1" not in terminal.output, "before it has ended"
+        terminal.type(CTRL_C)
+        terminal.says(sentence("evaluation.goes_on_with"))
+    finally:
+        terminal.end()
+    assert left_of(tmp_path / "out") == []
 
 
 @pytest.mark.processes

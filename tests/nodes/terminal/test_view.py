@@ -320,3 +320,32 @@ def test_a_web_address_is_never_cut_however_narrow_the_terminal(width: int) -> N
     rows = drawn.export_text().splitlines()
     assert "".join(row.rstrip() for row in rows).count(ADDRESS) == 2
     assert len(rows) <= 24
+
+
+def test_an_answer_longer_than_the_board_is_wide_stands_whole_on_it() -> None:
+    view, out = live_view()
+    answer = (
+        "Which cup do you mean: the blue cup, the green cup, the red cup, the white cup or the yellow cup beside it?"
+    )
+    plan = "Put the blue cup, the green cup, the red cup, the white cup and the yellow cup into the bin, one by one"
+    for at_s in range(20):
+        view.message(stamped(Utterance(speaker="Sam", text=f"line {at_s}"), float(at_s), "heard"))
+    view.message(stamped(Utterance(speaker="robot", text=answer), 20.0))
+    view.message(stamped(Subtask(id="s", text=plan), 1.0))
+    view.log("error", "policy", f"its model does not answer: {answer}")
+    shown = board(view, out, 21.0)
+    words = " ".join(" ".join(shown).split())
+    for text in (f"“{answer}”", f"plan {plan}", f"policy: its model does not answer: {answer}"):
+        assert text in words
+    assert len(shown) <= 24
+    assert max(map(len, shown)) <= 80
+    view.close()
+
+
+def test_the_end_of_a_long_typed_line_is_where_one_sees_it() -> None:
+    view, _ = live_view()
+    view.board.typed = "word " * 100 + "the end"
+    console = Console(file=io.StringIO(), width=80, height=24, record=True)
+    console.print(view.board.draw(START_NS, 80, 24))
+    assert console.export_text().rstrip().endswith("the end▏")
+    view.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from fractions import Fraction
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodes.hello import Beat
-from runtime import GraphError, Node, NodeSpec, Publisher, Simulation, Stamped, Subscription, every
+from runtime import GraphError, Node, NodeSpec, Publisher, Simulation, Stamped, Subscription, every, run
 from runtime.clock import NS_PER_S
-from runtime.errors import UserError
+from runtime.errors import MissedTickError, PolyrhythmError, UserError
 from runtime.execution.lane import FollowingTimer, TimerState
+from runtime.launch.latency import Latency
 from runtime.message import Envelope
 from runtime.node import MOST_TO_CATCH_UP, Timer, handlers_of
 from tests.support.sentences import pattern, sentence
@@ -121,6 +123,58 @@ def test_the_overrun_policy_of_a_mark_reaches_its_timer() -> None:
 def test_an_unknown_overrun_policy_is_refused() -> None:
     with pytest.raises(UserError, match=pattern("runtime.unknown_overrun", value="repeat")):
         every(hz=1, overrun="repeat")  # type: ignore[arg-type]  # the mistake
+
+
+class Strict(Node):
+    """Ticks, and takes it as a failure where it could not; the second call takes long in real time."""
+
+    def __init__(self, long_s: float = 0.0) -> None:
+        self.calls = 0
+        self.long_s = long_s
+
+    @every(hz=10, overrun="error")
+    def tick(self) -> None:
+        self.calls += 1
+        if self.calls == 2 and self.long_s:
+            threading.Event().wait(self.long_s)
+        if self.calls == 4 and self.long_s:
+            self.finish(ok=True, reason="four calls")
+
+
+@pytest.mark.parametrize(("takes_s", "ticks", "late_s"), [(0.15, "1 tick", "0.100"), (0.45, "3 ticks", "0.350")])
+def test_a_missed_tick_ends_a_virtual_run_and_says_how_late_it_was(takes_s: float, ticks: str, late_s: str) -> None:
+    strict = Strict()
+    latency = {"tick": Latency(takes_s, takes_s)}
+    sim = Simulation(NodeSpec("strict", Strict, instance=strict, latency=latency))
+    with pytest.raises(MissedTickError, match=pattern("runtime.missed_ticks", ticks=ticks, late_s=late_s)) as raised:
+        sim.run(seconds=2.0)
+    assert any("in strict.tick at" in note for note in raised.value.__notes__)
+
+
+def test_a_timer_that_takes_as_long_as_its_period_misses_no_tick() -> None:
+    strict = Strict()
+    Simulation(NodeSpec("strict", Strict, instance=strict, latency={"tick": Latency(0.1, 0.1)})).run(seconds=1.0)
+    assert strict.calls == 10
+
+
+def test_a_missed_tick_is_a_failure_of_its_handler_in_real_time(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(
+        PolyrhythmError, match=r"strict \d times?, the last time in tick: missed \d+ ticks? at 10 Hz: late"
+    ):
+        run(Strict(long_s=0.35))
+    assert any("handler tick failed: missed" in line.message and line.exc_info is None for line in caplog.records)
+
+
+def test_a_timer_in_step_with_a_topic_has_no_overrun_that_could_be_an_error() -> None:
+    class InStep(Node):
+        beat = Subscription(Beat, "beat")
+
+        @every(hz=10, overrun="error")
+        def tick(self) -> None:
+            self.beat.latest()
+
+    with pytest.raises(GraphError, match="leave out one"):
+        Simulation(NodeSpec("step", InStep, after={"tick": "beat"}))
 
 
 class Offbeat(Node):

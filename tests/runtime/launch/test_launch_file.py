@@ -12,6 +12,7 @@ import nodes.hello
 from runtime.cli import main
 from runtime.errors import LaunchFileError
 from runtime.launch.file import check, find, in_order, load, override
+from runtime.refusals import CODES
 from tests.support.sentences import sentence
 
 HELLO = """
@@ -37,12 +38,14 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    """What `polyrhythm check` says of graph.toml, which it must refuse as asked wrongly."""
+    """What `polyrhythm check` says of graph.toml, which it must refuse as asked wrongly; without its code."""
     assert main(["check", "graph.toml", *options]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("polyrhythm: ")
-    return captured.err.removeprefix("polyrhythm: ").removesuffix("\n")
+    words, _, code = captured.err.removeprefix("polyrhythm: ").removesuffix("]\n").rpartition(" [")
+    assert code in CODES, captured.err
+    return words
 
 
 TALKER = '[nodes.talker]\nuse = "nodes.hello:Talker"\n'

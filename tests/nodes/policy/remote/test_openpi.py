@@ -6,23 +6,29 @@ gave for the value in the comment behind it.
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgpack
 import numpy as np
 import pytest
 from websockets.sync.server import ServerConnection, serve
 
+from nodes.policy.onnx.adopt import main as policy
 from nodes.policy.onnx.inputs import Felt
 from nodes.policy.remote.gr00t import unpack as unpack_of_gr00t
 from nodes.policy.remote.openpi import OpenPiPolicy, OpenPiSession, pack, unpack
 from nodes.policy.remote.policy import RemotePolicy
 from runtime import Simulation
-from runtime.errors import ParameterError, PolyrhythmError
+from runtime.clock import SystemClock
+from runtime.errors import ParameterError, PolyrhythmError, UserError
+from runtime.launch.file import load
 from tests.support.sentences import pattern, sentence
 
 pytestmark = pytest.mark.processes
@@ -226,3 +232,117 @@ def test_a_deadline_whose_answers_are_never_played_is_refused_and_the_rate_of_tr
     unstated = OpenPiPolicy("ws://127.0.0.1:8000").model_findings(is_timed=False)
     assert [level for level, _ in unstated] == ["note"]
     assert OpenPiPolicy("ws://127.0.0.1:8000", step_s=0.02).model_findings(is_timed=False) == []
+
+
+LAUNCH = """
+[nodes.guard]
+use    = "nodes.guard.node:Guard"
+params = { arm = "auto", memory = "run", max_image_age_s = 0.3 }
+
+[nodes.driver]
+use     = "nodes.sim.driver:SimDriver"
+process = "guard"
+
+[nodes.head_camera]
+use = "nodes.sim.camera:SimCamera"
+
+[nodes.policy]
+"""
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        'use = "nodes.policy.remote.openpi:OpenPiPolicy"\nparams = { server = "ws://127.0.0.1:8000", within_s = 0.5 }',
+        'use = "nodes.policy.remote.gr00t:Gr00tPolicy"\nparams = { server = "tcp://127.0.0.1:5555", within_s = 0.5 }',
+        'use = "nodes.policy.remote.policy:RemotePolicy"\nparams = { server = "tcp://127.0.0.1:7500", within_s = 0.5 }',
+    ],
+)
+def test_a_deadline_beyond_the_guards_image_age_is_refused_at_check(served: str, tmp_path: Path) -> None:
+    file = tmp_path / "served.toml"
+    file.write_text(LAUNCH + served)
+    why = sentence("policy.deadline_over_age", within="0.5", age="0.3")
+    told = [problem for node, problem in load(file).graph.problems() if node == "policy"]
+    assert len(told) == 1
+    assert told[0].startswith(why)
+    file.write_text(LAUNCH + served.replace("0.5", "0.3"))
+    graph = load(file).graph
+    assert not [problem for node, problem in graph.problems() if node == "policy"]
+    asks = [note for node, note in graph.notes() if node == "policy"]
+    assert all(note.startswith(sentence("policy.step_is_not_stated")) for note in asks)
+    assert len(asks) == ("RemotePolicy" not in served)
+
+
+def test_a_server_is_tried_before_a_robot_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
+    questions: list[bytes] = []
+
+    def answers(question: bytes) -> bytes:
+        questions.append(question)
+        return ANSWER
+
+    with serving(answers) as place:
+        assert policy(["try", place, "--set", "within_s=0.9", "--answers", "3"]) == 0
+        told = capsys.readouterr().out
+        assert policy(["try", place, "--set", "step_s=0.5", "--set", "within_s=0.9", "--json"]) == 0
+    assert len(questions) == 4 + 6
+    assert sentence("policy.would_be_played") in told
+    assert sentence("policy.step_is_not_stated") in told
+    found = json.loads(capsys.readouterr().out)
+    assert (found["steps"], found["step_s"], found["within_s"], len(found["later_s"])) == (3, 0.5, 0.9, 5)
+    assert (found["problems"], found["notes"]) == ([], [])
+
+
+def test_a_trial_whose_answers_would_not_be_played_ends_with_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(lambda _: ANSWER) as place:
+        assert policy(["try", place, "--set", "within_s=1e-9", "--answers", "2"]) == 1
+    assert sentence("policy.took_longer_than_within", number=2, within="1e-09") in capsys.readouterr().out
+    with serving(lambda _: pack({"actions": np.full((90, 8), np.nan)})) as place:
+        assert policy(["try", place, "--json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert sentence("policy.answer_not_finite") in problem
+    with serving(lambda _: msgpack.packb([1])) as place, pytest.raises(PolyrhythmError, match="expected actions"):
+        policy(["try", place])
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (["127.0.0.1:8000"], "policy.no_address_of_a_server"),
+        (["ws://127.0.0.1:8000", "--set", "within_s=2.0"], "policy.deadline_over_budget"),
+    ],
+)
+def test_a_trial_that_is_asked_wrongly_asks_nobody(asked: list[str], why: str) -> None:
+    told = sentence(why, within="2", budget="1") if why.endswith("budget") else sentence(why)
+    with pytest.raises(UserError, match=re.escape(told)):
+        policy(["try", *asked])
+    with pytest.raises(UserError, match="within_ms"):
+        policy(["try", "ws://127.0.0.1:8000", "--set", "within_ms=2"])
+
+
+def test_a_cold_server_is_asked_once_before_its_robot_moves_and_is_given_longer_for_that() -> None:
+    questions: list[bytes] = []
+
+    def answers(question: bytes) -> bytes:
+        questions.append(question)
+        is_over.wait(0.3)  # longer than an answer may take
+        return ANSWER
+
+    is_over = threading.Event()
+    with serving(answers) as place:
+        node = OpenPiPolicy(place, within_s=0.05, size_px=8)
+        node.clock = SystemClock()
+        node.on_start()
+        node.on_stop()
+    assert len(questions) == 1
+    asked = msgpack.unpackb(questions[0])
+    assert asked["observation/image"][b"shape"] == [8, 8, 3]
+
+
+def test_a_server_that_is_not_there_does_not_keep_a_run_from_beginning(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        place = f"ws://127.0.0.1:{closed.getsockname()[1]}"
+    node = OpenPiPolicy(place)
+    node.clock = SystemClock()
+    node.on_start()
+    node.on_stop()
+    assert "not warm" in caplog.text

@@ -1,0 +1,61 @@
+"""`graph`: nodes, rates and seats in one Python file or notebook, without a launch file; with the same checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from runtime.errors import GraphError, UserError
+from runtime.launch.graph import Graph, NodeSpec, specs_of
+from runtime.launch.nodes_table import rates_of
+from runtime.launch.seats_table import SeatTable, parse_seats
+from runtime.node import Node
+from runtime.refusals import refusing
+from runtime.serialization.toml_errors import guess
+
+
+def graph(
+    *nodes: Node | NodeSpec | Graph,
+    rates: Mapping[str, float | dict[str, float]] | None = None,
+    seats: Mapping[str, Sequence[str]] | None = None,
+) -> Graph:
+    """The graph of these nodes, which `run` and `Simulation` take, checked as `polyrhythm check` checks a launch file.
+
+    `rates` are in Hz by node, as `hz` in a launch file: {"camera": 5} for a node with one timer, {"robot": {"look": 5}}
+    for any. `seats` are by name the nodes that may hold it, the holder first. Raises GraphError with the first thing
+    that does not fit.
+    """
+    specs = {spec.name: spec for spec in specs_of(nodes)}
+    for name, hz in (rates or {}).items():
+        if name not in specs:
+            raise GraphError(f"rates names {name!r}, which is no node; {guess(name, specs)}", code="P023")
+        try:
+            with refusing("P023"):
+                specs[name] = replace(specs[name], hz={**specs[name].hz, **rates_of(specs[name].cls, hz)})
+        except UserError as problem:
+            raise GraphError(f"[nodes.{name}] {problem}") from problem
+    candidates = {
+        seat: tuple(names) for one in nodes if isinstance(one, Graph) for seat, names in one.candidates.items()
+    }
+    candidates |= {seat: tuple(names) for seat, names in (seats or {}).items()}
+    made = Graph(specs.values(), candidates)
+    seats_of([made])
+    made.check()
+    return made
+
+
+def seats_of(nodes: Iterable[object]) -> dict[str, SeatTable]:
+    """The seats of the graphs among these nodes. Raises GraphError where they do not fit the nodes."""
+    found: dict[str, SeatTable] = {}
+    for one in nodes:
+        if isinstance(one, Graph) and one.candidates:
+            written = {
+                seat: {**({"holder": names[0]} if names else {}), "shadows": list(names[1:])}
+                for seat, names in one.candidates.items()
+            }
+            try:
+                with refusing("P040"):
+                    found |= parse_seats(written, one.nodes)
+            except UserError as problem:
+                raise GraphError(str(problem)) from problem
+    return found
