@@ -42,7 +42,7 @@ class VirtualLanes:
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
 
     def watch_ticks(self, bound: BoundNode) -> None:
-        """Let a missed tick of a timer with `overrun="error"` be what an exception in its handler is: the run's end, or told."""
+        """Let a missed tick of a timer with `overrun="error"` count as an exception in its handler does."""
 
         def fail(handler: str, problem: MissedTickError) -> None:
             if self.goes_on:
