@@ -18,7 +18,7 @@ help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 demo: $(DEMO) ## a robot clears a table while a person talks to it; leaves a recording, pictures and a film in runs/ (FILM=no: none; OPEN=yes: in the browser, too)
-	@$(BIN)/polyrhythm run laptop --set collaborator.script=story $(if $(filter no,$(FILM)),,--film) $(if $(filter yes,$(OPEN)),--open)
+	@$(BIN)/polyrhythm run laptop --allow-missed-budgets --set collaborator.script=story $(if $(filter no,$(FILM)),,--film) $(if $(filter yes,$(OPEN)),--open)
 
 test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by side, then those that need quiet
 	$(BIN)/python -m pytest -m "not alone and not long" $(SIDE_BY_SIDE)

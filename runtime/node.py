@@ -11,7 +11,7 @@ import inspect
 import logging
 import random
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -343,6 +343,13 @@ class Node:
     def spending(self) -> Spending | None:
         """Return what was spent on a model in this run; None for a node that asks none."""
         return None
+
+    def losses(self) -> Sequence[str]:
+        """What the node works with and lost in this run, such as the link to its robot, each in a few words.
+
+        What it has again counts, too: the run's last lines tell it, and its exit code is 1.
+        """
+        return ()
 
     def claims(self) -> tuple[str, ...]:
         """Return names of what one run of this account may use at a time; asked before the start."""

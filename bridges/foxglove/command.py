@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runtime.clock import SystemClock
-from runtime.command_line.arguments import answered, count, port_number, seconds
+from runtime.command_line.arguments import answered, check_new, count, port_number, seconds
 from runtime.command_line.attach import Sender, StopSignal, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
 from runtime.msgs import TERMINAL, EStop, Image, Utterance
@@ -93,6 +93,7 @@ def _tell_how_to_open(recording: Path, path: Path | None) -> int:
 def _write_layout(path: Path, cameras: Iterable[str]) -> None:
     from bridges.foxglove.layout import layout
 
+    check_new(path, "--layout")
     try:
         path.write_text(layout(sorted(cameras)), encoding="utf-8")
     except OSError as problem:

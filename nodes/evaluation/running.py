@@ -163,6 +163,8 @@ class Runs:
         elif one.process.exitcode == _ASKED_WRONGLY:
             raise UserError(complaint.strip().removeprefix("polyrhythm: "))
         result = _read(one.trial, said, complaint, self._age_s(one), one.folder / RECORDING)
+        if has_ended and one.process.exitcode and result.is_success is not False and not result.has_broken:
+            result = msgspec.structs.replace(result, is_success=False, reason=_last_line(complaint))
         if self._measures and result.recording:
             own = measured(self._measures, Path(result.recording))
             result = msgspec.structs.replace(result, measures={**result.measures, **own})
@@ -253,13 +255,16 @@ def _summary(said: str) -> dict[str, Any] | None:
 def _read(trial: EvaluationRun, said: str, complaint: str, took_s: float, recording: Path) -> Result:
     summary = _summary(said)
     if summary is None:
-        lines = [line for line in complaint.strip().splitlines() if line.strip()]
-        reason = lines[-1][:_LAST_WORDS] if lines else "it ended without a word"
-        return Result(
-            trial=trial, is_success=None, reason=f"broken: {reason}", has_broken=True, took_s=round(took_s, 2)
-        )
+        reason = f"broken: {_last_line(complaint)}"
+        return Result(trial=trial, is_success=None, reason=reason, has_broken=True, took_s=round(took_s, 2))
     kept = str(recording) if recording.is_file() else ""
     return result_of(trial, summary, took_s=took_s, recording=kept)
+
+
+def _last_line(complaint: str) -> str:
+    """What a run said last of why it failed."""
+    lines = [line for line in complaint.strip().splitlines() if line.strip()]
+    return lines[-1][:_LAST_WORDS] if lines else "it ended without a word"
 
 
 def check_not_broken(results: Sequence[Result]) -> None:

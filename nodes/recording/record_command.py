@@ -11,7 +11,7 @@ import msgspec
 
 from nodes.recording.recorder import DEPTHS, Recorder
 from runtime.clock import SystemClock, wall_time_text
-from runtime.command_line.arguments import answered, seconds, unique_path
+from runtime.command_line.arguments import answered, new_path, seconds
 from runtime.command_line.attach import Arrival, StopSignal, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError
@@ -34,9 +34,7 @@ def main(argv: list[str]) -> int:
 def _record(asked: argparse.Namespace) -> int:
     run = attach(asked.run)
     types = _types(run, asked.topic, asked.exclude)
-    out: Path = asked.out or unique_path(Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap")
-    if out.exists():
-        raise UserError(f"{out}: is there already; choose another --out")
+    out = new_path(asked.out, Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap")
     with StopSignal() as stop_signal:  # until the file is closed, however often Ctrl-C is pressed
         recorder = _recorder(run, out, asked)
         print(f"recording {run.title} into {out}; Ctrl-C ends it", file=sys.stderr)

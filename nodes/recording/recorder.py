@@ -47,6 +47,9 @@ class SaveRecording(Message):
     reason: str = ""
 
 
+MOST_TOLD = 8
+
+
 class Recorder(ForRobot, Node):
     """Records every topic but those excluded; `path` empty means `run.mcap` in the run's folder.
 
@@ -109,6 +112,7 @@ class Recorder(ForRobot, Node):
         self._wall_offset_ns: int | None = None
         self._zero_ns: int | None = None  # when the first message of the recording was published: run time zero
         self._warned = False
+        self._stopped: list[str] = []  # since when nothing is recorded, and why
         self._before = ""  # where the recording began that is gone on with
         self._state = RecorderState(mode="waiting", why=_kept(ring_s))
 
@@ -132,7 +136,14 @@ class Recorder(ForRobot, Node):
             self._state = RecorderState(mode="recording", file=self.bag.path.name, why=self._before)
         elif state is not None:
             self._state = state
+            if state.mode == "stopped" and len(self._stopped) < MOST_TOLD:
+                since_s = to_s(self.clock.now_ns() - (self._zero_ns or 0))
+                self._stopped.append(f"recording: none since {since_s:.1f} s: {state.why}")
         self.told.publish(self._state)
+
+    def losses(self) -> list[str]:
+        """Since when nothing is recorded, and why."""
+        return self._stopped
 
     def _first(self) -> BagWriter | None:
         """What is written to from the start; None: nothing yet."""
@@ -183,8 +194,8 @@ class Recorder(ForRobot, Node):
 
     def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
-        from runtime.bag.file import BagReader
-        from runtime.bag.parts import parts_of, remove_recording, zero_ns_of
+        from runtime.bag.file import BagReader, head_of
+        from runtime.bag.parts import parts_of, zero_ns_of
 
         self._before = ""
         if is_unfinished(path, metadata):
@@ -195,7 +206,13 @@ class Recorder(ForRobot, Node):
             self._before = f"the recorder was started again; what came before is in {path.name}"
             self.log.warning("%s holds the first part of this recording; going on in %s", path, part.name)
             return part
-        remove_recording(path, metadata)
+        if path.exists() and head_of(path) is not None:
+            part = next_part(path, continues=True)
+            self._before = f"{path.name} holds another recording"
+            self.log.warning(
+                "%s holds another recording, which is left as it is; this one goes into %s", path, part.name
+            )
+            return part
         return path
 
     def on_any(self, stamped: Stamped[Any]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nodes.report.run import Run, read_run
 from nodes.report.summary import Summary, summarise
+from runtime.command_line.arguments import check_new
 from runtime.errors import PolyrhythmError, UserError, os_sentence
 
 CONTACT_SHEET = "contact_sheet.png"
@@ -32,13 +34,13 @@ def report_run(
     *,
     outcome: tuple[bool | None, str] | None = None,
     as_json: bool = False,
-    restarted: Mapping[str, int] | None = None,
+    not_kept: Sequence[str] = (),
     film: bool = False,
 ) -> bool | None:
     """Report a run that has just ended, with its pictures in its folder; whether it succeeded, None: nobody says.
 
-    `film`: also as a film, which takes a while. `outcome` stands in where the recording was cut off before the end.
-    Raises RecordingError.
+    `film`: also as a film, which takes a while. `not_kept`: what the run promised and did not keep. `outcome` stands in
+    where the recording was cut off before the end. Raises RecordingError.
     """
     run = read_run(recording)
     if outcome is not None and run.outcome[0] is None:
@@ -46,7 +48,7 @@ def report_run(
     pictures = _draw(run, folder)
     if film and (made := _film(run, folder, shows_progress=not as_json)):
         pictures.append(made)
-    summary = summarise(run, pictures=pictures)
+    summary = summarise(run, pictures=pictures, not_kept=not_kept)
     _print(summary, as_json=as_json, is_new=True)
     return summary.is_success
 
@@ -57,10 +59,15 @@ def report_session(recording: Path, folder: Path, *, outcome: tuple[bool, str] |
 
 
 def report_figures(
-    recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
+    recording: Path,
+    folder: Path,
+    *,
+    outcome: tuple[bool | None, str] | None = None,
+    not_kept: Sequence[str] = (),
+    **_: Any,
 ) -> bool | None:
     """The summary as JSON and no pictures, whatever was asked: for whoever runs many."""
-    summary = summary_of(recording, outcome)[1]
+    summary = replace(summary_of(recording, outcome)[1], not_kept=tuple(not_kept))
     print(summary.to_json())
     return summary.is_success
 
@@ -152,6 +159,9 @@ def main(argv: list[str]) -> int:
         return int(end.code or 0)
     try:
         run = read_run(asked.recording)
+        if asked.out is not None:
+            for name in (CONTACT_SHEET, TIMELINE, *([FILM] if asked.film else []), *([CLIP] if asked.clip else [])):
+                check_new(asked.out / name)
         out = asked.out or (None if asked.json else _beside(asked.recording))
         pictures = _asked_for(run, out, asked) if out is not None else []
         summary = summarise(run, pictures=pictures)

@@ -12,7 +12,7 @@ import msgspec
 from nodes.report.run import Run
 from runtime.clock import to_s
 from runtime.coordination.health import Health, PathHealth, TimerHealth
-from runtime.launch.budgets_table import MISSES
+from runtime.launch.budgets_table import is_met
 
 SLACK_S = 3.0
 """Between a node's first tick and the first message that its recorder hears."""
@@ -62,7 +62,7 @@ class PathSummary:
     p50_ms: float
     p99_ms: float
     max_ms: float
-    is_met: bool  # a budget of which nothing was measured is not
+    is_met: bool | None  # None: too few messages to judge it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def paths(run: Run) -> tuple[PathSummary, ...]:
                     p50_ms=longest.p50_ms,
                     p99_ms=longest.p99_ms,
                     max_ms=max(part.max_ms for part in parts),
-                    is_met=count > 0 and over + unknown <= MISSES * (count + unknown),
+                    is_met=is_met(count, over, unknown),
                 )
             )
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -123,6 +123,7 @@ class Summary:
     versions: dict[str, str]
     git: str
     trace: str = ""  # hash over all messages of a virtual run
+    not_kept: tuple[str, ...] = ()  # what the run promised and did not keep, as its last lines say
     beyond_ranges: tuple[str, ...] = ()  # who has asked for more than a joint's range, in sentences
     counts_from_before: bool = False  # a piece of a run, such as a trial: its nodes count from the run's start on
 
@@ -139,14 +140,15 @@ class Summary:
         return msgspec.json.format(text, indent=2).decode()
 
 
-def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
-    """The summary of a run."""
+def summarise(run: Run, pictures: Sequence[str] = (), not_kept: Sequence[str] = ()) -> Summary:
+    """The summary of a run; `not_kept` is what the command that ran it knows of."""
     is_success, reason = run.outcome
     seed = run.noted("seed")
     versions = run.noted("versions")
     interrupts = tuple(_interrupts(run))
     nodes = healths.nodes(run)
     missed = run.noted("missed")
+    image_age_ms = spread((published - image) * 1e-6 for published, image in run.sent if image)
     return Summary(
         is_success=is_success,
         reason=reason or (NOT_JUDGED if run.end else CUT_OFF),
@@ -159,10 +161,10 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         actions=_actions(run),
         interrupts=interrupts,
         beyond_ranges=run.guard.messages[-1].message.beyond_ranges if run.guard.messages else (),
-        image_age_ms=spread((published - image) * 1e-6 for published, image in run.sent if image),
+        image_age_ms=image_age_ms,
         stop_to_held_ms=spread(one.held_ms for one in interrupts if one.is_cause and one.held_ms is not None),
         stop_to_rest_ms=spread(one.at_rest_ms for one in interrupts if one.is_cause and one.at_rest_ms is not None),
-        paths=healths.paths(run),
+        paths=tuple(_exact(path, image_age_ms) for path in healths.paths(run)),
         spending=healths.spending(run),
         timers=healths.timers(run),
         nodes=nodes,
@@ -179,8 +181,17 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         versions=versions if isinstance(versions, dict) else {},
         git=run.about.get("git", ""),
         trace=run.end.get("trace", ""),
+        not_kept=tuple(not_kept),
         counts_from_before=healths.count_from_before(run),
     )
+
+
+def _exact(path: PathSummary, image_age_ms: Percentiles | None) -> PathSummary:
+    """The same with the ages of the very commands that are recorded; a node that measures live counts in buckets."""
+    first, last = path.topics[0], path.topics[-1]
+    if image_age_ms is None or last != "robot/command" or not first.endswith("image"):
+        return path
+    return replace(path, p50_ms=image_age_ms.p50, p99_ms=image_age_ms.p99, max_ms=image_age_ms.highest)
 
 
 def spread(values: Iterable[float]) -> Percentiles | None:

@@ -23,6 +23,7 @@ _BRAKES_S = 0.1
 """So long after a stop was heard the robot's commands certainly are those that brake."""
 
 WIDEST = 100
+_MET = {True: ("met", "green"), False: ("not met", "red"), None: ("too few to judge", "yellow")}
 
 
 def print_summary(summary: Summary, console: Console | None = None) -> None:
@@ -63,9 +64,8 @@ def print_result(summary: Summary, console: Console | None = None) -> None:
     if summary.interrupts:
         grid.add_row("interrupts", _interrupters(summary))
     _add_stops(grid, summary)
-    met = [path for path in summary.paths if not path.is_met]
     if summary.paths:
-        grid.add_row("path budgets", ", ".join(f"{path.path} not met" for path in met) or "met")
+        grid.add_row("path budgets", ", ".join(f"{path.path} {_MET[path.is_met][0]}" for path in summary.paths))
     if ill := [node.node for node in summary.nodes if node.errors or node.starts > 1]:
         grid.add_row("with errors or restarts", Text(", ".join(ill), style="red"))
     console.print(grid)
@@ -75,8 +75,9 @@ def print_result(summary: Summary, console: Console | None = None) -> None:
         console.print(Text(plain(sentence), style="yellow"))
     console.print(_places(summary))
     console.print()
-    console.print(Text("three things to try next", style="bold"))
-    for command, does in _next(summary):
+    failed = summary.is_success is False or bool(summary.not_kept)
+    console.print(Text("to find out why" if failed else "three things to try next", style="bold"))
+    for command, does in _next(summary)[: 2 if failed else 3]:
         console.print(Text(f"  {command}"), soft_wrap=True)
         console.print(Text(f"      {does}", style="dim"))
 
@@ -202,7 +203,6 @@ def _paths(summary: Summary) -> Table:
     for title in ("p99 budget ms", "p50 ms", "p99 ms", "max ms", "over", "of"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    words = {True: ("met", "green"), False: ("not met", "red")}
     for one in summary.paths:
         table.add_row(
             escape(f"{one.path}: {' > '.join(one.topics)}"),
@@ -212,7 +212,7 @@ def _paths(summary: Summary) -> Table:
             f"{one.max_ms:.1f}",
             f"{one.over:,}",
             f"{one.count:,}",
-            Text(words[one.is_met][0], style=words[one.is_met][1]),
+            Text(_MET[one.is_met][0], style=_MET[one.is_met][1]),
         )
     return table
 

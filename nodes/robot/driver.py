@@ -21,6 +21,7 @@ ORDER_LIFESPAN_S = 2.0
 BESIDE = QoS(required=False, in_process=True, lifespan_s=ORDER_LIFESPAN_S)
 """Orders of the guard reach the driver within their process, through no socket, so that nobody else can send them."""
 TICKS_PER_STATUS = 10
+MOST_TOLD = 8
 
 SIMULATED = "nodes.sim.robot:SimRobot"
 
@@ -60,6 +61,7 @@ class Driver(ForRobot, Node):
         self._ticks = 0
         self._told = ("", "")
         self._mode: RobotMode | None = None
+        self._losses: list[str] = []
         self.robot: Robot | None = None
 
     def problems(self) -> list[str]:
@@ -145,7 +147,13 @@ class Driver(ForRobot, Node):
         status = robot.status(self.clock.now_ns())
         if self._ticks % TICKS_PER_STATUS == 1 or status.mode != self._mode:
             self._tell(status)  # a change at once: the guard lets go of a robot that is pressed to stand, or that homes
+        if status.mode == "lost" and self._mode not in (None, "lost") and len(self._losses) < MOST_TOLD:
+            self._losses.append(f"the robot was lost{f': {status.why}' if status.why else ''}")
         self._mode = status.mode
+
+    def losses(self) -> list[str]:
+        """Each time that the robot was lost after it had been there."""
+        return self._losses
 
     def _obey(self, robot: Robot) -> None:
         # None once it is older than its lifespan. What is measured does not stem from it, so it hands on no age.

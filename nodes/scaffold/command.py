@@ -77,8 +77,9 @@ def check_name(name: str) -> None:
 def check_class_name(name: str, kind: str) -> None:
     """Raise UserError where the class named after the project would have a name that is taken already."""
     texts = [template.read_text(encoding="utf-8") for template in _templates(kind)]
-    class_name = class_name_of(name)
     is_used = any(CLASS in text for text in texts)
+    texts = [text.replace(CLASS, "") for text in texts]  # what takes the class's name is no name that is taken
+    class_name = class_name_of(name)
     if is_used and (
         keyword.iskeyword(class_name)
         or hasattr(builtins, class_name)

@@ -40,18 +40,6 @@ def parts_of(path: Path) -> list[Path]:
     return [path, *(part for part, head in heads.items() if head is None or (head and not what_differs(first, head)))]
 
 
-def remove_recording(path: Path, successor: Mapping[str, str]) -> None:
-    """Delete a recording with all its parts, so that another run can be recorded there; other recordings stay.
-
-    Where its first file is gone already, the other parts with the same name go. Raises OSError.
-    """
-    is_known = head_of(path) is not None
-    for part in parts_of(path):
-        head = None if part == path or is_known else head_of(part)
-        if head is None or (head and all(head.get(key) == successor.get(key) for key in ("folder", "parameters"))):
-            part.unlink(missing_ok=True)
-
-
 def zero_ns_of(metadata: Mapping[str, Mapping[str, str]]) -> int | None:
     """Run time zero of a recording, as a monotonic stamp; None where it does not say.
 

@@ -88,8 +88,29 @@ def _number(text: str) -> float:
         return math.nan
 
 
+def new_path(asked: Path | None, default: Path, option: str = "--out") -> Path:
+    """Where a command writes: what somebody named, or else the next free one of `default`.
+
+    Raises UserError where what somebody named is there already: nothing is written over.
+    """
+    if asked is None:
+        return unique_path(default)
+    check_new(asked, option)
+    return asked
+
+
+def check_new(path: Path, option: str = "--out") -> None:
+    """Raise UserError where a file of that name is there already, or a folder with something in it."""
+    try:
+        is_taken = path.is_symlink() or (any(path.iterdir()) if path.is_dir() else path.exists())
+    except OSError:
+        return  # whoever writes there says why it cannot
+    if is_taken:
+        raise UserError(f"{option} {path}: is there already, and nothing is written over it; name another")
+
+
 def unique_path(path: Path) -> Path:
-    """This path, or the next free one (NAME-2, NAME-3...) where another command started in the same second."""
+    """This path, or the next free one (NAME-2, NAME-3...) where that is there already."""
     number, free = 1, path
     while free.exists():
         number += 1

@@ -58,6 +58,11 @@ class MessageCounts:
                 what = f"{type(self._view).__name__}, which shows the run, failed: {type(problem).__name__}: {problem}"
                 print(f"{what}; the run goes on", file=sys.stderr)
 
+    @property
+    def lives(self) -> list[Health]:
+        """The last account of each life of each node."""
+        return [health for _, health in sorted(self._last.items())]
+
     def as_data(self) -> dict[str, dict[str, dict[str, Any]]]:
         """By node and topic: received, delivered, waiting, and dropped by reason."""
         found: dict[str, dict[str, dict[str, Any]]] = {}

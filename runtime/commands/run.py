@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runtime.clock import wall_time_text
-from runtime.command_line.arguments import seconds, unique_path
+from runtime.command_line.arguments import check_new, seconds, unique_path
 from runtime.commands.message_counts import MessageCounts
+from runtime.commands.not_kept import PROMISES, lines, not_kept
 from runtime.errors import UserError, choices
 from runtime.execution.log_lines import log_to
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from runtime.supervision.fork_server import ForkServer
 
 Report = Callable[..., bool | None]
-"""Called as report(recording, folder, outcome=..., as_json=..., restarted=...); returns whether the run succeeded.
+"""Called as report(recording, folder, outcome=..., as_json=..., not_kept=...); returns whether the run succeeded.
 
 Where --film is asked for, also with film=True.
 """
@@ -102,6 +103,7 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         "git": git_state(launch.path.parent),
     }
     recording: Path = arguments.record or folder / RECORDING
+    _check_new_recordings(launch, recording, arguments)
     if not arguments.virtual:  # from here on there may be threads
         ends.enter_context(telling.apart("stderr") if arguments.json else telling.apart("stdout", "stderr"))
     terminal = None if arguments.virtual else Terminal.own()
@@ -118,7 +120,6 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
                 answers=arguments.answers,
             )  # fmt: skip
         else:
-            _make_room(recording)
             outcome, restarted, unclean = _run_real(
                 launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view,
                 beside=_beside(launch, arguments), server=server,
@@ -129,26 +130,37 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         raise
     finally:
         view.close()
+    broken = not_kept(view, restarted, unclean)
+    allowed = {one.option for one in PROMISES if one.option and getattr(arguments, _attribute(one.option))}
+    counted = [one.text for one in broken if one.promise.option not in allowed]
+    told = lines(broken, allowed)
+    is_failed = outcome is not None and not outcome[0]
+    if is_failed:
+        _tell_not_kept(told)  # the reason why it failed stands last
     is_seen = terminal is None or not terminal.is_lost  # a report takes a while, and can be made later
     if launch.report and recording.is_file() and is_seen:
         report: Report = load_name(launch.report)
         if patience := what_takes_time(recording):
             print(patience, file=sys.stderr, flush=True)
         more = {"film": True} if arguments.film else {}
-        is_good = report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted, **more)
+        is_good = report(recording, folder, outcome=outcome, as_json=arguments.json, not_kept=counted, **more)
     else:
         kept = recording if recording.is_file() else None
-        _tell(outcome, run_info.get("trace"), kept, view, as_json=arguments.json)
+        _tell(outcome, run_info.get("trace"), kept, view, counted, as_json=arguments.json)
         is_good = outcome is None or outcome[0]
-    for name, why in unclean.items():
-        print(f"{name} {why}", file=sys.stderr)
-    failed = view.errors() if not arguments.allow_failures else []
-    if failed and is_good:
-        names = ", ".join(node for node, _ in failed)
-        print(
-            f"failed: handlers of {names} ended in errors; --allow-failures counts that as a success", file=sys.stderr
-        )
-    return 0 if is_good and not failed and not unclean else 1
+    if not is_failed:
+        _tell_not_kept(told)
+    return 0 if is_good and not counted else 1
+
+
+def _tell_not_kept(told: Sequence[str]) -> None:
+    for line in told:
+        print(line, file=sys.stderr)
+
+
+def _attribute(option: str) -> str:
+    """Where the parser keeps an option."""
+    return option.removeprefix("--").replace("-", "_")
 
 
 def _beside(launch: Launch, asked: argparse.Namespace) -> list[str]:
@@ -179,13 +191,19 @@ def what_takes_time(recording: Path) -> str:
 
 
 def _tell(
-    outcome: tuple[bool, str] | None, trace: str | None, recording: Path | None, tally: MessageCounts, *, as_json: bool
+    outcome: tuple[bool, str] | None,
+    trace: str | None,
+    recording: Path | None,
+    tally: MessageCounts,
+    counted: Sequence[str],
+    *,
+    as_json: bool,
 ) -> None:
     """What is to be said at the end of a run whose launch file names no report."""
     if as_json:
         ended = {"ok": outcome[0], "reason": outcome[1]} if outcome is not None else None
         told = {"outcome": ended, "trace": trace, "recording": str(recording) if recording else None}
-        print(json.dumps({**told, "messages": tally.as_data()}))
+        print(json.dumps({**told, "not_kept": list(counted), "messages": tally.as_data()}))
         return
     for line in tally.lines():
         print(line, file=sys.stderr)
@@ -240,9 +258,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--film", action="store_true", help="at the end of a simulated run, draw a film of it, too")
     parser.add_argument("--record", type=Path, metavar="FILE", help="record into this file; adds a recorder if needed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
-    parser.add_argument(
-        "--allow-failures", action="store_true", help="exit with 0 also where handlers raised exceptions meanwhile"
-    )
+    for promise in PROMISES:
+        if promise.help:
+            parser.add_argument(promise.option, action="store_true", help=promise.help)
     return parser
 
 
@@ -263,6 +281,17 @@ def _recorded(launch: Launch, path: Path) -> Launch:
         print(f"--record {path}: {told}, with --record as well", file=sys.stderr)
     table.setdefault("params", {})["path"] = str(path.resolve())
     return resolve(tables, path=launch.path, text=launch.text, host=launch.host)
+
+
+def _check_new_recordings(launch: Launch, recording: Path, asked: argparse.Namespace) -> None:
+    """Raise UserError where an earlier run recorded there: it is not written over."""
+    if not _records(launch):
+        return
+    check_new(recording, "--record" if asked.record is not None else "--out")
+    for spec in launch.here:
+        path = spec.params.get("path")
+        if spec.cls.subscribes_all and isinstance(path, str) and path and Path(path) != recording.resolve():
+            check_new(Path(path), f"[nodes.{spec.name}] path")
 
 
 def _records(launch: Launch) -> bool:
@@ -288,18 +317,6 @@ def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
                 raise UserError(f"{why}; name another with --out") from problem
             print(f"{why}; what the run leaves is in {folder}", file=sys.stderr)
     return folder.resolve()
-
-
-def _make_room(recording: Path) -> None:
-    """Delete what an earlier run recorded there, so that nobody takes it for this run's."""
-    if not recording.exists():
-        return
-    from runtime.bag.parts import remove_recording
-
-    try:
-        remove_recording(recording, {})
-    except OSError as problem:
-        raise UserError(f"{recording}: cannot be written: {problem.strerror}; choose another --record") from problem
 
 
 def _view(launch: Launch, arguments: argparse.Namespace) -> View:
@@ -381,6 +398,7 @@ def run_virtual(
         seats=launch.seats,
         budgets=launch.budgets,
         trace=MessageTrace(),
+        goes_on=True,
     )
     simulation.run_info.update(run_info)
     simulation.observe(view.message)
@@ -396,7 +414,6 @@ def run_virtual(
         stepper = None
         if pause_on:
             stepper = Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr))
-        _make_room(recording)
         with few_collections():
             (stepper or simulation).run(for_s)
     finally:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from runtime.coordination.health import Health, PathHealth, Spending, TimerHealth
-from runtime.launch.budgets_table import MISSES
+from runtime.launch.budgets_table import is_within
 from runtime.message import Kind, Stamped
 from runtime.supervision.registry import ProcessState
 
@@ -311,7 +311,7 @@ def trouble(rows: Iterable[NodeRow]) -> list[str]:
 
 def is_kept(path: PathHealth) -> bool:
     """Whether at most one message in a hundred was older than the budget, or of an age that is not known."""
-    return path.count > 0 and path.over + path.unknown <= MISSES * (path.count + path.unknown)
+    return is_within(path.count, path.over, path.unknown)
 
 
 def path_line(path: PathHealth) -> str:

@@ -85,6 +85,7 @@ class Health(Message, kind="state"):
     """Of the whole process: reliable events that were not acknowledged, by topic and "process: reason"."""
     refused: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     """Messages of this node that a receiving process could not decode, by topic and process."""
+    losses: tuple[str, ...] = ()  # what it works with and lost meanwhile, such as its robot, in words
     cpu_s: float  # of the whole process
     rss_mb: float  # of the whole process
 

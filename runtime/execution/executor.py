@@ -314,14 +314,17 @@ class Executor(NodeOutput):
     async def stop_nodes(self) -> None:
         """Stop what was started and is not stopped yet: also where the run ends before it has begun."""
         started, self._started = self._started, []
+        has_failed = False
         for bound in started:
             bound.slow.sum_up()
             try:
                 if (waits := bound.node.on_stop()) is not None:
                     await asyncio.wait_for(waits, LAST_WRITES_S)
-            except Exception:
-                bound.failures.count += 1
-                bound.node.log.exception("on_stop failed")
+            except Exception as problem:  # noqa: BLE001  # the node's own; the others stop, too
+                bound.failures.tell("on_stop", problem)
+                has_failed = True
+        if has_failed:
+            self._publish_health()  # for the run's last lines; recorders have closed their files
 
     async def _hear_out(self, bound: BoundNode, end_ns: int) -> None:
         """Let a recorder have what waits for it; what it has not got by then is lost, and it is told so."""

@@ -62,6 +62,7 @@ def health_of(
         refused={topic: dict(some) for topic, some in bound.refused.items()},
         paths=tuple(meter.health() for meter in bound.meters),
         spending=bound.node.spending(),
+        losses=tuple(bound.node.losses()),
         cpu_s=cpu_s,
         rss_mb=rss_mb,
     )

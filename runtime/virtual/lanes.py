@@ -11,7 +11,7 @@ from typing import Any
 from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.coordination.fence import PreemptionEpochs
-from runtime.errors import EscapeError, MissedTickError
+from runtime.errors import EscapeError, MissedTickError, PolyrhythmError
 from runtime.execution.bound_node import BoundNode
 from runtime.execution.failures import remedy_of
 from runtime.execution.lane import Lane, Work
@@ -29,7 +29,7 @@ class VirtualLanes:
     """
 
     def __init__(self, scheduler: Scheduler, loop: VirtualLoop, specs: Collection[NodeSpec], seed: int) -> None:
-        self.is_over = self.is_closing = False
+        self.is_over = self.is_closing = self.goes_on = False
         self.failure: BaseException | None = None
         """What an async handler has raised, or a tick that was missed; whoever steps the scheduler raises it."""
         self.watch: DeterminismGuard | None = None
@@ -42,9 +42,12 @@ class VirtualLanes:
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
 
     def watch_ticks(self, bound: BoundNode) -> None:
-        """Let a missed tick of a timer with `overrun="error"` end the run, as an exception in its handler does."""
+        """Let a missed tick of a timer with `overrun="error"` count as an exception in its handler does."""
 
         def fail(handler: str, problem: MissedTickError) -> None:
+            if self.goes_on:
+                bound.failures.tell(handler, problem)
+                return
             self._note(problem, bound, handler)
             self.failure = problem
 
@@ -94,6 +97,7 @@ class VirtualLanes:
         watch = self.watch
         if watch is not None:
             watch.begin(f"{bound.name}.{work.handler}", is_blocking=work.style == "blocking")
+        result = None
         try:
             result = bound.run(work, call)
         except EscapeError:
@@ -101,18 +105,20 @@ class VirtualLanes:
                 watch.found = None
             raise
         except Exception as problem:
-            self._note(problem, bound, work.handler)
-            raise
+            if not self.goes_on:
+                self._note(problem, bound, work.handler)
+                raise
+            bound.failures.tell(work.handler, problem)
         finally:
             if watch is not None:
                 watch.end()
         lane.is_busy = True
-        if lane.style == "async":
+        if lane.style == "async" and result is not None:
             self._run_task(bound, lane, work, call, result)
         elif latency_ns:
             self._scheduler.at(call.not_before_ns, lambda: self._end(bound, lane, work, call))
         else:
-            bound.commit(work, call)
+            self._commit(bound, work, call)
             lane.is_busy = False
 
     def _run_task(self, bound: BoundNode, lane: Lane, work: Work, call: HandlerContext, coroutine: Any) -> None:
@@ -124,9 +130,13 @@ class VirtualLanes:
         def done(task: asyncio.Task[None]) -> None:
             del self._tasks[task]
             if not task.cancelled() and (problem := task.exception()) is not None:
-                self._note(problem, bound, work.handler)
-                self.failure = problem  # asyncio would only log it here
-            elif not task.cancelled() and call.not_before_ns > self._scheduler.now_ns:
+                if self.goes_on and isinstance(problem, Exception) and not isinstance(problem, EscapeError):
+                    bound.failures.tell(work.handler, problem)
+                else:
+                    self._note(problem, bound, work.handler)
+                    self.failure = problem  # asyncio would only log it here
+                    return
+            if not task.cancelled() and call.not_before_ns > self._scheduler.now_ns:
                 self._scheduler.at(call.not_before_ns, lambda: self._free(bound, lane))
             else:
                 self._free(bound, lane)
@@ -140,8 +150,16 @@ class VirtualLanes:
         problem.add_note(f"in {bound.name}.{handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time")
 
     def _end(self, bound: BoundNode, lane: Lane, work: Work, call: HandlerContext) -> None:
-        bound.commit(work, call)
+        self._commit(bound, work, call)
         self._free(bound, lane)
+
+    def _commit(self, bound: BoundNode, work: Work, call: HandlerContext) -> None:
+        try:
+            bound.commit(work, call)
+        except PolyrhythmError as problem:
+            if not self.goes_on:
+                raise
+            bound.failures.tell(work.handler, problem)
 
     def _free(self, bound: BoundNode, lane: Lane) -> None:
         lane.is_busy = False

@@ -69,7 +69,9 @@ class Simulation:
         budgets: Budgets | None = None,
         watched: bool = True,
         trace: MessageTrace | None = None,
+        goes_on: bool = False,
     ) -> None:
+        """`goes_on`: what a handler raises is logged and counted, and the node goes on, as in real time."""
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
         self.outcome: tuple[bool, str] | None = None
@@ -103,6 +105,7 @@ class Simulation:
         leases = SeatHolders(holders_of(seats), topics_of(seats, self.graph.nodes))
         self._lanes = VirtualLanes(self.scheduler, self._loop, specs, seed)
         self._lanes.watch = self._watch
+        self._lanes.goes_on = self._goes_on = goes_on
         self._delivery = Delivery(
             self.scheduler,
             self._lanes,
@@ -189,7 +192,8 @@ class Simulation:
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
         """Run for that many seconds, until `until()` holds after a step, or until a node finishes the run.
 
-        Without both it runs until nothing is due any more. An exception in a handler ends the run and is raised here.
+        Without both it runs until nothing is due any more. An exception in a handler ends the run and is raised
+        here, where the simulation does not go on.
         """
         check_span(seconds, until)
         end_ns = None if seconds is None else self.scheduler.now_ns + to_ns(seconds)
@@ -271,12 +275,25 @@ class Simulation:
                 if kernel := blas_kernel():  # known only now: nodes load numpy when they need it
                     self.run_info["blas"] = kernel
                 self._tell_facts()
-                for bound in self.bound_nodes.values():
-                    self._await(bound.node.on_stop())
+                self._stop_nodes()
                 self._is_started = False
         finally:
             events._set_running_loop(events_loop)
         self.clock.close()
+
+    def _stop_nodes(self) -> None:
+        has_failed = False
+        for bound in self.bound_nodes.values():
+            try:
+                self._await(bound.node.on_stop())
+            except Exception as problem:
+                if not self._goes_on:
+                    raise
+                bound.failures.tell("on_stop", problem)
+                has_failed = True
+        if has_failed:
+            self._publish_health(last=True)
+            self._settle()
 
     def _settle(self) -> None:
         """Run what is due at this very instant, so that the last messages arrive."""

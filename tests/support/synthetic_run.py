@@ -251,10 +251,10 @@ def _paths(lived_s: int) -> tuple[PathHealth, ...]:
     topics = ("head/image", "command", "robot/command")
     return tuple(
         PathHealth(
-            name=name, topics=topics, p99_budget_ms=100.0, count=50 * lived_s, over=over * lived_s, p50_ms=60.0,
+            name=name, topics=topics, p99_budget_ms=budget_ms, count=50 * lived_s, over=over * lived_s, p50_ms=60.0,
             p99_ms=90.0, max_ms=120.0,
         )
-        for name, over in (("eye_to_hand", 0), ("too_tight", 5))
+        for name, budget_ms, over in (("eye_to_hand", 150.0, 0), ("too_tight", 100.0, 5))
     )  # fmt: skip
 
 

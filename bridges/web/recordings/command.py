@@ -21,7 +21,7 @@ from bridges.web.recordings.rating_page import VIEWER, RatingHandler, decode
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.recordings.recording import read_recording
 from runtime.clock import SystemClock, to_s, wall_time_ns
-from runtime.command_line.arguments import port_number
+from runtime.command_line.arguments import check_new, port_number
 from runtime.errors import UserError
 from runtime.operating_system.terminal import signals_of_end
 
@@ -120,6 +120,7 @@ def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
         form = asked.export.suffix.removeprefix(".")
         if form not in ("jsonl", "csv"):
             raise UserError(f"--export {asked.export}: expected a name that ends in .jsonl or .csv")
+        check_new(asked.export, "--export")
         asked.export.write_text(exported(ratings, form), encoding="utf-8")
         for episode, files in files_of.items():
             if len(files) > 1:

@@ -9,6 +9,7 @@ from bridges.web.study.export import gather, step_words, write
 from bridges.web.study.protocol import Protocol, read_protocol, rows_of
 from bridges.web.study.rehearse import Rehearsal
 from bridges.web.study.steps import steps_of
+from runtime.command_line.arguments import new_path
 from runtime.errors import UserError
 
 
@@ -22,7 +23,7 @@ def main(argv: list[str]) -> int:
         return _rehearse(asked)
     given = [read_protocol(path) for path in asked.protocol]
     tables = gather(asked.folder, given)
-    out = asked.out or asked.folder / "export"
+    out = new_path(asked.out, asked.folder / "export")
     write(tables, out, parquet=asked.parquet)
     for name, rows in tables.rows.items():
         print(f"{len(rows):6} {name}")
@@ -34,7 +35,7 @@ def main(argv: list[str]) -> int:
 
 def _rehearse(asked: argparse.Namespace) -> int:
     protocol = read_protocol(asked.protocol)
-    out = asked.out or Path("runs") / f"rehearsal-{asked.protocol.stem}"
+    out = new_path(asked.out, Path("runs") / f"rehearsal-{asked.protocol.stem}")
     took_s = Rehearsal(protocol, out, asked.seed, asked.withdraw, asked.crash).play(asked.participants)
     tables = gather(out)
     for one in tables.rows["sessions"]:

@@ -19,6 +19,7 @@ from nodes.episodes.evaluation.dimensions import PUBLISHED, mean_scores, overall
 from nodes.episodes.results.export_profiles import write_profiles
 from nodes.episodes.results.show import episode_data
 from nodes.episodes.results.store import EpisodeRow, Store
+from runtime.command_line.arguments import check_new
 from runtime.errors import UserError
 from runtime.msgs.episode import Turn
 
@@ -35,6 +36,7 @@ def export(asked: argparse.Namespace) -> int:
         if asked.out is None:
             _write(lines, sys.stdout)
         else:
+            check_new(asked.out)
             try:
                 with open(asked.out, "w", encoding="utf-8") as file:
                     _write(lines, file)

@@ -9,7 +9,7 @@ from pathlib import Path
 from nodes.policy.learn.recordings import SKILLS, rows_of
 from nodes.policy.learn.rows import RATE_HZ, Rows
 from nodes.policy.onnx.policy import place_of
-from runtime.command_line.arguments import answered, count
+from runtime.command_line.arguments import answered, check_new, count
 from runtime.errors import UserError
 
 
@@ -20,6 +20,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _learn(arguments: argparse.Namespace) -> int:
+    check_new(arguments.out)
     for file in (arguments.out, arguments.rows):
         expect_writable(file)
     model = Path(place_of(arguments.model))

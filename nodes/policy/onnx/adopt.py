@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.policy.onnx.tensors import COLUMNS, problems_of
-from runtime.command_line.arguments import count
+from runtime.command_line.arguments import check_new, count
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import JOINTS
 
@@ -128,8 +128,7 @@ def main(argv: list[str]) -> int:
         return try_server(arguments)
     names = OURS | dict(arguments.name)
     out: Path = arguments.out
-    if out.exists():
-        raise UserError(f"{out} is there already; name another with --out")
+    check_new(out)
     folder: Path = arguments.folder
     if arguments.python and not arguments.model and not any(folder.glob("*.onnx")):
         model, notes = _adopt_from_lerobot(folder, arguments.python, names)

@@ -17,6 +17,7 @@ from nodes.recording.bag.recording import (
 )
 from runtime.bag.parts import BEGIN
 from runtime.clock import to_ns
+from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError
 
 _LATEST_S = 1e9
@@ -72,7 +73,7 @@ def main(argv: list[str]) -> int:
     asked.to_s = _LATEST_S if asked.to_s is None else min(asked.to_s, _LATEST_S)
     if not -_LATEST_S < asked.from_s < asked.to_s:
         raise UserError(f"--from {asked.from_s:g} --to {asked.to_s:g}: expected a span of time that is not empty")
-    out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-cut.mcap")
+    out = asked.out or unique_path(asked.recording.with_name(f"{asked.recording.stem}-cut.mcap"))
     source = Recording(asked.recording)
     messages = cut(source, out, from_s=asked.from_s, to_s=asked.to_s, topics=asked.topics)
     print(f"{messages} messages in {out}")

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from nodes.recording.bag.recording import (
     Recording,
     add_recording,
+    check_out,
     check_picture,
     envelope_or_none,
     is_journal,
     tell_damage,
 )
 from runtime.clock import to_s
+from runtime.command_line.arguments import unique_path
 from runtime.errors import RecordingError
 
 if TYPE_CHECKING:
@@ -204,7 +206,8 @@ def main(argv: list[str]) -> int:
     curves = Curves(recording)
     if not curves.counts:
         raise RecordingError(f"{asked.recording}: holds no messages, so there is nothing to draw")
-    out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-plot.png")
+    out = asked.out or unique_path(asked.recording.with_name(f"{asked.recording.stem}-plot.png"))
+    check_out(out, recording)
     draw(curves, out, str(asked.recording))
     print(out)
     tell_damage(recording)

@@ -13,6 +13,7 @@ from nodes.recording.bag.progress import with_progress
 from runtime.bag.file import BagReader, BagWriter
 from runtime.bag.parts import BEGIN, ZERO, begin_ns_of, noted, parts_of, what_differs, zero_ns_of
 from runtime.bag.record import BagMessage
+from runtime.command_line.arguments import check_new
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
 from runtime.msgs import JOINTS
@@ -166,9 +167,10 @@ def tell_damage(*recordings: Recording) -> None:
 
 
 def check_out(path: Path, *sources: Recording) -> None:
-    """Raise UserError where the file to be written is one of those that are read."""
+    """Raise UserError where the file to be written is one of those that are read, or is there already."""
     if any(path.resolve() == reader.path.resolve() for source in sources for reader in source.readers):
         raise UserError(f"{path}: is the recording itself; choose another file to write")
+    check_new(path)
 
 
 def check_picture(path: Path | None) -> None:

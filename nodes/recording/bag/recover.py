@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nodes.recording.bag.recording import Recording, copy_head
+from runtime.command_line.arguments import unique_path
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN-recovered.mcap beside it")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     asked = parser.parse_args(argv)
-    out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-recovered.mcap")
+    out = asked.out or unique_path(asked.recording.with_name(f"{asked.recording.stem}-recovered.mcap"))
     found = recover(asked.recording, out)
     if asked.json:
         print(json.dumps({**asdict(found), "is_lossy": found.is_lossy}))

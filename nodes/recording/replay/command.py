@@ -20,8 +20,8 @@ from nodes.recording.replay.gaps import ReplayPace, TimeLine
 from nodes.recording.replay.player import NodePlayer, NodeResult
 from nodes.recording.replay.recorded_launch import launch_source, recorded_launch, recorded_tables, what_changed
 from runtime.bag.journal import Calls
-from runtime.bag.parts import remove_recording
 from runtime.clock import to_s
+from runtime.command_line.arguments import new_path
 from runtime.errors import PolyrhythmError, UserError, choices, os_sentence
 from runtime.launch.file import Launch, resolve
 from runtime.launch.graph import NodeSpec
@@ -217,10 +217,10 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     names = known if "all" in asked.in_place_of else list(asked.in_place_of)
     names = [name for name in known if name not in asked.live] if asked.live else names
     speed = asked.speed or 1.0
-    out: Path = asked.out or asked.recording.with_name(f"{asked.recording.stem}-replay")
-    check_out(out / "run.mcap", recording)
+    if asked.out is not None:
+        check_out(asked.out / "run.mcap", recording)
+    out = new_path(asked.out, asked.recording.with_name(f"{asked.recording.stem}-replay"))
     out.mkdir(parents=True, exist_ok=True)
-    remove_recording(out / "run.mcap", {})
     with told_at_terminal(is_wanted=not asked.json):
         mixture = mix(
             recording, tables, played=names, speed=speed, out=out.resolve(),

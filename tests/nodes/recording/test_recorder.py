@@ -221,13 +221,15 @@ def test_a_new_run_leaves_the_recordings_of_others_alone(tmp_path: Path) -> None
     assert parts_of(tmp_path / "take.mcap") == [tmp_path / "take.mcap"]
 
 
-def test_a_new_run_replaces_an_old_recording_and_its_parts(tmp_path: Path) -> None:
-    (tmp_path / "run-2.mcap").write_bytes(b"an old part")
-    first = started(tmp_path)
-    first.on_stop()
-    assert not (tmp_path / "run-2.mcap").exists()
-    second = started(tmp_path)
-    second.on_any(said(1))
-    second.on_stop()
-    assert len(parts_of(tmp_path / "run.mcap")) == 1
-    assert len(list(BagReader(tmp_path / "run.mcap"))) == 1
+def test_a_new_run_leaves_an_old_recording_as_it_is(tmp_path: Path) -> None:
+    recorders = []
+    for folder in ("one", "two"):
+        recorder = Recorder(path=str(tmp_path / "run.mcap"))
+        recorder.run_info = RunFacts.of({"folder": folder})
+        recorder.on_start()
+        recorder.on_any(said(1))
+        recorder.on_stop()
+        recorders.append((tmp_path / "run.mcap").read_bytes())
+    assert recorders[0] == recorders[1]
+    assert parts_of(tmp_path / "run.mcap") == [tmp_path / "run.mcap"], "the other is a recording of its own"
+    assert len(list(BagReader(tmp_path / "run-2.mcap"))) == 1

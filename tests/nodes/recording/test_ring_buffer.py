@@ -235,13 +235,15 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
         with pytest.raises(UserError, match=pattern("recording.folder_for_a_file")):
             main([str(launch), "--virtual", "--for", "2", "--record", folder])
     with pytest.raises(UserError, match="no such topic"):
-        main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "a.mcap"), "--pause-on", "nothing"])
-    assert len(list(BagReader(tmp_path / "a.mcap"))) > 0, "a run that never began takes nothing away"
+        main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "c.mcap"), "--pause-on", "nothing"])
+    with pytest.raises(UserError, match=pattern("recording.is_there_already")):
+        main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "a.mcap")])
+    assert len(list(BagReader(tmp_path / "a.mcap"))) > 0, "nothing is written over"
     capsys.readouterr()
-    assert main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "a.mcap"), "--json"]) == 0
+    assert main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "d.mcap"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["recording"] == str(tmp_path / "a.mcap")
-    assert told["trace"] == BagReader(tmp_path / "a.mcap").metadata["end"]["trace"]
+    assert told["recording"] == str(tmp_path / "d.mcap")
+    assert told["trace"] == BagReader(tmp_path / "d.mcap").metadata["end"]["trace"]
     assert run["machine"]
 
 

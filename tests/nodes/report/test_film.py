@@ -95,13 +95,14 @@ def test_a_robot_from_a_file_is_drawn_in_its_room_and_one_that_is_not_here_is_no
     model = scene_of(arm, "cubes")
     data = mujoco.MjData(model)
     for robot, number in ((arm, 1), ("gone.toml", 0), ("", 0)):
-        recorder = Recorder(path=str(tmp_path / "run.mcap"))
+        path = tmp_path / f"run {Path(robot).stem}.mcap"
+        recorder = Recorder(path=str(path))
         recorder.run_info = RunFacts.of({"robot": robot, "parameters": {"driver": {"scene": "cubes"}}})
         recorder.on_start()
         world = World(stepped_ns=START_NS, qpos=data.qpos.copy(), mocap_pos=data.mocap_pos.copy())
         recorder.on_any(Stamped(world, Envelope("sim/world", "driver", 1, START_NS)))
         recorder.on_stop()
-        count, drawn = room_pictures(read_run(tmp_path / "run.mcap"), [START_NS], (64, 48))
+        count, drawn = room_pictures(read_run(path), [START_NS], (64, 48))
         assert (count, len([one.shape for one in drawn])) == (number, number)
 
 

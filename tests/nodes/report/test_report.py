@@ -25,7 +25,7 @@ from nodes.report.summary import CUT_OFF, NOT_JUDGED, Percentiles, TaskSummary, 
 from nodes.report.summary_tables import print_result, print_summary
 from nodes.report.timeline import mode_spans, rows, seated, stops
 from nodes.scaffold.command import main as new
-from runtime.bag.file import BagWriter
+from runtime.bag.file import BagWriter, next_chunk
 from runtime.coordination.health import Health, TimerHealth
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
@@ -180,7 +180,8 @@ def test_a_restarted_node_counts_both_lives(run: Run) -> None:
 def test_budgets_are_summed_up_as_met_or_not_and_spending_over_all_lives(run: Run) -> None:
     summary = summarise(run)
     kept, missed = summary.paths
-    assert (kept.path, kept.is_met, kept.count, kept.over, kept.p99_ms) == ("eye_to_hand", True, 2950, 0, 90.0)
+    assert (kept.path, kept.is_met, kept.count, kept.over) == ("eye_to_hand", True, 2950, 0)
+    assert kept.p99_ms == 140.0, "the exact figure of the recorded commands, not that of the node's buckets"
     assert (missed.path, missed.is_met, missed.over) == ("too_tight", False, 295)
     (spent,) = summary.spending
     assert (spent.node, spent.calls, spent.max_calls, spent.prompt_tokens) == ("planner", 59, 100, 590)
@@ -287,7 +288,12 @@ def test_a_run_that_has_just_ended_is_told_in_few_lines_with_commands_that_work(
 
 def test_a_recording_cut_short_is_still_summed_up(recording: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.mcap"
-    cut.write_bytes(recording.read_bytes()[: recording.stat().st_size * 6 // 10])
+    size = recording.stat().st_size
+    with recording.open("rb") as file:
+        chunk = next_chunk(file, size * 6 // 10, size)
+        assert chunk is not None
+        file.seek(0)
+        cut.write_bytes(file.read(chunk + 100))
     summary = summarise(read_run(cut))
     assert summary.is_success is None
     assert summary.reason == CUT_OFF

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 from nodes.recording.bag.recording import Recording, check_out, tell_damage
+from runtime.command_line.arguments import new_path, unique_path
 from runtime.errors import UserError
 
 FORMATS = ("lerobot", "ros2", "rerun", "jsonl", "csv", "mp4", "wav")
@@ -62,7 +65,28 @@ def main(argv: list[str]) -> int:
         "mp4": "-videos",
         "wav": "-sound",
     }[asked.to]
-    out: Path = asked.out or first.with_name(first.stem + suffix)
+    out = asked.out or unique_path(first.with_name(first.stem + suffix))
+    check_out(out, *recordings)
+    was_there = out.is_dir()
+    try:
+        _export(asked, recordings, out)
+    except BaseException:
+        for path in out.iterdir() if was_there else [out]:
+            _remove(path)  # none of it was there before: so that the same command with --skip-damaged can be typed next
+        raise
+    tell_damage(*recordings)
+    return int(not asked.skip_damaged and any(recording.has_left_out for recording in recordings))
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _export(asked: argparse.Namespace, recordings: list[Recording], out: Path) -> None:
     if asked.to == "lerobot":
         from nodes.recording.bag.export.lerobot import export_lerobot
 
@@ -84,7 +108,6 @@ def main(argv: list[str]) -> int:
             print(f"{number} messages of {topic}")
         print(f"a ROS 2 bag: {out}")
     elif asked.to == "rerun":
-        check_out(out, recordings[0])
         for topic, number in (
             _rerun().export_rerun(recordings[0], out, skip_damaged=asked.skip_damaged, tell=_tell).items()
         ):
@@ -108,11 +131,8 @@ def main(argv: list[str]) -> int:
     else:
         from nodes.recording.bag.export.tables import export_jsonl
 
-        check_out(out, recordings[0])
         lines = export_jsonl(recordings[0], out, with_images=asked.images, tell=_tell)
         print(f"{lines} lines in {out}")
-    tell_damage(*recordings)
-    return int(not asked.skip_damaged and any(recording.has_left_out for recording in recordings))
 
 
 def import_main(argv: list[str]) -> int:
@@ -126,9 +146,7 @@ def import_main(argv: list[str]) -> int:
     parser.add_argument("bag", type=Path, metavar="BAG", help="the bag's folder, with its metadata.yaml")
     parser.add_argument("--out", type=Path, metavar="RUN.mcap", help="default: beside the bag")
     asked = parser.parse_args(argv)
-    out: Path = asked.out or asked.bag.with_name(asked.bag.name + ".mcap")
-    if out.exists():
-        raise UserError(f"{out}: is there already; choose another name with --out")
+    out = new_path(asked.out, asked.bag.with_name(asked.bag.name + ".mcap"))
     for topic, number in _ros2().import_ros2(asked.bag, out).items():
         print(f"{number} messages of {topic}" if not topic.startswith("left") else f"{topic}: {number} messages")
     print(f"a recording: {out}")

@@ -77,7 +77,8 @@ def test_the_trace_is_drawn_and_printed(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["why", str(path), "--at", "4.5", "--png", str(picture), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"][0]["text"] == "Ann: Clear the table"
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert main(["plot", str(path), "--out", str(picture)]) == 0
+    assert main(["plot", str(path), "--out", str(picture)]) == 2, "nothing is written over"
+    assert main(["plot", str(path), "--out", str(tmp_path / "plot.png")]) == 0
 
 
 def test_before_the_first_command_there_is_nothing_to_explain(

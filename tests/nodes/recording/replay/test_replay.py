@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,8 @@ def test_a_changed_node_differs_at_the_first_message_with_both_values(tmp_path: 
 def test_what_was_recorded_lossily_is_not_called_exact(tmp_path: Path) -> None:
     doubts = " ".join(again(record(tmp_path, jpeg_quality=90)).doubts)
     assert "eye/image was recorded as jpeg, not losslessly" in doubts
-    doubts = " ".join(again(record(tmp_path, depth="none")).doubts)
+    (tmp_path / "without").mkdir()
+    doubts = " ".join(again(record(tmp_path / "without", depth="none")).doubts)
     assert sentence("recording.depth_not_recorded") in doubts
 
 
@@ -175,6 +177,7 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     (line,) = re.findall("they said otherwise: polyrhythm bag (.*)", capsys.readouterr().out)
     assert bag_main(shlex.split(line)) == 0
     assert capsys.readouterr().out == "identical: 6 messages\n"
+    shutil.rmtree(again)  # nothing is written over
     assert main([str(run), "--live", "talker", "--virtual", "--out", str(again), "--set", "talker.start=9"]) == 0
     assert bag_main(shlex.split(line)) == 1
     assert "differs in count:\n  first:  51\n  second: 10" in capsys.readouterr().out
@@ -183,8 +186,8 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     assert main([str(run), "--live", "listener", "--in-place-of", "talker"]) == 2
     assert "give one of them" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    assert main([str(run), "--live", "listener", "--virtual", "--out", str(tmp_path / "file")]) == 1
-    assert "file: File exists" in capsys.readouterr().err
+    assert main([str(run), "--live", "listener", "--virtual", "--out", str(tmp_path / "file")]) == 2
+    assert sentence("recording.is_there_already") in capsys.readouterr().err
     assert main([str(run), "--node", "nobody"]) == 2
     assert "known: listener, talker, all" in capsys.readouterr().err
     assert main([str(run), "--speed", "1000"]) == 0

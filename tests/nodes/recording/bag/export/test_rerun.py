@@ -51,7 +51,9 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest
 
 def test_an_unwritable_folder_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_run(tmp_path, seconds=1.0)
-    for out in (tmp_path, tmp_path / "no" / "folder.rrd", path / "below_a_file.rrd"):
+    assert main(["export", str(path), "--to", "rerun", "--out", str(tmp_path)]) == 2
+    assert sentence("recording.is_there_already") in capsys.readouterr().err
+    for out in (tmp_path / "no" / "folder.rrd", path / "below_a_file.rrd"):
         assert main(["export", str(path), "--to", "rerun", "--out", str(out)]) == 2
         assert f"{out}: {sentence('recording.cannot_be_written')}" in capsys.readouterr().err
 

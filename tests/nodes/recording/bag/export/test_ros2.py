@@ -111,7 +111,7 @@ def test_no_message_is_left_behind(bag: tuple[Path, Path]) -> None:
 
 def test_a_folder_that_is_there_is_not_written_over(bag: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(bag[0]), "--to", "ros2", "--out", str(bag[1])]) == 2
-    assert sentence("recording.new_folder") in capsys.readouterr().err
+    assert sentence("recording.is_there_already") in capsys.readouterr().err
 
 
 def test_what_was_exported_comes_in_again(bag: tuple[Path, Path], tmp_path: Path) -> None:
