@@ -11,7 +11,7 @@ import msgspec
 from runtime.alignment import Alignment, alignments_of
 from runtime.bag.journal import Calls, calls_topic
 from runtime.context import AgeRules
-from runtime.coordination.fence import FENCE_TOPIC
+from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.coordination.health import Health
 from runtime.errors import GraphError, MissingVariable, ParameterError, UserError, choices
 from runtime.launch.class_check import (
@@ -271,7 +271,7 @@ class Graph:
         """Where an interrupt would cancel nothing, since nobody issues fences."""
         said = [topic for topic in self.topics.values() if topic.publishers]
         interrupts = [topic for topic in said if _carries(topic, "Interrupt")]
-        if not self.seats or not interrupts or any(_carries(topic, "Fence") for topic in said):
+        if not self.seats or not interrupts or any(topic.publishers[0].port.message is Fence for topic in said):
             return []
         seated = next(name for name, spec in self.nodes.items() if spec.cls.seat)
         who = interrupts[0].publishers[0].node

@@ -18,7 +18,7 @@ from runtime import Interpolate, Message, Node, Publisher, QoS, Simulation, Subs
 from runtime.alignment import alignments_of, interpolated
 from runtime.clock import to_ns
 from runtime.launch.graph import Graph, NodeSpec
-from tests.support.sentences import pattern
+from tests.support.sentences import pattern, sentence
 
 DEEP = QoS(depth=20)
 
@@ -171,7 +171,7 @@ def test_how_inputs_are_read_is_data() -> None:
         }
     }  # fmt: skip
     assert f"fusion.fuse: {fuse.words()}" in graph.draw(), "as `polyrhythm graph` shows it"
-    assert fuse.words() == "colour with depth within 10 ms, posture interpolated over at most 0.1 s"
+    assert fuse.words() == sentence("runtime.aligned_words", tolerance_ms=10, gap_s=0.1)
 
 
 class Sized(Message):

@@ -147,5 +147,5 @@ def test_a_target_in_other_units_is_refused_and_counted_and_one_a_little_beyond_
     assert (report.mistaken, report.clamped) == ({"policy": 2}, {"policy": 1})
     assert report.beyond_ranges == (
         sentence("guard.beyond_ranges", source="policy", count=1, became="followed to its end"),
-        sentence("guard.beyond_ranges", source="policy", count=2, became="refused as a mistake"),
+        sentence("guard.beyond_ranges", source="policy", count=2, became=sentence("guard.refused_as_mistake")),
     )

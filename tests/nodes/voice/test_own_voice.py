@@ -16,6 +16,7 @@ from nodes.voice.recogniser import Recogniser
 from runtime import Simulation
 from runtime.msgs import GuardState, Interrupt, Saying, Utterance
 from tests.support.models.spoken import needs_espeak, silence, spoken, write_wav
+from tests.support.sentences import sentence
 from tests.support.servers.fake_speech_server import FakeSpeech
 
 BYTES_PER_S = 32_000
@@ -26,7 +27,7 @@ LIFTING = [
     "Keep working.", "Yes.", "Yes, please.", "Say go on again.", "I said go on.", "You may continue.",
     "It's safe, go on.", "Go on, please.", "Okay. Continue.",
 ]  # fmt: skip
-PROMPTS = [*REFUSALS.values(), AGAIN, f"Shall I pick the red bottle? {PLEASE}", "Sorry! I have stopped."]
+PROMPTS = [*REFUSALS.values(), AGAIN, f"Shall I pick the red bottle? {PLEASE}", sentence("voice.sorry_stopped")]
 ANSWERS = ["Please continue.", "Continue, please.", "Please go on."]
 """What the shipped recogniser gets right of these voices. "You may go on now" it hears as "you make long"."""
 VOICES = ["en-us", "en-us+f3", "en-gb", "en-gb-scotland"]

@@ -10,6 +10,7 @@ import pytest
 
 from runtime.cli import main
 from runtime.launch.file import find, load
+from tests.support.sentences import sentence
 
 
 def drawn(name: str, out: Path, *options: str) -> str:
@@ -57,6 +58,6 @@ def test_an_existing_file_stays_and_a_folder_that_is_missing_is_told(
     mine.write_text("mine", encoding="utf-8")
     assert main(["graph", "hello", "--html", str(mine)]) == 2
     assert mine.read_text(encoding="utf-8") == "mine"
-    assert f"{mine} is there already; name another with --html" in capsys.readouterr().err
+    assert sentence("runtime.page_is_there", file=mine) in capsys.readouterr().err
     assert main(["graph", "hello", "--html", str(tmp_path / "none" / "graph.html")]) == 2
     assert "cannot be written: No such file or directory" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_states_that_one_plain_handler_wants_go_straight_and_no_others() -> None
     plans = plan(launch(source=table(Source), plain=table(Plain), looker=table(Looker)))
     assert plans["plain"].direct_from == {"level": ("source",), "own": ("source",), "note": ("source",)}
     assert plans["looker"].direct_from == {}
-    assert plans["source"].direct_to == {"level": ("plain",), "own": ("plain",)}
+    assert plans["source"].direct_to == {"level": ("plain",), "own": ("plain",), "note": ("plain",)}
     assert plans["source"].listeners["level"] == 1  # the looker, over ZeroMQ
     assert plans["source"].listeners["kept"] == 1
 

@@ -16,6 +16,7 @@ import pytest
 
 from runtime.transport.shared_memory import FOLDER, is_available
 from tests.support.running import eventually
+from tests.support.sentences import sentence
 
 pytestmark = pytest.mark.processes
 
@@ -175,7 +176,7 @@ def test_a_killed_publisher_is_restarted_and_its_first_message_heard(start: Star
     run.wait_for("checker: 50 heard")
     os.kill(run.pid_of("counter"), signal.SIGKILL)
     assert run.end() == 1, "what is repaired is told"
-    assert run.output.splitlines()[-1].startswith("failed: counter ended and was started again; ")
+    assert run.output.splitlines()[-1].startswith(sentence("runtime.was_restarted", node="counter"))
     assert "failed: was killed by SIGKILL" in run.output
     assert "restarted" in run.output
     assert "done: 100 heard, dropped {}" in run.output

@@ -68,7 +68,7 @@ def test_a_few_turns_are_borne_counted_and_told_to_the_partner_as_what_they_are(
         assert run(path, f"m@{server.url}", "--turns", "12") == 0
         seen = [request.user_text for request in server.requests]
     assert capsys.readouterr().out.strip().endswith(sentence("episodes.not_understood", failed=2, turns=12))
-    assert "(could not be understood)" in seen[-1]
+    assert sentence("episodes.partner_unreadable") in seen[-1]
     assert "did nothing" not in seen[-1]
     with Store.read(path) as store:
         assert [turn.fault for turn in store.turns(store.episodes()[0].id) if turn.is_failed] == ["unreadable"] * 2

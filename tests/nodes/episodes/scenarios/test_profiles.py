@@ -123,7 +123,7 @@ def test_a_cast_fills_every_seat_with_a_different_name() -> None:
     ann, other_ann = Character(id="a", first_name="Ann"), Character(id="b", first_name="ann")
     with pytest.raises(ProfileError, match="scenario s: 1 characters; expected 2"):
         Cast(scenario=scenario(), people=(ann,))
-    with pytest.raises(ProfileError, match="two participants are called 'ann'; rename one"):
+    with pytest.raises(ProfileError, match=pattern("episodes.named_twice", name="ann")):
         Cast(scenario=scenario(), people=(ann, other_ann))
 
 

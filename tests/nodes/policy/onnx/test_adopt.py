@@ -254,8 +254,8 @@ def test_statistics_of_half_precision_are_taken(tmp_path: Path, kind: str) -> No
         (lambda folder: next(folder.glob("*.safetensors")).unlink(), sentence("policy.not_in_the_folder")),
         (lambda folder: next(folder.glob("*.safetensors")).write_bytes(b"cut"), sentence("policy.no_safetensors")),
         (lambda folder: next(folder.glob("*.safetensors")).write_bytes(safetensors({})), "has no statistics"),
-        (lambda folder: with_statistics(folder, action_min=ACTION_MIN[:6]), "have different shapes"),
-        (lambda folder: saved_before_processors(folder), "a LeRobot before 0.4"),
+        (lambda folder: with_statistics(folder, action_min=ACTION_MIN[:6]), sentence("policy.different_shapes")),
+        (lambda folder: saved_before_processors(folder), sentence("policy.before_processors")),
     ],
 )
 def test_a_folder_that_cannot_be_adopted_is_told_in_a_sentence(tmp_path: Path, break_it: Any, why: str) -> None:

@@ -126,8 +126,7 @@ def test_an_answer_later_than_the_budget_is_dropped_counted_and_told_and_the_rob
     story.sim.run(seconds=3.0)
     assert len(story.commands) < moved + 20, "the last chunk that came in time is played to its end"
     assert story.policy.refused >= 20
-    failures = [feedback.why for feedback in story.feedback if feedback.status == "failure"]
-    assert failures == [f"{story.policy.model} {sentence('policy.over_its_budget', ms=100)}"]
+    assert not [feedback for feedback in story.feedback if feedback.status == "failure"], "a drop is no failure"
 
 
 @pytest.mark.parametrize(

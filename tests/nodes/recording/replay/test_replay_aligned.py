@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.cli import main
+from tests.support.sentences import sentence
 
 GRAPH = """
 [nodes.camera]
@@ -25,4 +26,4 @@ def test_what_was_aligned_is_aligned_again(tmp_path: Path, capsys: pytest.Captur
     file.write_text(GRAPH)
     assert main(["run", str(file), "--virtual", "--for", "2", "--record", str(recording), "--out", str(tmp_path)]) == 0
     assert main(["replay", str(recording), "--node", "fusion"]) == 0
-    assert "the same, bit for bit" in capsys.readouterr().out
+    assert sentence("recording.bit_for_bit") in capsys.readouterr().out
