@@ -14,6 +14,7 @@ import pytest
 from bench.faults.matrix import Skip, mount_small
 from nodes.guard.node import Guard
 from nodes.guard.persistence import Disk, SavedState, StateFile, read
+from nodes.guard.state_machine import CROWD
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import EStop, Interrupt, JointCommand
@@ -253,3 +254,13 @@ def test_nothing_latched_needs_no_sync(tmp_path: Path, disk: NotedDisk) -> None:
     disk.calls.clear()
     state_file.sync()
     assert disk.calls == []
+
+
+def test_a_stop_that_an_older_version_latched_is_lifted_by_an_operator_only(tmp_path: Path) -> None:
+    path = tmp_path / "guard.json"
+    path.write_text('{"stop": "stopped by Sam: Ouch!", "stoppers": ["Sam"]}')
+    known = read(path)
+    assert known is not None
+    assert known.locks == {CROWD: CROWD}
+    path.write_text('{"stop": "", "armed_in": "a run"}')
+    assert read(path) == SavedState(armed_in="a run")
