@@ -21,13 +21,13 @@ class TestPanTilt(RobotConformance):
 
 
 def test_the_guard_keeps_the_pan_within_its_speed_and_stop_stops_it() -> None:
-    launch = load(Path("pan_tilt.toml"), ["policy.reach_rad=9.0"])
+    launch = load(Path("pan_tilt.toml"), ["policy.reach_rad=3.0"])
     sim = Simulation(*launch.graph.nodes.values(), seed=7)
     sent, felt = sim.record(Driver.command), sim.record_topic("robot/state", RobotState)
     sim.run(seconds=3.0)
     pans_rad = [one.position[0] for one in sent]
     assert max(abs(after - before) for before, after in pairwise(pans_rad)) <= LIMITS.joints[0].speed * 0.02 + 1e-6
-    assert felt[-1].position[0] == pytest.approx(2.6, abs=0.5)
+    assert 1.0 < max(one.position[0] for one in felt) <= LIMITS.joints[0].highest + 1e-3
     sim.publish("heard", Utterance(speaker="ann", text="Stop!"))
     sim.run(seconds=1.0)
     stopped_at = len(felt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import ExitStack
 
 import pytest
 
@@ -117,9 +118,11 @@ def test_the_budget_of_calls_is_a_hard_stop() -> None:
         assert "the budget of 3 calls is spent" in table.sim.outcome[1]
 
 
-def test_the_key_is_in_no_log_and_no_message(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_is_in_no_log_and_no_message(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     caplog.set_level(logging.INFO, "node")
-    with FakeOpenAI(status(401, f"Incorrect API key provided: {KEY}")) as server, Table(server) as table:
+    with FakeOpenAI(status(401, f"Incorrect API key provided: {KEY}")) as server, ExitStack() as stack:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)  # the key is this server's
+        table = stack.enter_context(Table(server))
         table.hear(REQUEST)
         table.sim.run(seconds=30.0)
         told = caplog.text + str(table.sim.outcome) + str(table.said)
