@@ -3,7 +3,6 @@
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
 from pan_tilt import LIMITS, LookAbout, PanTilt
 
 from nodes.robot.conformance import Bench, RobotConformance
