@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
@@ -30,6 +28,8 @@ def to_s(ns: float) -> float:
 
 def as_awaitable(call: Awaitable[T] | Callable[[], Awaitable[T]], latency_s: float = 0.0) -> Awaitable[T]:
     """What `Clock.external` was given, as something to await. Raises UserError where it is nothing of the kind."""
+    import inspect  # not at the top, likewise for `threading`: an emergency stop at a terminal does without
+
     from runtime.errors import UserError
 
     if isinstance(latency_s, bool) or not isinstance(latency_s, int | float) or not 0 <= latency_s < float("inf"):
@@ -141,6 +141,8 @@ TELLS_CPU_OF_THREADS = hasattr(time, "pthread_getcpuclockid")
 
 def cpu_clock() -> int:
     """Return the clock of the calling thread's processor time, which other threads may give to `cpu_ns`."""
+    import threading
+
     return time.pthread_getcpuclockid(threading.get_ident())
 
 

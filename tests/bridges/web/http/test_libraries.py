@@ -30,7 +30,7 @@ def test_a_page_without_its_libraries_is_refused_before_the_start(
 ) -> None:
     assert main(["check", graph]) == 2
     refused = capsys.readouterr().err
-    assert refused.endswith(f"[nodes.{node}] it needs {missing}: {sentence('bridges.install_console')}\n")
+    assert refused.endswith(f"[nodes.{node}] it needs {missing}: {sentence('bridges.install_console')} [P013]\n")
 
 
 def test_doctor_calls_it_a_problem(missing: str, capsys: pytest.CaptureFixture[str]) -> None:

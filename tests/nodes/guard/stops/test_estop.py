@@ -35,6 +35,7 @@ HEAVY = (
     "ctypes",
     "dataclasses",
     "importlib.metadata",
+    "inspect",
     "json",
     "socket",
     "threading",
