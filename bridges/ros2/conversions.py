@@ -11,11 +11,14 @@ import numpy as np
 
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.recording.ros2_messages import (
+    BaseValues,
     camera_info,
     header,
     joint_state,
+    joint_values,
     odometry,
     pixels_of,
+    robot_state,
     ros,
     stamp_ns_of,
     transform,
@@ -123,20 +126,10 @@ def _from_string(arrived: Arrived) -> Message | None:
 
 def _from_joint_state(arrived: Arrived) -> Message | None:
     """The robot's state; its base stands, as a JointState knows nothing of it."""
-    message, names = arrived.message, list(arrived.message.name)
-    if not set(arrived.joints) <= set(names) or len(message.position) < len(names):
+    found = joint_values(arrived.message, arrived.joints)
+    if isinstance(found, str):
         return None
-    places = [names.index(name) for name in arrived.joints]
-    position, velocity, effort = (
-        tuple(float(values[place]) if place < len(values) else 0.0 for place in places)
-        for values in (message.position, message.velocity, message.effort)
-    )
-    if not all(map(math.isfinite, position)):
-        return None
-    return RobotState(
-        read_ns=arrived.stamp_ns, position=position, velocity=velocity, effort=effort, base_x_m=0.0, base_y_m=0.0,
-        base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-    )  # fmt: skip
+    return robot_state(arrived.stamp_ns, found.or_zero(), BaseValues())
 
 
 def _from_twist(arrived: Arrived) -> Message | None:

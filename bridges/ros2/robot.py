@@ -14,7 +14,18 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from bridges.ros2.link import Link, link_problem, open_link
-from nodes.recording.ros2_messages import set_bool_request, stamp_ns_of, trajectory_goal, trigger_request, twist
+from nodes.recording.ros2_messages import (
+    BaseValues,
+    JointValues,
+    base_values,
+    joint_values,
+    robot_state,
+    set_bool_request,
+    stamp_ns_of,
+    trajectory_goal,
+    trigger_request,
+    twist,
+)
 from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.robot.robot_from_launch import load_limits
 from runtime.clock import NS_PER_S, SystemClock, to_ns, to_s
@@ -82,8 +93,8 @@ class Ros2Robot:
         self._clock = SystemClock()
         self._heard: deque[tuple[str, Any, int]] = deque(maxlen=50)
         self._told: set[str] = set()
-        self._joints: Any = None
-        self._pose: Any = None
+        self._joints: JointValues | None = None
+        self._base = BaseValues()
         self._measured_ns = self._stamp_ns = self._now_ns = 0
         self._alerts: tuple[str, ...] = ()
         self._is_runstopped = False
@@ -121,26 +132,9 @@ class Ros2Robot:
     def read(self, now_ns: int) -> RobotState:
         """Joints and odometry as last heard; `read_ns` is when that came, and stands still where their stamp does."""
         self._take_in()
-        message, pose = self._joints, self._pose
-        places = [message.name.index(name) for name in self._names]
-        position, velocity, effort = (
-            tuple(float(values[place]) if place < len(values) else 0.0 for place in places)
-            for values in (message.position, message.velocity, message.effort)
-        )
-        body = pose.pose.pose if pose is not None else None
-        turn = pose.twist.twist if pose is not None else None
-        return RobotState(
-            read_ns=min(self._measured_ns, now_ns),
-            position=position,
-            velocity=velocity,
-            effort=effort,
-            base_x_m=float(body.position.x) if body is not None else 0.0,
-            base_y_m=float(body.position.y) if body is not None else 0.0,
-            base_heading_rad=2.0 * math.atan2(body.orientation.z, body.orientation.w) if body is not None else 0.0,
-            base_v_mps=float(turn.linear.x) if turn is not None else 0.0,
-            base_w_radps=float(turn.angular.z) if turn is not None else 0.0,
-            base_vy_mps=float(turn.linear.y) if turn is not None and self.limits.base.is_omni else 0.0,
-        )
+        assert self._joints is not None, "it has not started"
+        base = self._base if self.limits.base.is_omni else self._base._replace(vy_mps=0.0)
+        return robot_state(min(self._measured_ns, now_ns), self._joints, base)
 
     def status(self, now_ns: int) -> RobotStatus:
         """Ready while joint states come; what ROS refused last is an alert."""
@@ -266,16 +260,14 @@ class Ros2Robot:
         while self._heard:
             kind, value, came_ns = self._heard.popleft()
             if kind == "pose":
-                self._pose = value
+                self._base = base_values(value)
                 continue
-            if not set(self._names) <= set(value.name) or len(value.position) < len(value.name):
-                lacking = ", ".join(name for name in self._names if name not in value.name) or "positions"
-                self._tell("joints", f"{self._joint_states} lacks {lacking}; it names {', '.join(value.name)}")
+            found = joint_values(value, self._names)
+            if isinstance(found, str):
+                named = f"; it names {', '.join(value.name)}" if value.name else ""
+                self._tell("joints", f"{self._joint_states} is left out: {found}{named}")
                 continue
-            if not all(math.isfinite(part) for part in value.position):
-                self._tell("finite", f"{self._joint_states} holds a position that is no number; it is left out")
-                continue
-            self._joints = value
+            self._joints = found.or_zero()
             stamp_ns = stamp_ns_of(value.header)
             if stamp_ns == 0 or stamp_ns != self._stamp_ns:
                 self._measured_ns = came_ns
