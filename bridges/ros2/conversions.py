@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from bridges.ros2.link import TWISTS
 from nodes.recording.foxglove.typed_topics import TypedTopics
 from nodes.recording.ros2_messages import (
     BaseValues,
@@ -99,7 +100,7 @@ def _string(stamped: Stamped[Message], typed: TypedTopics) -> Any:
     return ros.std_msgs__msg__String(encode_message(message, stamped.envelope, array_forms(message)).decode())
 
 
-STRING, TWIST = "std_msgs/msg/String", "geometry_msgs/msg/Twist"
+STRING = "std_msgs/msg/String"
 TO_ROS: dict[str, tuple[type[Message], ToRos]] = {
     "sensor_msgs/msg/CompressedImage": (Image, _compressed_image),
     "sensor_msgs/msg/Image": (Image, _image),
@@ -134,8 +135,8 @@ def _from_joint_state(arrived: Arrived) -> Message | None:
 
 def _from_twist(arrived: Arrived) -> Message | None:
     """What somebody in ROS asks of the base, the joints where they are; it goes to the guard as any command does."""
-    linear = arrived.message.linear
-    v_mps, vy_mps, w_radps = float(linear.x), float(linear.y), float(arrived.message.angular.z)
+    twist = getattr(arrived.message, "twist", arrived.message)
+    v_mps, vy_mps, w_radps = float(twist.linear.x), float(twist.linear.y), float(twist.angular.z)
     if arrived.state is None or not all(map(math.isfinite, (v_mps, vy_mps, w_radps))):
         return None
     return JointCommand(position=arrived.state.position, base_v_mps=v_mps, base_w_radps=w_radps, base_vy_mps=vy_mps)
@@ -146,11 +147,10 @@ FROM_ROS: dict[str, tuple[type[Message], FromRos]] = {
     "sensor_msgs/msg/Image": (Image, _from_image),
     STRING: (Utterance, _from_string),
     "sensor_msgs/msg/JointState": (RobotState, _from_joint_state),
-    TWIST: (JointCommand, _from_twist),
+    **dict.fromkeys(TWISTS, (JointCommand, _from_twist)),
 }
 COMMANDS = (
-    TWIST,
-    "geometry_msgs/msg/TwistStamped",
+    *TWISTS,
     "trajectory_msgs/msg/JointTrajectory",
     "control_msgs/action/FollowJointTrajectory",
 )

@@ -438,6 +438,11 @@ def twist(v_mps: float, w_radps: float, vy_mps: float = 0.0) -> Any:
     return ros.geometry_msgs__msg__Twist(vector(v_mps, vy_mps, 0.0), vector(0.0, 0.0, w_radps))
 
 
+def twist_stamped(stamp_ns: int, value: Any) -> Any:
+    """What controllers of Jazzy and newer take in place of a Twist."""
+    return ros.geometry_msgs__msg__TwistStamped(header(stamp_ns, "base"), value)
+
+
 def transform(document: dict[str, Any]) -> Any:
     stamp = document["timestamp"]
     parent, child = (str(document[key]) for key in ("parent_frame_id", "child_frame_id"))

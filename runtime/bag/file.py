@@ -369,7 +369,8 @@ class BagReader:
                 raise RecordingError(f"{self.path}: is no MCAP recording")
             is_damaged = False
             at: int | None = file.tell()
-            while at is not None and not self.is_complete:
+            is_ended = False  # of this pass: others may go on at the same time
+            while at is not None and not is_ended:
                 try:
                     record, ends = _record_at(file, at, size)
                     if isinstance(record, Footer) and file.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
@@ -385,7 +386,7 @@ class BagReader:
                         file.seek(damaged_at)
                         yield _begun_chunk(file.read(RECORD_LIMIT_BYTES))
                     continue
-                self.is_complete = isinstance(record, Footer)
+                self.is_complete = is_ended = isinstance(record, Footer)
                 self._at = at
                 if record is not None:
                     yield record

@@ -41,7 +41,8 @@ class BagMessage:
     @property
     def is_ours(self) -> bool:
         """Whether it is as a recorder of ours writes it: JSON with its envelope."""
-        return self.encoding == "json" and (bool(self.type_name) or ENVELOPE_KEY.encode() in self.schema_data)
+        key = ENVELOPE_KEY.encode()
+        return self.encoding == "json" and (bool(self.type_name) or key in self.schema_data or key in self.data)
 
     @cached_property
     def envelope(self) -> Envelope:
