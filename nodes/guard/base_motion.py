@@ -24,7 +24,7 @@ APART_M, APART_RAD = 0.08, 0.20
 driver tells of wheels and odometry may stem from two moments, and each from a sensor with noise.
 """
 OFF_SHARE = 0.15
-"""A speed that is off by this share counts as right: wheels slip in turns, and their radii are known to some percent."""
+"""A speed that is off by this share counts as right: wheels slip in turns, and radii are known to some percent."""
 FORGETS_S, APART_FORGETS_S = 5.0, 2.0
 """What the base is behind, and what its sources are apart, decays by 1/e in these times, s: noise does not add up."""
 GAP_S = 0.25

@@ -11,13 +11,14 @@ from typing import Literal
 
 import msgspec
 
+from nodes.camera.repeats import PictureWatch
 from nodes.guard import persistence
 from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
-from nodes.guard.state_machine import LONGEST_TEXT, GuardMachine, Refusal
+from nodes.guard.state_machine import LONGEST_TEXT, STUCK, GuardMachine, Refusal
 from nodes.robot.robot_from_launch import ForRobot, claim_of
 from runtime import (
     ALONE,
@@ -47,6 +48,7 @@ from runtime.msgs import (
     GuardAnswer,
     GuardOrder,
     GuardState,
+    Image,
     Interrupt,
     JointCommand,
     OutOfBudget,
@@ -57,6 +59,7 @@ from runtime.msgs import (
     SeatRequest,
     Subtask,
 )
+from runtime.launch.nodes_table import load_name
 from runtime.msgs.signature import TOKEN_FILE, Signatures, make_token
 from runtime.operating_system.estop_signal import EstopSignals
 from runtime.supervision.registry import account
@@ -122,6 +125,7 @@ class Guard(ForRobot, Node):
     buttons = Subscription(RobotService, "robot/runstop", qos=QoS(required=False))
     subtask = Subscription(Subtask, "subtask", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
+    image = Subscription(Image, "head/image", qos=QoS(required=False))
     out_of_budget = Subscription(OutOfBudget, "seat/out_of_budget", qos=QoS(required=False))
 
     robot_command = Publisher(JointCommand, "robot/command", qos=ALONE)
@@ -199,6 +203,7 @@ class Guard(ForRobot, Node):
         )
         # The port forgets a stale command too, so that no output inherits the age of one that was not applied.
         self.command.qos = replace(self.command.qos, lifespan_s=lifespan_s)
+        self.pictures = PictureWatch(load_name(limits.body) if limits.body else None)
         self.arbitration = Arbitration()
         self.proofs = Signatures()
         self.estop_sources = tuple(estop_sources)
@@ -301,6 +306,7 @@ class Guard(ForRobot, Node):
         state = self.state.latest()
         if state is not None:
             self.machine.update_state(state)
+            self.pictures.note(state)
         status = self.status.latest()
         if status is not None:
             self.machine.update_status(status)
@@ -478,6 +484,13 @@ class Guard(ForRobot, Node):
     def described(self, description: Stamped[SceneDescription]) -> None:
         """Note that the VLM is heard, and when."""
         self.arbitration.hear("vlm", description.envelope.source, description.envelope.published_ns)
+
+    @on(image)
+    def seen(self, image: Image) -> None:
+        """Note a camera that shows one picture where it must show another: what stems from it is not fresh."""
+        was_stuck, self.machine.is_picture_stuck = self.machine.is_picture_stuck, self.pictures.see(image)
+        if self.machine.is_picture_stuck and not was_stuck:
+            self.log.warning("camera %s: %s", image.camera[:LONGEST_NAME], STUCK)
 
     @on(out_of_budget)
     def spent(self, message: OutOfBudget) -> None:

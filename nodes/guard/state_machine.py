@@ -116,6 +116,9 @@ SERVICE_STARTS_NS = to_ns(0.5)
 """For this long after homing or stowing was accepted the robot counts as busy with it, whatever its status says."""
 
 
+STUCK = "it shows one picture while the robot moves"
+
+
 class Refusal(NamedTuple):
     """Why a request is refused: a code for programs, a sentence for people."""
 
@@ -150,6 +153,7 @@ class GuardMachine:
         self.rejected = 0
         self.clamped: dict[str, int] = {}  # by source: commands a little beyond a joint's range
         self.mistaken: dict[str, int] = {}  # and far beyond
+        self.is_picture_stuck = False  # the robot's camera shows one picture where it must show another
         self.refusal = ""
         self.is_refusal_expected = False  # only because the guard is stopped, or else in a mode of `CLOSED`
         self.at_rest_ns = 0
@@ -579,6 +583,8 @@ class GuardMachine:
         for origin, oldest_s in settings.max_ages_s:
             if origin in settings.needs and origin not in envelope.origins:
                 return f"there is no {origin} behind the command"
+            if origin == "image" and origin in envelope.origins and self.is_picture_stuck:
+                return f"the camera behind the command is stuck: {STUCK}"
             if oldest_s is not None and (why := _age_problem(envelope, origin, oldest_s, now_ns)):
                 return why
         return ""
