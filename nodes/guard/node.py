@@ -19,7 +19,7 @@ from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
 from nodes.guard.state_machine import LONGEST_TEXT, STUCK, GuardMachine, Refusal
-from nodes.robot.robot_from_launch import ForRobot, claim_of
+from nodes.robot.robot_from_launch import ForRobot, body_named, claim_of
 from runtime import (
     ALONE,
     FENCE_TOPIC,
@@ -59,7 +59,6 @@ from runtime.msgs import (
     SeatRequest,
     Subtask,
 )
-from runtime.launch.nodes_table import load_name
 from runtime.msgs.signature import TOKEN_FILE, Signatures, make_token
 from runtime.operating_system.estop_signal import EstopSignals
 from runtime.supervision.registry import account
@@ -203,7 +202,7 @@ class Guard(ForRobot, Node):
         )
         # The port forgets a stale command too, so that no output inherits the age of one that was not applied.
         self.command.qos = replace(self.command.qos, lifespan_s=lifespan_s)
-        self.pictures = PictureWatch(load_name(limits.body) if limits.body else None)
+        self.pictures = PictureWatch(body_named(limits.body) if limits.body else None)
         self.arbitration = Arbitration()
         self.proofs = Signatures()
         self.estop_sources = tuple(estop_sources)

@@ -252,9 +252,9 @@ class GuardMachine:
             return ""
         self.runstop_reason = ""
         if base is not None:
-            fault, why = ("motion", faults["motion"][1]) if "motion" in faults else base
-            self.stop(fault, why, now_ns, now_ns)
-            return fault
+            found, why = base if "motion" not in faults else ("motion", faults["motion"][1])
+            self.stop(found, why, now_ns, now_ns)
+            return found
         for fault, (age_s, why) in faults.items():
             if self.mode == "retreating" and fault in TOUCHES and to_s(now_ns - self._retreat_ns) <= LEAVES_S:
                 continue  # it leaves what it touches; check_monitors stops for a new touch

@@ -203,7 +203,8 @@ def test_a_base_that_lags_slips_and_is_measured_with_noise_drives_on(late: int) 
     speeds = [(0.3, 0.0), (0.0, 1.9), (-0.2, 0.3), (0.1, -0.5), (0.0, 0.0)]
     coming = [(0.0, 0.0)] * late
     base.shows = lambda state: msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
-        state, base_x_m=state.base_x_m + chance.gauss(0, 0.003), base_v_mps=state.base_v_mps * 0.93 + chance.gauss(0, 0.01),
+        state, base_x_m=state.base_x_m + chance.gauss(0, 0.003),
+        base_v_mps=state.base_v_mps * 0.93 + chance.gauss(0, 0.01),
         base_heading_rad=state.base_heading_rad + chance.gauss(0, 0.005),
     )  # fmt: skip
     for number in range(3000):

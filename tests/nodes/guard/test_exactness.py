@@ -114,7 +114,7 @@ def test_a_replan_and_a_resume_say_what_is_waited_for() -> None:
             -1,
             sentence("guard.resume_refused", by="console", why=sentence("guard.stopped_as_well", who="Ana")),
         ),
-        ("", -1, sentence("guard.resume_refused", by="unknown", why=sentence("guard.only_a_person"))),
+        ("", -1, sentence("guard.resume_refused", by="unknown", why=sentence("guard.only_a_person_lifts"))),
         ("Ana", 0, sentence("guard.resume_refused", by="Ana", why=sentence("guard.said_before_the_stop"))),
     ],
 )
