@@ -58,11 +58,11 @@ def interrupt(depth: str, by: str, ident: str = "i") -> Interrupt:
     cause = "person" if is_person else by if by in get_args(Cause) and by else "ladder"
     return Interrupt(
         id=ident,
-        depth=depth,
+        depth=depth,  # type: ignore[arg-type]  # from a strategy
         text="words",
         by=by,
-        cause=cause,
-        person=by if is_person else "",  # type: ignore[arg-type]  # from a strategy
+        cause=cause,  # type: ignore[arg-type]  # from a strategy
+        person=by if is_person else "",
     )
 
 
