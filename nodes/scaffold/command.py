@@ -22,8 +22,11 @@ KINDS = {
     "planner": "a planner that makes a subtask of an order",
     "vlm": "eyes that look for what a subtask names, and point a policy at it",
     "scenario": "two people with goals of their own, an episode of them, and a measure of it",
+    "scenario-of-three": "the same with three people, whom one number binds",
 }
 """What can be made, by the names of the folders in `templates`; each folder is laid over `templates/common`."""
+BENEATH = {"scenario-of-three": ("scenario",)}
+"""What else lies beneath a folder, and holds what the two have in common."""
 NEXT = dict.fromkeys(KINDS, " --for 5") | {
     "vlm": " --for 5\n       polyrhythm run laptop --set vlm.use={name}.eyes:Eyes",
     "planner": '\n       and in another terminal:  polyrhythm say "Bring me the red cup"',
@@ -94,7 +97,10 @@ def class_name_of(name: str) -> str:
 
 
 def _templates(kind: str) -> list[Path]:
-    return [file for source in ("common", kind) for file in sorted((TEMPLATES / source).rglob("*.txt"))]
+    """The files of a project, each as the uppermost folder has it."""
+    sources = [TEMPLATES / source for source in ("common", *BENEATH.get(kind, ()), kind)]
+    found = {file.relative_to(source): file for source in sources for file in sorted(source.rglob("*.txt"))}
+    return list(found.values())
 
 
 def write_project(folder: Path, name: str, kind: str) -> list[Path]:
