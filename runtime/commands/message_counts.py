@@ -77,23 +77,17 @@ class MessageCounts:
         return found
 
     def lines(self) -> list[str]:
-        """The same in words: the sum, and each subscription that lost something; and whose handlers failed."""
+        """The same in words: the sum, and each subscription that lost something."""
         failed = [f"the view failed {self._fails} times"] if self._fails else []
-        return [
-            *self._messages(),
-            *(
-                f"{node}: {number} handler calls ended in an error; the log tells where"
-                for node, number in self.errors()
-            ),
-            *failed,
-        ]
+        return [*self._messages(), *failed]
 
-    def errors(self) -> list[tuple[str, int]]:
-        """The nodes whose handlers raised something, and how often."""
-        errors: Counter[str] = Counter()
-        for (node, _), health in self._last.items():
-            errors[node] += health.errors
-        return sorted((node, number) for node, number in errors.items() if number)
+    def errors(self) -> dict[str, tuple[int, str]]:
+        """The nodes whose handlers raised something: how often, and the last time."""
+        found: dict[str, tuple[int, str]] = {}
+        for health in self.lives:
+            if health.errors:
+                found[health.node] = (found.get(health.node, (0, ""))[0] + health.errors, health.last_error)
+        return found
 
     def _messages(self) -> list[str]:
         counts = [(node, topic, one) for node, topics in self.as_data().items() for topic, one in topics.items()]

@@ -71,8 +71,10 @@ def not_kept(counts: MessageCounts, restarted: Mapping[str, int], unclean: Mappi
     they should, and why.
     """
     found: dict[Kind, list[str]] = defaultdict(list)
-    if failed := counts.errors():
-        found["handlers"].append(f"handlers of {', '.join(node for node, _ in failed)} ended in errors")
+    found["handlers"] = [
+        f"{node}: {number} handler call{'s' if number > 1 else ''} ended in an error, the last one in {last}"
+        for node, (number, last) in counts.errors().items()
+    ]
     found["budgets"] = [_missed(paths) for paths in _paths(counts).values() if _is_missed(paths)]
     found["restarts"] = [
         f"{name} ended and was started again{'' if times == 1 else f', {times} times'}"

@@ -78,6 +78,7 @@ class Health(Message, kind="state"):
     ports: tuple[PortHealth, ...]
     sent: dict[str, int]  # messages published, by topic
     errors: int  # handler calls that ended in an exception
+    last_error: str = ""  # the last of them: handler, place, and what it said
     paths: tuple[PathHealth, ...] = ()
     spending: Spending | None = None
     voided: int = 0  # messages not sent, because an interrupt had fenced the node's seat since the handler started

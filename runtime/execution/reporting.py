@@ -8,6 +8,7 @@ from runtime.coordination.health import Health, PortHealth, TimerHealth
 from runtime.execution.bound_node import BoundNode
 
 _MS = 1e-6
+_MOST_SAID = 500  # characters of an error, which goes out with each report
 
 
 def health_of(
@@ -53,6 +54,7 @@ def health_of(
         ports=ports,
         sent={publisher.topic: publisher.sent for publisher in bound.publishers},
         errors=bound.failures.count,
+        last_error=bound.failures.last[:_MOST_SAID],
         voided=bound.voided,
         unacknowledged={
             publisher.topic: dict(unacknowledged[publisher.topic])

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from runtime.bag.journal import calls_topic
-from runtime.coordination.fence import FENCE_TOPIC
+from runtime.coordination.fence import FENCE_TOPIC, Fence
 from runtime.coordination.health import gateway_topic
-from runtime.coordination.lease import LEASE_TOPIC
+from runtime.coordination.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError
 from runtime.hosts.hosts_table import GatewayPlan, check_pair, pair
 from runtime.launch.graph import NodeSpec, health_topic
@@ -28,7 +28,7 @@ from runtime.message import Kind, Message
 from runtime.node import MessageHandler, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
-from runtime.serialization.codec import fingerprint
+from runtime.serialization.codec import fingerprint, holds_arrays
 from runtime.transport.direct import is_available
 from runtime.transport.reliable.tag import LIFESPAN_S, Terms
 
@@ -164,6 +164,8 @@ def _direct_from(
     if not is_available() or any(spec.cls.subscribes_all for spec in specs):
         return {}
     topics = Counter(spec.topic_of(port) for spec in specs for port in ports_of(spec.cls, Subscription).values())
+    by_zeromq = {topic for topic, message in launch.graph.types.items() if _is_by_zeromq(message)}
+    by_zeromq |= _reliably(launch.graph.nodes.values()).keys()
     found = {}
     for spec in specs:
         handled = Counter(one.port for one in handlers_of(spec.cls) if isinstance(one, MessageHandler))
@@ -177,7 +179,7 @@ def _direct_from(
                 topics[topic] > 1
                 or topic in checked
                 or known is None
-                or port.message.message_kind == "event"  # a flood of them did not always end
+                or (port.message.message_kind == "event" and topic in by_zeromq)
                 or any(end.port.qos.late_join for end in known.publishers)
                 or any(end.port.qos.late_join for end in known.subscribers)
             ):
@@ -190,6 +192,11 @@ def _direct_from(
             if publishers:
                 found[topic] = publishers
     return found
+
+
+def _is_by_zeromq(message: Any) -> bool:
+    """Whether an event of this type goes by ZeroMQ in any case."""
+    return issubclass(message, Fence | Lease) or holds_arrays(message)
 
 
 def _most_hz(specs: Iterable[NodeSpec], direct: Collection[str]) -> dict[str, float]:

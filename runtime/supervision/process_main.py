@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +132,10 @@ class Bus(PublisherSockets, Transport):
         self.readers.append(reader)
         return reader
 
-    def connect_direct(self) -> None:
-        """Connect to publishers that have come up meanwhile."""
-        for reader in self.readers:
-            for direct in filter(None, (reader.direct, reader.direct_events)):
-                direct.retry()
+    def connect_direct(self) -> float | None:
+        """Connect to publishers that have come up meanwhile; returns the seconds until the next try, or None."""
+        ways = (way for reader in self.readers for way in (reader.direct, reader.direct_events) if way is not None)
+        return min((wait_s for way in ways if (wait_s := way.retry()) is not None), default=None)
 
     def each_second(self) -> None:
         """Send the newest states to late readers, and report what could not be decoded."""
@@ -288,7 +287,7 @@ class Process:
             if missing and not self._stop.is_set():
                 logging.getLogger(self._name).warning("started before all subscribers of %s", ", ".join(missing))
             self._control.tell("ready")
-            await self._wait_for_order()
+            await self._wait_for_order(outlet.connect_direct)  # those who come up later wait for us, too
             if not self._stop.is_set():
                 start.go()
                 if "estop_signals" in self._run_info:  # from now on it answers
@@ -371,9 +370,11 @@ class Process:
             for fd in outlet.notices_fds:
                 self._loop.remove_reader(fd)
 
-    async def _wait_for_order(self) -> None:
+    async def _wait_for_order(self, connect: Callable[[], float | None] = lambda: None) -> None:
+        """Wait until the run goes on or is to stop; `connect` is called until it names no time for another try."""
         waits = [asyncio.create_task(event.wait()) for event in (self._go, self._stop)]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        while not (await asyncio.wait(waits, timeout=connect(), return_when=asyncio.FIRST_COMPLETED))[0]:
+            pass
         for wait in waits:
             wait.cancel()
 

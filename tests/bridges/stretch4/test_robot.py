@@ -648,7 +648,7 @@ def test_it_drives_over_real_sockets_and_closing_leaves_a_base_that_stands(wired
     wait_for(lambda: world.base == [0.0, 0.0, 0.0])
 
 
-def wait_for(is_so: Any, seconds: float = 8.0) -> None:
+def wait_for(is_so: Any, seconds: float = 30.0) -> None:
     begun_s = CLOCK.now_s()
     while not is_so():
         assert CLOCK.now_s() - begun_s < seconds
@@ -703,25 +703,38 @@ for tick in itertools.count():
 """
 
 
+def drives(driver: subprocess.Popen[str], world: World) -> bool:
+    """Whether it came to drive; one that the machine held up at its start for longer than a lease stays lost."""
+    assert driver.stdout is not None
+    assert driver.stdout.readline() == "up\n"
+    for _ in range(200):
+        if world.base[0] > 0.18:
+            return True
+        if driver.stdout.readline() in ("lost\n", ""):
+            return False
+    return False
+
+
 @contextmanager
 def driven(folder: Path) -> Iterator[tuple[World, subprocess.Popen[str]]]:
     """A driver in a process of its own that drives ahead, above a base that nobody but its keeper brakes."""
     world = World()
     world.has_firmware_watchdog = False
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with SocketServer(folder, world):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        driver = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True, env=environment
-        )
-        assert driver.stdout is not None
-        try:
-            assert driver.stdout.readline() == "up\n"
-            wait_for(lambda: world.base[0] > 0.18)
-            yield world, driver
-        finally:
-            driver.kill()
-            driver.wait()
-            driver.stdout.close()
+        for _ in range(5):
+            driver = subprocess.Popen(
+                [sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True, env=environment
+            )
+            assert driver.stdout is not None
+            with driver, driver.stdout:
+                try:
+                    if drives(driver, world):
+                        yield world, driver
+                        return
+                finally:
+                    driver.kill()
+    pytest.fail("none of five drivers came to drive")
 
 
 @processes

@@ -179,7 +179,9 @@ def test_what_was_not_kept_makes_the_exit_code_1_in_both_clocks(
     assert done.returncode == int(is_failed), done.stderr
     assert told["outcome"]["ok"], "the judge was satisfied, and heard ten beats"
     assert len(told["not_kept"]) == int(is_failed)
-    assert done.stderr.strip().splitlines()[-1].startswith("failed: " if is_failed else "allowed: ")
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("failed: " if is_failed else "allowed: ")
+    assert ("ValueError: once" in last) == (cls == "Fails"), "what it said stands there in both clocks"
 
 
 @pytest.mark.processes

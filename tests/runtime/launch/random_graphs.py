@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from runtime import Message, Node, Publisher, QoS, Stamped, Subscription, every, on
@@ -11,6 +12,7 @@ from runtime.launch.budgets_table import Budgets, PathBudget
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.latency import Latency
 from runtime.launch.links_table import LinkModel
+from runtime.node import Overrun
 
 
 class Picture(Message, kind="state", origin="picture"):
@@ -36,7 +38,7 @@ class Notice(Message, kind="event"):
 
 
 Kind = type[Message]
-Maker = Callable[..., type[Node]]
+Parts = dict[str, Any]
 
 
 def camera(out: Kind, hz: float, phase: float) -> type[Node]:
@@ -51,183 +53,118 @@ def camera(out: Kind, hz: float, phase: float) -> type[Node]:
     return Camera
 
 
-def sampler(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    class Sampler(Node):
+def stage(inner: Kind, out: Kind, qos: QoS) -> type[Node]:
+    """A node on the path, without its handlers."""
+
+    class Stage(Node):
         in_port = Subscription(inner, "in", qos=qos)
         out_port = Publisher(out, "out")
 
-        @every(hz=hz, phase=phase)
-        def work(self) -> None:
+        def look(self) -> None:
             if self.in_port.latest() is not None:
                 self.out_port.publish(out())
 
-    return Sampler
-
-
-def blocking_sampler(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    class BlockingSampler(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        out_port = Publisher(out, "out")
-
-        @every(hz=hz, phase=phase, blocking=True)
-        def work(self) -> None:
-            if self.in_port.latest() is not None:
-                self.out_port.publish(out())
-
-    return BlockingSampler
-
-
-def async_sampler(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    class AsyncSampler(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        out_port = Publisher(out, "out")
-
-        @every(hz=hz, phase=phase)
-        async def work(self) -> None:
-            if self.in_port.latest() is not None:
-                self.out_port.publish(out())
-
-    return AsyncSampler
-
-
-def reactor(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    class Reactor(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        out_port = Publisher(out, "out")
-
-        @on(in_port)
-        def work(self, _: Message) -> None:
+        def hand_on(self) -> None:
             self.out_port.publish(out())
 
-    return Reactor
+    return Stage
 
 
-def blocking_reactor(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    class BlockingReactor(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        out_port = Publisher(out, "out")
+def sampler(base: type[Node], hz: float, phase: float, *, blocking: bool = False) -> Parts:
+    @every(hz=hz, phase=phase, blocking=blocking)
+    def work(self: Any) -> None:
+        self.look()
 
-        @on(in_port, blocking=True)
-        def work(self, _: Message) -> None:
-            self.out_port.publish(out())
-
-    return BlockingReactor
+    return {"work": work}
 
 
-def async_reactor(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    class AsyncReactor(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        out_port = Publisher(out, "out")
+def async_sampler(base: type[Node], hz: float, phase: float) -> Parts:
+    @every(hz=hz, phase=phase)
+    async def work(self: Any) -> None:
+        self.look()
 
-        @on(in_port)
-        async def work(self, _: Message) -> None:
-            self.out_port.publish(out())
-
-    return AsyncReactor
+    return {"work": work}
 
 
-def shared_loop(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    """Two timers and a message handler that has nothing to do with the path, on one loop."""
+def reactor(base: Any, hz: float, phase: float, *, blocking: bool = False) -> Parts:
+    @on(base.in_port, blocking=blocking)
+    def work(self: Any, _: Message) -> None:
+        self.hand_on()
 
-    class SharedLoop(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        side_port = Subscription(Finding, "side", qos=QoS(required=False))
-        out_port = Publisher(out, "out")
-
-        @every(hz=hz, phase=phase)
-        def work(self) -> None:
-            if self.in_port.latest() is not None:
-                self.out_port.publish(out())
-
-        @every(hz=hz / 2)
-        def other(self) -> None: ...
-
-        @on(side_port)
-        def hear(self, _: Message) -> None: ...
-
-    return SharedLoop
+    return {"work": work}
 
 
-def busy_reactor(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    """A message handler beside a timer on one loop."""
+def async_reactor(base: Any, hz: float, phase: float) -> Parts:
+    @on(base.in_port)
+    async def work(self: Any, _: Message) -> None:
+        self.hand_on()
 
-    class BusyReactor(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        out_port = Publisher(out, "out")
-
-        @on(in_port)
-        def work(self, _: Message) -> None:
-            self.out_port.publish(out())
-
-        @every(hz=hz, phase=phase)
-        def other(self) -> None: ...
-
-    return BusyReactor
+    return {"work": work}
 
 
-def keeper(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+def beside(hz: float, phase: float = 0.0, overrun: Overrun = "skip") -> Parts:
+    """A timer that has nothing to do with the path, on its loop."""
+
+    @every(hz=hz, phase=phase, overrun=overrun)
+    def other(self: Any) -> None: ...
+
+    return {"other": other}
+
+
+def side() -> Parts:
+    """A message handler that has nothing to do with the path, on its loop."""
+    port = Subscription(Finding, "side", qos=QoS(required=False))
+
+    @on(port)
+    def hear(self: Any, _: Message) -> None: ...
+
+    return {"side_port": port, "hear": hear}
+
+
+def shared_loop(base: type[Node], hz: float, phase: float) -> Parts:
+    return {**sampler(base, hz, phase), **beside(hz / 2), **side()}
+
+
+def busy_reactor(base: type[Node], hz: float, phase: float) -> Parts:
+    return {**reactor(base, hz, phase), **beside(hz, phase)}
+
+
+def two_ports(base: type[Node], hz: float, phase: float) -> Parts:
+    return {**reactor(base, hz, phase), **side(), **beside(hz, phase, "catch-up")}
+
+
+def keeper(base: Any, hz: float, phase: float) -> Parts:
     """Keeps what it is given, and says so when it publishes."""
+    out = base.out_port.message
 
-    class Keeper(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        out_port = Publisher(out, "out")
+    @on(base.in_port, blocking=True)
+    def work(self: Any, stamped: Stamped[Any]) -> None:
+        self.kept = stamped
 
-        def __init__(self) -> None:
-            self.kept: Any = None
+    @every(hz=hz, phase=phase)
+    def other(self: Any) -> None:
+        if self.kept is not None:
+            self.out_port.publish(out(), stems_from=self.kept)
 
-        @on(in_port, blocking=True)
-        def work(self, stamped: Stamped[Any]) -> None:
-            self.kept = stamped
-
-        @every(hz=hz, phase=phase)
-        def other(self) -> None:
-            if self.kept is not None:
-                self.out_port.publish(out(), stems_from=self.kept)
-
-    return Keeper
+    return {"kept": None, "work": work, "other": other}
 
 
-def joiner(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
+def joiner(base: type[Node], hz: float, phase: float) -> Parts:
     """Makes one thing of what the path brings and of what comes straight from its beginning."""
 
-    class Joiner(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        first_port = Subscription(Picture, "first", qos=QoS(required=False))
-        out_port = Publisher(out, "out")
+    @every(hz=hz, phase=phase)
+    def work(self: Any) -> None:
+        if self.in_port.latest() is not None:
+            self.first_port.latest()
+            self.hand_on()
 
-        @every(hz=hz, phase=phase)
-        def work(self) -> None:
-            if self.in_port.latest() is not None:
-                self.first_port.latest()
-                self.out_port.publish(out())
-
-    return Joiner
+    return {"first_port": Subscription(Picture, "first", qos=QoS(required=False)), "work": work}
 
 
-def two_ports(inner: Kind, out: Kind, hz: float, phase: float, qos: QoS) -> type[Node]:
-    """One handler for two topics, and a timer that catches up."""
-
-    class TwoPorts(Node):
-        in_port = Subscription(inner, "in", qos=qos)
-        side_port = Subscription(Finding, "side", qos=QoS(required=False))
-        out_port = Publisher(out, "out")
-
-        @on(in_port)
-        def work(self, _: Message) -> None:
-            self.out_port.publish(out())
-
-        @on(side_port)
-        def hear(self, _: Message) -> None: ...
-
-        @every(hz=hz, phase=phase, overrun="catch-up")
-        def other(self) -> None: ...
-
-    return TwoPorts
-
-
-MAKERS: tuple[Maker, ...] = (
-    sampler, blocking_sampler, async_sampler, reactor, blocking_reactor, async_reactor, shared_loop, busy_reactor,
-    keeper, joiner, two_ports,
+MAKERS: tuple[Callable[[type[Node], float, float], Parts], ...] = (
+    sampler, partial(sampler, blocking=True), async_sampler,
+    reactor, partial(reactor, blocking=True), async_reactor,
+    shared_loop, busy_reactor, keeper, joiner, two_ports,
 )  # fmt: skip
 
 
@@ -241,7 +178,7 @@ class RandomGraph:
         first: Kind = Word if self.is_of_words else generator.choice((Picture, Picture, Exposure))
         self._is_harmonic = generator.random() < 0.3
         inner, self.periods_s = first, [self._period_s(generator)]
-        self._stages: list[tuple[Maker, Kind, Kind, float, QoS, dict[str, Latency], bool]] = []
+        self._stages: list[tuple[Any, Kind, Kind, float, QoS, dict[str, Latency], bool]] = []
         self.has_queue = False
         length = generator.randint(1, 4)
         for place in range(length):
@@ -289,7 +226,8 @@ class RandomGraph:
         cls = camera(self._first, 1 / self.periods_s[0], phases.random())
         specs = [NodeSpec("n0", cls, remap={"out": "t0"}, latency={"take": self._tick_latency})]
         for place, (maker, inner, out, hz, qos, latency, follows) in enumerate(self._stages, 1):
-            cls = maker(inner, out, hz, phases.random(), qos)
+            base = stage(inner, out, qos)
+            cls = type("Stage", (base,), maker(base, hz, phases.random()))
             remap = {"in": f"t{place - 1}", "out": f"t{place}"}
             if maker is joiner:
                 remap["first"] = "t0" if self._first is Picture and place > 1 else f"first{place}"

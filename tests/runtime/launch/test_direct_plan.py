@@ -73,16 +73,16 @@ def table(cls: type[Node], **more: Any) -> dict[str, Any]:
 
 def test_states_that_one_plain_handler_wants_go_straight_and_no_others() -> None:
     plans = plan(launch(source=table(Source), plain=table(Plain), looker=table(Looker)))
-    assert plans["plain"].direct_from == {"level": ("source",), "own": ("source",)}
+    assert plans["plain"].direct_from == {"level": ("source",), "own": ("source",), "note": ("source",)}
     assert plans["looker"].direct_from == {}
-    assert plans["source"].direct_to == {"level": ("plain",), "own": ("plain",)}
+    assert plans["source"].direct_to == {"level": ("plain",), "own": ("plain",), "note": ("plain",)}
     assert plans["source"].listeners["level"] == 1  # the looker, over ZeroMQ
     assert plans["source"].listeners["kept"] == 1
 
 
 def test_two_who_want_a_state_in_one_process_get_it_the_common_way() -> None:
     plans = plan(launch(source=table(Source), plain=table(Plain, process="a"), looker=table(Looker, process="a")))
-    assert plans["a"].direct_from == {}
+    assert plans["a"].direct_from == {"note": ("source",)}  # an event that one of them wants
 
 
 def test_a_process_connects_to_those_that_it_hears_alone() -> None:

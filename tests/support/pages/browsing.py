@@ -111,21 +111,27 @@ def x_of(page: Any) -> float:
 
 def take_driving(page: Any) -> None:
     """Sit down on the policy's seat, also where another page was; again where the guard's answer came too late."""
-    _press_until(page, "you", "the seat is taken")
+    press_until(page, lambda: holder(page) == "you", "the seat is taken")
 
 
 def give_back(page: Any) -> None:
     """Leave the policy's seat to the model; again where the guard's answer came too late."""
-    _press_until(page, "policy", "the model has the seat again")
+    press_until(page, lambda: holder(page) == "policy", "the model has the seat again")
 
 
-def _press_until(page: Any, holder: str, what: str) -> None:
+def holder(page: Any) -> str:
+    """Who has the policy's seat, as the page says."""
+    return text(page, ".holder[data-seat=policy]")
+
+
+def press_until(page: Any, fact: Callable[[], bool], what: str) -> None:
+    """Hold the key of the seat until something is so, and again where a busy page did not count the first time."""
     clock = SystemClock()
     asked_ns = 0
 
     def is_so() -> bool:
         nonlocal asked_ns
-        if text(page, ".holder[data-seat=policy]") == holder:
+        if fact():
             return True
         if clock.now_ns() - asked_ns > to_ns(ASKS_AGAIN_S):
             page.keyboard.press("p", delay=HOLD_MS)

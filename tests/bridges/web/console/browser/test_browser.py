@@ -19,6 +19,7 @@ from tests.support.pages.browsing import (
     give_back,
     go_on,
     page_of,
+    press_until,
     take_driving,
     text,
     wait,
@@ -308,11 +309,12 @@ def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as one, page_of(chromium, run) as other:
         take_driving(one)
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "operator", "the other sees who")
-        hold(other, "p")  # asks
-        wait(one, lambda: "asks for this seat" in text(one, "#panel-policy"), "one is asked")
+        asked = "asks for this seat"
+        press_until(other, lambda: asked in text(one, "#panel-policy"), "one is asked")
         one.click("#panel-policy .wish button:has-text('Refuse')")
         wait(other, lambda: "keeps the seat policy" in text(other, "#notice"), "one keeps it")
-        hold(other, "p")
+        wait(one, lambda: asked not in text(one, "#panel-policy"), "the wish is gone")
+        press_until(other, lambda: asked in text(one, "#panel-policy"), "one is asked again")
         one.click("#panel-policy .wish button:has-text('Grant')")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "it is passed on")
         one.click("[data-force=policy]")
