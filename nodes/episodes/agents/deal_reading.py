@@ -89,8 +89,8 @@ _MONEY = re.compile(
     re.I,
 )
 _IF = re.compile(
-    r"\b(if|on (?:1|one|a|the) condition|unless|provided|only when|once you|as long as|would be|could be|might|maybe|perhaps"
-    r"|let me think|almost|nearly)\b",
+    r"\b(if|on (?:1|one|a|the) condition|unless|provided|only when|once you|as long as|would be"
+    r"|could be|might|maybe|perhaps|let me think|almost|nearly)\b",
     re.I,
 )
 _NEGATED = re.compile(r"\b(?:not|never|no|neither|hardly)\b|n['’]t\b", re.I)
