@@ -7,6 +7,7 @@ PolyrhythmError
 │   ├── ParameterError   a node was given a parameter it does not take
 │   └── NoRecordingError no recording lies where one was named; a RecordingError as well
 ├── MissedTickError      a timer with overrun="error" missed ticks
+├── NoAnswerError        the world outside did not answer in time
 ├── EscapeError          a handler did in virtual time what cannot be repeated
 ├── CodecError           bytes that are not the message they claim to be
 │   └── MessageTypeError a node publishes what its topic's type does not allow
@@ -60,6 +61,14 @@ class MissingVariable(str):
 
 class MissedTickError(PolyrhythmError):
     """A timer with `overrun="error"` missed ticks; the text says how many, and how late it was."""
+
+
+class NoAnswerError(PolyrhythmError, TimeoutError):
+    """A call to the world outside was given up, `waited_s` after it was made."""
+
+    def __init__(self, *words: object, waited_s: float = 0.0) -> None:
+        super().__init__(*words)
+        self.waited_s = waited_s
 
 
 class EscapeError(PolyrhythmError):
