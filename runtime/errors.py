@@ -17,6 +17,7 @@ PolyrhythmError
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 
@@ -109,6 +110,29 @@ def os_sentence(problem: OSError) -> str:
     """What the operating system refused, with the file where it names one: a full disk is told without."""
     where = f"{problem.filename}: " if problem.filename else ""
     return f"{where}{problem.strerror or problem}"
+
+
+_ROOM, _FILES = "make room and try again", "let a process open more files: ulimit -n 4096"
+_REMEDIES = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+    errno.EROFS: "choose a folder that can be written",
+    errno.EIO: "is the terminal still there?",
+}
+
+
+def fault_of_machine(problem: Exception) -> str | None:
+    """A sentence with its remedy for what any program may meet on a machine, of Python or of ZeroMQ; else None."""
+    number, text = getattr(problem, "errno", None), getattr(problem, "strerror", "")
+    what_to_do = _REMEDIES.get(number or 0)
+    if number == errno.ENOENT and "temporary directory" in str(text):
+        what_to_do = "set TMPDIR to a folder that can be written"
+    if what_to_do is None:
+        return None
+    where = f"{problem.filename}: " if isinstance(problem, OSError) and problem.filename else ""
+    return f"{where}{text or problem}; {what_to_do}"
 
 
 def choices(names: object) -> str:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
-from typing import Literal
+
+TYPE_CHECKING = False  # see `runtime`
+if TYPE_CHECKING:
+    from typing import Literal
 
 
-@cache
+_known: dict[str, dict[str, str]] = {}
+
+
 def renamed(kind: Literal["names", "modules"]) -> dict[str, str]:
     """What was called otherwise in the version before, by its old name: "module:Class", or modules."""
-    import tomllib  # not at the top: an emergency stop at a terminal does without, and starts sooner
-    from pathlib import Path
+    if not _known:
+        import tomllib  # not at the top: an emergency stop at a terminal does without, and starts sooner
+        from pathlib import Path
 
-    found: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())[kind]
-    return found
+        _known.update(tomllib.loads(Path(__file__).with_suffix(".toml").read_text()))
+    return _known[kind]
 
 
 class OldModules:

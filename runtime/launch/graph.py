@@ -277,8 +277,8 @@ class Graph:
         who = interrupts[0].publishers[0].node
         why = (
             f"seat {self.nodes[seated].cls.seat!r}: {who} raises interrupts, and nobody issues the fences by which "
-            "they cancel anything; give a robot a guard, and any other graph a coordinator: a table [nodes.coordinator] "
-            'with use = "nodes.interrupts.coordinator:Coordinator", or Coordinator() in Python'
+            "they cancel anything; give a robot a guard, and any other graph a coordinator: a table "
+            '[nodes.coordinator] with use = "nodes.interrupts.coordinator:Coordinator", or Coordinator() in Python'
         )
         return [(seated, CodedProblem(why, "P034"))]
 
