@@ -18,6 +18,7 @@ EXTRA_OF = {
     "gymnasium": "gym",
     "isal": "camera",
     "matplotlib": "report",
+    "mcap_protobuf": "mcap",
     "mcp": "mcp",
     "miniaudio": "voice",
     "mujoco": "sim",

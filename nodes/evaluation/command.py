@@ -214,7 +214,7 @@ def _tell(results: Sequence[Result], out: Path, own: Sequence[str], *, at_least:
         told: dict[str, Any] = {"figures": figures, "comparisons": comparisons, "results": results, "out": str(out)}
         print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode())
     else:
-        print(table(figures))
+        print(table(figures, own))
         for sentence in sentences(comparisons):
             print(sentence)
         kept = sum(bool(result.recording) for result in results)

@@ -12,9 +12,10 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from nodes.episodes.commands.ray_cluster import MOST_DEATHS, RayCluster
-from nodes.evaluation.running import RECORDING, Runs
+from nodes.evaluation.running import RECORDING, Runs, tell_running, told_each_s
 from nodes.evaluation.trials import EvaluationRun, Result, TrialVariant
 from runtime import __version__
+from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch.file import find
 
@@ -60,21 +61,26 @@ def run_on_ray(works: Sequence[TrialWork], folder: Path, done: Callable[[Result]
     """Do all runs; `done` is told of each, its recording in the folder. Raises PolyrhythmError where workers die."""
     if not works:
         return
-    waiting, running, told, deaths = deque(range(len(works))), set[int](), set[int](), Counter[int]()
+    waiting, running, told, deaths = deque(range(len(works))), dict[int, int](), set[int](), Counter[int]()
+    clock, each_s = SystemClock(), told_each_s()
     with redirect_stdout(sys.stderr):  # Ray prints what it thinks of dead workers
         cluster = RayCluster(play_trial)
         try:
             while waiting or running:
                 while waiting and len(running) < cluster.slots:
-                    running.add(number := waiting.popleft())
+                    running[number := waiting.popleft()] = clock.now_ns()
                     cluster.submit(number, works[number])
+                while not cluster.has_news(each_s):
+                    tell_running(
+                        f"{works[one].trial.name} for {clock.since_s(ns):.0f} s" for one, ns in running.items()
+                    )
                 number, news, death = cluster.next()
                 name = works[number].trial.name
                 if news is not None:
                     told.add(number)
                     done(_kept(news, folder / name / RECORDING))
                     continue
-                running.discard(number)
+                running.pop(number, None)
                 if number in told:
                     continue
                 deaths[number] += 1

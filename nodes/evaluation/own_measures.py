@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -39,11 +40,14 @@ def measured(measures: Mapping[str, Measure], file: Path) -> dict[str, float | N
     found: dict[str, float | None] = {}
     for name, measure in measures.items():
         try:
-            value = float(measure(Recording(file)))
-            found[name] = value if math.isfinite(value) else None
+            value: object = measure(Recording(file))
+            is_number = isinstance(value, numbers.Real) and math.isfinite(value)
+            found[name] = float(value) if isinstance(value, numbers.Real) and is_number else None
+            why = "" if is_number or value is None else f"is {value!r:.60}; expected a finite number, or None"
         except Exception as problem:  # noqa: BLE001  # whatever a user's function may raise
-            found[name] = None
-            print(f"! measure {name}: {file.parent.name}: {type(problem).__name__}: {problem}", file=sys.stderr)
+            found[name], why = None, f"{type(problem).__name__}: {problem}"
+        if why:
+            print(f"! measure {name}: {file.parent.name}: {why}", file=sys.stderr)
     return found
 
 

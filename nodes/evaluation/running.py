@@ -100,7 +100,7 @@ class Runs:
 
         Raises UserError where one was asked wrongly.
         """
-        each_s = WATCHED_EACH_S if sys.stderr.isatty() else EACH_S
+        each_s = told_each_s()
         waiting = deque(trials)
         running: dict[int, _Trial] = {}
         methods = multiprocessing.get_all_start_methods()
@@ -124,8 +124,7 @@ class Runs:
                         done(self._result(one, has_ended=key in ended))
                         told_ns = self._clock.now_ns()
                     if running and self._clock.since_s(told_ns) >= each_s:
-                        names = ", ".join(self._going_on(one) for one in running.values())
-                        print(f"still running: {names}", file=sys.stderr, flush=True)
+                        tell_running(self._going_on(one) for one in running.values())
                         told_ns = self._clock.now_ns()
             finally:
                 for one in running.values():
@@ -202,6 +201,16 @@ class Runs:
         command += ["--out", str(folder), "--record", str(recording)]
         command += [part for node in self._added[trial.variant] for part in ("--add", node)]
         return command + [part for change in (*changes, f"run.report={self._report}") for part in ("--set", change)]
+
+
+def told_each_s() -> float:
+    """So often it is told which runs go on, on a terminal and elsewhere."""
+    return WATCHED_EACH_S if sys.stderr.isatty() else EACH_S
+
+
+def tell_running(runs: Iterable[str]) -> None:
+    """Tell which go on, on stderr."""
+    print(f"still running: {', '.join(runs)}", file=sys.stderr, flush=True)
 
 
 def digest_of(file: Path) -> str:

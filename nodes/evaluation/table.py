@@ -11,10 +11,9 @@ MOST_REASONS = 3
 _HEAD = ("variant", "task", "runs", "success", "95 %", "time s", "slowest s", "stop to held ms", "image age ms")
 
 
-def table(figures: Sequence[VariantFigures]) -> str:
-    """A row for each variant and task; under it why runs did not succeed."""
+def table(figures: Sequence[VariantFigures], own: Sequence[str] = ()) -> str:
+    """A row for each variant and task; under it why runs did not succeed. `own`: measures of the user's."""
     has_tasks = any(one.task for one in figures)
-    own = list(dict.fromkeys(name for one in figures for name in one.measures))
     head = (*_HEAD, *own)
     rows = [head, *((*_row(one), *(_mean(one.measures.get(name)) for name in own)) for one in figures)]
     kept = [place for place, name in enumerate(head) if has_tasks or name != "task"]
@@ -46,7 +45,7 @@ def sentences(comparisons: Sequence[VariantComparison]) -> list[str]:
 
 
 def _row(one: VariantFigures) -> tuple[str, ...]:
-    success = one.success
+    success, is_judged = one.success, one.unjudged < one.success.runs
     stop = "-"
     if one.stop_to_held_p50_ms is not None and one.stop_to_held_max_ms is not None:
         stop = f"{one.stop_to_held_p50_ms:.1f}, max {one.stop_to_held_max_ms:.1f}"
@@ -54,8 +53,8 @@ def _row(one: VariantFigures) -> tuple[str, ...]:
         one.variant,
         one.task or "-",
         str(success.runs),
-        f"{success.share:.0%}",
-        _between(success),
+        f"{success.share:.0%}" if is_judged else "-",
+        _between(success) if is_judged else "-",
         _number(one.duration_s),
         _number(one.slowest_s),
         stop,

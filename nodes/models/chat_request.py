@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from nodes.models.answers import ChatSettings, ModelError
 from nodes.models.budget import Budget
 from nodes.models.chat_format import ModelOptions, Question
-from nodes.models.http_client import HttpClient
+from nodes.models.http_client import HttpClient, load
 from nodes.models.model import Model, Patience, Server
 from nodes.models.request import ModelRequest
 from runtime.clock import Clock
@@ -44,6 +44,7 @@ class ChatClient:
         budget: Budget | None = None,
     ) -> None:
         """`jitter` gives 0 to 1; without `keep_open` each question has a connection of its own."""
+        load()
         self.settings = settings
         self.budget = budget or Budget(max_calls=settings.max_calls)
         self._http = HttpClient(keep_open=keep_open)

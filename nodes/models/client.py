@@ -11,6 +11,7 @@ from nodes.models.answers import MOST_TOKENS, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.models.chat_format import Question
 from nodes.models.chat_request import ChatClient
+from nodes.models.http_client import load
 from runtime import Node, Spending
 
 DEFAULT_MODEL = "gpt-4.1-mini"
@@ -37,6 +38,7 @@ class ModelClient:
         max_tokens: int = MOST_TOKENS,
         stream: bool = False,
     ) -> None:
+        load()  # not with the first question, which would hold up the node's timers
         self.latency_s = latency_s
         self.settings = settings_from(
             prefix, model=model, base_url=base_url, default_model=DEFAULT_MODEL, deadline_s=deadline_s,

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 LARGEST_BODY = 1 << 20
 
 
+def load() -> None:
+    """Import aiohttp: nodes do it before they run, since it holds up a loop. Raises UserError where it is not there."""
+    try:
+        import aiohttp  # noqa: F401
+    except ModuleNotFoundError as problem:
+        raise UserError(f"a model on a server cannot be asked: {lacking(problem) or problem}") from problem
+
+
 class UnreachableError(ModelError):
     """No connection was made: the server knows nothing of the call, which costs nothing."""
 
@@ -146,10 +154,9 @@ class HttpClient:
             await socket.close()
 
     def _opened(self) -> aiohttp.ClientSession:
-        try:
-            import aiohttp
-        except ModuleNotFoundError as problem:
-            raise UserError(f"a model on a server cannot be asked: {lacking(problem) or problem}") from problem
+        load()
+        import aiohttp
+
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.closed or self._loop is not loop:
             self._loop = loop

@@ -19,16 +19,33 @@ KINDS = {
     PLAIN: "two nodes of your own and a message",
     "robot": "limits and class of a robot, its driver behind a guard, and a policy that waves",
     "policy": "a control policy behind the guard, on a simulated Stretch, and who asks it to act",
-    "planner": "a planner that makes a subtask of an order",
+    "planner": "a planner that asks a model, and makes a subtask of its answer",
     "vlm": "eyes that look for what a subtask names, and point a policy at it",
     "scenario": "two people with goals of their own, an episode of them, and a measure of it",
 }
 """What can be made, by the names of the folders in `templates`; each folder is laid over `templates/common`."""
-NEXT = dict.fromkeys(KINDS, " --for 5") | {
-    "vlm": " --for 5\n       polyrhythm run laptop --set vlm.use={name}.eyes:Eyes",
-    "planner": '\n       and in another terminal:  polyrhythm say "Bring me the red cup"',
+RUN = "polyrhythm run {name}.toml --for 5"
+NEXT = {
+    PLAIN: (RUN, "polyrhythm run {name}.toml --for 5 --virtual    # at once"),
+    "robot": ("polyrhythm run {name}.toml --for 30", 'polyrhythm say "Stop!"    # in another terminal, while it waves'),
+    "policy": (RUN,),
+    "planner": (
+        "export OPENAI_API_KEY=...    # or OPENAI_BASE_URL and OPENAI_MODEL for a server of your own",
+        "polyrhythm run {name}.toml",
+        'polyrhythm say "Bring me the red cup"    # in another terminal',
+    ),
+    "vlm": ("polyrhythm run laptop --set vlm.use={name}.eyes:Eyes    # in the whole demo"),
+    "scenario": ("polyrhythm run {name}.toml",),
 }
-"""How the first run of each goes on: a planner that hears nobody says nothing."""
+"""What is typed after `check`, by kind; then its test, and the file to begin in."""
+BEGINS_IN = {
+    PLAIN: "nodes",
+    "robot": "robot",
+    "policy": "policy",
+    "planner": "planner",
+    "vlm": "eyes",
+    "scenario": "talk",
+}
 NAME, CLASS = "my_robot", "MyRobot"
 """What the templates call the project; every place of these two words is given the user's name."""
 OURS = ("runtime", "nodes", "bridges", "polyrhythm")
@@ -52,8 +69,9 @@ def _new(name: str, kind: str) -> int:
         raise UserError(f"{folder}: cannot be written: {problem.strerror}; start from another folder") from problem
     for file in written:
         print(f"  {file}")
-    then = NEXT[kind].format(name=name)
-    print(f"\nnext:  cd {name}\n       polyrhythm check {name}.toml\n       polyrhythm run {name}.toml{then}")
+    begins = f"python -m pytest    # and begin in {name}/{BEGINS_IN[kind]}.py"
+    lines = (f"cd {name}", f"polyrhythm check {name}.toml", *(line.format(name=name) for line in NEXT[kind]), begins)
+    print("\nnext:  " + "\n       ".join(lines))
     return 0
 
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from runtime.clock import SystemClock, to_ns
 from runtime.context import NodeAges, captured_ns_of, inherit
-from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.errors import PolyrhythmError, TransportError, UserError, choices
 from runtime.launch.process_plan import TopicInfo
 from runtime.message import Envelope, Message
 from runtime.operating_system.machine import login
@@ -141,7 +141,12 @@ def hear(
     clock = SystemClock()
     end_ns = None if for_s is None else clock.now_ns() + to_ns(for_s)
     kinds = {topic: topic_of(run, topic).kind for topic in topics}
-    tap = Tap(run.folder, run.info.processes, kinds, f"tool-{os.getpid()}-{next(_numbers)}")
+    try:
+        tap = Tap(run.folder, run.info.processes, kinds, f"tool-{os.getpid()}-{next(_numbers)}")
+    except TransportError:
+        if run.is_alive:
+            raise
+        return  # it ended, and its folder went, after it was found
     try:
         while not stop_signal.is_set and (end_ns is None or clock.now_ns() < end_ns):
             frames = tap.receive(turn_s)

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from runtime.supervision.fork_server import ForkServer
 
 Report = Callable[..., bool | None]
-"""Called as report(recording, folder, outcome=..., as_json=..., not_kept=...); returns whether the run succeeded.
+"""Called as report(recording, folder, outcome=..., as_json=..., not_kept=...); returns whether the run succeeded,
+None where nobody said so.
 
 Where --film is asked for, also with film=True.
 """
@@ -143,7 +144,10 @@ def _run(arguments: argparse.Namespace, ends: ExitStack) -> int:
         if patience := what_takes_time(recording):
             print(patience, file=sys.stderr, flush=True)
         more = {"film": True} if arguments.film else {}
-        is_good = report(recording, folder, outcome=outcome, as_json=arguments.json, not_kept=counted, **more)
+        # Nobody judges a run that ends by its time or by Ctrl-C: no failure, as where there is no report.
+        is_good = (
+            report(recording, folder, outcome=outcome, as_json=arguments.json, not_kept=counted, **more) is not False
+        )
     else:
         kept = recording if recording.is_file() else None
         _tell(outcome, run_info.get("trace"), kept, view, counted, as_json=arguments.json)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Annotated, Any
 
 from msgspec import Meta, field
@@ -209,10 +209,14 @@ def load_name(name: str) -> Any:
     module, attribute = load_module(name, "class; expected 'module:Class', like 'nodes.hello:Talker'")
     if not hasattr(module, attribute):
         _check_renamed(name)
-        names = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Node)]
-        raise UserError(
-            f"{name!r}: {_place(module)} has no {attribute!r}; nodes there: {choices(set(names) - {'Node'})}"
-        )
+        there = vars(module).items()
+        nodes = {key for key, value in there if isinstance(value, type) and issubclass(value, Node)} - {"Node"}
+        functions = {
+            key for key, value in there if isinstance(value, FunctionType) and value.__module__ == module.__name__
+        }
+        is_function = attribute.islower()
+        known = f"functions there: {choices(functions)}" if is_function else f"nodes there: {choices(nodes)}"
+        raise UserError(f"{name!r}: {_place(module)} has no {attribute!r}; {known}")
     return getattr(module, attribute)
 
 

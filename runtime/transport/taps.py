@@ -15,7 +15,7 @@ from pathlib import Path
 import zmq
 
 from runtime.clock import SystemClock, to_ns
-from runtime.errors import CodecError
+from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message
 from runtime.serialization.codec import Frame, encode, split_bundle
 from runtime.transport.channel import Loss
@@ -62,7 +62,11 @@ class Tap:
             for process in processes if kind in used else ():
                 socket.connect(endpoint(folder, process, kind))
         self._files = [folder / f"{name}.in.{kind}" for kind in KINDS]
-        bind_inward(self._sockets, folder, name)
+        try:
+            bind_inward(self._sockets, folder, name)
+        except TransportError:
+            self.close()
+            raise
         self._poller = zmq.Poller()
         for socket in self._sockets.values():
             self._poller.register(socket, zmq.POLLIN)

@@ -7,11 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
 from nodes.scaffold.command import write_project
+from tests.support.servers.fake_openai_server import FakeOpenAI, answers
 
 pytestmark = pytest.mark.processes
 
@@ -33,7 +35,17 @@ FIRST = ("first-graph", "slow-model", "stop-it")
     "page",
     [pytest.param(page, id=page.stem, marks=[] if page.stem in FIRST else [pytest.mark.long]) for page in PAGES],
 )
-def test_a_tutorial_ends_as_it_says(page: Path, tmp_path: Path) -> None:
+def test_a_tutorial_ends_as_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "OPENAI_BASE_URL" not in page.read_text():
+        type_blocks(page, tmp_path)
+        return
+    with FakeOpenAI(answers("Bring the red cup.")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        type_blocks(page, tmp_path)
+
+
+def type_blocks(page: Path, tmp_path: Path) -> None:
+    """Write each file and type each command of the page there; what it shows is said."""
     folder = tmp_path
     beside: list[subprocess.Popen[str]] = []  # what was started with & in the block
     for block in BLOCK.finditer(page.read_text()):
@@ -69,14 +81,16 @@ def typed(line: str, folder: Path) -> str:
 
 def start(line: str, folder: Path) -> subprocess.Popen[str]:
     """A command as it is typed in that folder, with keys of its own."""
-    program, *words = shlex.split(line)
+    words = shlex.split(line)
+    given = dict(word.split("=", 1) for word in takewhile(lambda word: "=" in word, words))
+    program, *words = words[len(given) :]
     if (program, words[:1]) == ("polyrhythm", ["new"]):
         argv = ["-c", NEW, *words[1:]]
     else:
         argv = {"polyrhythm": ["-m", "runtime"], "python": []}[program] + words
     quiet = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "-p no:cacheprovider", "POLYRHYTHM_KEYS": str(folder / "keys")}
     return subprocess.Popen(
-        [sys.executable, *argv], cwd=folder, env={**os.environ, **quiet},
+        [sys.executable, *argv], cwd=folder, env={**os.environ, **quiet, **given},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
@@ -105,7 +119,9 @@ def test_a_tutorial_takes_no_longer_than_it_names(page: Path) -> None:
     assert named is not None
     typed_lines = [line for block in BLOCK.finditer(text) for line in block["text"].splitlines() if line.strip()]
     words = len(BLOCK.sub("", text).split())
-    run_s = sum(STARTS_S + told_s(line) for line in typed_lines if line.startswith(("$ polyrhythm", "$ python")))
+    run_s = sum(
+        STARTS_S + told_s(line) for line in typed_lines if re.match(r"\$ (?:\w+=\S+ )*(?:polyrhythm|python)", line)
+    )
     said = f"{words} words, {len(typed_lines)} typed lines, {run_s:g} s of commands"
     assert words / 100 + len(typed_lines) / 5 + run_s / 60 <= int(named[1]), said
 

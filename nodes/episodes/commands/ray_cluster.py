@@ -40,6 +40,11 @@ class RayCluster(Generic[Work, News]):
         """Have it done as soon as there is room."""
         self._running[self._do.options(num_returns="streaming").remote(work)] = number
 
+    def has_news(self, timeout_s: float) -> bool:
+        """Wait until somebody tells something, for so long at most."""
+        ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout_s)
+        return bool(ready)
+
     def next(self) -> tuple[int, News | None, str]:
         """What comes next of any of them: news, None at its end, or None and why its worker died."""
         (answer,), _ = self._ray.wait(list(self._running), num_returns=1)

@@ -415,14 +415,20 @@ def test_a_measure_of_ones_own_is_a_number_for_each_run_in_the_table_and_as_json
     assert found["figures"][0]["measures"]["beats"]["mean"] == 10.0
     assert "no scale" in told.err
     assert main([str(file), *asked, "--out", str(tmp_path / "a")]) == 0, "what is there is gone on with"
-    assert "beats" in capsys.readouterr().out.splitlines()[0]
+    head, row = capsys.readouterr().out.splitlines()[:2]
+    assert head.split()[-2:] == ["beats", "grams"]
+    assert row.split()[-1] == "-", "what could not be measured is shown as such"
     assert main([str(file), "--measure", "beats"]) == 2
+    assert main([str(file), "--measure", f"beats={own}:beets"]) == 2
+    assert "functions there: beats, broken" in capsys.readouterr().err
 
 
 @pytest.mark.processes
 def test_a_graph_that_nobody_ends_is_told_before_its_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "hello.toml"
     file.write_text('[nodes.talker]\nuse = "nodes.hello:Talker"\n')
-    main([str(file), "--for", "1", "--seeds", "1", "--out", str(tmp_path / "a")])
-    first = capsys.readouterr().err.splitlines()[0]
-    assert sentence("evaluation.nobody_ends") in first
+    assert main([str(file), "--for", "1", "--seeds", "1", "--out", str(tmp_path / "a")]) == 0
+    told = capsys.readouterr()
+    assert sentence("evaluation.nobody_ends") in told.err.splitlines()[0]
+    assert "was not judged" in told.err
+    assert told.out.splitlines()[1].split()[3:6] == ["1", "-", "-"], "no share of successes where nobody judges"

@@ -283,6 +283,8 @@ def test_a_killed_supervisor_leaves_nothing_that_a_tool_would_find(
     runs.kill_supervisor(hello)
     assert find_runs() == []
     assert not hello.folder.exists()
+    with StopSignal() as stop_signal:
+        assert list(hear(hello, ["beat"], stop_signal)) == []
     eventually(lambda: not any(is_alive(pid) for pid in pids), "its processes are gone")
     assert main(["nodes"]) == 1
     assert "no graph runs" in capsys.readouterr().err
