@@ -9,17 +9,13 @@ if TYPE_CHECKING:
     from typing import Literal
 
 
-_known: dict[str, dict[str, str]] = {}
-
-
 def renamed(kind: Literal["names", "modules"]) -> dict[str, str]:
     """What was called otherwise in the version before, by its old name: "module:Class", or modules."""
-    if not _known:
-        import tomllib  # not at the top: an emergency stop at a terminal does without, and starts sooner
-        from pathlib import Path
+    import tomllib  # not at the top: an emergency stop at a terminal does without, and starts sooner
+    from pathlib import Path
 
-        _known.update(tomllib.loads(Path(__file__).with_suffix(".toml").read_text()))
-    return _known[kind]
+    found: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())[kind]
+    return found
 
 
 class OldModules:
