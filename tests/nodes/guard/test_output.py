@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from nodes.guard.state_machine import CLOSED, OUTPUT, TRANSITIONS, Mode
+from nodes.guard.state_machine import CLOSED, OUTPUT, TRANSITIONS, Event, Mode
 from nodes.robot.driver import Brake, Driver
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STOW
@@ -49,15 +49,15 @@ def test_a_mode_that_the_table_has_lost_brakes(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(("mode", "event"), [("moving", "stop"), ("moving", "hold"), ("moving", "estop")])
 def test_an_event_that_a_mode_does_not_know_stops_the_robot_and_is_told(
-    monkeypatch: pytest.MonkeyPatch, mode: Mode, event: str
+    monkeypatch: pytest.MonkeyPatch, mode: Mode, event: Event
 ) -> None:
     story = Story()
     story.drive(20)
-    monkeypatch.delitem(TRANSITIONS, (mode, event))  # type: ignore[arg-type]
+    monkeypatch.delitem(TRANSITIONS, (mode, event))
     if event == "estop":
         story.machine.estop("button", story.now_ns)
     else:
-        story.machine.interrupt(interrupt({"hold": "replan"}.get(event, event)), story.now_ns, story.now_ns)
+        story.machine.interrupt(interrupt("replan" if event == "hold" else event), story.now_ns, story.now_ns)
     assert story.machine.mode == "stopped"
     assert story.machine.reason == story.machine.refusal == sentence("guard.own_fault", mode=mode, event=event)
     outs = [out for out in (story.tick() for _ in range(80)) if out is not None]
