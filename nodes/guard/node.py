@@ -270,6 +270,8 @@ class Guard(ForRobot, Node):
             known = persistence.read(path)
         except (OSError, ValueError) as error:
             problem = str(error)
+        if known is None and not problem and path.parent != Path(self.run) and path.parent.is_dir():
+            problem = "it was deleted, and what was latched with it: this robot was here before"
         if known is None and (is_back or problem):
             self.arbitration.begin_at(now_ns // 1_000_000)  # no guard issued more than one per millisecond
             self.state_file = StateFile(path)
