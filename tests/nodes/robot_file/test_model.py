@@ -120,7 +120,8 @@ def test_what_is_wrong_with_a_urdf_is_told_by_file_part_and_remedy(
 @pytest.mark.parametrize(
     ("key", "value", "least"),
     [("velocity", "nan", 0), ("velocity", "-1", 0), ("velocity", "1e30", 0), ("velocity", "fast", 0),
-     ("lower", "nan", re.escape("-1e+06")), ("upper", "1e30", re.escape("-1e+06")), ("effort", "-5", 0), ("effort", "inf", 0)],
+     ("lower", "nan", re.escape("-1e+06")), ("upper", "1e30", re.escape("-1e+06")), ("effort", "-5", 0),
+     ("effort", "inf", 0)],
 )  # fmt: skip
 def test_a_number_that_no_joint_has_is_told_with_its_line(
     tmp_path: Path, key: str, value: str, least: int | str
