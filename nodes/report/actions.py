@@ -37,8 +37,8 @@ def action_spans(run: Run) -> list[ActionSpan]:
         next_ns = run.end_ns if is_last else run.actions.messages[index + 1].envelope.published_ns
         ended_ns, told = ends.get(one.message.id, (next_ns, None))
         end: End = "unfinished" if is_last else "replaced"
-        if told is not None and told.ending not in ("running", "replaced"):
-            end = told.ending
+        if told is not None and (how := told.ending) != "running" and how != "replaced":
+            end = how
         text = one.message.text or one.message.skill
         end_ns = max(start_ns, min(ended_ns, next_ns))
         found.append(ActionSpan(start_ns, end_ns, one.message.skill, text, end, told.why if told is not None else ""))

@@ -67,7 +67,7 @@ def test_launch_files_that_are_run_by_name_are_shipped(page: Path) -> None:
 
 
 CODE_LINE = re.compile(r" {4,}(?!\s*(?:[-*]|\d+\.) )\S")
-SECOND_COMMAND = re.compile(r"(?!\s*(?:\w+=\S+ )+polyrhythm)[^#]*[^\s;&|:`($>#] polyrhythm [a-z]")
+SECOND_COMMAND = re.compile(r"(?!\s*(?:\$ )?(?:\w+=\S+ )+polyrhythm)[^#]*[^\s;&|:`($>#] polyrhythm [a-z]")
 
 
 def joined_commands(text: str) -> list[str]:
